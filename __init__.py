@@ -1,0 +1,1 @@
+"""wengert: a laboratory for automatic differentiation on MLIR."""

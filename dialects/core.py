@@ -1,0 +1,128 @@
+"""The core dialect: what programs mean where StableHLO only says how they are computed.
+
+StableHLO writes a sum, a running maximum or a scatter-add as an op with an arbitrary region. Only a few kinds of region
+occur, and every pass wants to know which; so ``to-core`` replaces them by ops that carry the kind as an attribute, and
+``from-core`` writes the regions again. A region of another kind stays the StableHLO op that it was.
+"""
+
+from __future__ import annotations
+
+from enum import auto
+
+from xdsl.dialects.builtin import BoolAttr, DenseArrayBase
+from xdsl.ir import Dialect, EnumAttribute, SpacedOpaqueSyntaxAttribute
+from xdsl.irdl import irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+from xdsl.utils.str_enum import StrEnum
+
+from wengert.dialects.stablehlo.attributes import ScatterDimensionNumbersAttr
+from wengert.dialects.stablehlo.base import TensorOp
+from wengert.ir.attributes import I64Attr
+
+
+class Kind(StrEnum):
+    """How two elements combine. ``set`` (the second one stays) occurs in scatters only."""
+
+    add = auto()
+    mul = auto()
+    max = auto()
+    min = auto()
+    and_ = "and"
+    or_ = "or"
+    set = auto()
+
+
+class Extreme(StrEnum):
+    """Which element an argreduce looks for."""
+
+    max = auto()
+    min = auto()
+
+
+@irdl_attr_definition
+class KindAttr(EnumAttribute[Kind], SpacedOpaqueSyntaxAttribute):
+    name = "core.kind"
+
+
+@irdl_attr_definition
+class ExtremeAttr(EnumAttribute[Extreme], SpacedOpaqueSyntaxAttribute):
+    name = "core.extreme"
+
+
+@irdl_op_definition
+class ReduceOp(TensorOp):
+    """Combines all elements along the dimensions, which disappear; an empty reduction gives the kind's neutral element."""
+
+    name = "core.reduce"
+    operand = operand_def()
+    kind = prop_def(KindAttr)
+    dimensions = prop_def(DenseArrayBase)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class ArgReduceOp(TensorOp):
+    """The largest (smallest) element along one dimension and its lowest position; NaN wins over every number."""
+
+    name = "core.argreduce"
+    operand = operand_def()
+    extreme = prop_def(ExtremeAttr)
+    dimension = prop_def(I64Attr)
+    value = result_def()
+    index = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class WindowReduceOp(TensorOp):
+    """Combines the elements of every window; padding holds the kind's neutral element.
+
+    ``padding`` lists low and high edges by turns: ``[low0, high0, low1, high1, ...]``.
+    """
+
+    name = "core.window_reduce"
+    operand = operand_def()
+    kind = prop_def(KindAttr)
+    window_dimensions = prop_def(DenseArrayBase)
+    window_strides = prop_def(DenseArrayBase)
+    base_dilations = prop_def(DenseArrayBase)
+    window_dilations = prop_def(DenseArrayBase)
+    padding = prop_def(DenseArrayBase)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class CumulativeOp(TensorOp):
+    """The running combination along a dimension, inclusive; from the end if reverse."""
+
+    name = "core.cumulative"
+    operand = operand_def()
+    kind = prop_def(KindAttr)
+    dimension = prop_def(I64Attr)
+    reverse = prop_def(BoolAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class ScatterOp(TensorOp):
+    """The operand with updates combined into it at computed positions; those out of bounds are dropped.
+
+    Dimension numbers are those of ``stablehlo.scatter``.
+    """
+
+    name = "core.scatter"
+    operand = operand_def()
+    scatter_indices = operand_def()
+    updates = operand_def()
+    kind = prop_def(KindAttr)
+    scatter_dimension_numbers = prop_def(ScatterDimensionNumbersAttr)
+    indices_are_sorted = prop_def(BoolAttr)
+    unique_indices = prop_def(BoolAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+Core = Dialect("core", [ReduceOp, ArgReduceOp, WindowReduceOp, CumulativeOp, ScatterOp], [KindAttr, ExtremeAttr])

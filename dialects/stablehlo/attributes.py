@@ -1,0 +1,282 @@
+"""StableHLO's attributes: enumerations and the dimension numbers of dot, convolution, gather and scatter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, cast
+
+from xdsl.dialects.builtin import I64, ArrayAttr, IntegerAttr
+from xdsl.ir import Attribute, EnumAttribute, ParametrizedAttribute, SpacedOpaqueSyntaxAttribute
+from xdsl.irdl import irdl_attr_definition, param_def
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.str_enum import StrEnum
+
+from wengert.ir.attributes import int_attr
+
+
+class ComparisonDirection(StrEnum):
+    """How ``compare`` compares."""
+
+    EQ = "EQ"
+    NE = "NE"
+    GE = "GE"
+    GT = "GT"
+    LE = "LE"
+    LT = "LT"
+
+
+class ComparisonType(StrEnum):
+    """What order ``compare`` compares in."""
+
+    NOTYPE = "NOTYPE"
+    FLOAT = "FLOAT"
+    TOTALORDER = "TOTALORDER"
+    SIGNED = "SIGNED"
+    UNSIGNED = "UNSIGNED"
+
+
+class Precision(StrEnum):
+    """How exactly a contraction multiplies."""
+
+    DEFAULT = "DEFAULT"
+    HIGH = "HIGH"
+    HIGHEST = "HIGHEST"
+
+
+class Transpose(StrEnum):
+    """How ``triangular_solve`` uses its matrix."""
+
+    TRANSPOSE_INVALID = "TRANSPOSE_INVALID"
+    NO_TRANSPOSE = "NO_TRANSPOSE"
+    TRANSPOSE = "TRANSPOSE"
+    ADJOINT = "ADJOINT"
+
+
+class FftType(StrEnum):
+    """Which Fourier transform."""
+
+    FFT = "FFT"
+    IFFT = "IFFT"
+    RFFT = "RFFT"
+    IRFFT = "IRFFT"
+
+
+class RngAlgorithm(StrEnum):
+    """Which generator of random bits."""
+
+    DEFAULT = "DEFAULT"
+    THREE_FRY = "THREE_FRY"
+    PHILOX = "PHILOX"
+
+
+class RngDistribution(StrEnum):
+    """Which distribution of random numbers."""
+
+    UNIFORM = "UNIFORM"
+    NORMAL = "NORMAL"
+
+
+@irdl_attr_definition
+class ComparisonDirectionAttr(EnumAttribute[ComparisonDirection], SpacedOpaqueSyntaxAttribute):
+    name = "stablehlo.comparison_direction"
+
+
+@irdl_attr_definition
+class ComparisonTypeAttr(EnumAttribute[ComparisonType], SpacedOpaqueSyntaxAttribute):
+    name = "stablehlo.comparison_type"
+
+
+@irdl_attr_definition
+class PrecisionAttr(EnumAttribute[Precision], SpacedOpaqueSyntaxAttribute):
+    name = "stablehlo.precision"
+
+
+@irdl_attr_definition
+class TransposeAttr(EnumAttribute[Transpose], SpacedOpaqueSyntaxAttribute):
+    name = "stablehlo.transpose"
+
+
+@irdl_attr_definition
+class FftTypeAttr(EnumAttribute[FftType], SpacedOpaqueSyntaxAttribute):
+    name = "stablehlo.fft_type"
+
+
+@irdl_attr_definition
+class RngAlgorithmAttr(EnumAttribute[RngAlgorithm], SpacedOpaqueSyntaxAttribute):
+    name = "stablehlo.rng_algorithm"
+
+
+@irdl_attr_definition
+class RngDistributionAttr(EnumAttribute[RngDistribution], SpacedOpaqueSyntaxAttribute):
+    name = "stablehlo.rng_distribution"
+
+
+Dimensions = ArrayAttr[IntegerAttr[I64]]
+
+
+def dimensions(values: Sequence[int]) -> Dimensions:
+    """A list of dimension numbers as an attribute."""
+    return cast(Dimensions, ArrayAttr([int_attr(int(v)) for v in values]))
+
+
+class _DimensionNumbers(ParametrizedAttribute):
+    """Dimension numbers print as ``<key = [..], key = n>``, leaving out empty lists and the scalars' defaults."""
+
+    LISTS: ClassVar[tuple[str, ...]] = ()
+    SCALARS: ClassVar[tuple[str, ...]] = ()
+
+    def dims(self, key: str) -> tuple[int, ...]:
+        """The list parameter of this name as integers."""
+        return tuple(item.value.data for item in cast(Dimensions, getattr(self, key)))
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        found: dict[str, Attribute] = {}
+
+        def entry() -> None:
+            key = parser.parse_identifier()
+            if key not in (*cls.LISTS, *cls.SCALARS):
+                parser.raise_error(f"unknown key '{key}' in #{cls.name}; expected one of {', '.join((*cls.LISTS, *cls.SCALARS))}")
+            parser.parse_punctuation("=")
+            if key in cls.SCALARS:
+                found[key] = int_attr(parser.parse_integer())
+            else:
+                found[key] = dimensions(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer))
+
+        parser.parse_comma_separated_list(parser.Delimiter.ANGLE, entry)
+        return [found.get(k, dimensions(())) for k in cls.LISTS] + [found.get(k, int_attr(0)) for k in cls.SCALARS]
+
+    def print_parameters(self, printer: Printer) -> None:
+        parts = [f"{k} = [{', '.join(map(str, self.dims(k)))}]" for k in self.LISTS if self.dims(k)]
+        parts += [f"{k} = {v}" for k in self.SCALARS if (v := cast("IntegerAttr[I64]", getattr(self, k)).value.data)]
+        printer.print_string(f"<{', '.join(parts)}>")
+
+
+@irdl_attr_definition
+class DotDimensionNumbersAttr(_DimensionNumbers):
+    """Which dimensions of a dot_general are batch and which are summed."""
+
+    name = "stablehlo.dot"
+    LISTS: ClassVar[tuple[str, ...]] = ("lhs_batching_dimensions", "rhs_batching_dimensions", "lhs_contracting_dimensions", "rhs_contracting_dimensions")
+    lhs_batching_dimensions: Dimensions = param_def()
+    rhs_batching_dimensions: Dimensions = param_def()
+    lhs_contracting_dimensions: Dimensions = param_def()
+    rhs_contracting_dimensions: Dimensions = param_def()
+
+
+@irdl_attr_definition
+class GatherDimensionNumbersAttr(_DimensionNumbers):
+    """How a gather arranges slices; the names are those of the specification."""
+
+    name = "stablehlo.gather"
+    LISTS: ClassVar[tuple[str, ...]] = ("offset_dims", "collapsed_slice_dims", "operand_batching_dims", "start_indices_batching_dims", "start_index_map")
+    SCALARS: ClassVar[tuple[str, ...]] = ("index_vector_dim",)
+    offset_dims: Dimensions = param_def()
+    collapsed_slice_dims: Dimensions = param_def()
+    operand_batching_dims: Dimensions = param_def()
+    start_indices_batching_dims: Dimensions = param_def()
+    start_index_map: Dimensions = param_def()
+    index_vector_dim: IntegerAttr[I64] = param_def()
+
+
+@irdl_attr_definition
+class ScatterDimensionNumbersAttr(_DimensionNumbers):
+    """How a scatter arranges updates; the names are those of the specification."""
+
+    name = "stablehlo.scatter"
+    LISTS: ClassVar[tuple[str, ...]] = ("update_window_dims", "inserted_window_dims", "input_batching_dims", "scatter_indices_batching_dims", "scatter_dims_to_operand_dims")
+    SCALARS: ClassVar[tuple[str, ...]] = ("index_vector_dim",)
+    update_window_dims: Dimensions = param_def()
+    inserted_window_dims: Dimensions = param_def()
+    input_batching_dims: Dimensions = param_def()
+    scatter_indices_batching_dims: Dimensions = param_def()
+    scatter_dims_to_operand_dims: Dimensions = param_def()
+    index_vector_dim: IntegerAttr[I64] = param_def()
+
+
+def _parse_role_list(parser: AttrParser, letters: tuple[str, str]) -> tuple[int, int, tuple[int, ...]]:
+    """Reads ``[b, 0, 1, f]``: the positions of the two lettered dimensions and of the spatial ones in order."""
+
+    def item() -> str | int:
+        number = parser.parse_optional_integer(allow_boolean=False, allow_negative=False)
+        return parser.parse_identifier() if number is None else number
+
+    items = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, item)
+    spatial = [items.index(i) for i in range(len(items) - 2)]
+    return items.index(letters[0]), items.index(letters[1]), tuple(spatial)
+
+
+@irdl_attr_definition
+class ConvDimensionNumbersAttr(ParametrizedAttribute):
+    """Which dimensions of a convolution are batch, feature and spatial: ``<[b, 0, f]x[0, i, o]->[b, 0, f]>``."""
+
+    name = "stablehlo.conv"
+    input_batch_dimension: IntegerAttr[I64] = param_def()
+    input_feature_dimension: IntegerAttr[I64] = param_def()
+    input_spatial_dimensions: Dimensions = param_def()
+    kernel_input_feature_dimension: IntegerAttr[I64] = param_def()
+    kernel_output_feature_dimension: IntegerAttr[I64] = param_def()
+    kernel_spatial_dimensions: Dimensions = param_def()
+    output_batch_dimension: IntegerAttr[I64] = param_def()
+    output_feature_dimension: IntegerAttr[I64] = param_def()
+    output_spatial_dimensions: Dimensions = param_def()
+
+    @classmethod
+    def of(cls, lhs: tuple[int, int, Sequence[int]], rhs: tuple[int, int, Sequence[int]], out: tuple[int, int, Sequence[int]]) -> ConvDimensionNumbersAttr:
+        """From (batch, feature, spatial...) of the input, (input feature, output feature, spatial...) of the kernel, and
+        (batch, feature, spatial...) of the output."""
+        parts = [a for first, second, spatial in (lhs, rhs, out) for a in (int_attr(first), int_attr(second), dimensions(spatial))]
+        return cls(*parts)
+
+    @property
+    def roles(self) -> tuple[tuple[int, int, tuple[int, ...]], ...]:
+        """What :meth:`of` takes: three triples of positions for input, kernel and output."""
+        flat = [p for p in self.parameters]
+        value = [tuple(i.value.data for i in cast(Dimensions, p)) if isinstance(p, ArrayAttr) else cast("IntegerAttr[I64]", p).value.data for p in flat]
+        return cast("tuple[tuple[int, int, tuple[int, ...]], ...]", (tuple(value[0:3]), tuple(value[3:6]), tuple(value[6:9])))
+
+    def text(self) -> str:
+        """The roles as printed between the angle brackets."""
+
+        def show(role: tuple[int, int, tuple[int, ...]], letters: str) -> str:
+            slots: list[str] = [""] * (2 + len(role[2]))
+            slots[role[0]], slots[role[1]] = letters[0], letters[1]
+            for number, position in enumerate(role[2]):
+                slots[position] = str(number)
+            return f"[{', '.join(slots)}]"
+
+        lhs, rhs, out = self.roles
+        return f"{show(lhs, 'bf')}x{show(rhs, 'io')}->{show(out, 'bf')}"
+
+    @classmethod
+    def parse_roles(cls, parser: AttrParser) -> ConvDimensionNumbersAttr:
+        """Reads what :meth:`text` writes."""
+        lhs = _parse_role_list(parser, ("b", "f"))
+        parser.parse_keyword("x")
+        rhs = _parse_role_list(parser, ("i", "o"))
+        parser.parse_punctuation("->")
+        return cls.of(lhs, rhs, _parse_role_list(parser, ("b", "f")))
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            return cls.parse_roles(parser).parameters
+
+    def print_parameters(self, printer: Printer) -> None:
+        printer.print_string(f"<{self.text()}>")
+
+
+ALL = (
+    ComparisonDirectionAttr,
+    ComparisonTypeAttr,
+    PrecisionAttr,
+    TransposeAttr,
+    FftTypeAttr,
+    RngAlgorithmAttr,
+    RngDistributionAttr,
+    DotDimensionNumbersAttr,
+    GatherDimensionNumbersAttr,
+    ScatterDimensionNumbersAttr,
+    ConvDimensionNumbersAttr,
+)

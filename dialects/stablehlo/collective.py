@@ -1,0 +1,90 @@
+"""StableHLO's communication among devices. Parsed and printed; running one device, they are refused."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, region_def, result_def, var_operand_def, var_result_def
+
+from wengert.dialects.stablehlo.base import TensorOp
+from wengert.ir.attributes import I64Attr
+
+
+@irdl_op_definition
+class AllGatherOp(TensorOp):
+    """Concatenates the operands of a group."""
+
+    name = "stablehlo.all_gather"
+    operands_ = var_operand_def()
+    all_gather_dim = prop_def(I64Attr)
+    replica_groups = prop_def(DenseIntOrFPElementsAttr)
+    channel_handle = opt_prop_def()
+    use_global_device_ids = opt_prop_def()
+    results_ = var_result_def()
+
+
+@irdl_op_definition
+class AllReduceOp(TensorOp):
+    """Reduces the operands of a group."""
+
+    name = "stablehlo.all_reduce"
+    operands_ = var_operand_def()
+    replica_groups = prop_def(DenseIntOrFPElementsAttr)
+    channel_handle = opt_prop_def()
+    use_global_device_ids = opt_prop_def()
+    computation = region_def()
+    results_ = var_result_def()
+
+
+@irdl_op_definition
+class ReduceScatterOp(TensorOp):
+    """Reduces over a group and splits the result."""
+
+    name = "stablehlo.reduce_scatter"
+    operand = operand_def()
+    scatter_dimension = prop_def(I64Attr)
+    replica_groups = prop_def(DenseIntOrFPElementsAttr)
+    channel_handle = opt_prop_def()
+    use_global_device_ids = opt_prop_def()
+    computation = region_def()
+    result = result_def()
+
+
+@irdl_op_definition
+class AllToAllOp(TensorOp):
+    """Splits and exchanges within a group."""
+
+    name = "stablehlo.all_to_all"
+    operands_ = var_operand_def()
+    split_dimension = prop_def(I64Attr)
+    concat_dimension = prop_def(I64Attr)
+    split_count = prop_def(I64Attr)
+    replica_groups = prop_def(DenseIntOrFPElementsAttr)
+    channel_handle = opt_prop_def()
+    results_ = var_result_def()
+
+
+@irdl_op_definition
+class CollectivePermuteOp(TensorOp):
+    """Sends along source-target pairs."""
+
+    name = "stablehlo.collective_permute"
+    operand = operand_def()
+    source_target_pairs = prop_def(DenseIntOrFPElementsAttr)
+    channel_handle = opt_prop_def()
+    result = result_def()
+
+
+@irdl_op_definition
+class PartitionIdOp(TensorOp):
+    """The number of this partition."""
+
+    name = "stablehlo.partition_id"
+    result = result_def()
+
+
+@irdl_op_definition
+class ReplicaIdOp(TensorOp):
+    """The number of this replica."""
+
+    name = "stablehlo.replica_id"
+    result = result_def()

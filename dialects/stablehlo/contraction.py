@@ -1,0 +1,45 @@
+"""StableHLO's contractions: products of tensors summed over shared dimensions."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DenseIntOrFPElementsAttr
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from wengert.dialects.stablehlo.attributes import ConvDimensionNumbersAttr, DotDimensionNumbersAttr
+from wengert.dialects.stablehlo.base import TensorOp
+from wengert.ir.attributes import I64Attr
+
+
+@irdl_op_definition
+class DotGeneralOp(TensorOp):
+    """Batched contraction of two tensors; result dimensions are batch, then lhs free, then rhs free."""
+
+    name = "stablehlo.dot_general"
+    lhs = operand_def()
+    rhs = operand_def()
+    dot_dimension_numbers = prop_def(DotDimensionNumbersAttr)
+    precision_config = opt_prop_def(ArrayAttr)
+    algorithm = opt_prop_def()
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class ConvolutionOp(TensorOp):
+    """Windowed contraction of lhs with the kernel rhs, with strides, padding, dilations, reversal and groups."""
+
+    name = "stablehlo.convolution"
+    lhs = operand_def()
+    rhs = operand_def()
+    window_strides = opt_prop_def(DenseArrayBase)
+    padding = opt_prop_def(DenseIntOrFPElementsAttr)
+    lhs_dilation = opt_prop_def(DenseArrayBase)
+    rhs_dilation = opt_prop_def(DenseArrayBase)
+    window_reversal = opt_prop_def(DenseArrayBase)
+    dimension_numbers = prop_def(ConvDimensionNumbersAttr)
+    feature_group_count = prop_def(I64Attr)
+    batch_group_count = prop_def(I64Attr)
+    precision_config = opt_prop_def(ArrayAttr)
+    result = result_def()
+    traits = traits_def(Pure())

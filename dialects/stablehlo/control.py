@@ -1,0 +1,133 @@
+"""StableHLO's control flow, calls out of the program, and barriers."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, DictionaryAttr, StringAttr, SymbolRefAttr
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, region_def, result_def, traits_def, var_operand_def, var_region_def, var_result_def
+from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect
+
+from wengert.dialects.stablehlo.base import TensorOp
+from wengert.ir.attributes import I32Attr
+
+
+@irdl_op_definition
+class WhileOp(TensorOp):
+    """Repeats the body while the condition holds; carried values are the operands and results."""
+
+    name = "stablehlo.while"
+    operand = var_operand_def()
+    cond = region_def()
+    body = region_def()
+    results_ = var_result_def()
+    traits = traits_def(RecursiveMemoryEffect())
+
+
+@irdl_op_definition
+class CaseOp(TensorOp):
+    """Runs the branch that the index picks (the last one where it is out of range)."""
+
+    name = "stablehlo.case"
+    index = operand_def()
+    branches = var_region_def()
+    results_ = var_result_def()
+    traits = traits_def(RecursiveMemoryEffect())
+
+
+@irdl_op_definition
+class IfOp(TensorOp):
+    """Runs one of two branches."""
+
+    name = "stablehlo.if"
+    pred = operand_def()
+    true_branch = region_def()
+    false_branch = region_def()
+    results_ = var_result_def()
+    traits = traits_def(RecursiveMemoryEffect())
+
+
+@irdl_op_definition
+class ReturnOp(TensorOp):
+    """Ends a region and gives its values."""
+
+    name = "stablehlo.return"
+    values = var_operand_def()
+    traits = traits_def(IsTerminator(), Pure())
+
+
+@irdl_op_definition
+class CustomCallOp(TensorOp):
+    """A call to a function outside the program, by name."""
+
+    name = "stablehlo.custom_call"
+    inputs = var_operand_def()
+    call_target_name = prop_def(StringAttr)
+    has_side_effect = opt_prop_def(BoolAttr)
+    backend_config = opt_prop_def()
+    api_version = opt_prop_def(I32Attr)
+    called_computations = opt_prop_def(ArrayAttr)
+    operand_layouts = opt_prop_def(ArrayAttr)
+    result_layouts = opt_prop_def(ArrayAttr)
+    output_operand_aliases = opt_prop_def(ArrayAttr)
+    results_ = var_result_def()
+
+
+@irdl_op_definition
+class CompositeOp(TensorOp):
+    """An op with a name of its own and a decomposition into others."""
+
+    name = "stablehlo.composite"
+    inputs = var_operand_def()
+    composite_name = prop_def(StringAttr, prop_name="name")
+    composite_attributes = opt_prop_def(DictionaryAttr)
+    decomposition = prop_def(SymbolRefAttr)
+    version = opt_prop_def(I32Attr)
+    composite_regions = var_region_def()
+    results_ = var_result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class OptimizationBarrierOp(TensorOp):
+    """The operands, behind a line that no optimisation crosses."""
+
+    name = "stablehlo.optimization_barrier"
+    operand = var_operand_def()
+    results_ = var_result_def()
+
+
+@irdl_op_definition
+class AfterAllOp(TensorOp):
+    """A token after all of the given tokens."""
+
+    name = "stablehlo.after_all"
+    inputs = var_operand_def()
+    result = result_def()
+
+
+@irdl_op_definition
+class CreateTokenOp(TensorOp):
+    """A new token."""
+
+    name = "stablehlo.create_token"
+    output = result_def()
+
+
+@irdl_op_definition
+class TupleOp(TensorOp):
+    """A tuple of values."""
+
+    name = "stablehlo.tuple"
+    val = var_operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class GetTupleElementOp(TensorOp):
+    """One element of a tuple."""
+
+    name = "stablehlo.get_tuple_element"
+    operand = operand_def()
+    index = prop_def(I32Attr)
+    result = result_def()
+    traits = traits_def(Pure())

@@ -1,0 +1,111 @@
+"""StableHLO's ops for shapes that are known only at run time. They are parsed and printed; AD and compilation need static shapes."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import BoolAttr, DenseArrayBase
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr
+from wengert.dialects.stablehlo.base import TensorOp
+from wengert.ir.attributes import I64Attr
+
+
+@irdl_op_definition
+class GetDimensionSizeOp(TensorOp):
+    """The extent of a dimension."""
+
+    name = "stablehlo.get_dimension_size"
+    operand = operand_def()
+    dimension = prop_def(I64Attr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class SetDimensionSizeOp(TensorOp):
+    """The operand with the extent of a dimension cut to a run-time value."""
+
+    name = "stablehlo.set_dimension_size"
+    operand = operand_def()
+    size = operand_def()
+    dimension = prop_def(I64Attr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class DynamicBroadcastInDimOp(TensorOp):
+    """broadcast_in_dim to a computed shape."""
+
+    name = "stablehlo.dynamic_broadcast_in_dim"
+    operand = operand_def()
+    output_dimensions = operand_def()
+    broadcast_dimensions = prop_def(DenseArrayBase)
+    known_expanding_dimensions = opt_prop_def(DenseArrayBase)
+    known_nonexpanding_dimensions = opt_prop_def(DenseArrayBase)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class DynamicIotaOp(TensorOp):
+    """iota of a computed shape."""
+
+    name = "stablehlo.dynamic_iota"
+    output_shape = operand_def()
+    iota_dimension = prop_def(I64Attr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class DynamicReshapeOp(TensorOp):
+    """reshape to a computed shape."""
+
+    name = "stablehlo.dynamic_reshape"
+    operand = operand_def()
+    output_shape = operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class DynamicPadOp(TensorOp):
+    """pad by computed amounts."""
+
+    name = "stablehlo.dynamic_pad"
+    operand = operand_def()
+    padding_value = operand_def()
+    edge_padding_low = operand_def()
+    edge_padding_high = operand_def()
+    interior_padding = operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class DynamicGatherOp(TensorOp):
+    """gather with computed slice sizes."""
+
+    name = "stablehlo.dynamic_gather"
+    operand = operand_def()
+    start_indices = operand_def()
+    slice_sizes = operand_def()
+    dimension_numbers = prop_def(GatherDimensionNumbersAttr)
+    indices_are_sorted = opt_prop_def(BoolAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class RealDynamicSliceOp(TensorOp):
+    """slice with computed bounds."""
+
+    name = "stablehlo.real_dynamic_slice"
+    operand = operand_def()
+    start_indices = operand_def()
+    limit_indices = operand_def()
+    strides = operand_def()
+    result = result_def()
+    traits = traits_def(Pure())

@@ -1,0 +1,48 @@
+"""StableHLO's linear algebra and Fourier transforms."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import BoolAttr, DenseArrayBase
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from wengert.dialects.stablehlo.attributes import FftTypeAttr, TransposeAttr
+from wengert.dialects.stablehlo.base import TensorOp
+
+
+@irdl_op_definition
+class CholeskyOp(TensorOp):
+    """The Cholesky factor of batched symmetric (Hermitian) positive definite matrices."""
+
+    name = "stablehlo.cholesky"
+    a = operand_def()
+    lower = opt_prop_def(BoolAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class TriangularSolveOp(TensorOp):
+    """Solves op(a) x = b, or x op(a) = b, for batched triangular a."""
+
+    name = "stablehlo.triangular_solve"
+    a = operand_def()
+    b = operand_def()
+    left_side = prop_def(BoolAttr)
+    lower = prop_def(BoolAttr)
+    unit_diagonal = prop_def(BoolAttr)
+    transpose_a = prop_def(TransposeAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class FftOp(TensorOp):
+    """Discrete Fourier transform over the trailing dimensions."""
+
+    name = "stablehlo.fft"
+    operand = operand_def()
+    fft_type = prop_def(FftTypeAttr)
+    fft_length = prop_def(DenseArrayBase)
+    result = result_def()
+    traits = traits_def(Pure())

@@ -1,0 +1,33 @@
+"""StableHLO's random numbers."""
+
+from __future__ import annotations
+
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from wengert.dialects.stablehlo.attributes import RngAlgorithmAttr, RngDistributionAttr
+from wengert.dialects.stablehlo.base import TensorOp
+
+
+@irdl_op_definition
+class RngBitGeneratorOp(TensorOp):
+    """Random bits and the next state from a state, by a named algorithm."""
+
+    name = "stablehlo.rng_bit_generator"
+    initial_state = operand_def()
+    rng_algorithm = prop_def(RngAlgorithmAttr)
+    output_state = result_def()
+    output = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class RngOp(TensorOp):
+    """Random numbers of a distribution (the generator is left to the backend)."""
+
+    name = "stablehlo.rng"
+    a = operand_def()
+    b = operand_def()
+    shape = operand_def()
+    rng_distribution = prop_def(RngDistributionAttr)
+    result = result_def()

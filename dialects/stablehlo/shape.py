@@ -1,0 +1,111 @@
+"""StableHLO's ops that make tensors or move elements without computing on them."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def, var_operand_def
+from xdsl.traits import Pure
+
+from wengert.dialects.stablehlo.base import TensorOp
+from wengert.ir.attributes import I64Attr
+
+
+@irdl_op_definition
+class ConstantOp(TensorOp):
+    """A constant tensor."""
+
+    name = "stablehlo.constant"
+    value = prop_def(DenseIntOrFPElementsAttr)
+    output = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class IotaOp(TensorOp):
+    """Each element is its own index along one dimension."""
+
+    name = "stablehlo.iota"
+    iota_dimension = prop_def(I64Attr)
+    output = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class BroadcastInDimOp(TensorOp):
+    """Dimension i of the operand becomes dimension broadcast_dimensions[i]; extents of 1 and new dimensions repeat."""
+
+    name = "stablehlo.broadcast_in_dim"
+    operand = operand_def()
+    broadcast_dimensions = prop_def(DenseArrayBase)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class ReshapeOp(TensorOp):
+    """The same elements in row-major order under another shape."""
+
+    name = "stablehlo.reshape"
+    operand = operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class TransposeOp(TensorOp):
+    """Dimension i of the result is dimension permutation[i] of the operand."""
+
+    name = "stablehlo.transpose"
+    operand = operand_def()
+    permutation = prop_def(DenseArrayBase)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class SliceOp(TensorOp):
+    """Elements start, start + stride, ... below limit, in every dimension."""
+
+    name = "stablehlo.slice"
+    operand = operand_def()
+    start_indices = prop_def(DenseArrayBase)
+    limit_indices = prop_def(DenseArrayBase)
+    strides = prop_def(DenseArrayBase)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class PadOp(TensorOp):
+    """The operand between (and, with interior padding, among) copies of the padding value; negative edges crop."""
+
+    name = "stablehlo.pad"
+    operand = operand_def()
+    padding_value = operand_def()
+    edge_padding_low = prop_def(DenseArrayBase)
+    edge_padding_high = prop_def(DenseArrayBase)
+    interior_padding = prop_def(DenseArrayBase)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class ConcatenateOp(TensorOp):
+    """The operands one after the other along a dimension."""
+
+    name = "stablehlo.concatenate"
+    inputs = var_operand_def()
+    dimension = prop_def(I64Attr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class ReverseOp(TensorOp):
+    """The elements in reverse order along some dimensions."""
+
+    name = "stablehlo.reverse"
+    operand = operand_def()
+    dimensions = prop_def(DenseArrayBase)
+    result = result_def()
+    traits = traits_def(Pure())

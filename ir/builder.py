@@ -1,0 +1,107 @@
+"""Building IR: appending ops to a block, sharing equal ones, and recording where each comes from.
+
+The builder *hash-conses*: asked for a pure op that it already made with the same operands and properties, it returns
+the results of that one. A derivative repeats itself a lot, so this removes most of what CSE would have to find later,
+for the price of one dictionary look-up.
+
+Provenance is recorded here and nowhere else, so that no derivative rule can forget it: every op made inside
+``with builder.deriving(op, role)`` carries a location that names the op it was derived from and its role.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.traits import Pure
+
+from wengert.ir.locations import Role, derived
+
+Properties = Mapping[str, Attribute]
+_NO_PROPERTIES: dict[str, Attribute] = {}
+
+
+class BlockBuilder:
+    """Appends ops to one block. A builder for a nested block sees the ops that its parent has made so far."""
+
+    def __init__(self, block: Block, *, parent: BlockBuilder | None = None, location: LocationAttr = UNKNOWN_LOC, pass_name: str = ""):
+        self.block = block
+        self.parent = parent
+        self.location = location
+        self.pass_name = pass_name or (parent.pass_name if parent else "")
+        self._made: dict[Any, Operation] = {}
+
+    def child(self, block: Block) -> BlockBuilder:
+        """A builder for a block nested in the one being built."""
+        return type(self)(block, parent=self, location=self.location)
+
+    def _find(self, key: Any) -> Operation | None:
+        builder: BlockBuilder | None = self
+        while builder is not None:
+            if (op := builder._made.get(key)) is not None:
+                return op
+            builder = builder.parent
+        return None
+
+    def create(
+        self, cls: type[Operation], operands: Sequence[SSAValue], results: Sequence[Attribute], properties: Properties = _NO_PROPERTIES, regions: Sequence[Region] = ()
+    ) -> Sequence[SSAValue]:
+        """The results of an op of this class: of a new one, or of an equal one made before."""
+        key = None
+        if not regions and cls.has_trait(Pure):
+            key = (cls, tuple(operands), tuple(results), tuple(sorted(properties.items(), key=_name)) if properties else ())
+            if (made := self._find(key)) is not None:
+                return made.results
+        op = cls.create(operands=operands, result_types=results, properties=properties, regions=regions, location=self.location)
+        self.block.add_op(op)
+        if key is not None:
+            self._made[key] = op
+        return op.results
+
+    def insert(self, op: Operation) -> Operation:
+        """Appends an op that was made elsewhere (it is not shared), keeping its location if it has one."""
+        if op.location == UNKNOWN_LOC:
+            op.location = self.location
+        self.block.add_op(op)
+        return op
+
+    def copy(self, op: Operation, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        """The op again with other operands (regions are cloned; the values they capture stay as they are)."""
+        if not op.regions and op.has_trait(Pure) and not op.attributes:
+            with self.at(op.location):
+                return self.create(type(op), operands, [r.type for r in op.results], op.properties)
+        clone = type(op).create(
+            operands=operands,
+            result_types=[r.type for r in op.results],
+            properties=op.properties,
+            attributes=op.attributes,
+            regions=[region.clone() for region in op.regions],
+            location=op.location,
+        )
+        self.block.add_op(clone)
+        return clone.results
+
+    @contextmanager
+    def at(self, location: LocationAttr) -> Generator[None]:
+        """Ops made inside carry this location."""
+        before, self.location = self.location, location
+        try:
+            yield
+        finally:
+            self.location = before
+
+    @contextmanager
+    def deriving(self, op: Operation, role: Role) -> Generator[None]:
+        """Ops made inside are derived from ``op`` and play this role in the derivative."""
+        before, self.location = self.location, derived(op, role, self.pass_name)
+        try:
+            yield
+        finally:
+            self.location = before
+
+
+def _name(item: tuple[str, Attribute]) -> str:
+    return item[0]

@@ -1,0 +1,76 @@
+"""Locations: where an op was written, and for a derived op what it was derived from.
+
+A derived op's location is a name location ``"<pass>/<role>/<op name>"`` around the location of the op it was derived
+from, so that any MLIR tool prints it, and derivatives of derivatives nest::
+
+    loc("vjp/cotangent/stablehlo.sine"("f.mlir":3:10))
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import lru_cache
+from typing import NamedTuple, cast
+
+from xdsl.dialects.builtin import ArrayAttr, FileLineColLoc, FusedLoc, IntAttr, LocationAttr, NameLoc, StringAttr
+from xdsl.ir import Operation
+
+
+class Role(StrEnum):
+    """What a derived op is for."""
+
+    PRIMAL = "primal"
+    COEFFICIENT = "coefficient"
+    TANGENT = "tangent"
+    COTANGENT = "cotangent"
+    ACCUMULATION = "accumulation"
+
+
+class Provenance(NamedTuple):
+    """What a derived op's location says: which pass made it, its role, and the name of the op it was derived from."""
+
+    pass_name: str
+    role: Role
+    op_name: str
+
+
+def at(filename: str, line: int, column: int) -> LocationAttr:
+    """A place in a file, counted from 1."""
+    return FileLineColLoc(StringAttr(filename), IntAttr(line), IntAttr(column))
+
+
+@lru_cache(maxsize=8192)
+def _derived(name: str, inner: LocationAttr) -> LocationAttr:
+    return NameLoc(StringAttr(name), inner)
+
+
+def derived(op: Operation, role: Role, pass_name: str) -> LocationAttr:
+    """The location of what ``pass_name`` derives from ``op`` in this role."""
+    return _derived(f"{pass_name}/{role}/{op.name}", op.location)
+
+
+def provenance(location: LocationAttr) -> Provenance | None:
+    """What a derived op's location records, or None for an op that was written or is unknown."""
+    if isinstance(location, NameLoc):
+        parts = location.desc.data.split("/")
+        if len(parts) == 3 and parts[1] in set(Role):
+            return Provenance(parts[0], Role(parts[1]), parts[2])
+    return None
+
+
+def origin(location: LocationAttr) -> LocationAttr:
+    """The place in the source under all names: a file location, or what is nearest to one."""
+    while isinstance(location, NameLoc):
+        location = cast(LocationAttr, location.location)
+    if isinstance(location, FusedLoc):
+        parts = [origin(part) for part in cast("ArrayAttr[LocationAttr]", location.locations)]
+        return next((p for p in parts if isinstance(p, FileLineColLoc)), parts[0])
+    return location
+
+
+def describe(location: LocationAttr) -> str:
+    """``file:line:col`` of the origin, or ``<unknown>``."""
+    place = origin(location)
+    if isinstance(place, FileLineColLoc):
+        return f"{place.filename.data}:{place.line.data}:{place.column.data}"
+    return "<unknown>"

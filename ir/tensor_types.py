@@ -1,0 +1,149 @@
+"""Tensor types: construction with sharing, and questions about shape and element type.
+
+Types are immutable, and comparing shared objects with ``is`` is ten times cheaper than ``==``; so every type that the
+compiler makes comes from :func:`tensor`, which returns one object per (shape, element type).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import prod
+from typing import Any, cast
+
+import ml_dtypes
+import numpy as np
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    ComplexType,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+    Signedness,
+    TensorType,
+)
+from xdsl.ir import Attribute, SSAValue
+
+f64 = Float64Type()
+f32 = Float32Type()
+f16 = Float16Type()
+bf16 = BFloat16Type()
+c64 = ComplexType(f32)
+c128 = ComplexType(f64)
+i1, i8, i16, i32, i64 = (IntegerType(width) for width in (1, 8, 16, 32, 64))
+ui8, ui16, ui32, ui64 = (IntegerType(width, Signedness.UNSIGNED) for width in (8, 16, 32, 64))
+
+DYNAMIC = -1
+"""The extent that stands for ``?`` in a shape."""
+
+_DTYPES: dict[Attribute, np.dtype[Any]] = {
+    f64: np.dtype(np.float64),
+    f32: np.dtype(np.float32),
+    f16: np.dtype(np.float16),
+    bf16: np.dtype(ml_dtypes.bfloat16),
+    c64: np.dtype(np.complex64),
+    c128: np.dtype(np.complex128),
+    i1: np.dtype(np.bool_),
+    i8: np.dtype(np.int8),
+    i16: np.dtype(np.int16),
+    i32: np.dtype(np.int32),
+    i64: np.dtype(np.int64),
+    ui8: np.dtype(np.uint8),
+    ui16: np.dtype(np.uint16),
+    ui32: np.dtype(np.uint32),
+    ui64: np.dtype(np.uint64),
+}
+_ELEMENTS = {dtype: element for element, dtype in _DTYPES.items()}
+
+
+@lru_cache(maxsize=4096)
+def _tensor(shape: tuple[int, ...], element: Attribute) -> TensorType[Any]:
+    return TensorType(element, shape)
+
+
+def tensor(shape: Sequence[int], element: Attribute) -> TensorType[Any]:
+    """The shared tensor type of this shape and element type."""
+    return _tensor(tuple(shape), element)
+
+
+def type_of(value: SSAValue) -> TensorType[Any]:
+    """The value's type, which must be a ranked tensor (else a TypeError)."""
+    found = value.type
+    if not isinstance(found, TensorType):
+        raise TypeError(f"expected a ranked tensor, found {found}")
+    return cast("TensorType[Any]", found)
+
+
+@lru_cache(maxsize=4096)
+def shape_of_type(type: TensorType[Any]) -> tuple[int, ...]:
+    """The extents of a tensor type as Python integers."""
+    return tuple(type.get_shape())
+
+
+def shape(value: SSAValue) -> tuple[int, ...]:
+    """The extents of a tensor value."""
+    return shape_of_type(type_of(value))
+
+
+def rank(value: SSAValue) -> int:
+    """The number of dimensions of a tensor value."""
+    return len(shape(value))
+
+
+def size(value: SSAValue) -> int:
+    """The number of elements of a statically shaped tensor value."""
+    return prod(shape(value))
+
+
+def element(value: SSAValue) -> Attribute:
+    """The element type of a tensor value."""
+    return type_of(value).element_type
+
+
+def is_float(element: Attribute) -> bool:
+    """Real floating point of any width."""
+    return hasattr(element, "bitwidth") and not isinstance(element, IntegerType | ComplexType)
+
+
+def is_complex(element: Attribute) -> bool:
+    """Complex floating point."""
+    return isinstance(element, ComplexType)
+
+
+def is_integer(element: Attribute) -> bool:
+    """Signed, unsigned or boolean integers."""
+    return isinstance(element, IntegerType)
+
+
+def is_boolean(element: Attribute) -> bool:
+    """The one-bit integer, StableHLO's predicate type."""
+    return isinstance(element, IntegerType) and element.width.data == 1
+
+
+def is_unsigned(element: Attribute) -> bool:
+    """Integers that StableHLO treats as unsigned (``ui*``; booleans are not among them)."""
+    return isinstance(element, IntegerType) and element.signedness.data is Signedness.UNSIGNED
+
+
+def is_differentiable(type: Attribute) -> bool:
+    """Whether values of this type have tangents: tensors of real or complex floating point."""
+    if not isinstance(type, TensorType):
+        return False
+    held = cast("TensorType[Any]", type).element_type
+    return is_float(held) or is_complex(held)
+
+
+def real_element(element: Attribute) -> Attribute:
+    """The real element type under a complex one; a real type is returned as it is."""
+    return cast("ComplexType[Any]", element).element_type if isinstance(element, ComplexType) else element
+
+
+def dtype_of(element: Attribute) -> np.dtype[Any]:
+    """The NumPy dtype (ml_dtypes for bf16) of an element type; KeyError if there is none."""
+    return _DTYPES[element]
+
+
+def element_of(dtype: np.dtype[Any]) -> Attribute:
+    """The element type of a NumPy dtype; KeyError if there is none."""
+    return _ELEMENTS[np.dtype(dtype)]
