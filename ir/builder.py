@@ -56,16 +56,20 @@ class BlockBuilder:
             if (made := self._find(key)) is not None:
                 return made.results
         op = cls.create(operands=operands, result_types=results, properties=properties, regions=regions, location=self.location)
-        self.block.add_op(op)
+        self.place(op)
         if key is not None:
             self._made[key] = op
         return op.results
+
+    def place(self, op: Operation) -> None:
+        """Puts a new op where this builder builds: at the end of its block."""
+        self.block.add_op(op)
 
     def insert(self, op: Operation) -> Operation:
         """Appends an op that was made elsewhere (it is not shared), keeping its location if it has one."""
         if op.location == UNKNOWN_LOC:
             op.location = self.location
-        self.block.add_op(op)
+        self.place(op)
         return op
 
     def copy(self, op: Operation, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -81,7 +85,7 @@ class BlockBuilder:
             regions=[region.clone() for region in op.regions],
             location=op.location,
         )
-        self.block.add_op(clone)
+        self.place(clone)
         return clone.results
 
     @contextmanager

@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple, cast
 
-from xdsl.dialects.builtin import ArrayAttr, FileLineColLoc, FusedLoc, IntAttr, LocationAttr, NameLoc, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, IntAttr, LocationAttr, NameLoc, StringAttr
 from xdsl.ir import Operation
 
 
@@ -49,8 +49,21 @@ def derived(op: Operation, role: Role, pass_name: str) -> LocationAttr:
     return _derived(f"{pass_name}/{role}/{op.name}", op.location)
 
 
+@lru_cache(maxsize=8192)
+def called_from(callee: LocationAttr, caller: LocationAttr) -> LocationAttr:
+    """The location of an op that was inlined: where it was written, called from there.
+
+    A chain of calls nests in the caller, as MLIR's inliner does: ``callsite(f at callsite(g at main))``.
+    """
+    if isinstance(callee, CallSiteLoc):
+        return CallSiteLoc(callee.callee, called_from(cast(LocationAttr, callee.caller), caller))
+    return CallSiteLoc(callee, caller)
+
+
 def provenance(location: LocationAttr) -> Provenance | None:
-    """What a derived op's location records, or None for an op that was written or is unknown."""
+    """What a derived op's location records (also after inlining), or None for an op that was written or is unknown."""
+    while isinstance(location, CallSiteLoc):
+        location = cast(LocationAttr, location.callee)
     if isinstance(location, NameLoc):
         parts = location.desc.data.split("/")
         if len(parts) == 3 and parts[1] in set(Role):
@@ -59,9 +72,9 @@ def provenance(location: LocationAttr) -> Provenance | None:
 
 
 def origin(location: LocationAttr) -> LocationAttr:
-    """The place in the source under all names: a file location, or what is nearest to one."""
-    while isinstance(location, NameLoc):
-        location = cast(LocationAttr, location.location)
+    """The place in the source under all names and calls: a file location, or what is nearest to one."""
+    while isinstance(location, NameLoc | CallSiteLoc):
+        location = cast(LocationAttr, location.location if isinstance(location, NameLoc) else location.callee)
     if isinstance(location, FusedLoc):
         parts = [origin(part) for part in cast("ArrayAttr[LocationAttr]", location.locations)]
         return next((p for p in parts if isinstance(p, FileLineColLoc)), parts[0])
@@ -74,3 +87,11 @@ def describe(location: LocationAttr) -> str:
     if isinstance(place, FileLineColLoc):
         return f"{place.filename.data}:{place.line.data}:{place.column.data}"
     return "<unknown>"
+
+
+def with_role(location: LocationAttr, role: Role) -> LocationAttr:
+    """A derived op's location in another role; any other location is returned as it is."""
+    known = provenance(location)
+    if known is None:
+        return location
+    return _derived(f"{known.pass_name}/{role}/{known.op_name}", cast(LocationAttr, cast(NameLoc, location).location))
