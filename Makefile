@@ -1,0 +1,60 @@
+# The two commands of a newcomer are `make demo` and `make test`; `make help` lists the others.
+# Everything runs in .venv, which is made on first use and brought up to date whenever pyproject.toml changes.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+# Where the reference programs lie, if they lie beside the checkout; tests that need them say so and are skipped without.
+CORPUS := $(abspath ../shared/corpus)
+ifneq ($(wildcard $(CORPUS)/dev),)
+export WENGERT_CORPUS ?= $(CORPUS)
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format docs clean
+
+help: ## List these targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+demo: $(VENV)/stamp-base ## Differentiate, compile, run, check and cost a transformer block
+	@$(BIN)/python -m wengert.lab.demo
+
+test: $(VENV)/stamp-test ## Run the whole test suite on all cores
+	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+
+check: $(VENV)/stamp-test ## Lint, format check, strict types, import layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports
+
+format: $(VENV)/stamp-test ## Format and fix what can be fixed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: $(VENV)/stamp-docs ## Build the documentation, warnings as errors, into docs/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+clean: ## Remove the environment and all that was built
+	rm -rf $(VENV) build dist docs/_build wengert.egg-info
+
+# -- the environment: one stamp per set of extras
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "wengert needs Python 3.11 or later; set PYTHON=..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/stamp-base: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install -q -e .
+	@touch $@
+
+$(VENV)/stamp-test: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install -q -e '.[test]'
+	@touch $@ $(VENV)/stamp-base
+
+$(VENV)/stamp-docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install -q -e '.[docs]'
+	@touch $@ $(VENV)/stamp-base

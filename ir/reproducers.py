@@ -1,0 +1,34 @@
+"""Reproducers: one file that shows a defect, with the IR before the pass that broke and the command that runs it again."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import tempfile
+from pathlib import Path
+
+REPRODUCER_DIR = "WENGERT_REPRODUCER_DIR"
+"""The environment variable that names the folder for reproducers (the system's temporary folder if unset)."""
+
+
+def opt_command(pipeline: str, path: Path | str) -> str:
+    """The shell command that runs a pipeline on a file."""
+    quoted = f'"{pipeline}"' if not set(pipeline) & set('"$`\\!') else shlex.quote(pipeline)
+    return f"wengert-opt -p {quoted} {shlex.quote(str(path))}" if pipeline else f"wengert-opt {shlex.quote(str(path))}"
+
+
+def write_reproducer(name: str, text: str, pipeline: str, details: str) -> Path | None:
+    """Writes the IR with the command and the details as comments above it; None if the folder cannot be written to.
+
+    The file's name holds a digest of its IR, so that the same failure gives the same file.
+    """
+    folder = Path(os.environ.get(REPRODUCER_DIR) or tempfile.gettempdir())
+    path = folder / f"wengert-{name}-{hashlib.sha256(text.encode()).hexdigest()[:8]}.mlir"
+    header = [opt_command(pipeline, path), "", *details.rstrip().splitlines()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n".join([*(f"// {line}".rstrip() for line in header), text.rstrip("\n"), ""]))
+    except OSError:
+        return None
+    return path

@@ -1,0 +1,46 @@
+"""The data flow on one page: the passes by name, and the pipelines that the compiler is made of.
+
+::
+
+    StableHLO --FRONT--> core-level IR --DERIVE--> its derivative --OPTIMIZE--> less of it --BACK--> StableHLO
+
+A name leads to an import path, so that nothing is imported before it runs.
+"""
+
+from __future__ import annotations
+
+from wengert.ir.passes import PASSES, Pipeline
+
+PASSES.add(
+    {
+        # transforms/core: StableHLO to core-level IR and back
+        "inline": "wengert.transforms.core.inline:InlinePass",
+        "symbol-dce": "wengert.transforms.core.symbol_dce:SymbolDcePass",
+        "to-core": "wengert.transforms.core.to_core:ToCorePass",
+        "from-core": "wengert.transforms.core.from_core:FromCorePass",
+        # transforms/ad: derivatives
+        "jvp": "wengert.transforms.ad.passes:JvpPass",
+        "vjp": "wengert.transforms.ad.passes:VjpPass",
+        "linearize": "wengert.transforms.ad.passes:LinearizePass",
+        "transpose": "wengert.transforms.ad.passes:TransposePass",
+        "expand-ad": "wengert.transforms.ad.passes:ExpandAdPass",
+        # transforms/optimize: the same with fewer ops
+        "simplify": "wengert.transforms.optimize.simplify:SimplifyPass",
+        "cse": "wengert.transforms.optimize.cse:CsePass",
+        "dce": "wengert.transforms.optimize.dce:DcePass",
+    }
+)
+
+FRONT = "inline,symbol-dce,to-core"
+"""From StableHLO as it is written to core-level IR, which is what derivatives are taken of."""
+
+OPTIMIZE = "simplify,cse,dce"
+"""The same program with fewer ops; run after every derivative."""
+
+BACK = "from-core,cse,dce"
+"""From core-level IR to plain StableHLO, which XLA reads."""
+
+
+def parse_pipeline(text: str) -> Pipeline:
+    """The pipeline of our passes that is written so; a DiagnosticError points at a mistake."""
+    return Pipeline.parse(text)
