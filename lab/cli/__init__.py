@@ -1,0 +1,1 @@
+"""The command line: ``wengert COMMAND ...``, one module per command."""

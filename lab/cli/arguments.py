@@ -1,0 +1,63 @@
+"""Arguments that several commands share."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from wengert.lab.inputs import Array, random_inputs, read_inputs
+from wengert.runtime.program import Program, load, parse
+
+
+def integers(text: str) -> tuple[int, ...]:
+    """``0,2,3`` as a tuple."""
+    try:
+        return tuple(int(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected integers separated by commas, found {text!r}") from None
+
+
+def names(text: str) -> tuple[str, ...]:
+    """``a,b`` as a tuple."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def positive(text: str) -> int:
+    """A whole number above zero."""
+    value = int(text) if text.lstrip("+-").isdigit() else 0
+    if value <= 0:
+        raise argparse.ArgumentTypeError(f"expected a positive integer, found {text!r}")
+    return value
+
+
+def add_program(parser: argparse.ArgumentParser) -> None:
+    """The program's file and entry."""
+    parser.add_argument("program", metavar="PROGRAM.mlir", help="StableHLO text, pretty or generic; - for stdin")
+    parser.add_argument("--entry", default="main", metavar="NAME", help="the function to start at (default: main)")
+
+
+def add_positions(parser: argparse.ArgumentParser) -> None:
+    """Which arguments and results a derivative is about."""
+    parser.add_argument("--wrt", type=integers, metavar="I,J", help="positions of the arguments to differentiate by (default: every float or complex one)")
+    parser.add_argument("--of", type=integers, metavar="I,J", help="positions of the results to differentiate (default: every float or complex one)")
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """Where the inputs come from."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--inputs", metavar="FILE.npz", help="arrays under the keys in_0, in_1, ... (or arg0, arr_0, or the arguments' names)")
+    group.add_argument("--random", type=int, metavar="SEED", help="draw inputs: standard normal floats, integers in [0, 4)")
+
+
+def read_program(options: argparse.Namespace) -> Program:
+    """The program that the command names."""
+    if options.program == "-":
+        return parse(sys.stdin.read(), "<stdin>", entry=options.entry)
+    return load(options.program, entry=options.entry)
+
+
+def inputs_of(options: argparse.Namespace, program: Program, default_seed: int = 0) -> list[Array]:
+    """The inputs that the command names; drawn at random where it names none."""
+    if options.inputs is not None:
+        return read_inputs(options.inputs, program.signature)
+    return random_inputs(program.signature, options.random if options.random is not None else default_seed)

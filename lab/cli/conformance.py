@@ -1,0 +1,95 @@
+"""``wengert conformance DIR --backend cpu --dtype f64,f32 --what primal,jvp,vjp,hvp,jac``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from wengert.lab.cli import arguments, output
+from wengert.lab.cli.exit_codes import Exit
+from wengert.lab.conformance import KINDS, Outcome, Task, expand_kinds, run_task
+from wengert.lab.corpus import read_corpus
+from wengert.lab.workers import run_tasks
+from wengert.runtime.backends import BACKENDS
+from wengert.runtime.errors import InputError, did_you_mean
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments."""
+    parser.add_argument("folder", metavar="DIR", help="a corpus: manifest.json and a folder per program")
+    parser.add_argument("--backend", default="cpu", metavar="NAME", help="cpu (default) or interpreter")
+    parser.add_argument("--dtype", type=arguments.names, default=("f64", "f32"), metavar="f64,f32", help="precisions (default: both)")
+    parser.add_argument("--what", type=arguments.names, default=("all",), metavar="KINDS", help=f"of {', '.join(KINDS)}; all (default) is the first five, text the others")
+    parser.add_argument("--only", type=arguments.names, metavar="A,B", help="programs by name")
+    parser.add_argument("--form", choices=("pretty", "generic"), default="pretty", help="which text to read")
+    parser.add_argument("--json", metavar="FILE", help="write every outcome")
+    parser.add_argument("--jobs", type=arguments.positive, default=1, metavar="N", help="worker processes (default: 1)")
+    parser.add_argument("--timeout", type=float, default=300.0, metavar="S", help="seconds per program and precision (default: 300)")
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Runs the corpus: a line per failure, a summary per kind."""
+    tasks = tasks_of(options)
+    outcomes: list[Outcome] = []
+    done = 0
+    for report in run_tasks(run_task, tasks, jobs=options.jobs, timeout=options.timeout):
+        task = tasks[report.index]
+        if report.ended:
+            done += 1
+            output.progress(f"{done}/{len(tasks)} {task.label}")
+            found = lost(task, outcomes, report.reason) if report.reason is not None else []
+        else:
+            found = [report.value]
+        outcomes += found
+        for outcome in found:
+            if outcome.status != "passed":
+                output.end_progress()
+                print(outcome, flush=True)
+    output.end_progress()
+    print("\n".join(summary(outcomes)))
+    if options.json:
+        Path(options.json).write_text(json.dumps(to_json(options, outcomes), indent=1) + "\n")
+    return Exit.MISMATCH if any(o.status == "failed" for o in outcomes) else Exit.OK
+
+
+def tasks_of(options: argparse.Namespace) -> list[Task]:
+    """What the command asks for; raises InputError."""
+    if options.backend not in BACKENDS:
+        raise InputError(f"there is no backend {options.backend!r}{did_you_mean(options.backend, BACKENDS)}")
+    kinds = expand_kinds(options.what)
+    programs = read_corpus(options.folder, set(options.only) if options.only else None)
+    known = {d for p in programs for d in p.precisions}
+    for precision in options.dtype:
+        if precision not in known:
+            raise InputError(f"the corpus has no programs in {precision!r}{did_you_mean(precision, known)}")
+    generic = options.form == "generic"
+    return [Task(p, d, kinds, options.backend, generic) for p in programs for d in options.dtype if d in p.precisions]
+
+
+def lost(task: Task, outcomes: list[Outcome], reason: str) -> list[Outcome]:
+    """Failures for the kinds of a task that ended before their time."""
+    seen = {o.kind for o in outcomes if o.program == task.program.name and o.precision == task.precision}
+    last = max((task.kinds.index(kind) for kind in seen), default=-1)
+    return [Outcome(task.program.name, task.precision, kind, "failed", reason=reason) for kind in task.kinds[last + 1 :] if has_reference(task, kind)]
+
+
+def has_reference(task: Task, kind: str) -> bool:
+    """Whether the corpus says that it stores what a kind compares with."""
+    flag = {"hvp": "hvp", "text-hvp": "hvp", "jac": "full_jacobian"}.get(kind)
+    return flag is None or bool(task.program.meta.get(flag)) and (flag == "hvp" or task.precision == "f64")
+
+
+def summary(outcomes: list[Outcome]) -> list[str]:
+    """One line per kind: ``N passed, M failed, K refused``."""
+    counts = Counter((o.kind, o.status) for o in outcomes)
+    present = [k for k in KINDS if any(counts[k, s] for s in ("passed", "failed", "refused"))]
+    width = max(map(len, present), default=0)
+    return [f"{k + ':':{width + 1}} {counts[k, 'passed']} passed, {counts[k, 'failed']} failed, {counts[k, 'refused']} refused" for k in present]
+
+
+def to_json(options: argparse.Namespace, outcomes: list[Outcome]) -> dict[str, Any]:
+    """Everything that was found."""
+    return {"folder": options.folder, "backend": options.backend, "form": options.form, "outcomes": [o.to_json() for o in outcomes]}

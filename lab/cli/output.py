@@ -1,0 +1,59 @@
+"""How commands speak: findings on stderr as text or JSON, results on stdout or in a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any, Literal, TextIO
+
+from wengert.ir.diagnostics import DiagnosticError
+
+Format = Literal["text", "json"]
+
+
+def wants_color(stream: TextIO) -> bool:
+    """Whether a stream is a terminal whose user did not turn colours off."""
+    return stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+
+
+def report_diagnostics(error: DiagnosticError, form: Format) -> None:
+    """Findings in a program: file, line, column, caret and hint; or one JSON object per line."""
+    if form == "json":
+        for finding in error.to_json():
+            print(json.dumps(finding), file=sys.stderr)
+    else:
+        print(error.render(color=wants_color(sys.stderr)), file=sys.stderr)
+
+
+def report_message(message: str, form: Format, **extra: Any) -> None:
+    """A finding that has no place in a text."""
+    if form == "json":
+        print(json.dumps({"severity": "error", "message": message, **extra}), file=sys.stderr)
+    else:
+        print(f"error: {message}", file=sys.stderr)
+
+
+def write_text(text: str, path: str | None) -> None:
+    """Text to a file, or to stdout for none or ``-``."""
+    text = text if text.endswith("\n") else text + "\n"
+    if path is None or path == "-":
+        sys.stdout.write(text)
+    else:
+        Path(path).write_text(text)
+
+
+def progress(line: str) -> None:
+    """A line on stderr that the next one replaces; on something else than a terminal, nothing."""
+    if sys.stderr.isatty():
+        width = max(20, os.get_terminal_size(sys.stderr.fileno()).columns - 1)
+        sys.stderr.write("\r\x1b[K" + line[:width])
+        sys.stderr.flush()
+
+
+def end_progress() -> None:
+    """Clears the progress line."""
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()

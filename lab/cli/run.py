@@ -1,0 +1,63 @@
+"""``wengert run p.mlir --inputs x.npz -o out.npz``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+import numpy as np
+
+from wengert.lab.cli import arguments
+from wengert.lab.cli.exit_codes import Exit
+from wengert.runtime.arguments import describe
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments."""
+    arguments.add_program(parser)
+    arguments.add_inputs(parser)
+    parser.add_argument("--backend", default="cpu", metavar="NAME", help="cpu (default) or interpreter")
+    parser.add_argument("-o", "--output", metavar="FILE.npz", help="write the results as out_0, out_1, ... instead of printing them")
+    parser.add_argument("--stats", action="store_true", help="print what the backend counted to stderr, as JSON")
+    parser.add_argument("--dump-dir", metavar="DIR", help="write the IR after every stage of the compilation")
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Runs the program."""
+    program = arguments.read_program(options)
+    inputs = arguments.inputs_of(options, program)
+    compiled = program.compile(options.backend, dump_dir=options.dump_dir)
+    results = compiled(*inputs)
+    if options.output is None:
+        for parameter, result in zip(program.signature.results, results, strict=True):
+            print(f"{parameter.label}: {describe(result.shape, result.dtype)}")
+            print(np.array2string(result, threshold=64, precision=8, separator=", "))
+    else:
+        np.savez(options.output, **{f"out_{j}": storable(result) for j, result in enumerate(results)})
+    if options.stats:
+        print(json.dumps(plain(compiled.stats), indent=1), file=sys.stderr)
+    return Exit.OK
+
+
+def storable(array: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dtype[Any]]:
+    """An array in a dtype that .npz keeps: bfloat16 is stored as float32, without loss."""
+    return array.astype(np.float32) if array.dtype.kind == "V" or array.dtype.name == "bfloat16" else array
+
+
+def plain(value: Any) -> Any:
+    """Statistics as what JSON holds."""
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    held = getattr(value, "to_json", None)
+    if callable(held):
+        return plain(held())
+    fields = getattr(value, "__dict__", None) or {name: getattr(value, name) for name in getattr(value, "__slots__", ())}
+    return plain({k: v for k, v in fields.items() if not k.startswith("_")}) if fields else str(value)

@@ -1,0 +1,137 @@
+"""Directional derivatives by differences, with an honest bound on their error.
+
+Central differences D(h) = (f(x + hv) - f(x - hv)) / 2h are taken on a ladder of steps. For every element of every
+output, the step is chosen at which the estimated error is least: what changed since the step before (truncation), plus
+the rounding of f divided by h. This is Ridders' idea without the extrapolation, which a kink anywhere near would spoil.
+
+At a kink central differences settle on the mean of two slopes, and the derivative is a matter of convention. It shows
+in the one-sided differences, which do not approach each other as h shrinks.
+
+C. J. F. Ridders, "Accurate computation of F'(x) and F'(x) F''(x)", Advances in Engineering Software 4(2), 1982.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[[Sequence[Array]], Sequence[Array]]
+
+FACTOR = 8.0
+_ROUNDING = 4.0
+"""How many units of rounding a function value is assumed to be off."""
+_KINK = 0.5
+"""One-sided differences of a smooth function approach each other by FACTOR per step; by less than this share, a kink."""
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """The derivative of one output along a direction, by differences.
+
+    Attributes:
+        value: the derivative, element by element, in double precision.
+        error: an estimate of its error.
+        step: the step that each element was taken at.
+        left, right: the one-sided differences at the smallest step that rounding does not drown.
+        kink: where they do not approach each other.
+    """
+
+    value: Array
+    error: Array
+    step: Array
+    left: Array
+    right: Array
+    kink: Array
+
+
+def ladder(epsilon: float) -> list[float]:
+    """The steps to try, from large to small, for a precision: below sqrt(epsilon)/8 rounding drowns everything."""
+    steps = [0.1]
+    while steps[-1] / FACTOR > max(epsilon**0.5 / 8, 1e-9):
+        steps.append(steps[-1] / FACTOR)
+    return steps if len(steps) >= 3 else [0.5, 0.5 / FACTOR**0.5, 0.5 / FACTOR]
+
+
+def slopes(f: Function, x: Sequence[Array], direction: Sequence[Array], epsilon: float) -> list[Slopes]:
+    """The derivatives of all outputs of f at x along a direction (both in the order of f's arguments).
+
+    Args:
+        f: takes and returns arrays; called twice per step and once at x.
+        x: the point.
+        direction: one array per argument, zeros where it does not move; its largest element should be about 1.
+        epsilon: the unit of rounding of what f computes, which may be coarser than its types.
+    """
+    center = [_wide(y) for y in f(x)]
+    rungs = [_Rung(f, x, direction, center, h) for h in ladder(epsilon)]
+    return [_settle([(rung.step, rung.left[j], rung.right[j]) for rung in rungs], y, epsilon) for j, y in enumerate(center)]
+
+
+class _Rung:
+    """One-sided differences of all outputs for one step."""
+
+    def __init__(self, f: Function, x: Sequence[Array], direction: Sequence[Array], center: Sequence[Array], step: float):
+        above, below = moved(x, direction, step), moved(x, direction, -step)
+        # What is stored is not exactly x + hv; the slope is taken over the step that was really made.
+        self.step = _real_step(x, direction, above, below, step)
+        self.right = [(_wide(a) - y) / self.step for a, y in zip(f(above), center, strict=True)]
+        self.left = [(y - _wide(b)) / self.step for b, y in zip(f(below), center, strict=True)]
+
+
+def moved(x: Sequence[Array], direction: Sequence[Array], step: float) -> list[Array]:
+    """x + step * direction, each array in its own dtype; what does not move is passed on."""
+    return [(a.astype(_wider(a)) + step * v.astype(_wider(a))).astype(a.dtype) if np.any(v) else a for a, v in zip(x, direction, strict=True)]
+
+
+def _real_step(x: Sequence[Array], direction: Sequence[Array], above: Sequence[Array], below: Sequence[Array], step: float) -> float:
+    """Half the distance between the two points along the direction, as they are after rounding."""
+    along, norm = 0.0, 0.0
+    for v, a, b in zip(direction, above, below, strict=True):
+        if np.any(v):
+            wide = _wide(v)
+            along += float(np.sum(np.conj(wide) * (_wide(a) - _wide(b))).real)
+            norm += float(np.sum(np.abs(wide) ** 2))
+    real = along / (2 * norm) if norm else step
+    return real if np.isfinite(real) and real > 0 else step
+
+
+def _settle(rungs: list[tuple[float, Array, Array]], center: Array, epsilon: float) -> Slopes:
+    """The best step for every element of one output."""
+    size = float(np.max(np.abs(center), initial=0.0, where=np.isfinite(center)))
+    central = np.stack([(left + right) / 2 for _, left, right in rungs])
+    steps = np.array([h for h, _, _ in rungs])
+    noise = _ROUNDING * epsilon * size / steps
+    change = np.abs(np.diff(central, axis=0, prepend=central[1:2]))
+    error = change + noise.reshape(-1, *[1] * center.ndim)
+    error = np.where(np.isfinite(error), error, np.inf)
+    best = np.argmin(error, axis=0, keepdims=True)
+
+    def at(values: Array, index: Array) -> Array:
+        return np.take_along_axis(values, index, axis=0)[0]
+
+    left, right = np.stack([r[1] for r in rungs]), np.stack([r[2] for r in rungs])
+    gap = np.abs(right - left)
+    # The smallest step whose one-sided differences stand clear of rounding.
+    clear = gap > 16 * noise.reshape(-1, *[1] * center.ndim)
+    last = np.maximum(len(rungs) - 1 - np.argmax(clear[::-1], axis=0, keepdims=True), 1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        kink = clear.any(axis=0) & (at(gap, last) > _KINK * at(gap, last - 1)) & (at(gap, last) > 100 * epsilon**0.5 * (np.abs(at(left, last)) + np.abs(at(right, last))))
+    value = at(central, best)
+    return Slopes(value, at(error, best), np.broadcast_to(steps.reshape(-1, *[1] * center.ndim), central.shape)[best[0], *_grid(center)], at(left, last), at(right, last), kink)
+
+
+def _grid(array: Array) -> tuple[Array, ...]:
+    return tuple(np.indices(array.shape))
+
+
+def _wider(array: Array) -> np.dtype[Any]:
+    return np.dtype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+def _wide(array: Array) -> Array:
+    """An array in double precision."""
+    array = np.asarray(array)
+    return array.astype(_wider(array))

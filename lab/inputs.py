@@ -1,0 +1,62 @@
+"""Inputs for a program: read from an .npz file, or drawn at random."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from wengert.runtime.arguments import as_argument
+from wengert.runtime.errors import InputError
+from wengert.runtime.signature import Parameter, Signature
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_KEY = re.compile(r"(?:in|arg|arr|x)_?(\d+)")
+
+
+def read_inputs(path: str | os.PathLike[str], signature: Signature) -> list[Array]:
+    """The inputs stored in an .npz file, in the order of the arguments.
+
+    Keys are ``in_0``, ``arg0``, ``arr_0`` (what ``np.savez(f, a, b)`` writes) and so on, or the arguments' names. A
+    program of one argument also takes an ``.npy`` file.
+    """
+    try:
+        held = np.load(path)
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"cannot read inputs from {os.fspath(path)}: {error}") from None
+    if isinstance(held, np.ndarray):
+        arrays: Mapping[str, Array] = {"in_0": held}
+    else:
+        arrays = dict(held)
+    return [_find(arrays, parameter, os.fspath(path)) for parameter in signature.arguments]
+
+
+def _find(arrays: Mapping[str, Array], parameter: Parameter, path: str) -> Array:
+    for key, array in arrays.items():
+        match = _KEY.fullmatch(key)
+        if key == parameter.name or (match and int(match[1]) == parameter.position):
+            return as_argument(parameter, array)
+    raise InputError(f"{path} has no array for {parameter}; expected the key in_{parameter.position}, found {', '.join(sorted(arrays)) or 'no arrays'}")
+
+
+def random_inputs(signature: Signature, seed: int) -> list[Array]:
+    """Inputs drawn with a seed: standard normal floats, integers in [0, 4), fair booleans."""
+    generator = np.random.default_rng(seed)
+    return [random_like(parameter, generator) for parameter in signature.arguments]
+
+
+def random_like(parameter: Parameter, generator: np.random.Generator) -> Array:
+    """One random array of a parameter's type."""
+    if not parameter.is_static:
+        raise InputError(f"{parameter}: cannot draw a value for a dynamic shape; pass inputs instead")
+    shape, dtype = parameter.shape, parameter.dtype
+    if dtype.kind == "c":
+        return np.asarray(generator.standard_normal(shape) + 1j * generator.standard_normal(shape)).astype(dtype)
+    if dtype.kind == "b":
+        return np.asarray(generator.integers(0, 2, shape)).astype(dtype)
+    if dtype.kind in "iu":
+        return np.asarray(generator.integers(0, 4, shape)).astype(dtype)
+    return np.asarray(generator.standard_normal(shape)).astype(dtype)

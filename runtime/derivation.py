@@ -1,0 +1,65 @@
+"""The pipelines behind :class:`wengert.runtime.program.Program`: core form, derivatives, and plain StableHLO again.
+
+Each is an ordinary pipeline of registered passes, so what a Program does can be repeated with ``wengert-opt -p``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.func import CallOp, FuncOp
+
+from wengert.ir.printer import print_module
+from wengert.transforms.pipelines import BACK, FRONT, OPTIMIZE, parse_pipeline
+
+Mode = Literal["jvp", "vjp"]
+
+
+def derivative_pipeline(mode: Mode, wrt: Sequence[int], of: Sequence[int]) -> str:
+    """What turns core-level IR into its derivative: ``vjp{wrt=0,1 of=0},simplify,cse,dce``."""
+    return f"{mode}{{wrt={_positions(wrt)} of={_positions(of)}}},{OPTIMIZE}"
+
+
+def _positions(values: Sequence[int]) -> str:
+    return ",".join(str(v) for v in values)
+
+
+def core_form(module: ModuleOp, entry: str) -> ModuleOp:
+    """The entry as ``@main`` of a new module, its calls inlined and known regions recognised."""
+    return parse_pipeline(FRONT).run(with_main(module, entry))
+
+
+def derive(core: ModuleOp, mode: Mode, wrt: Sequence[int], of: Sequence[int]) -> ModuleOp:
+    """The derivative of a core-level module as a new module."""
+    return parse_pipeline(derivative_pipeline(mode, wrt, of)).run(core.clone())
+
+
+def derive_with_dumps(module: ModuleOp, entry: str, mode: Mode, wrt: Sequence[int], of: Sequence[int], dump_dir: Path) -> ModuleOp:
+    """The same from the module as it was written, with the IR after every pass in a folder."""
+    return parse_pipeline(f"{FRONT},{derivative_pipeline(mode, wrt, of)}").run(with_main(module, entry), dump_dir=dump_dir)
+
+
+def plain_text(module: ModuleOp, *, locations: bool = False, generic: bool = False) -> str:
+    """The module as plain StableHLO text that JAX reads: core ops are written out again."""
+    if any(op.name.startswith(("core.", "ad.")) for op in module.walk()):
+        module = parse_pipeline(BACK).run(module.clone())
+    return print_module(module, locations=locations, generic=generic)
+
+
+def with_main(module: ModuleOp, entry: str) -> ModuleOp:
+    """A copy of the module in which the entry is ``@main``, and the only function that is public."""
+    copy = module.clone()
+    names = {op.sym_name.data for op in copy.body.block.ops if isinstance(op, FuncOp)}
+    renamed = {entry: "main"}
+    if entry != "main" and "main" in names:
+        renamed["main"] = next(name for i in range(len(names) + 1) if (name := f"main_{i}") not in names)
+    for op in copy.walk():
+        if isinstance(op, FuncOp):
+            op.sym_visibility = StringAttr("public" if op.sym_name.data == entry else "private")
+            op.sym_name = StringAttr(renamed.get(op.sym_name.data, op.sym_name.data))
+        elif isinstance(op, CallOp) and op.callee.string_value() in renamed:
+            op.callee = SymbolRefAttr(renamed[op.callee.string_value()])
+    return copy

@@ -1,0 +1,23 @@
+"""What can go wrong when a program is run: errors for users, raised with the argument or the op and its place."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from wengert.ir.locations import describe
+
+
+class InputError(ValueError):
+    """The arguments do not fit the program: wrong number, shape or dtype, or an entry function that is not there."""
+
+
+class ExecutionError(RuntimeError):
+    """An op could not be executed: it has no meaning here, or the program broke one of its own assertions."""
+
+    def __init__(self, op: Operation, message: str):
+        super().__init__(f"{describe(op.location)}: error: '{op.name}' {message}")
+        self.op = op
+
+
+class UnsupportedOpError(ExecutionError):
+    """An op, or a form of it, that is refused rather than executed wrongly."""

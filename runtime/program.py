@@ -1,0 +1,283 @@
+"""A program: StableHLO text as a Python value that can be called, differentiated, compiled and printed.
+
+    >>> import wengert as wg
+    >>> p = wg.parse('''
+    ... func.func public @main(%x: tensor<f64>) -> tensor<f64> {
+    ...   %0 = stablehlo.sine %x : tensor<f64>
+    ...   return %0 : tensor<f64>
+    ... }''')
+    >>> y, x_bar = p.vjp()(0.0, 1.0)
+    >>> float(x_bar)
+    1.0
+
+Programs are values: nothing changes one once it is made. A derivative is again a program, so derivatives nest::
+
+    hvp = p.vjp().jvp(wrt=(0,))
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from wengert.runtime.arguments import bind
+from wengert.runtime.backends import Executable, build
+from wengert.runtime.derivation import Mode, core_form, derive, derive_with_dumps, plain_text
+from wengert.runtime.errors import InputError
+from wengert.runtime.signature import Parameter, Signature, entry_function, signature_of
+
+if TYPE_CHECKING:
+    from wengert.lab.check import CheckReport
+    from wengert.lab.costs import CostReport
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Positions = int | Iterable[int] | None
+PathLike = str | os.PathLike[str]
+
+
+def load(path: PathLike, *, entry: str = "main") -> Program:
+    """The program in a file of StableHLO text (pretty or generic form).
+
+    Args:
+        path: the file.
+        entry: the function that is the program; the others are what it calls.
+
+    Raises:
+        OSError: the file cannot be read.
+        DiagnosticError: the text is not a valid program; names file, line and column.
+        InputError: there is no function of the entry's name, or the file holds bytecode.
+    """
+    data = Path(path).read_bytes()
+    if data.startswith(b"ML\xefR"):
+        raise InputError(f"{os.fspath(path)} is MLIR bytecode; wengert reads MLIR text (str(module) instead of a serialized artifact)")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{os.fspath(path)} is not UTF-8 text: {error}") from None
+    return parse(text, filename=os.fspath(path), entry=entry)
+
+
+def parse(text: str, filename: str = "<string>", *, entry: str = "main") -> Program:
+    """The program in a string of StableHLO text; ``filename`` is what diagnostics call it. Raises as :func:`load`."""
+    from wengert.ir.parser import parse_module
+    from wengert.ir.verifier import verify
+
+    module = parse_module(text, filename)
+    verify(module)
+    return Program(module, entry=entry, name=filename)
+
+
+class Program:
+    """A module with an entry function.
+
+    Attributes:
+        module: the IR; treat it as read-only (clone it to work on it).
+        entry: the name of the entry function.
+        name: the file it came from, with what was done to it, for messages.
+        signature: types and names of the arguments and results.
+    """
+
+    def __init__(self, module: ModuleOp, *, entry: str = "main", name: str = "<module>"):
+        self.module = module
+        self.entry = entry
+        self.name = name
+        self.signature: Signature = signature_of(entry_function(module, entry))
+        self._executables: dict[tuple[Any, ...], CompiledProgram] = {}
+        self._derivatives: dict[tuple[Any, ...], Program] = {}
+
+    # -- running
+
+    def __call__(self, *inputs: Any) -> tuple[Array, ...]:
+        """The results as NumPy arrays, computed on the default backend ("cpu"; compiled at the first call).
+
+        Arrays must have exactly the dtype and shape of the arguments; Python numbers and lists are converted
+        (``wengert.runtime.arguments`` states the policy). Raises InputError.
+        """
+        return self.compile()(*inputs)
+
+    def compile(self, backend: str = "cpu", *, dump_dir: PathLike | None = None, **options: Any) -> CompiledProgram:
+        """A callable of the same signature, kept for the next request with the same options.
+
+        Args:
+            backend: "cpu" (LLVM) or "interpreter" (NumPy; slow, the definition of the semantics).
+            dump_dir: a folder for the IR after every stage; compiles anew so that all stages appear.
+                The environment variable WENGERT_DUMP_DIR does the same for everything that is compiled.
+            options: what the backend understands.
+        """
+        key = (backend, tuple(sorted(options.items())))
+        folder = dump_folder(dump_dir)
+        if folder is None and (made := self._executables.get(key)) is not None:
+            return made
+        compiled = CompiledProgram(self, backend, build(self, backend, dump_dir=folder, **options))
+        self._executables[key] = compiled
+        return compiled
+
+    # -- differentiating
+
+    def jvp(self, wrt: Positions = None, of: Positions = None, *, dump_dir: PathLike | None = None) -> Program:
+        """The forward derivative: (inputs, tangents of ``wrt``) -> (outputs, tangents of ``of``).
+
+        Args:
+            wrt: positions of the arguments that move; every float or complex one by default.
+            of: positions of the results whose tangents are asked; every float or complex one by default.
+            dump_dir: a folder for the IR after every pass.
+
+        Raises:
+            InputError: a position is out of range, named twice, or of an integer type.
+            DiagnosticError: an op has no derivative rule; names the op and its place.
+        """
+        return self._derivative("jvp", wrt, of, dump_dir)
+
+    def vjp(self, wrt: Positions = None, of: Positions = None, *, dump_dir: PathLike | None = None) -> Program:
+        """The reverse derivative: (inputs, cotangents of ``of``) -> (outputs, cotangents of ``wrt``).
+
+        Arguments and errors are those of :meth:`jvp`. Complex cotangents follow JAX: the pairing is
+        Re(sum(cotangent * tangent)), without conjugation.
+        """
+        return self._derivative("vjp", wrt, of, dump_dir)
+
+    def _derivative(self, mode: Mode, wrt: Positions, of: Positions, dump_dir: PathLike | None) -> Program:
+        inputs = choose("wrt", wrt, self.signature.arguments)
+        outputs = choose("of", of, self.signature.results)
+        key = (mode, inputs, outputs)
+        folder = dump_folder(dump_dir)
+        if folder is None and (made := self._derivatives.get(key)) is not None:
+            return made
+        if folder is None:
+            module = derive(self.core_module, mode, inputs, outputs)
+        else:
+            module = derive_with_dumps(self.module, self.entry, mode, inputs, outputs, folder)
+        derivative = Program(module, name=f"{mode} of {self.name}")
+        self._derivatives[key] = derivative
+        return derivative
+
+    def resolve(self, *, wrt: Positions = None, of: Positions = None) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The positions that :meth:`jvp` and :meth:`vjp` take these to mean."""
+        return choose("wrt", wrt, self.signature.arguments), choose("of", of, self.signature.results)
+
+    # -- analysing
+
+    def costs(self, **options: Any) -> CostReport:
+        """What the program and its derivatives cost, and which mode to use: see :func:`wengert.lab.costs.report`."""
+        from wengert.lab.costs import report
+
+        return report(self, **options)
+
+    def check(self, *inputs: Any, **options: Any) -> CheckReport:
+        """Compares the derivatives with differences and with each other: see :func:`wengert.lab.check.check`."""
+        from wengert.lab.check import check
+
+        return check(self, inputs or None, **options)
+
+    # -- printing
+
+    @cached_property
+    def core_module(self) -> ModuleOp:
+        """The program in core form, as ``@main``: calls inlined, known regions recognised. Treat it as read-only."""
+        return core_form(self.module, self.entry)
+
+    def text(self, *, locations: bool = False, generic: bool = False) -> str:
+        """The program as plain StableHLO text that JAX reads, with or without locations, pretty or generic."""
+        return plain_text(self.module, locations=locations, generic=generic)
+
+    def save(self, path: PathLike, *, locations: bool = False) -> None:
+        """Writes :meth:`text` to a file."""
+        Path(path).write_text(self.text(locations=locations))
+
+    @cached_property
+    def _text(self) -> str:
+        return self.text()
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        ops = sum(1 for _ in self.module.walk()) - 1
+        return f"<Program @{self.entry} {self.signature}; {ops} ops; {self.name}>"
+
+    # -- copying: a program is a value
+
+    def __copy__(self) -> Program:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Program:
+        return self
+
+    def __reduce__(self) -> tuple[Callable[..., Program], tuple[Any, ...]]:
+        return _restore, (self.text(locations=True), self.entry, self.name)
+
+
+def _restore(text: str, entry: str, name: str) -> Program:
+    """A pickled program again."""
+    from wengert.ir.parser import parse_module
+
+    return Program(parse_module(text, name), entry=entry, name=name)
+
+
+class CompiledProgram:
+    """A compiled program: called as the program is, with the same checks of its inputs.
+
+    Attributes:
+        program: what was compiled.
+        backend: the name of the backend.
+        executable: what the backend made.
+    """
+
+    def __init__(self, program: Program, backend: str, executable: Executable):
+        self.program = program
+        self.signature = program.signature
+        self.backend = backend
+        self.executable = executable
+
+    def __call__(self, *inputs: Any) -> tuple[Array, ...]:
+        return self.executable.run(bind(self.signature, inputs))
+
+    @property
+    def stats(self) -> Any:
+        """What the backend counted: ops run by the interpreter, kernels, bytes, compile times."""
+        return self.executable.stats
+
+    def __repr__(self) -> str:
+        return f"<compiled for {self.backend}: @{self.program.entry} {self.signature}>"
+
+
+def choose(option: Literal["wrt", "of"], chosen: Positions, parameters: tuple[Parameter, ...]) -> tuple[int, ...]:
+    """Positions of differentiable arguments or results: those asked for, or all; raises InputError."""
+    kind = "argument" if option == "wrt" else "result"
+    if chosen is None:
+        found = tuple(p.position for p in parameters if p.differentiable)
+        if not found:
+            raise InputError(f"nothing to differentiate: no {kind} is of a float or complex type")
+        return found
+    positions = (chosen,) if isinstance(chosen, int | np.integer) else tuple(chosen)
+    if not positions:
+        raise InputError(f"{option} is empty: name at least one {kind}, or leave it out for all")
+    return tuple(_position(option, kind, value, i, positions, parameters) for i, value in enumerate(positions))
+
+
+def _position(option: str, kind: str, value: Any, index: int, positions: tuple[Any, ...], parameters: tuple[Parameter, ...]) -> int:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        raise InputError(f"{option} takes positions of {kind}s, found {value!r}")
+    value = int(value)
+    if not 0 <= value < len(parameters):
+        available = f"0 to {len(parameters) - 1}" if parameters else "none"
+        raise InputError(f"{option}: there is no {kind} {value}; the program has {available}")
+    if value in positions[:index]:
+        raise InputError(f"{option} names {kind} {value} twice")
+    if not parameters[value].differentiable:
+        raise InputError(f"{option}: {parameters[value]} has no derivative; only float and complex {kind}s have")
+    return value
+
+
+def dump_folder(given: PathLike | None) -> Path | None:
+    """The folder for dumps: the one given, or that of the environment variable WENGERT_DUMP_DIR, or none."""
+    chosen = given if given is not None else os.environ.get("WENGERT_DUMP_DIR")
+    return Path(chosen) if chosen else None
+
+

@@ -1,0 +1,115 @@
+"""The signature of a program: the type and name of every argument and result of its entry function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, cast
+
+import numpy as np
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
+
+from wengert.ir.tensor_types import DYNAMIC, dtype_of, is_differentiable, shape_of_type
+from wengert.runtime.errors import InputError, did_you_mean
+
+NAME_ATTRIBUTES = ("jax.result_info", "jax.arg_info", "wengert.name")
+"""Where exporters put the name of an argument or a result, in order of preference."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One argument or result: its position, its type, and its name where the program gives one."""
+
+    role: Literal["argument", "result"]
+    position: int
+    type: Attribute
+    name: str | None = None
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """The extents; ``DYNAMIC`` (-1) where the program says ``?``."""
+        return shape_of_type(self._tensor)
+
+    @cached_property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy dtype of the elements (an ml_dtypes one for bf16)."""
+        try:
+            return dtype_of(self._tensor.element_type)
+        except KeyError:
+            raise InputError(f"{self}: there is no NumPy dtype for elements of type {self._tensor.element_type}") from None
+
+    @property
+    def _tensor(self) -> TensorType[Any]:
+        if not isinstance(self.type, TensorType):
+            raise InputError(f"{self} is not a tensor")
+        return cast("TensorType[Any]", self.type)
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether it is of real or complex floating point."""
+        return is_differentiable(self.type)
+
+    @property
+    def label(self) -> str:
+        """``argument 2`` or ``argument 2 (x)``, for messages."""
+        return f"{self.role} {self.position}" + (f" ({self.name})" if self.name else "")
+
+    @property
+    def is_static(self) -> bool:
+        """Whether it is a tensor whose extents are all known."""
+        return isinstance(self.type, TensorType) and DYNAMIC not in self.shape
+
+    def __str__(self) -> str:
+        return f"{self.label}: {self.type}"
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The arguments and results of an entry function."""
+
+    arguments: tuple[Parameter, ...]
+    results: tuple[Parameter, ...]
+
+    def __str__(self) -> str:
+        def types(parameters: Sequence[Parameter]) -> str:
+            return ", ".join(f"{p.name}: {p.type}" if p.name else str(p.type) for p in parameters)
+
+        return f"({types(self.arguments)}) -> ({types(self.results)})"
+
+
+def functions(module: ModuleOp) -> dict[str, FuncOp]:
+    """The functions of a module by name."""
+    return {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
+
+
+def entry_function(module: ModuleOp, entry: str) -> FuncOp:
+    """The function to start at; an InputError if the module has none of this name, or only its declaration."""
+    known = functions(module)
+    if entry not in known:
+        raise InputError(f"the module has no function @{entry}{did_you_mean(entry, known)}")
+    found = known[entry]
+    if found.is_declaration:
+        raise InputError(f"@{entry} is only declared: it has no body to run")
+    return found
+
+
+def signature_of(function: FuncOp) -> Signature:
+    """The signature of a function, with the names that its argument and result attributes give."""
+    kind = function.function_type
+    return Signature(_parameters("argument", kind.inputs.data, function.arg_attrs), _parameters("result", kind.outputs.data, function.res_attrs))
+
+
+def _parameters(role: Literal["argument", "result"], types: Sequence[Attribute], attributes: ArrayAttr[DictionaryAttr] | None) -> tuple[Parameter, ...]:
+    names = [_name(a) for a in attributes.data] if attributes is not None else [None] * len(types)
+    return tuple(Parameter(role, i, type, name) for i, (type, name) in enumerate(zip(types, names, strict=True)))
+
+
+def _name(attributes: DictionaryAttr) -> str | None:
+    for key in NAME_ATTRIBUTES:
+        held = attributes.data.get(key)
+        if isinstance(held, StringAttr) and held.data:
+            return held.data
+    return None
