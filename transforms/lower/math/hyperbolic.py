@@ -1,0 +1,78 @@
+"""tanh, sinh, cosh and their inverses.
+
+tanh(a) = t / (t + 2) with t = exp(2a) - 1, carried in pairs so that the quotient has one visible rounding (the direct formula loses
+two units in the last place near 1/2).  sinh and cosh use exp(a)/2, which overflows where they do.  The inverses go through log1p.
+"""
+
+from __future__ import annotations
+
+from wengert.transforms.lower.math.double_double import Pair, divide, quick_sum
+from wengert.transforms.lower.math.exponential import exp_half, expm1_pair
+from wengert.transforms.lower.math.logarithm import INFINITY, NAN, log1p, log_of_sum
+from wengert.transforms.lower.math.vector import Code, Float, Mask
+
+
+def tanh(code: Code, x: Float) -> Float:
+    """Odd, exact for tiny arguments, +-1 from about 9 (f32) or 19 (f64)."""
+    a = code.at_most(code.abs(x), code.pick(10.0, 20.0))
+    t = expm1_pair(code, a + a)
+    # For large t the low part of t + 2 is wrong by an ulp of 2, which moves the quotient by less than 1/2 ulp (1 - 2 / t).
+    denominator = quick_sum(2.0, t.hi)
+    quotient = divide(t, Pair(denominator.hi, denominator.lo + t.lo))
+    y = code.select(code.abs(x) < 4.0 * code.format.smallest_normal, x, quotient.hi)
+    return code.copysign(y, x)
+
+
+def sinh(code: Code, x: Float) -> Float:
+    """(t + t / (t + 1)) / 2 with t = expm1(|x|) below 20, exp(|x|) / 2 - exp(-|x|) / 2 from there."""
+    a = code.abs(x)
+    t = expm1_pair(code, code.at_most(a, 20.0)).hi
+    near = (t + t / (t + 1.0)) * 0.5
+    y = code.select(a > 20.0, exp_half(code, a), near)
+    return code.copysign(y, x)
+
+
+def cosh(code: Code, x: Float) -> Float:
+    """e + 1 / (4 e) with e = exp(|x|) / 2."""
+    half = exp_half(code, code.abs(x))
+    return half + 0.25 / half
+
+
+def asinh(code: Code, x: Float) -> Float:
+    """log1p(a + a^2 / (1 + sqrt(1 + a^2))) for a = |x|, log(2a) where a^2 would swamp 1."""
+    a = code.abs(x)
+    large = a > 2.0 ** (code.format.mantissa // 2 + 2)
+    b = code.select(large, 1.0, a)
+    square = b * b
+    inner = b + square / (code.sqrt(square + 1.0) + 1.0)
+    y = log_shifted(code, a, large, inner)
+    y = code.select(a < 2.0 ** -(code.format.mantissa // 2 + 2), a, y)
+    return code.copysign(code.select(a.equals(INFINITY), a, y), x)
+
+
+def acosh(code: Code, x: Float) -> Float:
+    """log1p(t + sqrt(2t + t^2)) for t = x - 1, log(2x) where 1 is swamped; NaN below 1."""
+    large = x > 2.0 ** (code.format.mantissa // 2 + 2)
+    t = code.select(large, 1.0, x - 1.0)
+    inner = t + code.sqrt(code.fma(t, t, t + t))
+    y = log_shifted(code, x, large, inner)
+    y = code.select(x < 1.0, NAN, code.select(x.is_nan(), x, y))
+    return code.select(x.equals(INFINITY), x, y)
+
+
+def log_shifted(code: Code, a: Float, large: Mask, inner: Float) -> Float:
+    """log(2a) where `large`, log(1 + inner) elsewhere, with one logarithm."""
+    total = inner + 1.0
+    bigger = code.select(inner > 1.0, inner, 1.0)
+    smaller = code.select(inner > 1.0, 1.0, inner)
+    error = smaller - (total - bigger)
+    return log_of_sum(code, code.select(large, a, total), code.select(large, 0.0, error), code.select(large, 1.0, 0.0))
+
+
+def atanh(code: Code, x: Float) -> Float:
+    """log1p(2a / (1 - a)) / 2 for a = |x|, as 2a + 2a a / (1 - a); +-inf at +-1, NaN beyond."""
+    a = code.abs(x)
+    y = log1p(code, code.fma(a, (a + a) / (1.0 - a), a + a)) * 0.5
+    y = code.select(a.equals(1.0), INFINITY, y)
+    y = code.select(a > 1.0, NAN, y)
+    return code.copysign(code.select(a < 4.0 * code.format.smallest_normal, a, y), x)

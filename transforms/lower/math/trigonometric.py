@@ -1,0 +1,124 @@
+"""sin, cos and tan.
+
+x = n pi/2 + r with n = rint(2x/pi), pi/2 in three floats (Cody and Waite; with fused multiply-add the first subtraction is exact and r
+comes out as a pair), then the minimax polynomials of sin and cos on [-pi/4, pi/4] with the low part of r as a first-order correction
+(the kernels of fdlibm, K. C. Ng 1993).  Arguments beyond `limit` take a call of an out-of-line function (see `huge_argument.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from wengert.transforms.lower.math import coefficients
+from wengert.transforms.lower.math.double_double import Pair, exact_product, exact_sum, quick_sum
+from wengert.transforms.lower.math.exponential import nearest_integer
+from wengert.transforms.lower.math.huge_argument import reduce_huge, with_rare_case
+from wengert.transforms.lower.math.vector import Code, Float, Integer
+
+TWO_OVER_PI = 0.6366197723675814
+HALF_PI = {
+    "f32": (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15),
+    "f64": (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33),
+}
+LIMIT = {"f32": 2.0**15, "f64": 2.0**30}
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """x = quadrant * pi/2 + remainder; only the two low bits of `quadrant` count."""
+
+    quadrant: Integer
+    remainder: Pair
+
+
+Kernel = Callable[[Code, Reduced], Float]
+
+
+def reduce(code: Code, x: Float) -> Reduced:
+    """The reduction for |x| <= LIMIT."""
+    biased, n = nearest_integer(code, x, TWO_OVER_PI)
+    first, second, third = HALF_PI[code.element]
+    # Both operands are multiples of 2^-mantissa and the difference is below 1: exact.
+    difference = code.fma(n, -first, x)
+    product = exact_product(n, -second)
+    total = exact_sum(difference, product.hi)
+    return Reduced(biased.bits(), quick_sum(total.hi, total.lo + code.fma(n, -third, product.lo)))
+
+
+def sine(code: Code, r: Pair, z: Float) -> Float:
+    """sin(hi + lo) for |hi| <= pi/4, z = hi^2."""
+    p = code.polynomial(code.pick(coefficients.SIN_F32, coefficients.SIN_F64), z)
+    # r + (r z p + lo (1 - z/2))
+    return r.hi + code.fma(z * r.hi, p, code.fma(z * -0.5, r.lo, r.lo))
+
+
+def cosine(code: Code, r: Pair, z: Float) -> Float:
+    """cos(hi + lo) for |hi| <= pi/4, z = hi^2."""
+    p = code.polynomial(code.pick(coefficients.COS_F32, coefficients.COS_F64), z)
+    half = z * 0.5
+    w = 1.0 - half
+    return w + (((1.0 - w) - half) + code.fma(z * z, p, -(r.hi * r.lo)))
+
+
+def rotate(code: Code, reduced: Reduced, quarters: int) -> Float:
+    """sin(x + quarters pi/2)."""
+    z = reduced.remainder.hi * reduced.remainder.hi
+    quadrant = reduced.quadrant + quarters if quarters else reduced.quadrant
+    even = (quadrant & 1).equals(0)
+    y = code.select(even, sine(code, reduced.remainder, z), cosine(code, reduced.remainder, z))
+    sign = (quadrant & 2) << (code.format.bits - 2)
+    return (y.bits() ^ sign).as_float()
+
+
+def sine_of(code: Code, reduced: Reduced) -> Float:
+    return rotate(code, reduced, 0)
+
+
+def cosine_of(code: Code, reduced: Reduced) -> Float:
+    return rotate(code, reduced, 1)
+
+
+def tangent_of(code: Code, reduced: Reduced) -> Float:
+    """sin/cos or, in odd quadrants, -cos/sin."""
+    z = reduced.remainder.hi * reduced.remainder.hi
+    s, c = sine(code, reduced.remainder, z), cosine(code, reduced.remainder, z)
+    even = (reduced.quadrant & 1).equals(0)
+    return code.select(even, s, -c) / code.select(even, c, s)
+
+
+def evaluate(code: Code, x: Float, name: str, kernel: Kernel) -> Float:
+    """The kernel after the fast reduction, replaced for lanes with a huge argument."""
+
+    def exact(scalar: Code, value: Float) -> Float:
+        """One lane, any size: f32 goes through f64."""
+        if scalar.double:
+            return kernel(scalar, Reduced(*reduce_huge(scalar, value)))
+        wide = scalar.widen(value)
+        return scalar.narrow(kernel(wide.code, Reduced(*reduce_huge(wide.code, wide))))
+
+    fast = kernel(code, reduce(code, x))
+    # The comparison is false for NaN, which the fast path propagates.
+    return with_rare_case(code, name, x, fast, code.abs(x) > LIMIT[code.element], exact)
+
+
+def sin(code: Code, x: Float) -> Float:
+    """sin(x), exact reduction for every x; -0 stays -0, NaN for infinities."""
+    y = evaluate(code, x, "sin", sine_of)
+    return code.select(code.abs(x) < tiny(code), x, y)
+
+
+def cos(code: Code, x: Float) -> Float:
+    """cos(x)."""
+    return evaluate(code, x, "cos", cosine_of)
+
+
+def tan(code: Code, x: Float) -> Float:
+    """tan(x)."""
+    y = evaluate(code, x, "tan", tangent_of)
+    return code.select(code.abs(x) < tiny(code), x, y)
+
+
+def tiny(code: Code) -> float:
+    """Below this sin(x) and tan(x) are x to the last bit; it keeps -0 and subnormal numbers away from the sums."""
+    return 2.0 ** -(code.format.mantissa // 2 + 2)
