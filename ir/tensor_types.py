@@ -14,6 +14,7 @@ from typing import Any, cast
 import ml_dtypes
 import numpy as np
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     BFloat16Type,
     ComplexType,
     Float16Type,
@@ -34,8 +35,8 @@ c128 = ComplexType(f64)
 i1, i8, i16, i32, i64 = (IntegerType(width) for width in (1, 8, 16, 32, 64))
 ui8, ui16, ui32, ui64 = (IntegerType(width, Signedness.UNSIGNED) for width in (8, 16, 32, 64))
 
-DYNAMIC = -1
-"""The extent that stands for ``?`` in a shape."""
+DYNAMIC = DYNAMIC_INDEX
+"""The extent that stands for ``?`` in a shape (xDSL's, so that its parser and printer agree)."""
 
 _DTYPES: dict[Attribute, np.dtype[Any]] = {
     f64: np.dtype(np.float64),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
-from wengert.dialects.stablehlo import attributes
+from wengert.dialects.stablehlo import attributes, typing
 from wengert.dialects.stablehlo.collective import (
     AllGatherOp,
     AllReduceOp,
@@ -332,4 +332,5 @@ __all__ = [
     "TupleOp",
     "WhileOp",
     "XorOp",
+    "typing",
 ]

@@ -6,17 +6,10 @@ definition. Its typing rule lives in ``dialects/stablehlo/typing``, one function
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from xdsl.ir import Operation
 from xdsl.irdl import IRDLOperation, operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
-TypingRule = Callable[[Any], None]
-
-TYPING_RULES: dict[type[Operation], TypingRule] = {}
-"""The typing rule of each op class: raises VerifyException where the op breaks the specification."""
+from wengert.ir.typing_rules import TYPING_RULES
 
 
 class TensorOp(IRDLOperation):

@@ -1,0 +1,240 @@
+"""The vocabulary of typing rules: element classes, shapes that may be dynamic, and expectations that explain themselves.
+
+Dynamic extents (``?``) are compatible with every extent, as the specification's dynamism RFC has it: a rule rejects only
+what is wrong for every possible extent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any, NoReturn, cast
+
+from xdsl.dialects.builtin import ComplexType, DenseArrayBase, DenseIntOrFPElementsAttr, FixedBitwidthType, IntegerAttr, IntegerType, Signedness, TensorType
+from xdsl.ir import Attribute, Operation
+from xdsl.utils.exceptions import VerifyException
+
+from wengert.ir.attributes import ints
+from wengert.ir.elements import to_numpy
+from wengert.ir.tensor_types import DYNAMIC, i1, i64, tensor
+
+Tensor = TensorType[Any]
+Shape = tuple[int, ...]
+
+# Classes of element types, as bits, so that a rule can name the set that it takes.
+BOOLEAN, SIGNED, UNSIGNED, FLOAT, COMPLEX = 1, 2, 4, 8, 16
+INTEGER = SIGNED | UNSIGNED
+ANY = BOOLEAN | INTEGER | FLOAT | COMPLEX
+_CLASS_NAMES = (
+    (BOOLEAN, "booleans"),
+    (INTEGER, "integers"),
+    (SIGNED, "signed integers"),
+    (UNSIGNED, "unsigned integers"),
+    (FLOAT, "floats"),
+    (COMPLEX, "complex numbers"),
+)
+
+
+def fail(message: str) -> NoReturn:
+    """Rejects the op."""
+    raise VerifyException(message)
+
+
+# -- element types
+
+
+def element_class(element: Attribute) -> int:
+    """The class of an element type; 0 for one that StableHLO does not have."""
+    if isinstance(element, IntegerType):
+        if element.width.data == 1:
+            return BOOLEAN
+        return {Signedness.SIGNLESS: SIGNED, Signedness.UNSIGNED: UNSIGNED}.get(element.signedness.data, 0)
+    if isinstance(element, ComplexType):
+        return COMPLEX
+    return FLOAT if isinstance(element, FixedBitwidthType) else 0
+
+
+def bit_width(element: Attribute) -> int:
+    """Bits in one element (both parts of a complex number)."""
+    if isinstance(element, ComplexType):
+        return 2 * bit_width(cast(Attribute, element.element_type))
+    if isinstance(element, IntegerType):
+        return element.width.data
+    return cast(FixedBitwidthType, element).bitwidth
+
+
+def is_promotable(source: Attribute, target: Attribute) -> bool:
+    """Whether a reduction may accumulate elements of ``source`` in the type ``target``: the same class, no narrower."""
+    if source == target:
+        return True
+    classes = {element_class(source), element_class(target)}
+    if not (len(classes) == 1 or classes <= {SIGNED, UNSIGNED, BOOLEAN}):
+        return False
+    return 0 not in classes and bit_width(source) <= bit_width(target)
+
+
+def class_names(allowed: int) -> str:
+    """What an element class set is called in messages."""
+    names: list[str] = []
+    for bits, name in _CLASS_NAMES:
+        if bits & allowed == bits:
+            names.append(name)
+            allowed &= ~bits
+    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def expect_elements(role: str, type: Tensor, allowed: int) -> None:
+    """The tensor's elements are of these classes."""
+    if not element_class(type.element_type) & allowed:
+        fail(f"{role} must hold {class_names(allowed)}, found {type}")
+
+
+def same_element(role: str, type: Tensor, other_role: str, other: Tensor) -> None:
+    """Two tensors have the same element type."""
+    if type.element_type is not other.element_type and type.element_type != other.element_type:
+        fail(f"{role} and {other_role} must have the same element type, found {type.element_type} and {other.element_type}")
+
+
+# -- shapes
+
+
+def same_extent(a: int, b: int) -> bool:
+    """Whether two extents can be equal."""
+    return a in (b, DYNAMIC) or b == DYNAMIC
+
+
+def same_shape(a: Sequence[int], b: Sequence[int]) -> bool:
+    """Whether two shapes can be equal."""
+    return a == b or (len(a) == len(b) and all(map(same_extent, a, b)))
+
+
+def compatible(a: Attribute, b: Attribute) -> bool:
+    """Whether two types can be the same type at run time."""
+    if a is b or a == b:
+        return True
+    if not isinstance(a, TensorType) or not isinstance(b, TensorType):
+        return False
+    a, b = cast(Tensor, a), cast(Tensor, b)
+    return a.element_type == b.element_type and same_shape(a.get_shape(), b.get_shape())
+
+
+def is_static(shape: Iterable[int]) -> bool:
+    """Whether every extent is known."""
+    return DYNAMIC not in shape
+
+
+def extents(shape: Iterable[int]) -> str:
+    """A shape in messages: ``[2, ?, 3]``."""
+    return f"[{', '.join('?' if n == DYNAMIC else str(n) for n in shape)}]"
+
+
+# -- operands, results and attributes
+
+
+def as_tensor(role: str, type: Attribute) -> Tensor:
+    """The type, which must be a ranked tensor of elements that StableHLO has."""
+    if not isinstance(type, TensorType):
+        fail(f"{role} must be a ranked tensor, found {type}")
+    type = cast(Tensor, type)
+    if not element_class(type.element_type):
+        fail(f"{role} has the type {type}, but tensors hold booleans, signless or unsigned integers, floats or complex numbers")
+    return type
+
+
+def operand(op: Operation, index: int, role: str) -> Tensor:
+    """The type of an operand, which must be a ranked tensor."""
+    return as_tensor(role, op.operands[index].type)
+
+
+def tensors(types: Iterable[Attribute], role: str) -> list[Tensor]:
+    """Types that must all be ranked tensors."""
+    return [as_tensor(f"{role} #{i}", type) for i, type in enumerate(types)]
+
+
+def result_name(op: Operation, index: int) -> str:
+    """What a result is called in messages."""
+    return "result" if len(op.results) == 1 else f"result #{index}"
+
+
+def expect_result(op: Operation, shape: Sequence[int], element: Attribute, index: int = 0) -> None:
+    """The result's type is the one that was inferred."""
+    found = op.results[index].type
+    if isinstance(found, TensorType):
+        held = cast(Tensor, found).element_type
+        if (held is element or held == element) and same_shape(cast(Tensor, found).get_shape(), tuple(shape)):
+            return
+    fail(f"{result_name(op, index)} type {found} does not match the inferred {tensor(shape, element)}")
+
+
+def expect_scalar(role: str, type: Attribute, element: Attribute | None = None) -> Tensor:
+    """The type is a tensor of rank 0, of this element type if one is given."""
+    found = as_tensor(role, type)
+    if found.get_shape() or (element is not None and found.element_type != element):
+        fail(f"{role} must be {'a tensor of rank 0' if element is None else tensor((), element)}, found {found}")
+    return found
+
+
+def expect_static(role: str, type: Tensor) -> None:
+    """Every extent of the type is known."""
+    if not is_static(type.get_shape()):
+        fail(f"{role} must have a static shape, found {type}; where the shape is computed at run time there is a dynamic form of the op")
+
+
+def int_list(op: Operation, name: str, length: int | None = None, default: int = 0, meaning: str = "the rank of the operand") -> Shape:
+    """The values of an ``array<i64>`` property (an absent one is ``length`` times the default), of the required length."""
+    attribute = op.properties.get(name)
+    if attribute is None:
+        return (default,) * (length or 0)
+    if cast("DenseArrayBase[Any]", attribute).elt_type != i64:
+        fail(f"{name} must be an array of i64, found {attribute}")
+    values = ints(attribute)
+    if length is not None and len(values) != length:
+        fail(f"{name} must have {length} entries ({meaning}), found {len(values)}")
+    return values
+
+
+def int_property(op: Operation, name: str) -> int:
+    """The value of an integer property."""
+    return cast("IntegerAttr[IntegerType]", op.properties[name]).value.data
+
+
+def padding_pairs(op: Operation, spatial: int) -> list[tuple[int, int]]:
+    """The (low, high) pairs of a ``padding`` property, zeros where it is absent."""
+    attribute = op.properties.get("padding")
+    if attribute is None:
+        return [(0, 0)] * spatial
+    attribute = cast("DenseIntOrFPElementsAttr[Any]", attribute)
+    type = cast(Tensor, attribute.type)
+    if type != tensor((spatial, 2), i64):
+        fail(f"padding must have the type {tensor((spatial, 2), i64)}, a low and a high edge for each of the {spatial} window dimensions, found {type}")
+    return [(int(low), int(high)) for low, high in to_numpy(attribute)]
+
+
+def expect_in_range(name: str, values: Iterable[int], bound: int, what: str = "the operand's rank") -> None:
+    """Every value is a dimension number."""
+    for value in values:
+        if not 0 <= value < bound:
+            fail(f"{name} must be in the range [0, {bound}) given by {what}, found {value}")
+
+
+def expect_unique(name: str, values: Sequence[int]) -> None:
+    """No value occurs twice."""
+    if len(set(values)) != len(values):
+        fail(f"{name} must not repeat a dimension, found {list(values)}")
+
+
+def expect_sorted(name: str, values: Sequence[int]) -> None:
+    """Values increase."""
+    if any(a >= b for a, b in pairwise(values)):
+        fail(f"{name} must be sorted and must not repeat a dimension, found {list(values)}")
+
+
+def expect_dimensions(name: str, values: Sequence[int], bound: int, what: str = "the operand's rank") -> None:
+    """The values are different dimension numbers."""
+    expect_in_range(name, values, bound, what)
+    expect_unique(name, values)
+
+
+def boolean_result(op: Operation, shape: Sequence[int]) -> None:
+    """The result is a predicate of this shape."""
+    expect_result(op, shape, i1)

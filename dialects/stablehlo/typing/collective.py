@@ -1,0 +1,111 @@
+"""Typing rules of communication among devices: what holds for any number of devices."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+from xdsl.ir import Operation
+
+from wengert.dialects.stablehlo import collective as ops
+from wengert.dialects.stablehlo.typing.checks import Tensor, expect_in_range, expect_result, fail, int_property, operand, result_name, tensors
+from wengert.dialects.stablehlo.typing.regions import check_reducer, expect_results
+from wengert.ir.tensor_types import DYNAMIC, tensor, ui32
+from wengert.ir.typing_rules import typing_rule
+
+
+def expect_table(op: Operation, name: str, columns: int | None = None) -> None:
+    """A table of device numbers in rows."""
+    type = cast("DenseIntOrFPElementsAttr[Any]", op.properties[name]).type
+    shape = cast(Tensor, type).get_shape()
+    if len(shape) != 2 or (columns is not None and shape[1] != columns):
+        fail(f"{name} must be a matrix of device numbers{f' with {columns} columns' if columns else ''}, found {type}")
+
+
+def expect_same_but(op: Operation, index: int, x: Tensor, changed: tuple[int, ...]) -> None:
+    """Result ``index`` differs from the operand in the extents of some dimensions only."""
+    expect_result(op, [DYNAMIC if d in changed else n for d, n in enumerate(x.get_shape())], x.element_type, index)
+
+
+def expect_result_per_operand(op: Operation, operands: list[Tensor]) -> None:
+    """As many results as operands, at least one."""
+    if not operands or len(op.results) != len(operands):
+        fail(f"there must be at least one operand and a result for each, found {len(operands)} operands and {len(op.results)} results")
+
+
+@typing_rule(ops.AllGatherOp)
+def check_all_gather(op: ops.AllGatherOp) -> None:
+    """Each result is its operand, longer along all_gather_dim."""
+    operands = tensors((v.type for v in op.operands), "operand")
+    expect_result_per_operand(op, operands)
+    expect_table(op, "replica_groups")
+    axis = int_property(op, "all_gather_dim")
+    for i, x in enumerate(operands):
+        expect_in_range("all_gather_dim", (axis,), len(x.get_shape()))
+        expect_same_but(op, i, x, (axis,))
+        expect_multiple(op, i, op.results[i].type, x, axis)
+
+
+def expect_multiple(op: Operation, index: int, whole: Any, part: Any, axis: int) -> None:
+    """One extent is a whole number of another."""
+    n, m = cast(Tensor, whole).get_shape()[axis], cast(Tensor, part).get_shape()[axis]
+    if DYNAMIC not in (n, m) and (m == 0 or n % m):
+        fail(f"{result_name(op, index)}: the extent {n} in dimension {axis} of {whole} must be a multiple of the extent {m} of {part}")
+
+
+@typing_rule(ops.AllReduceOp)
+def check_all_reduce(op: ops.AllReduceOp) -> None:
+    """Each result has its operand's shape; elements are those of the computation."""
+    operands = tensors((v.type for v in op.operands), "operand")
+    expect_result_per_operand(op, operands)
+    expect_table(op, "replica_groups")
+    (accumulator,) = check_reducer(op.regions[0], "computation", operands[:1], operands[:1])
+    expect_results(op, [tensor(x.get_shape(), accumulator.element_type) for x in operands], "inferred from the operand and the computation")
+
+
+@typing_rule(ops.ReduceScatterOp)
+def check_reduce_scatter(op: ops.ReduceScatterOp) -> None:
+    """The operand's type, shorter along scatter_dimension."""
+    x = operand(op, 0, "operand")
+    axis = int_property(op, "scatter_dimension")
+    expect_in_range("scatter_dimension", (axis,), len(x.get_shape()))
+    expect_table(op, "replica_groups")
+    (accumulator,) = check_reducer(op.regions[0], "computation", [x], [x])
+    expect_same_but(op, 0, tensor(x.get_shape(), accumulator.element_type), (axis,))
+    expect_multiple(op, 0, x, op.results[0].type, axis)
+
+
+@typing_rule(ops.AllToAllOp)
+def check_all_to_all(op: ops.AllToAllOp) -> None:
+    """split_dimension shrinks and concat_dimension grows by split_count."""
+    operands = tensors((v.type for v in op.operands), "operand")
+    expect_result_per_operand(op, operands)
+    expect_table(op, "replica_groups")
+    split, concat, count = (int_property(op, name) for name in ("split_dimension", "concat_dimension", "split_count"))
+    if count <= 0:
+        fail(f"split_count must be positive, found {count}")
+    for i, x in enumerate(operands):
+        shape = list(x.get_shape())
+        expect_in_range("split_dimension", (split,), len(shape))
+        expect_in_range("concat_dimension", (concat,), len(shape))
+        if shape[split] != DYNAMIC:
+            if shape[split] % count:
+                fail(f"split_count = {count} must divide the extent {shape[split]} of dimension {split} of the operand {x}")
+            shape[split] //= count
+        if shape[concat] != DYNAMIC:
+            shape[concat] *= count
+        expect_result(op, shape, x.element_type, i)
+
+
+@typing_rule(ops.CollectivePermuteOp)
+def check_collective_permute(op: ops.CollectivePermuteOp) -> None:
+    """The result has the operand's type."""
+    x = operand(op, 0, "operand")
+    expect_table(op, "source_target_pairs", 2)
+    expect_result(op, x.get_shape(), x.element_type)
+
+
+@typing_rule(ops.PartitionIdOp, ops.ReplicaIdOp)
+def check_device_number(op: Operation) -> None:
+    """A scalar ui32."""
+    expect_result(op, (), ui32)

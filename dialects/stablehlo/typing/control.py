@@ -1,0 +1,117 @@
+"""Typing rules of control flow, barriers, tokens and tuples.
+
+A ``custom_call`` may take and give anything. The symbols that ops refer to are the verifier's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import DictionaryAttr, TupleType
+from xdsl.ir import Attribute, Operation
+
+from wengert.dialects.stablehlo import control as ops
+from wengert.dialects.stablehlo.typing.checks import expect_in_range, expect_scalar, fail, int_property
+from wengert.dialects.stablehlo.typing.regions import body, check_predicate, expect_results, expect_types
+from wengert.ir.tensor_types import i1, i32
+from wengert.ir.typing_rules import typing_rule
+
+
+@typing_rule(ops.WhileOp)
+def check_while(op: ops.WhileOp) -> None:
+    """Operands, region arguments, returned values and results all have the same types."""
+    carried = [v.type for v in op.operands]
+    check_predicate(op.regions[0], "cond", carried, "of the loop's operand")
+    block, returned = body(op.regions[1], "body")
+    expect_types("argument of the body region", block.arg_types, carried, "of the loop's operand")
+    expect_types("value returned by the body region", returned, carried, "of the loop's operand")
+    expect_results(op, carried, "of the loop's operand")
+
+
+def check_branches(op: Operation, names: Sequence[str]) -> None:
+    """No arguments, and every branch returns what the op gives."""
+    for region, name in zip(op.regions, names, strict=True):
+        block, returned = body(region, name)
+        expect_types(f"argument of the {name} region", block.arg_types, (), "(branches use values from outside)")
+        expect_types(f"value returned by the {name} region", returned, [r.type for r in op.results], "of the op's result")
+
+
+@typing_rule(ops.CaseOp)
+def check_case(op: ops.CaseOp) -> None:
+    """The branches take nothing and return what the op gives."""
+    expect_scalar("index", op.operands[0].type, i32)
+    if not op.regions:
+        fail("there must be at least one branch")
+    check_branches(op, [f"branch #{i}" for i in range(len(op.regions))])
+
+
+@typing_rule(ops.IfOp)
+def check_if(op: ops.IfOp) -> None:
+    """Both branches take nothing and return what the op gives."""
+    expect_scalar("pred", op.operands[0].type, i1)
+    check_branches(op, ("true_branch", "false_branch"))
+
+
+@typing_rule(ops.ReturnOp)
+def check_return(op: ops.ReturnOp) -> None:
+    """What is returned is checked by the rule of the op around it (and for a function by the verifier: JAX ends some with it)."""
+
+
+@typing_rule(ops.CustomCallOp)
+def check_custom_call(op: ops.CustomCallOp) -> None:
+    """Anything goes, but layouts come one per operand and result."""
+    for name, values in (("operand_layouts", op.operands), ("result_layouts", op.results)):
+        layouts = cast("Any", op.properties.get(name))
+        if layouts is not None and len(layouts.data) != len(values):
+            kind = name.split("_")[0]
+            if not (kind == "result" and len(values) == 1 and isinstance(values[0].type, TupleType)):
+                fail(f"{name} must hold a layout for each of the {len(values)} {kind}s, found {len(layouts.data)}")
+
+
+@typing_rule(ops.CompositeOp)
+def check_composite(op: ops.CompositeOp) -> None:
+    """Its types are those of its decomposition, which the verifier compares."""
+    attributes = op.properties.get("composite_attributes")
+    if attributes is not None and not isinstance(attributes, DictionaryAttr):
+        fail(f"composite_attributes must be a dictionary, found {attributes}")
+
+
+@typing_rule(ops.OptimizationBarrierOp)
+def check_optimization_barrier(op: ops.OptimizationBarrierOp) -> None:
+    """Results have the operands' types."""
+    expect_results(op, [v.type for v in op.operands], "of the operand")
+
+
+def is_token(type: Attribute) -> bool:
+    """Tokens order side effects. The type is opaque: it is known by its text."""
+    return str(type) == "!stablehlo.token"
+
+
+@typing_rule(ops.AfterAllOp, ops.CreateTokenOp)
+def check_tokens(op: Operation) -> None:
+    """Tokens in, token out."""
+    for value in (*op.operands, *op.results):
+        if not is_token(value.type):
+            fail(f"{op.name} takes and gives values of the type !stablehlo.token, found {value.type}")
+
+
+@typing_rule(ops.TupleOp)
+def check_tuple(op: ops.TupleOp) -> None:
+    """The result's parts are the operands."""
+    type = op.results[0].type
+    if not isinstance(type, TupleType):
+        fail(f"result must be a tuple, found {type}")
+    expect_types("element of the result", tuple(type.types), [v.type for v in op.operands], "of the operand")
+
+
+@typing_rule(ops.GetTupleElementOp)
+def check_get_tuple_element(op: ops.GetTupleElementOp) -> None:
+    """The result is one of the tuple's parts."""
+    type = op.operands[0].type
+    if not isinstance(type, TupleType):
+        fail(f"operand must be a tuple, found {type}")
+    parts = tuple(type.types)
+    index = int_property(op, "index")
+    expect_in_range("index", (index,), len(parts), "the tuple's length")
+    expect_results(op, [parts[index]], f"of element {index} of the tuple")

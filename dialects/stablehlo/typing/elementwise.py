@@ -1,0 +1,237 @@
+"""Typing rules of elementwise ops: one type throughout, except where the element type itself changes."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from xdsl.dialects.builtin import ComplexType
+from xdsl.ir import Attribute, Operation
+
+from wengert.dialects.stablehlo import elementwise as ops
+from wengert.dialects.stablehlo.attributes import ComparisonType, ComparisonTypeAttr
+from wengert.dialects.stablehlo.typing.checks import (
+    ANY,
+    BOOLEAN,
+    COMPLEX,
+    FLOAT,
+    INTEGER,
+    SIGNED,
+    UNSIGNED,
+    Tensor,
+    as_tensor,
+    bit_width,
+    boolean_result,
+    class_names,
+    compatible,
+    element_class,
+    expect_elements,
+    expect_result,
+    extents,
+    fail,
+    int_property,
+    operand,
+    result_name,
+    same_element,
+    same_shape,
+)
+from wengert.ir.tensor_types import DYNAMIC, f32, f64, i1, real_element
+from wengert.ir.typing_rules import TypingRule, typing_rule
+
+NUMBER = INTEGER | FLOAT | COMPLEX
+INEXACT = FLOAT | COMPLEX
+LOGICAL = BOOLEAN | INTEGER
+
+ONE_TYPE: dict[type[Operation], int] = {
+    ops.CbrtOp: INEXACT,
+    ops.CeilOp: FLOAT,
+    ops.CosineOp: INEXACT,
+    ops.CountLeadingZerosOp: INTEGER,
+    ops.ExponentialOp: INEXACT,
+    ops.ExponentialMinusOneOp: INEXACT,
+    ops.FloorOp: FLOAT,
+    ops.LogOp: INEXACT,
+    ops.LogPlusOneOp: INEXACT,
+    ops.LogisticOp: INEXACT,
+    ops.NegateOp: NUMBER,
+    ops.NotOp: LOGICAL,
+    ops.PopcntOp: INTEGER,
+    ops.RoundNearestAfzOp: FLOAT,
+    ops.RoundNearestEvenOp: FLOAT,
+    ops.RsqrtOp: INEXACT,
+    ops.SignOp: SIGNED | INEXACT,
+    ops.SineOp: INEXACT,
+    ops.SqrtOp: INEXACT,
+    ops.TanOp: INEXACT,
+    ops.TanhOp: INEXACT,
+    ops.AddOp: ANY,
+    ops.AndOp: LOGICAL,
+    ops.Atan2Op: INEXACT,
+    ops.DivideOp: NUMBER,
+    ops.MaximumOp: ANY,
+    ops.MinimumOp: ANY,
+    ops.MultiplyOp: ANY,
+    ops.OrOp: LOGICAL,
+    ops.PowerOp: NUMBER,
+    ops.RemainderOp: NUMBER,
+    ops.ShiftLeftOp: INTEGER,
+    ops.ShiftRightArithmeticOp: INTEGER,
+    ops.ShiftRightLogicalOp: INTEGER,
+    ops.SubtractOp: NUMBER,
+    ops.XorOp: LOGICAL,
+}
+"""Ops whose operands and result have one and the same type, with the element classes that they take."""
+
+
+def one_type(allowed: int) -> TypingRule:
+    """The rule that all operands and the result have one type whose elements are of these classes."""
+
+    def rule(op: Operation) -> None:
+        operands = op.operands
+        first = as_tensor("operand", operands[0].type)
+        if not element_class(first.element_type) & allowed:
+            fail(f"{op.name} takes {class_names(allowed)}, found {first}")
+        for value in operands[1:]:
+            if value.type is not first and not compatible(value.type, first):
+                fail(f"operands must have the same type, found {first} and {value.type}")
+        if op.results[0].type is not first and not any(compatible(op.results[0].type, v.type) for v in operands):
+            fail(f"result type {op.results[0].type} does not match the inferred {first}")
+
+    return rule
+
+
+for _op, _allowed in ONE_TYPE.items():
+    typing_rule(_op)(one_type(_allowed))
+
+
+@typing_rule(ops.AbsOp)
+def check_abs(op: ops.AbsOp) -> None:
+    """Result elements are real."""
+    x = operand(op, 0, "operand")
+    expect_elements("operand", x, SIGNED | FLOAT | COMPLEX)
+    expect_result(op, x.get_shape(), real_element(x.element_type))
+
+
+@typing_rule(ops.RealOp, ops.ImagOp)
+def check_real_or_imaginary_part(op: Operation) -> None:
+    """Result elements are real; a float is its own real part."""
+    x = operand(op, 0, "operand")
+    expect_elements("operand", x, INEXACT)
+    expect_result(op, x.get_shape(), real_element(x.element_type))
+
+
+@typing_rule(ops.IsFiniteOp)
+def check_is_finite(op: ops.IsFiniteOp) -> None:
+    """Floats to booleans."""
+    x = operand(op, 0, "operand")
+    expect_elements("operand", x, FLOAT)
+    boolean_result(op, x.get_shape())
+
+
+def same_operands(op: Operation) -> Tensor:
+    """The common type of lhs and rhs."""
+    lhs, rhs = operand(op, 0, "lhs"), operand(op, 1, "rhs")
+    if not compatible(lhs, rhs):
+        fail(f"lhs and rhs must have the same type, found {lhs} and {rhs}")
+    return lhs
+
+
+@typing_rule(ops.ComplexOp)
+def check_complex(op: ops.ComplexOp) -> None:
+    """Two f32 or f64 parts make complex numbers of that part."""
+    part = same_operands(op)
+    if part.element_type not in (f32, f64):
+        fail(f"the parts of a complex number must hold f32 or f64, found {part}")
+    expect_result(op, part.get_shape(), ComplexType(cast("ComplexType", part.element_type)))  # pyright: ignore
+
+
+ORDERS = {
+    ComparisonType.FLOAT: FLOAT | COMPLEX,
+    ComparisonType.TOTALORDER: FLOAT,
+    ComparisonType.SIGNED: SIGNED,
+    ComparisonType.UNSIGNED: UNSIGNED | BOOLEAN,
+}
+"""The element classes that each order of ``compare`` is for."""
+
+
+@typing_rule(ops.CompareOp)
+def check_compare(op: ops.CompareOp) -> None:
+    """Booleans; the order must be one for the operands' elements."""
+    lhs = same_operands(op)
+    order = op.properties.get("compare_type")
+    if order is not None:
+        allowed = ORDERS.get(cast(ComparisonTypeAttr, order).data, ANY)
+        if not element_class(lhs.element_type) & allowed:
+            fail(f"compare_type {cast(ComparisonTypeAttr, order).data} is for {class_names(allowed)}, found {lhs}")
+    boolean_result(op, lhs.get_shape())
+
+
+@typing_rule(ops.SelectOp)
+def check_select(op: ops.SelectOp) -> None:
+    """A predicate for each element or one for all."""
+    pred, on_true, on_false = operand(op, 0, "pred"), operand(op, 1, "on_true"), operand(op, 2, "on_false")
+    if not compatible(on_true, on_false):
+        fail(f"on_true and on_false must have the same type, found {on_true} and {on_false}")
+    if pred.element_type != i1:
+        fail(f"pred must hold booleans (i1), found {pred}")
+    if pred.get_shape() and not same_shape(pred.get_shape(), on_true.get_shape()):
+        fail(f"pred must be of rank 0 or have the shape {extents(on_true.get_shape())} of on_true, found {pred}")
+    expect_result(op, on_true.get_shape(), on_true.element_type)
+
+
+@typing_rule(ops.ClampOp)
+def check_clamp(op: ops.ClampOp) -> None:
+    """Bounds for each element or one for all."""
+    low, x, high = operand(op, 0, "min"), operand(op, 1, "operand"), operand(op, 2, "max")
+    for role, bound in (("min", low), ("max", high)):
+        same_element(role, bound, "operand", x)
+        if bound.get_shape() and not same_shape(bound.get_shape(), x.get_shape()):
+            fail(f"{role} must be of rank 0 or have the shape {extents(x.get_shape())} of the operand, found {bound}")
+    expect_result(op, x.get_shape(), x.element_type)
+
+
+def result_tensor(op: Operation) -> Tensor:
+    """The type of the only result."""
+    return as_tensor(result_name(op, 0), op.results[0].type)
+
+
+@typing_rule(ops.ConvertOp)
+def check_convert(op: ops.ConvertOp) -> None:
+    """Any element type to any other; the shape stays."""
+    expect_result(op, operand(op, 0, "operand").get_shape(), result_tensor(op).element_type)
+
+
+@typing_rule(ops.BitcastConvertOp)
+def check_bitcast_convert(op: ops.BitcastConvertOp) -> None:
+    """A wider element becomes a row of narrower ones, a new last dimension, and back."""
+    x, result = operand(op, 0, "operand"), result_tensor(op)
+    source, target = x.element_type, result.element_type
+    if isinstance(source, ComplexType) != isinstance(target, ComplexType):
+        fail(f"complex numbers can only be bitcast to complex numbers, found {x} and {result}")
+    wide, narrow = bit_width(source), bit_width(target)
+    shape = list(x.get_shape())
+    if wide > narrow:
+        expect_divisible(source, target)
+        shape.append(wide // narrow)
+    elif wide < narrow:
+        expect_divisible(target, source)
+        if not shape or shape.pop() not in (narrow // wide, DYNAMIC):
+            fail(f"bitcasting {source} to {target} needs an operand whose last dimension has the extent {narrow // wide}, found {x}")
+    expect_result(op, shape, target)
+
+
+def expect_divisible(wide: Attribute, narrow: Attribute) -> None:
+    """The wider element is a whole number of narrower ones."""
+    if bit_width(wide) % bit_width(narrow):
+        fail(f"{wide} of {bit_width(wide)} bits is not a whole number of {narrow} of {bit_width(narrow)} bits")
+
+
+@typing_rule(ops.ReducePrecisionOp)
+def check_reduce_precision(op: ops.ReducePrecisionOp) -> None:
+    """The operand's type."""
+    x = operand(op, 0, "operand")
+    expect_elements("operand", x, FLOAT)
+    if (bits := int_property(op, "exponent_bits")) < 1:
+        fail(f"exponent_bits must be at least 1, found {bits}")
+    if (bits := int_property(op, "mantissa_bits")) < 0:
+        fail(f"mantissa_bits must not be negative, found {bits}")
+    expect_result(op, x.get_shape(), x.element_type)

@@ -1,0 +1,46 @@
+"""Typing rules of random numbers."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from wengert.dialects.stablehlo import random as ops
+from wengert.dialects.stablehlo.attributes import RngDistribution, RngDistributionAttr
+from wengert.dialects.stablehlo.typing.checks import (
+    BOOLEAN,
+    FLOAT,
+    INTEGER,
+    as_tensor,
+    expect_elements,
+    expect_result,
+    expect_scalar,
+    fail,
+    operand,
+    same_element,
+    same_extent,
+)
+from wengert.ir.tensor_types import DYNAMIC
+from wengert.ir.typing_rules import typing_rule
+
+
+@typing_rule(ops.RngBitGeneratorOp)
+def check_rng_bit_generator(op: ops.RngBitGeneratorOp) -> None:
+    """The state keeps its type; the output is numbers of any shape."""
+    state = operand(op, 0, "initial_state")
+    expect_elements("initial_state", state, INTEGER | FLOAT)
+    expect_elements("output", as_tensor("output", op.results[1].type), INTEGER | FLOAT)
+    expect_result(op, state.get_shape(), state.element_type)
+
+
+@typing_rule(ops.RngOp)
+def check_rng(op: ops.RngOp) -> None:
+    """Scalars a and b of the result's element type; the result's shape as an operand."""
+    a, b = (expect_scalar(role, op.operands[i].type) for i, role in enumerate(("a", "b")))
+    same_element("a", a, "b", b)
+    normal = cast(RngDistributionAttr, op.properties["rng_distribution"]).data is RngDistribution.NORMAL
+    expect_elements("a", a, FLOAT if normal else BOOLEAN | INTEGER | FLOAT)
+    shape, result = operand(op, 2, "shape"), as_tensor("result", op.results[0].type)
+    expect_elements("shape", shape, INTEGER)
+    if len(shape.get_shape()) != 1 or not same_extent(shape.get_shape()[0], len(result.get_shape())):
+        fail(f"shape must be a list of the {len(result.get_shape())} extents of the result, found {shape}")
+    expect_result(op, [DYNAMIC] * len(result.get_shape()), a.element_type)

@@ -1,0 +1,53 @@
+"""Windows that slide over dimensions: the arithmetic that convolution, reduce_window and select_and_scatter share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.ir import Operation
+
+from wengert.dialects.stablehlo.typing.checks import Shape, fail, int_list, padding_pairs
+from wengert.ir.tensor_types import DYNAMIC
+
+
+@dataclass(frozen=True)
+class Windows:
+    """One entry per dimension that a window slides along."""
+
+    sizes: Shape
+    strides: Shape
+    padding: tuple[tuple[int, int], ...]
+    base_dilations: Shape
+    window_dilations: Shape
+
+    def output(self, shape: Shape) -> Shape:
+        """How many windows fit along each dimension of a base of this shape."""
+        return tuple(self._count(d, n) for d, n in enumerate(shape))
+
+    def _count(self, d: int, n: int) -> int:
+        if DYNAMIC in (n, self.sizes[d]):
+            return DYNAMIC
+        base = 0 if n == 0 else (n - 1) * self.base_dilations[d] + 1
+        padded = base + sum(self.padding[d])
+        reach = 0 if self.sizes[d] == 0 else (self.sizes[d] - 1) * self.window_dilations[d] + 1
+        if padded < 0:
+            fail(f"padding of {self.padding[d][0]} and {self.padding[d][1]} leaves a negative extent of {padded} in window dimension {d}")
+        return 0 if padded == 0 or reach > padded else (padded - reach) // self.strides[d] + 1
+
+
+def windows(op: Operation, sizes: Shape, *, base: str | None = "base_dilations", window: str | None = "window_dilations") -> Windows:
+    """The windows of an op by its properties (``base`` and ``window`` name those of the dilations): all positive but the padding."""
+    rank = len(sizes)
+    count = "one for each window dimension"
+    found = Windows(
+        sizes,
+        int_list(op, "window_strides", rank, 1, count),
+        tuple(padding_pairs(op, rank)),
+        int_list(op, base, rank, 1, count) if base else (1,) * rank,
+        int_list(op, window, rank, 1, count) if window else (1,) * rank,
+    )
+    for name, values in (("the window's extents", sizes), ("window_strides", found.strides), (base, found.base_dilations), (window, found.window_dilations)):
+        for d, value in enumerate(values):
+            if value <= 0 and value != DYNAMIC:
+                fail(f"{name} must be positive, found {value} for window dimension {d}")
+    return found
