@@ -1,0 +1,53 @@
+"""``from-core``: back to plain StableHLO and CHLO, which JAX's parser reads and XLA runs.
+
+Every core op is written again as the StableHLO op with the region that its kind stands for. The result means exactly what the
+core op does, so that a derivative made by this compiler can be run and judged by another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from wengert.dialects import core
+from wengert.dialects.builder import OpBuilder
+from wengert.transforms.core.argreductions import expand_argreduce
+from wengert.transforms.core.reductions import expand_reduce
+from wengert.transforms.core.scatters import expand_scatter
+from wengert.transforms.core.windows import expand_cumulative, expand_window
+from wengert.transforms.rewriter import Rewriter
+
+Expansion = Callable[[OpBuilder, Any], Sequence[SSAValue]]
+
+EXPANSIONS: dict[type[Operation], Expansion] = {
+    core.ReduceOp: expand_reduce,
+    core.ArgReduceOp: expand_argreduce,
+    core.WindowReduceOp: expand_window,
+    core.CumulativeOp: expand_cumulative,
+    core.ScatterOp: expand_scatter,
+}
+"""How each core op is written in StableHLO."""
+
+
+@dataclass(frozen=True)
+class FromCorePass(ModulePass):
+    """Replaces core ops by the StableHLO ops that they stand for."""
+
+    name = "from-core"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        from_core(op)
+
+
+def from_core(module: ModuleOp) -> None:
+    """Writes the module's core ops in StableHLO, in place."""
+    rewriter = Rewriter("from-core")
+    for op in [op for op in module.walk() if type(op) in EXPANSIONS]:
+        rewriter.move_to(op)
+        rewriter.replace(op, EXPANSIONS[type(op)](rewriter, op))

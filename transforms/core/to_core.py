@@ -1,0 +1,82 @@
+"""``to-core``: from StableHLO as programs write it to the core that AD and compilation work on.
+
+Calls are inlined and functions that nothing calls any more are removed; then every op whose region is one of the known
+kinds is replaced by the core op that carries the kind as an attribute. What is not recognised stays what it was: right, only
+less well served. ``from-core`` is the inverse.
+
+Before and after::
+
+    %cst = stablehlo.constant dense<0.0> : tensor<f64>                                       %0 = core.reduce ... add, [0]
+    %0 = stablehlo.reduce(%x init: %cst) applies stablehlo.add across dimensions = [0]
+
+To recognise another construct, write its file with a recogniser and an expansion and add the two to the tables here and in
+``from_core``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from wengert.dialects import stablehlo
+from wengert.dialects.builder import OpBuilder
+from wengert.transforms.core.argreductions import recognise_argreduce
+from wengert.transforms.core.inline import inline
+from wengert.transforms.core.reductions import recognise_reduce
+from wengert.transforms.core.scatters import recognise_scatter
+from wengert.transforms.core.symbol_dce import symbol_dce
+from wengert.transforms.core.windows import recognise_window
+from wengert.transforms.rewriter import Rewriter
+
+Recogniser = Callable[[OpBuilder, Any], Sequence[SSAValue] | None]
+
+RECOGNISERS: dict[type[Operation], tuple[Recogniser, ...]] = {
+    stablehlo.ReduceOp: (recognise_reduce, recognise_argreduce),
+    stablehlo.ReduceWindowOp: (recognise_window,),
+    stablehlo.ScatterOp: (recognise_scatter,),
+}
+"""What may stand for an op of each class; the first recogniser that finds its construct replaces the op."""
+
+
+@dataclass(frozen=True)
+class ToCorePass(ModulePass):
+    """Inlines calls and replaces ops with known regions by core ops."""
+
+    name = "to-core"
+
+    keep_custom: bool = False
+    """Leave calls of functions that declare derivatives of their own."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        to_core(op, keep_custom=self.keep_custom)
+
+
+def to_core(module: ModuleOp, *, keep_custom: bool = False) -> None:
+    """Brings the module to core level, in place. Raises a DiagnosticError where calls cannot be inlined."""
+    inline(module, keep_custom=keep_custom)
+    symbol_dce(module)
+    rewriter = Rewriter("to-core")
+    for op in [op for op in module.walk() if type(op) in RECOGNISERS]:
+        rewriter.move_to(op)
+        for recognise in RECOGNISERS[type(op)]:
+            if (values := recognise(rewriter, op)) is not None:
+                starts = op.operands[len(op.operands) // 2 :]
+                rewriter.replace(op, values)
+                _erase_unused(starts)
+                break
+
+
+def _erase_unused(values: Sequence[SSAValue]) -> None:
+    """Erases constants (and broadcasts of them) that only fed what was replaced."""
+    pending = list(values)
+    while pending:
+        op = pending.pop().owner
+        if isinstance(op, stablehlo.ConstantOp | stablehlo.BroadcastInDimOp | stablehlo.IotaOp) and op.parent is not None and not op.results[0].uses:
+            pending.extend(op.operands)
+            op.parent.erase_op(op)

@@ -1,0 +1,105 @@
+"""Common subexpression elimination: of equal ops, the one that dominates stays.
+
+A forward walk keeps a table of the ops seen so far by class, operands, properties and result types; a pure op that is in the
+table already is replaced by the one there. A nested region sees the ops before its own op, and what it adds is forgotten
+after it, so an op is only ever shared with one that runs before it whenever it runs. Ops with regions are equal if their
+regions are, up to the names of the values inside.
+
+Before and after::
+
+    %0 = stablehlo.sine %x          %0 = stablehlo.sine %x
+    %1 = stablehlo.sine %x          %1 = stablehlo.add %0, %0
+    %2 = stablehlo.add %0, %1
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from wengert.transforms.optimize.effects import is_shareable
+
+@dataclass(frozen=True)
+class CsePass(ModulePass):
+    """Computes equal things once."""
+
+    name = "cse"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        cse(op)
+
+
+def cse(module: Operation) -> bool:
+    """Shares equal ops under an op (a module or a function), in place; returns whether there were any."""
+    sharer = _Sharer()
+    return any([sharer.share(block, ({},)) for region in module.regions for block in region.blocks])
+
+
+Tables = tuple[dict[Any, Operation], ...]
+"""Ops by key: the innermost block's first, then those of the blocks around it."""
+
+
+class _Sharer:
+    """One walk. Attributes are compared by number: hashing a type takes longer than all else that is done for an op."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Attribute, int] = {}
+        self._known: dict[int, tuple[int, Attribute]] = {}
+
+    def share(self, block: Block, tables: Tables) -> bool:
+        """Shares the block's ops with one another and with those in the tables, the first of which is the block's own."""
+        changed = False
+        op = block.first_op
+        while op is not None:
+            following = op.next_op
+            for region in op.regions:
+                changed |= any([self.share(inner, ({}, *tables)) for inner in region.blocks])
+            if is_shareable(op):
+                key = self._key(op, {})
+                earlier = next((t[key] for t in tables if key in t), None)
+                if earlier is None:
+                    tables[0][key] = op
+                else:
+                    _replace(op, earlier)
+                    changed = True
+            op = following
+        return changed
+
+    def _number(self, attribute: Attribute) -> int:
+        known = self._known.get(id(attribute))
+        if known is None:
+            known = self._known[id(attribute)] = (self._numbers.setdefault(attribute, len(self._numbers)), attribute)
+        return known[0]
+
+    def _key(self, op: Operation, inner: dict[SSAValue, int]) -> Any:
+        """Equal for ops that compute the same. Values in ``inner`` were defined in the region being keyed: their number counts."""
+        number = self._number
+        operands = tuple([inner.get(o, o) for o in op.operands]) if inner else tuple(op.operands)
+        properties = tuple([(name, number(op.properties[name])) for name in sorted(op.properties)]) if op.properties else ()
+        attributes = tuple([(name, number(op.attributes[name])) for name in sorted(op.attributes)]) if op.attributes else ()
+        regions = tuple([self._region_key(region, dict(inner)) for region in op.regions]) if op.regions else ()
+        return type(op), operands, properties, attributes, regions, tuple([number(r.type) for r in op.results])
+
+    def _region_key(self, region: Region, inner: dict[SSAValue, int]) -> Any:
+        keys: list[Any] = []
+        for block in region.blocks:
+            for argument in block.args:
+                inner[argument] = len(inner)
+            keys.append(tuple([self._number(a.type) for a in block.args]))
+            for op in block.ops:
+                keys.append(self._key(op, inner))
+                for result in op.results:
+                    inner[result] = len(inner)
+        return tuple(keys)
+
+
+def _replace(op: Operation, earlier: Operation) -> None:
+    for result, same in zip(op.results, earlier.results, strict=True):
+        result.replace_all_uses_with(same)
+    assert op.parent is not None
+    op.parent.erase_op(op)

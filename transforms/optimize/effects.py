@@ -1,0 +1,54 @@
+"""What may be done with an op apart from running it: remove it when nothing uses it, share it with an equal one.
+
+The two differ: an ``rng`` that nothing uses may go, but two of them must stay two. An op of an unknown class may do anything.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from xdsl.ir import Operation
+from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect
+
+from wengert.dialects import stablehlo
+from wengert.ir.attributes import int_of
+
+_REMOVABLE = (
+    stablehlo.RngOp,
+    stablehlo.OptimizationBarrierOp,
+    stablehlo.CreateTokenOp,
+    stablehlo.AfterAllOp,
+    stablehlo.PartitionIdOp,
+    stablehlo.ReplicaIdOp,
+)
+"""Ops that are not pure, because two of them are not one, and still do nothing that is seen when their results are not."""
+
+
+@lru_cache(maxsize=None)
+def is_pure(cls: type[Operation]) -> bool:
+    """Whether ops of this class depend on nothing but operands and properties, and do nothing but give results."""
+    return cls.has_trait(Pure) and not cls.has_trait(IsTerminator)
+
+
+@lru_cache(maxsize=None)
+def _is_removable_class(cls: type[Operation]) -> bool:
+    return is_pure(cls) or cls.has_trait(RecursiveMemoryEffect) or issubclass(cls, _REMOVABLE)
+
+
+def is_removable(op: Operation) -> bool:
+    """Whether the op itself (regions apart) has no effect beyond its results."""
+    if _is_removable_class(type(op)):
+        return True
+    if isinstance(op, stablehlo.CustomCallOp):
+        return op.has_side_effect is None or not int_of(op.has_side_effect)
+    return False
+
+
+def is_shareable(op: Operation) -> bool:
+    """Whether an equal op that ran before gives the same results: pure ops, and control flow around nothing but pure ops."""
+    cls = type(op)
+    if is_pure(cls) and not op.regions:
+        return True
+    if not (is_pure(cls) or cls.has_trait(RecursiveMemoryEffect)):
+        return False
+    return all(is_shareable(inner) or inner.has_trait(IsTerminator) for region in op.regions for block in region.blocks for inner in block.ops)

@@ -1,0 +1,48 @@
+"""A builder that writes in front of an op and puts what it built in the op's place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from wengert.dialects.builder import OpBuilder
+
+
+class Rewriter(OpBuilder):
+    """Builds ops before the op being replaced, at its location; equal ops made in one block are shared.
+
+    Sharing is right because a pass moves forward through a block: all that was made before stands before.
+    """
+
+    def __init__(self, pass_name: str = ""):
+        super().__init__(Block(), pass_name=pass_name)
+        self.anchor: Operation | None = None
+        self.changed = False
+
+    def move_to(self, op: Operation) -> None:
+        """Builds in front of this op from now on."""
+        block = cast(Block, op.parent)
+        if block is not self.block:
+            self.block = block
+            self._made.clear()
+        self.anchor = op
+        self.location = op.location
+
+    def place(self, op: Operation) -> None:
+        assert self.anchor is not None, "move_to comes first"
+        self.block.insert_op_before(op, self.anchor)
+
+    def _find(self, key: Any) -> Operation | None:
+        found = self._made.get(key)
+        return found if found is not None and found.parent is self.block else None
+
+    def replace(self, op: Operation, values: Sequence[SSAValue]) -> None:
+        """Uses these values instead of the op's results, and removes the op."""
+        self.changed = True
+        for result, value in zip(op.results, values, strict=True):
+            if value.name_hint is None:
+                value.name_hint = result.name_hint
+            result.replace_all_uses_with(value)
+        self.block.erase_op(op)
