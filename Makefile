@@ -1,7 +1,7 @@
 # The two commands of a newcomer are `make demo` and `make test`; `make help` lists the others.
 # Everything runs in .venv, which is made on first use and brought up to date whenever pyproject.toml changes.
 
-PYTHON ?= $(shell command -v python3.11 || command -v python3)
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -44,7 +44,7 @@ clean: ## Remove the environment and all that was built
 # -- the environment: one stamp per set of extras
 
 $(BIN)/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "wengert needs Python 3.11 or later; set PYTHON=..." >&2; exit 1; }
+	@test -n "$(PYTHON)" || { echo "wengert needs Python 3.11 or later: make PYTHON=/path/to/python3" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/stamp-base: pyproject.toml | $(BIN)/python

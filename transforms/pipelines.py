@@ -2,7 +2,7 @@
 
 ::
 
-    StableHLO --FRONT--> core-level IR --DERIVE--> its derivative --OPTIMIZE--> less of it --BACK--> StableHLO
+    StableHLO --FRONT--> core-level IR --jvp, vjp--> its derivative --OPTIMIZE--> less of it --BACK--> StableHLO
 
 A name leads to an import path, so that nothing is imported before it runs.
 """
@@ -11,25 +11,26 @@ from __future__ import annotations
 
 from wengert.ir.passes import PASSES, Pipeline
 
-PASSES.add(
-    {
-        # transforms/core: StableHLO to core-level IR and back
-        "inline": "wengert.transforms.core.inline:InlinePass",
-        "symbol-dce": "wengert.transforms.core.symbol_dce:SymbolDcePass",
-        "to-core": "wengert.transforms.core.to_core:ToCorePass",
-        "from-core": "wengert.transforms.core.from_core:FromCorePass",
-        # transforms/ad: derivatives
-        "jvp": "wengert.transforms.ad.passes:JvpPass",
-        "vjp": "wengert.transforms.ad.passes:VjpPass",
-        "linearize": "wengert.transforms.ad.passes:LinearizePass",
-        "transpose": "wengert.transforms.ad.passes:TransposePass",
-        "expand-ad": "wengert.transforms.ad.passes:ExpandAdPass",
-        # transforms/optimize: the same with fewer ops
-        "simplify": "wengert.transforms.optimize.simplify:SimplifyPass",
-        "cse": "wengert.transforms.optimize.cse:CsePass",
-        "dce": "wengert.transforms.optimize.dce:DcePass",
-    }
-)
+PASS_PATHS = {
+    # transforms/core: StableHLO to core-level IR and back
+    "inline": "wengert.transforms.core.inline:InlinePass",
+    "symbol-dce": "wengert.transforms.core.symbol_dce:SymbolDcePass",
+    "to-core": "wengert.transforms.core.to_core:ToCorePass",
+    "from-core": "wengert.transforms.core.from_core:FromCorePass",
+    # transforms/ad: derivatives
+    "jvp": "wengert.transforms.ad.passes:JvpPass",
+    "vjp": "wengert.transforms.ad.passes:VjpPass",
+    "linearize": "wengert.transforms.ad.passes:LinearizePass",
+    "transpose": "wengert.transforms.ad.passes:TransposePass",
+    "expand-ad": "wengert.transforms.ad.passes:ExpandAdPass",
+    # transforms/optimize: the same with fewer ops
+    "simplify": "wengert.transforms.optimize.simplify:SimplifyPass",
+    "cse": "wengert.transforms.optimize.cse:CsePass",
+    "dce": "wengert.transforms.optimize.dce:DcePass",
+}
+"""Every pass by name: the module and class that it is imported from."""
+
+PASSES.add(PASS_PATHS)
 
 FRONT = "inline,symbol-dce,to-core"
 """From StableHLO as it is written to core-level IR, which is what derivatives are taken of."""

@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"wengert: there is no command {name!r}{hint}\n\n{usage()}", file=sys.stderr)
         return Exit.USAGE
     if name == "opt":
-        return _guarded(lambda: int(import_module("wengert.lab.opt").main(arguments) or 0), "text", arguments)
+        return guarded(lambda: int(import_module("wengert.lab.opt").main(arguments) or 0), "text", arguments)
     command = cast(Command, import_module(f"wengert.lab.cli.{_MODULES.get(name, name)}"))
     parser = argparse.ArgumentParser(prog=f"wengert {name}", description=f"{COMMANDS[name][0].upper()}{COMMANDS[name][1:]}.")
     parser.add_argument("--diagnostics", choices=("text", "json"), default="text", help="how errors are written to stderr")
@@ -75,12 +75,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else Exit.USAGE
     options.command = name
-    return _guarded(lambda: command.execute(options), options.diagnostics, [name, *arguments])
+    return guarded(lambda: command.execute(options), options.diagnostics, [name, *arguments])
 
 
-def _guarded(work: Callable[[], int], form: Literal["text", "json"], arguments: list[str]) -> int:
+def guarded(work: Callable[[], int], form: Literal["text", "json"], arguments: list[str]) -> int:
     """The work's exit code; every exception as a message with the code that says whose fault it is."""
     from wengert.ir.diagnostics import DiagnosticError
+    from wengert.ir.passes import InternalError
     from wengert.lab.cli import output
     from wengert.runtime.errors import InputError
 
@@ -104,6 +105,10 @@ def _guarded(work: Callable[[], int], form: Literal["text", "json"], arguments: 
     except KeyboardInterrupt:
         output.report_message("interrupted", form)
         return Exit.INTERRUPTED
+    except InternalError as error:
+        where = f" What reproduces it is in {error.reproducer}" if error.reproducer else ""
+        output.report_message(f"{error}\nThis is a defect of wengert.{where}", form, reproducer=str(error.reproducer or ""))
+        return Exit.INTERNAL
     except Exception as error:
         from wengert.lab.cli.reproducer import write_reproducer
 

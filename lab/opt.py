@@ -1,0 +1,160 @@
+"""``wengert-opt``: applies passes to a program, for tests and for looking at what each pass does.
+
+    wengert-opt p.mlir -p "vjp{wrt=0,1},simplify,cse" --dump-dir dumps
+
+Exit codes: 0 done, 1 the program has an error, 2 the command line or the pipeline has one, 70 a pass of ours broke.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import inspect
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from wengert.ir.diagnostics import Diagnostic, DiagnosticError
+from wengert.ir.pass_options import describe_type, kebab
+from wengert.ir.passes import PASSES, PassTimes, Pipeline
+from wengert.lab.cli import output
+from wengert.lab.cli.exit_codes import Exit
+from wengert.lab.cli.main import guarded
+from wengert.transforms.pipelines import parse_pipeline
+
+_SPLIT = re.compile(r"^// -----.*\n?", re.MULTILINE)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="wengert-opt",
+        description="Apply passes to a program and print what is left.",
+        epilog="Exit codes: 0 done, 1 an error in the program, 2 in the command line or the pipeline, 70 an internal error.",
+    )
+    parser.add_argument("input", nargs="?", default="-", metavar="FILE.mlir", help="the program; - (default) for stdin")
+    parser.add_argument("-p", "--pass-pipeline", action="append", default=[], metavar="PIPELINE", help='as in "vjp{fn=main wrt=0,1},simplify,cse"')
+    parser.add_argument("-o", "--output", metavar="FILE", help="write there instead of to stdout")
+    parser.add_argument("--list-passes", action="store_true", help="list the passes with their options")
+    parser.add_argument("--split-input-file", action="store_true", help="treat the parts between lines of // ----- as programs of their own")
+    inspection = parser.add_argument_group("inspection")
+    inspection.add_argument("--dump-dir", metavar="DIR", help="write the program after every pass, and an index")
+    inspection.add_argument("--time-passes", action="store_true", help="print a table of times to stderr")
+    inspection.add_argument("--print-locations", action="store_true", help="print where every op comes from")
+    inspection.add_argument("--print-generic", action="store_true", help="print the generic form of every op")
+    checks = parser.add_argument_group("checks")
+    checks.add_argument("--verify-each", action="store_true", help="verify after every pass (the input is always verified)")
+    checks.add_argument("--verify-diagnostics", action="store_true", help="check errors against comments // expected-error {{text}}")
+    checks.add_argument("--diagnostics", choices=("text", "json"), default="text", help="how errors are written to stderr")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The process's whole work; returns the exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    options = build_parser().parse_args(arguments)
+    return guarded(lambda: execute(options), options.diagnostics, ["opt", *arguments])
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Does what the command line asks for."""
+    if options.list_passes:
+        output.write_text("\n".join(describe_passes()), options.output)
+        return Exit.OK
+    try:
+        pipeline = parse_pipeline(",".join(options.pass_pipeline))
+    except DiagnosticError as error:
+        output.report_diagnostics(error, options.diagnostics)
+        return Exit.USAGE
+    times = PassTimes() if options.time_passes else None
+    texts, failed = _run_all(options, pipeline, times)
+    if not options.verify_diagnostics and texts:
+        output.write_text("// -----\n".join(texts), options.output)
+    if times is not None:
+        print(times, file=sys.stderr)
+    return Exit.DIAGNOSTIC if failed else Exit.OK
+
+
+def _run_all(options: argparse.Namespace, pipeline: Pipeline, times: PassTimes | None) -> tuple[list[str], bool]:
+    """The texts of the programs that came through, and whether there is one that did not."""
+    file = "<stdin>" if options.input == "-" else options.input
+    source = sys.stdin.read() if options.input == "-" else Path(options.input).read_text()
+    parts = list(split(source)) if options.split_input_file else [source]
+    texts: list[str] = []
+    failed = False
+    for number, part in enumerate(parts, 1):
+        dump_dir = options.dump_dir and (Path(options.dump_dir) / f"part-{number:02d}" if len(parts) > 1 else Path(options.dump_dir))
+        error: DiagnosticError | None = None
+        try:
+            texts.append(_run_one(part, file, pipeline, options, dump_dir, times))
+        except DiagnosticError as found:
+            error = found
+        if options.verify_diagnostics:
+            error = _unexpected(part, file, error)
+        if error is not None:
+            output.report_diagnostics(error, options.diagnostics)
+            failed = True
+    return texts, failed
+
+
+def _run_one(text: str, file: str, pipeline: Pipeline, options: argparse.Namespace, dump_dir: Path | None, times: PassTimes | None) -> str:
+    from wengert.dialects.registry import make_context
+    from wengert.ir.dumps import Dumper
+    from wengert.ir.parser import parse_module
+    from wengert.ir.printer import print_module
+    from wengert.ir.verifier import verify
+
+    context = make_context()
+    module = parse_module(text, file, context)
+    verify(module)
+    dumper = Dumper(dump_dir, locations=options.print_locations) if dump_dir else None
+    pipeline.run(module, context=context, verify_each=options.verify_each, time_passes=times, observer=dumper)
+    printed = print_module(module, locations=options.print_locations, generic=options.print_generic)
+    return printed if printed.endswith("\n") else printed + "\n"
+
+
+def _unexpected(text: str, file: str, error: DiagnosticError | None) -> DiagnosticError | None:
+    from wengert.lab.expected_diagnostics import compare, expectations
+
+    found: list[Diagnostic] = []
+    for diagnostic in error.diagnostics if error else ():
+        found += [diagnostic, *(note for note in diagnostic.notes if note.line and "expected-note" in text)]
+    wrong = compare(expectations(text), found, file)
+    return DiagnosticError(*wrong) if wrong else None
+
+
+def split(text: str) -> Iterator[str]:
+    """The parts between lines of ``// -----``, each after as many empty lines as make its line numbers those of the file."""
+    start = 0
+    for mark in [*_SPLIT.finditer(text), None]:
+        end = mark.start() if mark else len(text)
+        part = text[start:end]
+        if part.strip():
+            yield "\n" * text.count("\n", 0, start) + part
+        start = mark.end() if mark else end
+
+
+def describe_passes() -> Iterator[str]:
+    """Every pass: its name, the first sentence of its docstring, and its options with their types and defaults."""
+    for name in sorted(PASSES):
+        cls = PASSES.load(name)
+        summary = (inspect.getdoc(cls) or "").split("\n\n")[0].replace("\n", " ")
+        yield f"{name}: {summary}"
+        types = get_type_hints(cls)
+        for field in dataclasses.fields(cls):
+            yield f"    {kebab(field.name)}: {describe_type(types[field.name])}{_default(field)}"
+
+
+def _default(field: dataclasses.Field[Any]) -> str:
+    if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+        return " (required)"
+    value = field.default if field.default is not dataclasses.MISSING else None
+    if value is None or value == () or value == "":
+        return ""
+    return f" (default {str(value).lower() if isinstance(value, bool) else value})"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,27 @@
+"""Importing is cheap: what is slow to import is imported when it is first needed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+SLOW = ("jax", "jaxlib", "llvmlite", "scipy")
+PROGRAM = "import importlib, sys; importlib.import_module(sys.argv[1]); print('\\n'.join(m for m in sys.argv[2:] if m in sys.modules))"
+
+
+@pytest.mark.parametrize(
+    ("module", "absent"),
+    [
+        ("wengert", (*SLOW, "numpy", "xdsl")),
+        ("wengert.transforms.pipelines", (*SLOW, "wengert.dialects.stablehlo")),
+        ("wengert.lab.opt", (*SLOW, "wengert.dialects.stablehlo")),
+        ("wengert.lab.universe", (*SLOW, "wengert.dialects.stablehlo")),
+        ("wengert.__main__", SLOW),
+        ("wengert.ir.parser", SLOW),
+    ],
+)
+def test_does_not_import(module: str, absent: tuple[str, ...]) -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM, module, *absent], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []

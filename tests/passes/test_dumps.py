@@ -1,0 +1,120 @@
+"""Dumps: which files there are, what their headers say, and that one can go on from each of them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from wengert.ir.dumps import Dumper
+from wengert.ir.parser import parse_module
+from wengert.ir.passes import Pipeline
+from wengert.ir.printer import print_module
+
+TEXT = """
+func.func public @main(%x: tensor<f64>) -> tensor<f64> {
+  %0 = stablehlo.sine %x : tensor<f64>
+  %1 = stablehlo.cosine %x : tensor<f64>
+  return %1 : tensor<f64>
+}
+"""
+
+
+@dataclass(frozen=True)
+class RemoveFirst(ModulePass):
+    """Removes the first op of the function, which nothing may use."""
+
+    name = "remove-first"
+
+    times: int = 1
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        first = next(iter(op.ops)).regions[0].block.first_op
+        assert first is not None
+        first.erase()
+
+
+@dataclass(frozen=True)
+class Keep(ModulePass):
+    """Changes nothing."""
+
+    name = "keep"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        pass
+
+
+@pytest.fixture
+def dumped(tmp_path: Path) -> Path:
+    Pipeline((Keep(), RemoveFirst(times=2), Keep())).run(parse_module(TEXT), dump_dir=tmp_path / "d")
+    return tmp_path / "d"
+
+
+def test_one_file_per_change(dumped: Path) -> None:
+    assert sorted(p.name for p in dumped.iterdir()) == ["00-input.mlir", "02-remove-first.mlir", "index.md"]
+
+
+def test_headers_say_how_to_go_on(dumped: Path) -> None:
+    lines = (dumped / "02-remove-first.mlir").read_text().splitlines()
+    assert lines[:3] == [
+        "// stage 02-remove-first.mlir",
+        "// pipeline so far: keep,remove-first{times=2}",
+        f'// go on with: wengert-opt -p "keep" {dumped}/02-remove-first.mlir',
+    ]
+    first = (dumped / "00-input.mlir").read_text().splitlines()
+    assert first[1] == "// pipeline so far: (none)"
+    command = shlex.split(first[2].partition("go on with: ")[2])
+    assert command == ["wengert-opt", "-p", "keep,remove-first{times=2},keep", str(dumped / "00-input.mlir")]
+
+
+def test_files_hold_the_stages(dumped: Path) -> None:
+    assert print_module(parse_module((dumped / "00-input.mlir").read_text())) == print_module(parse_module(TEXT))
+    after = (dumped / "02-remove-first.mlir").read_text()
+    assert "stablehlo.sine" not in after
+    assert "stablehlo.cosine" in after
+
+
+def test_the_index(dumped: Path) -> None:
+    rows = [line for line in (dumped / "index.md").read_text().splitlines() if re.match(r"\| \d", line)]
+    assert [re.sub(r"\d+\.\d\d", "T", row) for row in rows] == [
+        "| 00 | `input` |  | 4 |  | [00-input.mlir](00-input.mlir) |",
+        "| 01 | `keep` | 4 | 4 | T | *no change* |",
+        "| 02 | `remove-first{times=2}` | 4 | 3 | T | [02-remove-first.mlir](02-remove-first.mlir) |",
+        "| 03 | `keep` | 3 | 3 | T | *no change* |",
+    ]
+
+
+def test_several_pipelines_and_stages_below_the_ir(tmp_path: Path) -> None:
+    dumper = Dumper(tmp_path)
+    module = parse_module(TEXT)
+    Pipeline((RemoveFirst(),)).run(module, observer=dumper)
+    Pipeline((Keep(),)).run(module, observer=dumper)
+    path = dumper.add("llvm", "define void @main() { ret void }\n", "ll", seconds=0.5)
+    dumper.add("object code", "main:\n  ret\n", "s")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["00-input.mlir", "01-remove-first.mlir", "03-llvm.ll", "04-object-code.s", "index.md"]
+    assert path.read_text().startswith("; stage 03-llvm.ll\n; pipeline so far: remove-first,keep\n")
+    assert "| 03 | `llvm` |  |  | 500.00 | [03-llvm.ll](03-llvm.ll) |" in (tmp_path / "index.md").read_text()
+
+
+def test_what_an_earlier_run_left_is_removed_and_nothing_else(dumped: Path) -> None:
+    (dumped / "notes.txt").write_text("mine")
+    Pipeline((Keep(),)).run(parse_module(TEXT), dump_dir=dumped)
+    assert sorted(p.name for p in dumped.iterdir()) == ["00-input.mlir", "index.md", "notes.txt"]
+
+
+def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "00-mine.mlir").write_text("mine")
+    (tmp_path / "index.md").write_text("# Mine")
+    Pipeline((Keep(),)).run(parse_module(TEXT), dump_dir=tmp_path)
+    assert (tmp_path / "00-mine.mlir").read_text() == "mine"
+
+
+def test_locations_on_request(tmp_path: Path) -> None:
+    Pipeline((Keep(),)).run(parse_module(TEXT, "f.mlir"), observer=Dumper(tmp_path, locations=True))
+    assert 'loc("f.mlir":3:8)' in (tmp_path / "00-input.mlir").read_text()
