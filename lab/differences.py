@@ -50,10 +50,10 @@ class Slopes:
 
 def ladder(epsilon: float) -> list[float]:
     """The steps to try, from large to small, for a precision: below sqrt(epsilon)/8 rounding drowns everything."""
-    steps = [0.1]
+    steps = [0.125]
     while steps[-1] / FACTOR > max(epsilon**0.5 / 8, 1e-9):
         steps.append(steps[-1] / FACTOR)
-    return steps if len(steps) >= 3 else [0.5, 0.5 / FACTOR**0.5, 0.5 / FACTOR]
+    return steps if len(steps) >= 3 else [0.5, 0.25, 0.125]
 
 
 def slopes(f: Function, x: Sequence[Array], direction: Sequence[Array], epsilon: float) -> list[Slopes]:
@@ -67,7 +67,8 @@ def slopes(f: Function, x: Sequence[Array], direction: Sequence[Array], epsilon:
     """
     center = [_wide(y) for y in f(x)]
     rungs = [_Rung(f, x, direction, center, h) for h in ladder(epsilon)]
-    return [_settle([(rung.step, rung.left[j], rung.right[j]) for rung in rungs], y, epsilon) for j, y in enumerate(center)]
+    reach = max((float(np.max(np.abs(a), initial=0.0)) for a, v in zip(x, direction, strict=True) if np.any(v)), default=0.0)
+    return [_settle([(rung.step, rung.left[j], rung.right[j]) for rung in rungs], y, reach, epsilon) for j, y in enumerate(center)]
 
 
 class _Rung:
@@ -75,8 +76,7 @@ class _Rung:
 
     def __init__(self, f: Function, x: Sequence[Array], direction: Sequence[Array], center: Sequence[Array], step: float):
         above, below = moved(x, direction, step), moved(x, direction, -step)
-        # What is stored is not exactly x + hv; the slope is taken over the step that was really made.
-        self.step = _real_step(x, direction, above, below, step)
+        self.step = step
         self.right = [(_wide(a) - y) / self.step for a, y in zip(f(above), center, strict=True)]
         self.left = [(y - _wide(b)) / self.step for b, y in zip(f(below), center, strict=True)]
 
@@ -86,26 +86,16 @@ def moved(x: Sequence[Array], direction: Sequence[Array], step: float) -> list[A
     return [(a.astype(_wider(a)) + step * v.astype(_wider(a))).astype(a.dtype) if np.any(v) else a for a, v in zip(x, direction, strict=True)]
 
 
-def _real_step(x: Sequence[Array], direction: Sequence[Array], above: Sequence[Array], below: Sequence[Array], step: float) -> float:
-    """Half the distance between the two points along the direction, as they are after rounding."""
-    along, norm = 0.0, 0.0
-    for v, a, b in zip(direction, above, below, strict=True):
-        if np.any(v):
-            wide = _wide(v)
-            along += float(np.sum(np.conj(wide) * (_wide(a) - _wide(b))).real)
-            norm += float(np.sum(np.abs(wide) ** 2))
-    real = along / (2 * norm) if norm else step
-    return real if np.isfinite(real) and real > 0 else step
-
-
-def _settle(rungs: list[tuple[float, Array, Array]], center: Array, epsilon: float) -> Slopes:
-    """The best step for every element of one output."""
+def _settle(rungs: list[tuple[float, Array, Array]], center: Array, reach: float, epsilon: float) -> Slopes:
+    """The best step for every element of one output; ``reach`` is the largest magnitude in x."""
     size = float(np.max(np.abs(center), initial=0.0, where=np.isfinite(center)))
     central = np.stack([(left + right) / 2 for _, left, right in rungs])
     steps = np.array([h for h, _, _ in rungs])
-    noise = _ROUNDING * epsilon * size / steps
+    column = steps.reshape(-1, *[1] * center.ndim)
+    # Rounding of f and of the points x + hv, both magnified by 1/h.
+    noise = epsilon * (_ROUNDING * size + reach * np.abs(central)) / column
     change = np.abs(np.diff(central, axis=0, prepend=central[1:2]))
-    error = change + noise.reshape(-1, *[1] * center.ndim)
+    error = change + noise
     error = np.where(np.isfinite(error), error, np.inf)
     best = np.argmin(error, axis=0, keepdims=True)
 
@@ -115,16 +105,12 @@ def _settle(rungs: list[tuple[float, Array, Array]], center: Array, epsilon: flo
     left, right = np.stack([r[1] for r in rungs]), np.stack([r[2] for r in rungs])
     gap = np.abs(right - left)
     # The smallest step whose one-sided differences stand clear of rounding.
-    clear = gap > 16 * noise.reshape(-1, *[1] * center.ndim)
+    clear = gap > 16 * noise
     last = np.maximum(len(rungs) - 1 - np.argmax(clear[::-1], axis=0, keepdims=True), 1)
     with np.errstate(invalid="ignore", divide="ignore"):
         kink = clear.any(axis=0) & (at(gap, last) > _KINK * at(gap, last - 1)) & (at(gap, last) > 100 * epsilon**0.5 * (np.abs(at(left, last)) + np.abs(at(right, last))))
     value = at(central, best)
-    return Slopes(value, at(error, best), np.broadcast_to(steps.reshape(-1, *[1] * center.ndim), central.shape)[best[0], *_grid(center)], at(left, last), at(right, last), kink)
-
-
-def _grid(array: Array) -> tuple[Array, ...]:
-    return tuple(np.indices(array.shape))
+    return Slopes(value, at(error, best), steps[best[0]], at(left, last), at(right, last), kink)
 
 
 def _wider(array: Array) -> np.dtype[Any]:

@@ -1,0 +1,368 @@
+"""The gradient check: derivatives against differences and against each other, argument by argument.
+
+For every float or complex argument, with directions drawn at random from a seed:
+
+- *values*: the derivative programs compute the same outputs as the program;
+- *differences*: the JVP along a direction against central differences of the program, element by element, within the
+  bound that the differences themselves can vouch for (``wengert.lab.differences``);
+- *dot product*: Re(sum(cotangents * JVP)) against Re(sum(VJP * direction)), which only rounding may part;
+- *second order* (on request): the JVP of the VJP against differences of the VJP.
+
+Where an argument sits on a kink, differences see two slopes and any value between them is a convention; this is said
+and does not count as a mismatch. Where a comparison fails, the ops are checked one by one to find the first whose own
+derivative is wrong (``wengert.lab.culprit``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from wengert.ir.tensor_types import dtype_of, is_complex, is_float
+from wengert.lab.culprit import Culprit, Examine, find_culprit
+from wengert.lab.differences import Array, Slopes, slopes
+from wengert.lab.inputs import random_inputs, random_like
+from wengert.runtime.arguments import bind
+from wengert.runtime.program import Positions, Program
+from wengert.runtime.signature import Parameter
+
+Verdict = Literal["ok", "MISMATCH", "at a kink", "unsettled", "skipped"]
+TESTS = ("values", "differences", "dot product", "second order")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One comparison: what was compared with what, where it was worst, and within which bound."""
+
+    test: str
+    verdict: Verdict
+    error: float = 0.0
+    bound: float = 0.0
+    where: str = ""
+    left: str = ""
+    right: str = ""
+    step: float | None = None
+
+    def __str__(self) -> str:
+        text = f"{self.test}: {self.verdict}, error {self.error:.1e}, bound {self.bound:.1e}"
+        if self.verdict == "ok":
+            return text
+        at = f" at {self.where}" if self.where else ""
+        step = f", step {self.step:.1e}" if self.step is not None else ""
+        return f"{text}{at}: {self.left}, {self.right}{step}"
+
+
+@dataclass(frozen=True)
+class ArgumentCheck:
+    """What was found for one argument."""
+
+    argument: str
+    type: str
+    verdict: Verdict
+    findings: tuple[Finding, ...] = ()
+    reason: str = ""
+
+    def __str__(self) -> str:
+        lines = [f"{self.argument:24} {self.type:24} {self.verdict}" + (f": {self.reason}" if self.reason else "")]
+        return "\n".join(lines + [f"    {finding}" for finding in self.findings])
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """The outcome of a check; true if no derivative is wrong."""
+
+    program: str
+    backend: str
+    seed: int
+    precision: str
+    arguments: tuple[ArgumentCheck, ...]
+    culprit: Culprit | None = None
+    command: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing mismatches."""
+        return all(a.verdict != "MISMATCH" for a in self.arguments)
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as what JSON holds."""
+        return {**_finite(asdict(self)), "ok": self.ok}
+
+    def __str__(self) -> str:
+        lines = [f"gradient check of {self.program} on backend {self.backend}, seed {self.seed}, rounding of {self.precision}"]
+        lines += [str(argument) for argument in self.arguments]
+        if self.culprit is not None:
+            lines.append(f"first op whose own derivative disagrees: {self.culprit}")
+        elif not self.ok:
+            lines.append("every op agrees with differences by itself: the mistake lies in how they are put together")
+        lines.append(self._closing())
+        return "\n".join(lines)
+
+    def _closing(self) -> str:
+        bad = [a.argument for a in self.arguments if a.verdict == "MISMATCH"]
+        if bad:
+            return f"MISMATCH in {', '.join(bad)}" + (f"\nagain: {self.command}" if self.command else "")
+        open_questions = [a.argument for a in self.arguments if a.verdict in ("at a kink", "unsettled")]
+        return "ok" + (f" (not decided by differences: {', '.join(open_questions)})" if open_questions else "")
+
+
+def check(
+    program: Program,
+    inputs: Sequence[Any] | None = None,
+    *,
+    wrt: Positions = None,
+    of: Positions = None,
+    seed: int = 0,
+    backend: str = "cpu",
+    second_order: bool = False,
+    tests: Iterable[str] = TESTS,
+) -> CheckReport:
+    """Checks the derivatives of a program at a point.
+
+    Args:
+        program: what to check.
+        inputs: the point; drawn at random with the seed by default.
+        wrt: the arguments to check; all by default, those that are not of a float or complex type are skipped.
+        of: the results to differentiate; every float or complex one by default.
+        seed: for directions, cotangents and default inputs.
+        backend: what runs the program and its derivatives.
+        second_order: whether to check the JVP of the VJP too.
+        tests: the tests to make, of TESTS.
+
+    Raises:
+        InputError: for positions or inputs that do not fit.
+        DiagnosticError: for programs that cannot be differentiated.
+    """
+    arrays = bind(program.signature, inputs) if inputs is not None else random_inputs(program.signature, seed)
+    chosen, asked = program.resolve(wrt=wrt, of=of)
+    wanted = set(tests) - (set() if second_order else {"second order"})
+    checker = _Checker(program, arrays, chosen, asked, seed, backend, wanted)
+    positions = chosen if wrt is not None else range(len(program.signature.arguments))
+    found = tuple(checker.argument(i) if i in chosen else _skipped(program.signature.arguments[i]) for i in positions)
+    report = CheckReport(program.name, backend, seed, checker.precision, found)
+    return report if report.ok else replace(report, culprit=find_culprit(program, arrays, _examine(seed, wanted)))
+
+
+def _examine(seed: int, tests: set[str]) -> Examine:
+    """The check of one op: the first mismatch as text."""
+
+    def examine(program: Program, inputs: list[Array]) -> str | None:
+        wrt, of = program.resolve()
+        checker = _Checker(program, inputs, wrt, of, seed, "interpreter", tests)
+        for i in wrt:
+            for finding in checker.argument(i).findings:
+                if finding.verdict == "MISMATCH":
+                    return f"operand {i}: {finding}"
+        return None
+
+    return examine
+
+
+def working_precision(program: Program) -> np.dtype[Any]:
+    """The coarsest floating-point type that the program computes in: what its results are accurate to."""
+    coarsest = np.dtype(np.float64)
+    for op in program.core_module.walk():
+        for result in op.results:
+            held = getattr(result.type, "element_type", None)
+            if held is not None and is_complex(held):
+                held = held.element_type
+            if held is not None and is_float(held) and epsilon_of(dtype_of(held)) > epsilon_of(coarsest):
+                coarsest = dtype_of(held)
+    for parameter in (*program.signature.arguments, *program.signature.results):
+        if parameter.differentiable and epsilon_of(parameter.dtype) > epsilon_of(coarsest):
+            coarsest = np.dtype(np.float32) if parameter.dtype == np.complex64 else parameter.dtype
+    return coarsest
+
+
+def epsilon_of(dtype: np.dtype[Any]) -> float:
+    """The distance from 1 to the next number of a float or complex dtype, ml_dtypes included."""
+    import ml_dtypes
+
+    return float(ml_dtypes.finfo(dtype).eps)
+
+
+class _Checker:
+    """The programs and the point that all arguments share."""
+
+    def __init__(self, program: Program, inputs: list[Array], wrt: tuple[int, ...], of: tuple[int, ...], seed: int, backend: str, tests: set[str]):
+        self.program, self.inputs, self.wrt, self.of, self.backend, self.tests = program, inputs, wrt, of, backend, tests
+        dtype = working_precision(program)
+        self.precision, self.epsilon = dtype.name, epsilon_of(dtype)
+        self.seed = seed
+        generator = np.random.default_rng([seed, 1])
+        self.cotangents = [random_like(program.signature.results[j], generator) for j in of]
+        self.vjp, self.jvp = program.vjp(wrt=wrt, of=of), program.jvp(wrt=wrt, of=of)
+        count = len(program.signature.results)
+        self.outputs = self.run(program, inputs)
+        pulled = self.run(self.vjp, [*inputs, *self.cotangents])
+        self.vjp_outputs, self.pulled = pulled[:count], dict(zip(wrt, pulled[count:], strict=True))
+
+    def run(self, program: Program, inputs: Sequence[Array]) -> list[Array]:
+        return list(program.compile(self.backend)(*inputs))
+
+    def direction(self, i: int) -> list[Array]:
+        """A direction that moves argument i alone, in proportion to its size, largest element about 1."""
+        generator = np.random.default_rng([self.seed, 2, i])
+        x = self.inputs[i]
+        wide = np.asarray(random_like(self.program.signature.arguments[i], generator)).astype(np.complex128 if x.dtype.kind == "c" else np.float64)
+        norm = float(np.max(np.abs(wide), initial=0.0)) or 1.0
+        size = float(np.sqrt(np.mean(np.abs(x.astype(wide.dtype)) ** 2))) if x.size else 1.0
+        scale = size if np.isfinite(size) and size > 0 else 1.0
+        moving = (wide / norm * scale).astype(x.dtype)
+        return [moving if k == i else np.zeros(self.inputs[k].shape, self.inputs[k].dtype) for k in self.wrt]
+
+    def argument(self, i: int) -> ArgumentCheck:
+        parameter = self.program.signature.arguments[i]
+        v = self.direction(i)
+        pushed = self.run(self.jvp, [*self.inputs, *v])
+        outputs, tangents = pushed[: len(self.outputs)], pushed[len(self.outputs) :]
+        findings: list[Finding] = []
+        if "values" in self.tests:
+            findings += [self.values("jvp", outputs), self.values("vjp", self.vjp_outputs)]
+        if "differences" in self.tests:
+            findings.append(self.differences(v, tangents))
+        if "dot product" in self.tests:
+            findings.append(self.dot_product(v[self.wrt.index(i)], i, tangents))
+        if "second order" in self.tests:
+            findings.append(self.second_order(v))
+        return ArgumentCheck(parameter.label, str(parameter.type), _overall(findings), tuple(findings))
+
+    def values(self, mode: str, outputs: Sequence[Array]) -> Finding:
+        """The outputs that a derivative computes beside its derivatives."""
+        worst = Finding("values", "ok", 0.0, self._slack)
+        for j, (a, b) in enumerate(zip(outputs, self.outputs, strict=True)):
+            error, where = _largest(np.abs(_wide(a) - _wide(b)) / (_magnitude(b) or 1.0))
+            differs = bool(np.any(np.isnan(_wide(a)) != np.isnan(_wide(b))))
+            if error > worst.error or differs:
+                verdict: Verdict = "MISMATCH" if error > self._slack or differs else "ok"
+                index = np.unravel_index(where, b.shape) if b.size else ()
+                worst = Finding("values", verdict, error, self._slack, _place(j, where, b.shape), f"{mode} {a[index]:.9g}", f"program {b[index]:.9g}")
+        return worst
+
+    @property
+    def _slack(self) -> float:
+        """What rounding may add up to, relative to the largest magnitude."""
+        return min(1e4 * self.epsilon, 0.1)
+
+    def differences(self, v: Sequence[Array], tangents: Sequence[Array]) -> Finding:
+        """The JVP against differences of the program."""
+
+        def f(moved: Sequence[Array]) -> list[Array]:
+            results = self.run(self.program, self._with(moved))
+            return [results[j] for j in self.of]
+
+        found = slopes(f, [self.inputs[i] for i in self.wrt], v, self.epsilon)
+        return self.compare("differences", "jvp", self.of, tangents, found)
+
+    def second_order(self, v: Sequence[Array]) -> Finding:
+        """The JVP of the VJP against differences of the VJP, as functions of the inputs."""
+        count, first = len(self.wrt), len(self.outputs)
+        hvp = self.vjp.jvp(wrt=self.wrt, of=range(first, first + count))
+        tangents = self.run(hvp, [*self.inputs, *self.cotangents, *v])[-count:]
+
+        def f(moved: Sequence[Array]) -> list[Array]:
+            return self.run(self.vjp, [*self._with(moved), *self.cotangents])[-count:]
+
+        found = slopes(f, [self.inputs[i] for i in self.wrt], v, self.epsilon)
+        return self.compare("second order", "jvp of vjp", self.wrt, tangents, found)
+
+    def _with(self, moved: Sequence[Array]) -> list[Array]:
+        """The inputs with those in wrt replaced."""
+        replaced = dict(zip(self.wrt, moved, strict=True))
+        return [replaced.get(i, x) for i, x in enumerate(self.inputs)]
+
+    def compare(self, test: str, name: str, positions: Sequence[int], tangents: Sequence[Array], found: Sequence[Slopes]) -> Finding:
+        """Derivatives against slopes: the element that lies furthest outside its bound."""
+        worst, ratio = Finding(test, "ok"), -1.0
+        for j, a, s in zip(positions, tangents, found, strict=True):
+            finding, relative = self._compare_one(test, name, j, _wide(a), s)
+            if relative > ratio:
+                worst, ratio = finding, relative
+        return worst
+
+    def _compare_one(self, test: str, name: str, j: int, a: Array, s: Slopes) -> tuple[Finding, float]:
+        if not a.size:
+            return Finding(test, "ok"), 0.0
+        settled = np.isfinite(s.error) & np.isfinite(s.value)
+        if not settled.any():
+            return Finding(test, "unsettled", where=_place(j, 0, a.shape), left=f"{name} {a.flat[0]:.9g}", right="differences are not finite"), 0.5
+        scale = _magnitude(s.value[settled])
+        bound = np.where(settled, 4 * s.error + min(1e3 * self.epsilon, 0.1) * scale, np.inf)
+        error = np.where(settled, np.abs(a - s.value), 0.0)
+        error = np.where(np.isnan(a) & settled, np.inf, error)
+        low, high = np.minimum(s.left.real, s.right.real) - bound, np.maximum(s.left.real, s.right.real) + bound
+        convention = s.kink & (a.real >= low) & (a.real <= high)
+        excess = np.where(bound > 0, error / np.where(bound > 0, bound, 1.0), np.where(error > 0, np.inf, 0.0))
+        judged = np.where(convention, np.minimum(excess, 1.0), excess)
+        worst = int(np.argmax(judged))
+        verdict: Verdict = "MISMATCH" if judged.flat[worst] > 1 else "at a kink" if bool(np.any(convention & (excess > 1))) else "ok"
+        if verdict == "at a kink":
+            worst = int(np.argmax(np.where(convention, excess, 0.0)))
+        sides = (f"{name} {a.flat[worst]:.9g}", f"differences {s.value.flat[worst]:.9g}")
+        if s.kink.flat[worst]:
+            sides = (sides[0], f"differences from the left {s.left.flat[worst]:.9g}, from the right {s.right.flat[worst]:.9g}")
+        finding = Finding(test, verdict, float(error.flat[worst]), float(bound.flat[worst]), _place(j, worst, a.shape), *sides, step=float(s.step.flat[worst]))
+        return finding, float(excess.flat[worst])
+
+    def dot_product(self, v: Array, i: int, tangents: Sequence[Array]) -> Finding:
+        """Forward and reverse mode against each other."""
+        pushed = [_wide(c) * _wide(t) for c, t in zip(self.cotangents, tangents, strict=True)]
+        pulled = _wide(self.pulled[i]) * _wide(v)
+        left, right = sum(float(np.sum(p).real) for p in pushed), float(np.sum(pulled).real)
+        size = max(sum(float(np.sum(np.abs(p))) for p in pushed), float(np.sum(np.abs(pulled))))
+        bound = self._slack * size
+        error = abs(left - right)
+        verdict: Verdict = "ok" if error <= bound else "MISMATCH"
+        if not np.isfinite(size):
+            verdict = "unsettled"
+        return Finding("dot product", verdict, error, bound, "", f"cotangents . jvp = {left:.9g}", f"vjp . direction = {right:.9g}")
+
+
+def _overall(findings: Sequence[Finding]) -> Verdict:
+    order: tuple[Verdict, ...] = ("MISMATCH", "unsettled", "at a kink")
+    return next((v for v in order if any(f.verdict == v for f in findings)), "ok")
+
+
+def _skipped(parameter: Parameter) -> ArgumentCheck:
+    return ArgumentCheck(parameter.label, str(parameter.type), "skipped", reason="not of a float or complex type")
+
+
+def _wide(array: Array) -> Array:
+    array = np.asarray(array)
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+def _magnitude(array: Array) -> float:
+    """The largest finite magnitude."""
+    wide = np.abs(_wide(array))
+    return float(np.max(wide, initial=0.0, where=np.isfinite(wide)))
+
+
+def _largest(array: Array) -> tuple[float, int]:
+    if not array.size:
+        return 0.0, 0
+    finite = np.where(np.isnan(array), 0.0, array)
+    index = int(np.argmax(finite))
+    return float(finite.flat[index]), index
+
+
+def _place(j: int, index: int, shape: tuple[int, ...]) -> str:
+    where = ", ".join(str(int(k)) for k in np.unravel_index(index, shape)) if shape and 0 not in shape else ""
+    return f"position {j}" + (f"[{where}]" if where else "")
+
+
+def _finite(value: Any) -> Any:
+    """Floats that JSON cannot hold, as text."""
+    if isinstance(value, dict):
+        return {k: _finite(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(v) for v in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return str(value)
+    return value

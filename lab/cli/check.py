@@ -1,0 +1,59 @@
+"""``wengert check p.mlir``: the gradient check."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+from dataclasses import replace
+
+from wengert.lab.check import TESTS, CheckReport, check
+from wengert.lab.cli import arguments
+from wengert.lab.cli.exit_codes import Exit
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments."""
+    arguments.add_program(parser)
+    arguments.add_positions(parser)
+    arguments.add_inputs(parser)
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="for directions, cotangents, and inputs that are not given (default: 0)")
+    parser.add_argument("--backend", default="cpu", metavar="NAME", help="cpu (default) or interpreter")
+    parser.add_argument("--second-order", action="store_true", help="check the JVP of the VJP against differences of the VJP too")
+    parser.add_argument("--tests", type=test_names, default=TESTS, metavar="A,B", help=f"only these of: {', '.join(TESTS)}")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+
+
+def test_names(text: str) -> tuple[str, ...]:
+    """Names of tests."""
+    found = arguments.names(text)
+    unknown = [name for name in found if name not in TESTS]
+    if unknown or not found:
+        raise argparse.ArgumentTypeError(f"there is no test {', '.join(unknown) or 'named'}; known: {', '.join(TESTS)}")
+    return found
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Checks, and says how to make just the check that failed again."""
+    program = arguments.read_program(options)
+    inputs = arguments.inputs_of(options, program, options.seed)
+    second = options.second_order or (options.tests != TESTS and "second order" in options.tests)
+    report = check(program, inputs, wrt=options.wrt, of=options.of, seed=options.seed, backend=options.backend, second_order=second, tests=options.tests)
+    if not report.ok:
+        report = replace(report, command=rerun_command(options, report))
+    print(json.dumps(report.to_json(), indent=1) if options.json else report)
+    return Exit.OK if report.ok else Exit.MISMATCH
+
+
+def rerun_command(options: argparse.Namespace, report: CheckReport) -> str:
+    """The command line that checks again what failed and nothing else."""
+    bad = [a for a in report.arguments if a.verdict == "MISMATCH"]
+    tests = [t for t in TESTS if any(f.test == t and f.verdict == "MISMATCH" for a in bad for f in a.findings)]
+    words = ["wengert", "check", options.program, "--wrt", ",".join(a.argument.split()[1] for a in bad), "--tests", ",".join(tests), "--seed", str(options.seed)]
+    words += ["--backend", options.backend] + (["--entry", options.entry] if options.entry != "main" else [])
+    words += ["--of", ",".join(map(str, options.of))] if options.of else []
+    if options.inputs is not None:
+        words += ["--inputs", options.inputs]
+    elif options.random is not None:
+        words += ["--random", str(options.random)]
+    return shlex.join(words)
