@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from wengert.transforms.lower.math import exponential, hyperbolic, logarithm, power, trigonometric
+from wengert.transforms.lower.math import error_function, exponential, hyperbolic, inverse_trigonometric, logarithm, power, trigonometric
 from wengert.transforms.lower.math.emitter import Emitter
 from wengert.transforms.lower.math.vector import Code, Float
 
@@ -32,13 +32,18 @@ UNARY: dict[str, Unary] = {
     "sqrt": power.sqrt,
     "rsqrt": power.rsqrt,
     "cbrt": power.cbrt,
+    "asin": inverse_trigonometric.asin,
+    "acos": inverse_trigonometric.acos,
+    "atan": inverse_trigonometric.atan,
+    "erf": error_function.erf,
+    "erfc": error_function.erfc,
     "sinh": hyperbolic.sinh,
     "cosh": hyperbolic.cosh,
     "asinh": hyperbolic.asinh,
     "acosh": hyperbolic.acosh,
     "atanh": hyperbolic.atanh,
 }
-BINARY: dict[str, Binary] = {"pow": power.pow}
+BINARY: dict[str, Binary] = {"pow": power.pow, "atan2": inverse_trigonometric.atan2}
 
 SUPPORTED: dict[tuple[str, str], int] = {(name, element): arity for arity, table in ((1, UNARY), (2, BINARY)) for name in table for element in ("f32", "f64")}
 """Arity by (function, element)."""

@@ -125,14 +125,14 @@ def inverse_trigonometric() -> Iterator[Fit]:
     top = mp.tan(mp.pi / 8) ** 2 * mp.mpf("1.001")
     arctangent = series(lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, [mp.mpf(-1) ** (k + 1) / (2 * k + 3) for k in range(6)])
     arcsine = series(lambda z: (mp.asin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, [mp.mpf(1) / 6, mp.mpf(3) / 40, mp.mpf(15) / 336, mp.mpf(105) / 3456])
-    for element, degrees in (("F32", (3, 4)), ("F64", (10, 11))):
+    for element, degrees in (("F32", (4, 5)), ("F64", (10, 12))):
         yield Fit(f"ATAN_{element}", "(atan(t)/t - 1) / z in z = t^2", arctangent, mp.mpf(0), top, degrees[0])
         yield Fit(f"ASIN_{element}", "(asin(t)/t - 1) / z in z = t^2", arcsine, mp.mpf(0), mp.mpf("0.2501"), degrees[1])
 
 
 def error_function() -> Iterator[Fit]:
     near = series(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, [2 / mp.sqrt(mp.pi) - 1, -2 / (3 * mp.sqrt(mp.pi)), 1 / (5 * mp.sqrt(mp.pi))], "1e-12")
-    for element, degree, far_degree in (("F32", 6, 9), ("F64", 13, 22)):
+    for element, degree, far_degree in (("F32", 6, 10), ("F64", 11, 22)):
         yield Fit(f"ERF_{element}", "erf(x)/x - 1 in z = x^2", near, mp.mpf(0), mp.mpf(1), degree)
         high = mp.mpf("10.1") if element == "F32" else mp.mpf("27.3")
         low = mp.mpf("0.45")
