@@ -1,0 +1,28 @@
+"""The interpreter: NumPy definitions of every op, written for reading. It says what programs mean and counts what they cost.
+
+``run`` executes a function of a module, ``evaluate`` and ``prepare`` one op, ``Counter`` counts. Each family of ops has
+its file; importing them fills the table of meanings.
+"""
+
+from wengert.runtime.interpreter import (
+    contraction,
+    control,
+    conversion,
+    custom_call,
+    elementwise,
+    fft,
+    indexing,
+    linalg,
+    random,
+    reduction,
+    shape,
+    sorting,
+    windows,
+)
+from wengert.runtime.interpreter.counter import Counter
+from wengert.runtime.interpreter.machine import evaluate, prepare, run
+from wengert.runtime.interpreter.meaning import MEANINGS
+
+FAMILIES = (contraction, control, conversion, custom_call, elementwise, fft, indexing, linalg, random, reduction, shape, sorting, windows)
+
+__all__ = ["FAMILIES", "MEANINGS", "Counter", "evaluate", "prepare", "run"]

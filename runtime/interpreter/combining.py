@@ -1,0 +1,86 @@
+"""How elements combine: the kinds of ``core`` ops, and the regions of StableHLO's reductions that are such a kind.
+
+A region of one commutative op on its two arguments is recognised and computed by NumPy's ufunc; its result is what
+folding with the region gives but for the order of summation, which StableHLO leaves open. 16-bit floats are combined in
+f32 and rounded at the end.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from xdsl.ir import Attribute, Operation, Region
+
+from wengert.dialects import stablehlo
+from wengert.dialects.core import Kind
+from wengert.ir.tensor_types import bf16, dtype_of, f16, is_boolean
+
+_KINDS: dict[type[Operation], Kind] = {
+    stablehlo.AddOp: Kind.add,
+    stablehlo.MultiplyOp: Kind.mul,
+    stablehlo.MaximumOp: Kind.max,
+    stablehlo.MinimumOp: Kind.min,
+    stablehlo.AndOp: Kind.and_,
+    stablehlo.OrOp: Kind.or_,
+}
+_NUMERIC: dict[Kind, np.ufunc] = {
+    Kind.add: np.add,
+    Kind.mul: np.multiply,
+    Kind.max: np.maximum,
+    Kind.min: np.minimum,
+    Kind.and_: np.bitwise_and,
+    Kind.or_: np.bitwise_or,
+}
+_BOOLEAN: dict[Kind, np.ufunc] = {
+    Kind.add: np.logical_or,
+    Kind.mul: np.logical_and,
+    Kind.max: np.logical_or,
+    Kind.min: np.logical_and,
+    Kind.and_: np.logical_and,
+    Kind.or_: np.logical_or,
+}
+
+
+def ufunc_of(kind: Kind, held: Attribute) -> np.ufunc:
+    """The ufunc that combines elements of this type (not for ``set``)."""
+    return (_BOOLEAN if is_boolean(held) else _NUMERIC)[kind]
+
+
+def kind_of(region: Region) -> Kind | None:
+    """The kind that a region ``(a, b) -> op(a, b)`` stands for; ``set`` for ``(a, b) -> b``; None for any other region."""
+    block = region.block
+    ops = list(block.ops)
+    if len(block.args) != 2:
+        return None
+    if len(ops) == 1:
+        return Kind.set if tuple(ops[0].operands) == (block.args[1],) else None
+    if len(ops) != 2 or tuple(ops[1].operands) != tuple(ops[0].results):
+        return None
+    kind = _KINDS.get(type(ops[0]))
+    return kind if set(ops[0].operands) == set(block.args) else None
+
+
+def neutral(kind: Kind, held: Attribute) -> Any:
+    """The element that combines with any other to that other one."""
+    dtype = dtype_of(held)
+    if dtype == np.bool_:
+        return dtype.type(kind in (Kind.mul, Kind.min, Kind.and_))
+    if kind in (Kind.add, Kind.or_):
+        return dtype.type(0)
+    if kind is Kind.mul:
+        return dtype.type(1)
+    if kind is Kind.and_:
+        return np.invert(dtype.type(0))
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return dtype.type(limits.min if kind is Kind.max else limits.max)
+    if dtype.kind == "c":
+        return dtype.type(complex(-np.inf if kind is Kind.max else np.inf, 0))
+    return ml_dtypes.finfo(dtype).dtype.type(-np.inf if kind is Kind.max else np.inf)
+
+
+def accumulator(held: Attribute) -> np.dtype[Any]:
+    """The type that elements of this type are combined in."""
+    return np.dtype(np.float32) if held in (f16, bf16) else dtype_of(held)

@@ -1,0 +1,97 @@
+"""Control flow, calls, tuples, tokens and barriers."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import SymbolRefAttr
+from xdsl.ir import Operation
+
+from wengert.dialects import stablehlo
+from wengert.ir.attributes import int_of
+from wengert.runtime.errors import UnsupportedOpError
+from wengert.runtime.interpreter.meaning import Function, Scope, evaluates, evaluates_in_scope, one_or_tuple
+
+
+@evaluates_in_scope(stablehlo.WhileOp)
+def while_(op: stablehlo.WhileOp, scope: Scope) -> Function:
+    """Runs the body on the carried values as long as the condition holds of them."""
+    condition, body = scope.region(op.cond), scope.region(op.body)
+
+    def loop(*carried: Any) -> Any:
+        while condition(*carried)[0]:
+            carried = body(*carried)
+        return one_or_tuple(op, carried)
+
+    return loop
+
+
+@evaluates_in_scope(stablehlo.IfOp)
+def if_(op: stablehlo.IfOp, scope: Scope) -> Function:
+    """Runs one of two branches."""
+    on_true, on_false = scope.region(op.true_branch), scope.region(op.false_branch)
+    return lambda pred: one_or_tuple(op, on_true() if pred else on_false())
+
+
+@evaluates_in_scope(stablehlo.CaseOp)
+def case(op: stablehlo.CaseOp, scope: Scope) -> Function:
+    """Runs the branch that the index picks; the last one where it is out of range."""
+    branches = [scope.region(branch) for branch in op.branches]
+    last = len(branches) - 1
+    return lambda index: one_or_tuple(op, branches[int(index) if 0 <= index <= last else last]())
+
+
+@evaluates_in_scope(func.CallOp)
+def call(op: func.CallOp, scope: Scope) -> Function:
+    """Runs a function of the module."""
+    function = scope.callee(op, op.callee.string_value())
+    return lambda *operands: one_or_tuple(op, function(*operands))
+
+
+@evaluates_in_scope(stablehlo.CompositeOp)
+def composite(op: stablehlo.CompositeOp, scope: Scope) -> Function:
+    """Runs its decomposition."""
+    function = scope.callee(op, cast(SymbolRefAttr, op.decomposition).string_value())
+    return lambda *operands: one_or_tuple(op, function(*operands))
+
+
+@evaluates(stablehlo.OptimizationBarrierOp)
+def optimization_barrier(op: stablehlo.OptimizationBarrierOp) -> Function:
+    """The operands as they are."""
+    return lambda *operands: one_or_tuple(op, operands)
+
+
+@evaluates(stablehlo.TupleOp)
+def tuple_(op: stablehlo.TupleOp) -> Function:
+    """The operands as one value."""
+    return lambda *operands: operands
+
+
+@evaluates(stablehlo.GetTupleElementOp)
+def get_tuple_element(op: stablehlo.GetTupleElementOp) -> Function:
+    """One element of a tuple."""
+    index = int_of(op.index)
+    return lambda operand: operand[index]
+
+
+@evaluates(stablehlo.CreateTokenOp, stablehlo.AfterAllOp)
+def token(op: Operation) -> Function:
+    """Tokens only order side effects, of which there are none: they carry nothing."""
+    return lambda *operands: ()
+
+
+@evaluates(
+    stablehlo.AllGatherOp,
+    stablehlo.AllReduceOp,
+    stablehlo.AllToAllOp,
+    stablehlo.CollectivePermuteOp,
+    stablehlo.ReduceScatterOp,
+    stablehlo.PartitionIdOp,
+    stablehlo.ReplicaIdOp,
+)
+def collective(op: Operation) -> Function:
+    """Refused: the interpreter is one process."""
+    raise UnsupportedOpError(op, "needs several processes; the interpreter runs on one")
+
+

@@ -1,0 +1,97 @@
+"""Ops that change the element type or its precision: convert, bitcast_convert, reduce_precision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from wengert.dialects import stablehlo
+from wengert.ir.attributes import int_of
+from wengert.ir.tensor_types import bf16, dtype_of, element, f64, is_boolean, is_complex, is_float, is_integer, shape
+from wengert.runtime.errors import UnsupportedOpError
+from wengert.runtime.interpreter.integers import bits
+from wengert.runtime.interpreter.meaning import Function, evaluates
+
+
+@evaluates(stablehlo.ConvertOp, elementwise=True)
+def convert(op: stablehlo.ConvertOp) -> Function:
+    """Conversion by value. Floats become integers by truncation, saturating, NaN as 0; complex numbers lose their
+    imaginary part; anything but zero is true."""
+    source, target = element(op.operand), element(op.result)
+    dtype = dtype_of(target)
+    if source == target:
+        return lambda x: x
+    if is_boolean(target):
+        return lambda x: x != 0
+    if is_complex(source) and not is_complex(target):
+        return _float_to_integer(dtype, real=True) if is_integer(target) else lambda x: x.real.astype(dtype)
+    if is_float(source) and is_integer(target):
+        return _float_to_integer(dtype)
+    if source == f64 and target == bf16:
+        return _f64_to_bf16
+    return lambda x: x.astype(dtype)
+
+
+def _float_to_integer(dtype: np.dtype[Any], real: bool = False) -> Function:
+    limits = np.iinfo(dtype)
+    lowest, beyond = float(limits.min), float(limits.max) + 1.0  # both are exact, unlike float(limits.max)
+
+    def converted(x: Any) -> Any:
+        whole = np.trunc((x.real if real else x).astype(np.float64))
+        low, high = whole < lowest, whole >= beyond
+        inside = np.where(low | high | np.isnan(whole), 0.0, whole).astype(dtype)
+        return np.where(low, dtype.type(limits.min), np.where(high, dtype.type(limits.max), inside))
+
+    return converted
+
+
+def _f64_to_bf16(x: Any) -> Any:
+    """Rounds once: f32 rounded to odd on the way keeps enough of what was cut off."""
+    near = x.astype(np.float32)
+    inexact = np.isfinite(near) & (near.astype(np.float64) != x)
+    cut = np.where(np.abs(near.astype(np.float64)) > np.abs(x), np.nextafter(near, np.float32(0)), near)
+    odd = (cut.view(np.uint32) | np.uint32(1)).view(np.float32)
+    return np.where(inexact, odd, near).astype(ml_dtypes.bfloat16)
+
+
+@evaluates(stablehlo.BitcastConvertOp)
+def bitcast_convert(op: stablehlo.BitcastConvertOp) -> Function:
+    """The same bits. A narrower element adds a last dimension, a wider one removes it; the first part is the lowest."""
+    source, target, result = dtype_of(element(op.operand)), dtype_of(element(op.result)), shape(op.result)
+    if np.bool_ in (source, target) and source != target:
+        raise UnsupportedOpError(op, "between booleans and wider elements is not supported")
+
+    def cast(x: Any) -> Any:
+        parts = np.ascontiguousarray(x)
+        if target.itemsize < source.itemsize and parts.ndim == 0:
+            parts = parts.reshape(1)
+        return parts.view(target).reshape(result)
+
+    return cast
+
+
+@evaluates(stablehlo.ReducePrecisionOp, elementwise=True)
+def reduce_precision(op: stablehlo.ReducePrecisionOp) -> Function:
+    """Rounds to nearest even in a format of fewer bits: overflow gives infinity, what would be subnormal gives zero."""
+    info = ml_dtypes.finfo(dtype_of(element(op.operand)))
+    exponent, mantissa = min(int_of(op.exponent_bits), info.nexp), min(int_of(op.mantissa_bits), info.nmant)
+    cut, top = info.nmant - mantissa, info.nexp + info.nmant
+    bias = (1 << (info.nexp - 1)) - 1
+    small = (1 << (exponent - 1)) - 1
+
+    def rounded(x: Any) -> Any:
+        word = bits(x)
+        unsigned = word.dtype.type
+        exponents, sign = unsigned(((1 << info.nexp) - 1) << info.nmant), word & unsigned(1 << top)
+        if cut:
+            tie = (word >> unsigned(cut)) & unsigned(1)
+            word = (word + tie + unsigned((1 << (cut - 1)) - 1)) & ~unsigned((1 << cut) - 1)
+        if exponent < info.nexp:
+            held = word & exponents
+            word = np.where(held > unsigned((bias + small) << info.nmant), sign | exponents, word)
+            word = np.where(held <= unsigned((bias - small) << info.nmant), sign, word)
+        return np.where(np.isnan(x), x, np.asarray(word).view(x.dtype))
+
+    return rounded

@@ -1,0 +1,73 @@
+"""Counting what a run really does: ops, flops, bytes moved, and the peak of live bytes.
+
+Every executed op counts with the costs that ``transforms/analysis/opcost`` states for it, loops as often as they go
+round. A value lives from the op that makes it to its last use in its block (a use by an op's region is a use by the op);
+inputs live throughout. Live bytes are those of the distinct arrays that some live value holds, each at its full size,
+although NumPy often stores a slice or a broadcast as a view of another array.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.ir import Operation
+
+from wengert.transforms.analysis.opcost import Cost, cost
+
+
+@dataclass
+class Counter:
+    """What has been executed so far; give one to several runs and they add up."""
+
+    ops: collections.Counter[str] = field(default_factory=collections.Counter[str])
+    flops: int = 0
+    transcendentals: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+    live_bytes: int = 0
+    peak_bytes: int = 0
+    _costs: dict[Operation, Cost] = field(default_factory=dict[Operation, Cost], repr=False)
+    _holders: collections.Counter[int] = field(default_factory=collections.Counter[int], repr=False)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes read and written."""
+        return self.bytes_read + self.bytes_written
+
+    def executed(self, op: Operation) -> None:
+        """Counts one execution of the op."""
+        found = self._costs.get(op)
+        if found is None:
+            found = self._costs[op] = cost(op)
+        self.ops[op.name] += 1
+        self.flops += found.flops
+        self.transcendentals += found.transcendentals
+        self.bytes_read += found.bytes_read
+        self.bytes_written += found.bytes_written
+
+    def hold(self, array: Any) -> None:
+        """One more live value holds this array."""
+        self._holders[id(array)] += 1
+        if self._holders[id(array)] == 1:
+            self.live_bytes += getattr(array, "nbytes", 0)
+            self.peak_bytes = max(self.peak_bytes, self.live_bytes)
+
+    def drop(self, array: Any) -> None:
+        """One live value less holds this array."""
+        self._holders[id(array)] -= 1
+        if self._holders[id(array)] == 0:
+            del self._holders[id(array)]
+            self.live_bytes -= getattr(array, "nbytes", 0)
+
+    def hold_all(self, arrays: Iterable[Any]) -> None:
+        """Holds each of the arrays."""
+        for array in arrays:
+            self.hold(array)
+
+    def drop_all(self, arrays: Iterable[Any]) -> None:
+        """Drops each of the arrays."""
+        for array in arrays:
+            self.drop(array)

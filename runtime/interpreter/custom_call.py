@@ -1,0 +1,134 @@
+"""custom_call: LAPACK, matrix routines of other devices, top-k, annotations; anything else is refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.linalg import lapack
+from xdsl.dialects.builtin import StringAttr
+
+from wengert.dialects import stablehlo
+from wengert.ir.tensor_types import bf16, dtype_of, element, shape
+from wengert.runtime.errors import ExecutionError, UnsupportedOpError
+from wengert.runtime.interpreter.lapack import lapack_call, lapack_routine, options_of
+from wengert.runtime.interpreter.linalg import over_batches
+from wengert.runtime.interpreter.meaning import Array, Function, Scope, evaluates_in_scope, one_or_tuple
+from wengert.runtime.interpreter.sorting import top_k_of
+
+IDENTITIES = ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement", "xla.sdy.FuncResultSharding", "LayoutConstraint")
+TARGETS: dict[str, Callable[[stablehlo.CustomCallOp], Function]] = {}
+
+
+def _target(name: str) -> Callable[[Callable[[stablehlo.CustomCallOp], Function]], Callable[[stablehlo.CustomCallOp], Function]]:
+    def register(rule: Callable[[stablehlo.CustomCallOp], Function]) -> Callable[[stablehlo.CustomCallOp], Function]:
+        TARGETS[name] = rule
+        return rule
+
+    return register
+
+
+@evaluates_in_scope(stablehlo.CustomCallOp)
+def custom_call(op: stablehlo.CustomCallOp, scope: Scope) -> Function:
+    """What the call target is known to do."""
+    target = op.call_target_name.data
+    if target in IDENTITIES and len(op.inputs) == len(op.results):
+        return lambda *operands: one_or_tuple(op, operands)
+    if target in TARGETS:
+        return TARGETS[target](op)
+    routine = lapack_routine(target)
+    if routine is None:
+        raise UnsupportedOpError(op, f"calls @{target}, which the interpreter does not know")
+    try:
+        return lapack_call(op, routine)
+    except NotImplementedError as refusal:
+        raise UnsupportedOpError(op, f"calls @{target}: {refusal}") from None
+
+
+def _results(op: stablehlo.CustomCallOp) -> list[tuple[tuple[int, ...], np.dtype[Any]]]:
+    return [(shape(r), dtype_of(element(r))) for r in op.results]
+
+
+@_target("LuDecomposition")
+def lu_decomposition(op: stablehlo.CustomCallOp) -> Function:
+    """a -> (LU, pivots counted from 0, the permutation of the rows)."""
+    function = lapack.get_lapack_funcs(("getrf",), dtype=dtype_of(element(op.inputs[0])))[0]
+
+    def run(a: Array) -> tuple[Array, Array, Array]:
+        lu, pivots, _ = function(a)
+        return lu, pivots, permutation_of(pivots, a.shape[0])
+
+    return lambda a: over_batches(run, [a], [2], _results(op))
+
+
+def permutation_of(pivots: Array, n: int) -> Array:
+    """The permutation that swapping row i with row pivots[i], for one i after the other, makes of n rows."""
+    permutation = np.arange(n)
+    for i, j in enumerate(pivots):
+        permutation[[i, j]] = permutation[[j, i]]
+    return permutation
+
+
+@_target("cu_lu_pivots_to_permutation")
+@_target("hip_lu_pivots_to_permutation")
+def lu_pivots_to_permutation(op: stablehlo.CustomCallOp) -> Function:
+    """Pivots counted from 0 -> the permutation of the rows."""
+    n = shape(op.results[0])[-1]
+    return lambda pivots: over_batches(lambda p: (permutation_of(p, n),), [pivots], [1], _results(op))[0]
+
+
+@_target("Eigh")
+def eigh(op: stablehlo.CustomCallOp) -> Function:
+    """a -> (eigenvectors, eigenvalues in ascending order); the configuration is ``lower,sort,iterations,tolerance``."""
+    config = op.backend_config
+    lower = isinstance(config, StringAttr) and config.data.startswith("1")
+    dtype = dtype_of(element(op.inputs[0]))
+    function = lapack.get_lapack_funcs(("heevd" if dtype.kind == "c" else "syevd",), dtype=dtype)[0]
+
+    def run(a: Array) -> tuple[Array, Array]:
+        w, v, _ = function(a, lower=lower)
+        return v, w
+
+    return lambda a: over_batches(run, [a], [2], _results(op))
+
+
+@_target("ApproxTopK")
+def approx_top_k(op: stablehlo.CustomCallOp) -> Function:
+    """(values, positions, initial value, initial position) -> the k largest and their positions, here exactly."""
+    options = options_of(op)
+    axis, k = options["reduction_dim"], shape(op.results[0])[options["reduction_dim"]]
+    comparator = str(op.called_computations or "")
+    if not _orders_by_value(comparator):
+        raise UnsupportedOpError(op, "calls @ApproxTopK with an unknown comparator")
+    descending = "gt" in comparator
+    wide = np.dtype(np.float32) if element(op.inputs[0]) == bf16 else dtype_of(element(op.inputs[0]))
+
+    def run(values: Any, positions: Any, *_: Any) -> tuple[Array, Array]:
+        moved = np.moveaxis(values, axis, -1)
+        best, order = top_k_of(moved.astype(wide), moved, k, descending, np.dtype(np.int64))
+        found = np.take_along_axis(np.moveaxis(positions, axis, -1), order, -1)
+        return np.moveaxis(best, -1, axis), np.moveaxis(found, -1, axis)
+
+    return run
+
+
+def _orders_by_value(comparator: str) -> bool:
+    """Whether the comparator's name says that it is a plain greater-than or less-than."""
+    return "top_k_gt" in comparator or "top_k_lt" in comparator
+
+
+@_target("shape_assertion")
+def shape_assertion(op: stablehlo.CustomCallOp) -> Function:
+    """(holds, values...) -> nothing, or the error that the program was given for this case."""
+    message = op.attributes.get("error_message")
+    text = message.data if isinstance(message, StringAttr) else "shape assertion failed"
+
+    def run(holds: Any, *values: Any) -> tuple[()]:
+        if not holds:
+            raise ExecutionError(op, text.format(*[int(v) for v in values]))
+        return ()
+
+    return run
+
+

@@ -1,0 +1,337 @@
+"""Running programs: every function is prepared once, as a list of steps over a frame of slots.
+
+A slot holds the array of one SSA value. Regions use the slots of the function they stand in, so that the values which
+they capture are simply there. There is one frame per function because StableHLO has no recursion (it is refused). A
+slot is emptied after the last use of its value in its block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.traits import IsTerminator
+
+from wengert.ir.tensor_types import dtype_of
+from wengert.runtime.errors import InputError, UnsupportedOpError
+from wengert.runtime.interpreter.counter import Counter
+from wengert.runtime.interpreter.meaning import ELEMENTWISE, MEANINGS, Array, Function, RegionFunction
+
+Step = Callable[[], None]
+_RETURNS = ("func.return", "stablehlo.return")
+
+
+class Machine:
+    """The functions of a module, prepared when they are first called."""
+
+    def __init__(self, module: Operation | None, counter: Counter | None = None):
+        self.counter = counter
+        self.generator = np.random.default_rng(0)
+        self._functions: dict[str, func.FuncOp] = {}
+        if isinstance(module, ModuleOp):
+            self._functions = {op.sym_name.data: op for op in module.ops if isinstance(op, func.FuncOp)}
+        self._prepared: dict[tuple[str, bool], RegionFunction] = {}
+        self._open: list[str] = []
+
+    def names(self) -> list[str]:
+        """The names of the module's functions."""
+        return list(self._functions)
+
+    def definition(self, name: str) -> func.FuncOp | None:
+        """The function of this name."""
+        return self._functions.get(name)
+
+    def function(self, name: str, *, counting: bool, caller: Operation | None = None) -> RegionFunction:
+        """The function of this name, prepared."""
+        key = (name, counting)
+        if key not in self._prepared:
+            definition = self._functions.get(name)
+            if definition is None or name in self._open or not definition.body.blocks:
+                problem = "calls itself" if name in self._open else "is not defined in this module"
+                raise UnsupportedOpError(caller or self._functions[name], f"@{name} {problem}")
+            self._open.append(name)
+            self._prepared[key] = Frame(self, self.counter if counting else None).region(definition.body)
+            self._open.pop()
+        return self._prepared[key]
+
+
+class Frame:
+    """The slots of one function, and the preparation of its blocks: the scope that its ops run in."""
+
+    def __init__(self, machine: Machine, counter: Counter | None):
+        self.machine = machine
+        self.counter = counter
+        self.generator = machine.generator
+        self.values: list[Any] = []
+        self._slots: dict[SSAValue, int] = {}
+
+    def slot(self, value: SSAValue) -> int:
+        """The value's slot."""
+        if value not in self._slots:
+            self._slots[value] = len(self.values)
+            self.values.append(None)
+        return self._slots[value]
+
+    def callee(self, op: Operation, name: str) -> RegionFunction:
+        """The function of this name in the module."""
+        return self.machine.function(name, counting=self.counter is not None, caller=op)
+
+    def region(self, region: Region) -> RegionFunction:
+        """The region as a function of its arguments."""
+        if len(region.blocks) != 1:
+            raise ValueError(f"a region must have one block, found {len(region.blocks)}")
+        return _Code(self, region.block).counted if self.counter else _Code(self, region.block).run
+
+    def scalar_region(self, region: Region) -> RegionFunction:
+        """The region on scalars as a function of arrays, applied to each element."""
+        counter, self.counter = self.counter, None  # the op that owns the region is counted as a whole
+        function = self.region(region)
+        self.counter = counter
+        return _spread(function) if self._is_elementwise(region) else _looped(function, region)
+
+    def _is_elementwise(self, region: Region) -> bool:
+        """Whether every op computes element by element, so that the region may be run on whole arrays."""
+
+        def accepts(op: Operation) -> bool:
+            if isinstance(op, func.CallOp):
+                callee = self.machine.definition(op.callee.string_value())
+                return callee is not None and self._is_elementwise(callee.body)
+            return type(op) in ELEMENTWISE or op.name in _RETURNS
+
+        return all(accepts(op) for op in region.block.ops)
+
+    def function(self, op: Operation) -> Function:
+        """What the op computes."""
+        rule = MEANINGS.get(type(op))
+        if rule is None:
+            raise UnsupportedOpError(op, "has no meaning in the interpreter")
+        try:
+            return rule(op, self)
+        except KeyError as missing:
+            raise UnsupportedOpError(op, f"has a type or an attribute that is not supported: {missing.args[0]}") from None
+
+
+class _Code:
+    """One block: its steps, and the slots that each step is the last to use."""
+
+    def __init__(self, frame: Frame, block: Block):
+        self.values, self.counter = frame.values, frame.counter
+        self.args = [frame.slot(a) for a in block.args]
+        self.steps: list[Step] = []
+        self.ops: list[Operation] = []
+        self.results: list[list[int]] = []
+        self.returned: list[int] = []
+        for op in block.ops:
+            if op.name in _RETURNS or op.has_trait(IsTerminator):
+                self.returned = [frame.slot(v) for v in op.operands]
+            else:
+                self.ops.append(op)
+                self.results.append([frame.slot(r) for r in op.results])
+                self.steps.append(_step(frame.values, frame.function(op), [frame.slot(v) for v in op.operands], self.results[-1]))
+        self.dying = _last_uses(block, self.ops, frame)
+        self.own = {slot for slots in (self.args, *self.results) for slot in slots}
+        self.paired = list(zip(self.steps, self.dying[1:], strict=True))
+
+    def run(self, *arguments: Any) -> tuple[Any, ...]:
+        """Executes the block."""
+        values = self.values
+        for slot, value in zip(self.args, arguments, strict=True):
+            values[slot] = value
+        for step, dying in self.paired:
+            step()
+            for slot in dying:
+                values[slot] = None
+        return tuple([values[slot] for slot in self.returned])
+
+    def counted(self, *arguments: Any) -> tuple[Any, ...]:
+        """Executes the block and counts what it does."""
+        values, counter = self.values, self.counter
+        assert counter is not None
+        for slot, value in zip(self.args, arguments, strict=True):
+            values[slot] = value
+            counter.hold(value)
+        self._drop(self.dying[0], counter)
+        for op, step, results, dying in zip(self.ops, self.steps, self.results, self.dying[1:], strict=True):
+            step()
+            counter.executed(op)
+            for slot in results:
+                counter.hold(values[slot])
+            self._drop(dying, counter)
+        returned = tuple([values[slot] for slot in self.returned])
+        self._drop(sorted(set(self.returned) & self.own), counter)
+        return returned
+
+    def _drop(self, slots: Sequence[int], counter: Counter) -> None:
+        for slot in slots:
+            counter.drop(self.values[slot])
+            self.values[slot] = None
+
+
+def _step(values: list[Any], function: Function, operands: Sequence[int], results: Sequence[int]) -> Step:
+    """Applies the function to slots and stores what it returns; the usual numbers of operands are written out for speed."""
+    if len(results) != 1:
+        return _many_results(values, function, operands, results)
+    (target,) = results
+    if len(operands) == 1:
+        (first,) = operands
+
+        def unary() -> None:
+            values[target] = function(values[first])
+
+        return unary
+    if len(operands) == 2:
+        first, second = operands
+
+        def binary() -> None:
+            values[target] = function(values[first], values[second])
+
+        return binary
+    if not operands:
+
+        def nullary() -> None:
+            values[target] = function()
+
+        return nullary
+    read = itemgetter(*operands)
+
+    def step() -> None:
+        values[target] = function(*read(values))
+
+    return step
+
+
+def _many_results(values: list[Any], function: Function, operands: Sequence[int], results: Sequence[int]) -> Step:
+    def step() -> None:
+        for target, value in zip(results, function(*[values[i] for i in operands]), strict=True):
+            values[target] = value
+
+    return step
+
+
+def _last_uses(block: Block, ops: Sequence[Operation], frame: Frame) -> list[list[int]]:
+    """The slots of this block's values that are no longer needed: at its start, then after each of the ops."""
+    last: dict[SSAValue, int] = dict.fromkeys(block.args, 0)
+    for number, op in enumerate(ops, 1):
+        last.update(dict.fromkeys(op.results, number))
+        for nested in op.walk():
+            last.update((v, number) for v in nested.operands if v in last)
+    dying: list[list[int]] = [[] for _ in range(len(ops) + 1)]
+    kept = set(block.last_op.operands) if block.last_op is not None else set[SSAValue]()
+    for value, number in last.items():
+        if value not in kept:
+            dying[number].append(frame.slot(value))
+    return dying
+
+
+def _looped(function: RegionFunction, region: Region) -> RegionFunction:
+    """A function of scalars applied to arrays element by element."""
+    terminator = region.block.last_op
+    assert terminator is not None
+    dtypes = [_dtype(v) for v in terminator.operands]
+
+    def loop(*operands: Any) -> tuple[Any, ...]:
+        arrays = np.broadcast_arrays(*operands)
+        results = [np.empty(arrays[0].shape, dtype) for dtype in dtypes]
+        for i in np.ndindex(*arrays[0].shape):
+            for result, value in zip(results, function(*[x[i] for x in arrays]), strict=True):
+                result[i] = value
+        return tuple(r[()] for r in results)
+
+    return loop
+
+
+def _spread(function: RegionFunction) -> RegionFunction:
+    """The function with its results brought to the common shape of its arguments, where it does not depend on them."""
+
+    def spread(*operands: Any) -> tuple[Any, ...]:
+        extents = np.broadcast_shapes(*[np.shape(x) for x in operands])
+        return tuple([r if np.shape(r) == extents else np.broadcast_to(r, extents) for r in function(*operands)])
+
+    return spread
+
+
+def _dtype(value: SSAValue) -> np.dtype[Any]:
+    assert isinstance(value.type, TensorType)
+    return dtype_of(value.type.element_type)
+
+
+def _check_input(name: str, number: int, value: Any, expected: SSAValue) -> Any:
+    """The argument as an array of the expected type, else an InputError."""
+    array = np.asarray(value)
+    if not isinstance(expected.type, TensorType):
+        raise InputError(f"@{name}: argument {number} has type {expected.type}, which cannot be passed from outside")
+    wanted = tuple(expected.type.get_shape())
+    fits = len(wanted) == array.ndim and all(w in (-1, n) for w, n in zip(wanted, array.shape, strict=True))
+    if array.dtype != _dtype(expected) or not fits:
+        found = f"{array.dtype} of shape {array.shape}"
+        raise InputError(f"@{name}: argument {number} must be {expected.type} ({_dtype(expected)} of shape {wanted}), found {found}")
+    return array[()]
+
+
+def run(module: ModuleOp, inputs: Sequence[Any], *, entry: str = "main", counter: Counter | None = None) -> list[Array]:
+    """Executes a function of the module.
+
+    Args:
+        module: a verified module of StableHLO, CHLO, core and func ops.
+        inputs: one array per argument of the entry function, of its exact shape and dtype.
+        entry: the function to execute.
+        counter: if given, counts what is executed; runs add up.
+
+    Returns:
+        One new array per result.
+
+    Raises:
+        InputError: the inputs do not fit, or there is no such function.
+        UnsupportedOpError: an op that the interpreter refuses, with its name and place.
+        ExecutionError: the program broke an assertion of its own.
+    """
+    machine = Machine(module, counter)
+    definition = machine.definition(entry)
+    if definition is None:
+        known = ", ".join(f"@{name}" for name in machine.names()) or "none"
+        raise InputError(f"there is no function @{entry} in this module (functions: {known})")
+    arguments = definition.body.block.args
+    if len(inputs) != len(arguments):
+        raise InputError(f"@{entry} takes {len(arguments)} arguments, found {len(inputs)}")
+    arrays = [_check_input(entry, i, x, a) for i, (x, a) in enumerate(zip(inputs, arguments, strict=True))]
+    holders = (counter,) if counter else ()
+    with np.errstate(all="ignore"):
+        for holder in holders:
+            holder.hold_all(arrays)  # the caller holds the inputs throughout
+        results = machine.function(entry, counting=counter is not None)(*arrays)
+        for holder in holders:
+            holder.drop_all(arrays)
+    return [np.array(r) for r in results]
+
+
+def prepare(op: Operation, captured: Sequence[SSAValue] = ()) -> Callable[..., tuple[Array, ...]]:
+    """One op as a function of its operands, followed by the values of an enclosing block that its regions use.
+
+    Callees are looked up in the module that the op stands in, if it stands in one.
+    """
+    root: Operation = op
+    while (parent := root.parent_op()) is not None:
+        root = parent
+    frame = Frame(Machine(root), None)
+    outer = [frame.slot(v) for v in captured]
+    function, count, single = frame.function(op), len(op.operands), len(op.results) == 1
+
+    def call(*values: Any) -> tuple[Array, ...]:
+        for slot, value in zip(outer, values[count:], strict=True):
+            frame.values[slot] = value
+        with np.errstate(all="ignore"):
+            found = function(*values[:count])
+        return (np.asarray(found),) if single else tuple(np.asarray(f) for f in found)
+
+    return call
+
+
+def evaluate(op: Operation, operands: Sequence[Any], *, captured: Mapping[SSAValue, Any] | None = None) -> tuple[Array, ...]:
+    """The results of one op on these operands; ``captured`` gives the values of enclosing blocks that its regions use."""
+    outer = captured or {}
+    return prepare(op, list(outer))(*[np.asarray(x)[()] for x in operands], *[np.asarray(x)[()] for x in outer.values()])

@@ -1,0 +1,72 @@
+"""The table of meanings: for every op class, how one op of it becomes a function of arrays.
+
+A rule reads the op's attributes and types once and returns a function from operand arrays to the result: an array where
+the op has one result, else a tuple. Rules of ops with regions are also given the :class:`Scope` they run in, which turns
+regions and callees into functions.
+
+Operands and results are NumPy arrays, or NumPy scalars of the right dtype for rank 0 (they are what NumPy's ufuncs return,
+and several times faster than rank-0 arrays). No function ever writes to its operands: results may share their memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from xdsl.ir import Operation, Region
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[..., Any]
+RegionFunction = Callable[..., tuple[Any, ...]]
+
+
+class Scope(Protocol):
+    """Where an op runs: what its regions and callees mean, and the generator of the ``rng`` op."""
+
+    generator: np.random.Generator
+
+    def region(self, region: Region) -> RegionFunction:
+        """The region as a function of its arguments; the values it captures are those of the enclosing run."""
+        ...
+
+    def scalar_region(self, region: Region) -> RegionFunction:
+        """A region on scalars as a function of arrays of one shape, applied to each element; its ops are not counted."""
+        ...
+
+    def callee(self, op: Operation, name: str) -> RegionFunction:
+        """The function of this name in the op's module."""
+        ...
+
+
+Rule = Callable[[Any, Scope], Function]
+MEANINGS: dict[type[Operation], Rule] = {}
+ELEMENTWISE: set[type[Operation]] = set()
+"""Ops whose function may be given arrays where the op is on scalars."""
+
+
+def evaluates(*classes: type[Operation], elementwise: bool = False) -> Callable[[Callable[[Any], Function]], Callable[[Any], Function]]:
+    """Registers a rule for ops whose meaning depends on nothing but themselves."""
+
+    def register(rule: Callable[[Any], Function]) -> Callable[[Any], Function]:
+        MEANINGS.update({cls: lambda op, scope: rule(op) for cls in classes})
+        if elementwise:
+            ELEMENTWISE.update(classes)
+        return rule
+
+    return register
+
+
+def evaluates_in_scope(*classes: type[Operation]) -> Callable[[Rule], Rule]:
+    """Registers a rule for ops with regions, callees or state."""
+
+    def register(rule: Rule) -> Rule:
+        MEANINGS.update(dict.fromkeys(classes, rule))
+        return rule
+
+    return register
+
+
+def one_or_tuple(op: Operation, results: tuple[Any, ...]) -> Any:
+    """Results as a function must return them: alone if the op has one result."""
+    return results[0] if len(op.results) == 1 else results

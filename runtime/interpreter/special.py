@@ -1,0 +1,100 @@
+"""Functions of real and complex f64 that NumPy lacks or computes differently: the CHLO special functions and their kin.
+
+All are called with f64 or complex128 only (see ``precision``). Sources: DLMF 5.15 (polygamma), 25.11 (Hurwitz zeta);
+Kahan, "Branch cuts for complex elementary functions" (1987), for log(1 + z) and exp(z) - 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.special as sp
+
+
+def make_complex(re: Any, im: Any) -> Any:
+    """re + i im, without the arithmetic that would spoil infinities and signed zeros."""
+    dtype = np.complex64 if re.dtype == np.float32 else np.complex128
+    result = np.empty(np.broadcast_shapes(np.shape(re), np.shape(im)), dtype)
+    result.real, result.imag = re, im
+    return result
+
+
+def rsqrt(x: Any) -> Any:
+    """1 / sqrt(x); infinite with the sign of x at zeros."""
+    return 1.0 / np.sqrt(x)
+
+
+def sign(x: Any) -> Any:
+    """-1 or 1; zeros and NaN are their own sign."""
+    return np.where(x == 0, x, np.sign(x))
+
+
+def complex_sign(z: Any) -> Any:
+    """z / abs(z); 0 at 0."""
+    return np.where(z == 0, z.dtype.type(0), z / np.abs(z))
+
+
+def round_half_away(x: Any) -> Any:
+    """To the nearest integer, ties away from zero."""
+    whole = np.trunc(x)
+    return whole + np.copysign((np.abs(x - whole) >= 0.5).astype(x.dtype), x)
+
+
+def maximum(x: Any, y: Any) -> Any:
+    """The larger; NaN if either is NaN; 0 is larger than -0."""
+    return np.where((x == 0) & (y == 0), x + y, np.maximum(x, y))
+
+
+def minimum(x: Any, y: Any) -> Any:
+    """The smaller; NaN if either is NaN; -0 is smaller than 0."""
+    return np.where((x == 0) & (y == 0), -(-x - y), np.minimum(x, y))
+
+
+def complex_log1p(z: Any) -> Any:
+    """log(1 + z), accurate near 0: the modulus of 1 + z is 1 + x (2 + x) + y^2 squared."""
+    x, y = z.real, z.imag
+    near = 0.5 * np.log1p(x * (2.0 + x) + y * y)
+    far = np.log(np.hypot(1.0 + x, y))
+    return make_complex(np.where(np.maximum(np.abs(x), np.abs(y)) < 0.5, near, far), np.arctan2(y, 1.0 + x))
+
+
+def complex_expm1(z: Any) -> Any:
+    """exp(z) - 1, accurate near 0: cos(y) = 1 - 2 sin(y/2)^2."""
+    x, y = z.real, z.imag
+    half = np.sin(0.5 * y)
+    im = np.where(y == 0, y, np.exp(x) * np.sin(y))
+    return make_complex(np.expm1(x) * np.cos(y) - 2.0 * half * half, im)
+
+
+def complex_logistic(z: Any) -> Any:
+    """1 / (1 + exp(-z))."""
+    return 1.0 / (1.0 + np.exp(-z))
+
+
+def complex_cbrt(z: Any) -> Any:
+    """The principal cube root."""
+    return np.where(z == 0, z, np.exp(np.log(z) / 3.0))
+
+
+def complex_atan2(y: Any, x: Any) -> Any:
+    """-i log((x + i y) / sqrt(x^2 + y^2))."""
+    return -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))
+
+
+def digamma(x: Any) -> Any:
+    """The derivative of log gamma; NaN at its poles 0, -1, -2, ..."""
+    return np.where((x <= 0) & (x == np.floor(x)), np.nan, sp.psi(x))
+
+
+def zeta(x: Any, q: Any) -> Any:
+    """The Hurwitz zeta function, sum over k >= 0 of (q + k)^-x."""
+    return sp.zeta(x, q)
+
+
+def polygamma(n: Any, x: Any) -> Any:
+    """The derivative of order n of digamma: (-1)^(n+1) n! zeta(n + 1, x); NaN unless n is 0, 1, 2, ..."""
+    sign = np.where(np.fmod(n, 2) == 0, -1.0, 1.0)
+    derivative = sign * sp.gamma(n + 1.0) * sp.zeta(n + 1.0, x)
+    whole = (n == np.floor(n)) & (n >= 0)
+    return np.where(whole, np.where(n == 0, digamma(x), derivative), np.nan)

@@ -1,0 +1,352 @@
+"""What one op costs, from its types alone: flops, transcendental functions, bytes.
+
+Flops count floating-point operations, whatever the width; integer work counts none. A complex addition is 2, a product
+6, a quotient 11. The formulas, with n elements in the result unless said otherwise:
+
+=====================================  ==============================================================================
+elementwise arithmetic, compare        n (clamp 2n, logistic and rsqrt likewise count as their parts)
+transcendental functions               n, and n transcendentals
+select, convert, bits, shapes          0
+reduce, window_reduce, cumulative      one body per combination: inputs - outputs; outputs * (window - 1); n - lines
+dot_general                            2 * batch * m * n * k (complex: 8)
+convolution                            2 * n * kernel elements * input features per group
+scatter, select_and_scatter            one body per update (and one selection per element of a window but the first)
+sort, top_k                            one comparison for each of m * ceil(log2 m) steps per line of length m
+fft                                    5 N log2 N per complex transform, half for a real one
+cholesky                               n^3 / 3; triangular_solve: n^2 per right-hand side
+getrf, geqrf, orgqr, gehrd, sytrd      2 n^3/3, 2 m n^2 - 2 n^3/3, the same, 10 n^3/3, 4 n^3/3 (LAPACK Working Note 41)
+syevd, geev, gees, gesdd               9, 25, 25 and 22 n^3: estimates (Golub, Van Loan, Matrix Computations, 8.6, 7.5)
+=====================================  ==============================================================================
+
+Bytes are those of the operands read and the results written, except that indexing ops read and write only what they
+touch (a slice of a large array costs the slice; an update in place costs the update, as a compiler would do it), and
+calls, control flow, tuples and barriers move nothing themselves: what their regions do is counted there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil, log2, prod
+from typing import Any, cast
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ComplexType, TensorType
+from xdsl.ir import Attribute, Operation, Region, SSAValue
+
+from wengert.dialects import chlo, core, stablehlo
+from wengert.ir.attributes import ints
+from wengert.ir.tensor_types import dtype_of, element, is_complex, is_float, shape, size
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of executing an op once."""
+
+    flops: int = 0
+    transcendentals: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """Bytes read and written."""
+        return self.bytes_read + self.bytes_written
+
+
+_ARITHMETIC: dict[type[Operation], tuple[int, int]] = {
+    stablehlo.AddOp: (1, 2),
+    stablehlo.SubtractOp: (1, 2),
+    stablehlo.MultiplyOp: (1, 6),
+    stablehlo.DivideOp: (1, 11),
+    stablehlo.RemainderOp: (1, 1),
+    stablehlo.MaximumOp: (1, 1),
+    stablehlo.MinimumOp: (1, 1),
+    stablehlo.NegateOp: (1, 2),
+    stablehlo.AbsOp: (1, 4),
+    stablehlo.SignOp: (1, 5),
+    stablehlo.CeilOp: (1, 1),
+    stablehlo.FloorOp: (1, 1),
+    stablehlo.RoundNearestAfzOp: (1, 1),
+    stablehlo.RoundNearestEvenOp: (1, 1),
+    stablehlo.SqrtOp: (1, 4),
+    stablehlo.RsqrtOp: (2, 15),
+    stablehlo.CompareOp: (1, 2),
+    stablehlo.ClampOp: (2, 2),
+    chlo.SquareOp: (1, 6),
+    chlo.ConjOp: (0, 1),
+}
+"""Flops per element of a real and of a complex operand."""
+
+_TRANSCENDENTAL: frozenset[type[Operation]] = frozenset(
+    {
+        stablehlo.CbrtOp,
+        stablehlo.ExponentialOp,
+        stablehlo.ExponentialMinusOneOp,
+        stablehlo.LogOp,
+        stablehlo.LogPlusOneOp,
+        stablehlo.LogisticOp,
+        stablehlo.SineOp,
+        stablehlo.CosineOp,
+        stablehlo.TanOp,
+        stablehlo.TanhOp,
+        stablehlo.Atan2Op,
+        stablehlo.PowerOp,
+        chlo.AcosOp,
+        chlo.AcoshOp,
+        chlo.AsinOp,
+        chlo.AsinhOp,
+        chlo.AtanOp,
+        chlo.AtanhOp,
+        chlo.BesselI1eOp,
+        chlo.CoshOp,
+        chlo.DigammaOp,
+        chlo.ErfOp,
+        chlo.ErfInvOp,
+        chlo.ErfcOp,
+        chlo.LgammaOp,
+        chlo.PolygammaOp,
+        chlo.SinhOp,
+        chlo.TanOp,
+        chlo.ZetaOp,
+    }
+)
+_FREE: frozenset[type[Operation]] = frozenset(
+    {
+        func.CallOp,
+        stablehlo.WhileOp,
+        stablehlo.IfOp,
+        stablehlo.CaseOp,
+        stablehlo.CompositeOp,
+        stablehlo.TupleOp,
+        stablehlo.GetTupleElementOp,
+        stablehlo.OptimizationBarrierOp,
+        stablehlo.AfterAllOp,
+        stablehlo.CreateTokenOp,
+    }
+)
+
+Work = Callable[[Any], "tuple[int, int]"]
+_WORK: dict[type[Operation], Work] = {}
+"""Flops and transcendentals of the ops that are not elementwise."""
+
+
+def _costs(*classes: type[Operation]) -> Callable[[Work], Work]:
+    def register(work: Work) -> Work:
+        _WORK.update(dict.fromkeys(classes, work))
+        return work
+
+    return register
+
+
+def cost(op: Operation) -> Cost:
+    """The cost of executing this op once, without what its regions or callees do where those are executed themselves."""
+    if type(op) in _FREE:
+        return Cost()
+    flops, transcendentals = work(op)
+    read, written = moved(op)
+    return Cost(flops, transcendentals, read, written)
+
+
+def work(op: Operation) -> tuple[int, int]:
+    """Flops and transcendental functions of one execution."""
+    cls = type(op)
+    if cls in _WORK:
+        return _WORK[cls](op)
+    if not op.operands or not (_is_floating(op.operands[-1])):
+        return 0, 0
+    n = size(op.results[0])
+    if cls in _TRANSCENDENTAL:
+        return n, n
+    real, complex_ = _ARITHMETIC.get(cls, (0, 0))
+    return n * (complex_ if is_complex(element(op.operands[0])) else real), 0
+
+
+def _is_floating(value: SSAValue) -> bool:
+    return isinstance(value.type, TensorType) and (is_float(element(value)) or is_complex(element(value)))
+
+
+def bytes_of(value: SSAValue) -> int:
+    """The size of a tensor; tokens and tuples have none."""
+    if not isinstance(value.type, TensorType):
+        return 0
+    return size(value) * dtype_of(element(value)).itemsize
+
+
+def moved(op: Operation) -> tuple[int, int]:
+    """Bytes read and written by one execution."""
+    written = sum(map(bytes_of, op.results))
+    if isinstance(op, stablehlo.ConstantOp | chlo.ConstantOp):
+        return 0, written
+    if isinstance(op, stablehlo.DynamicSliceOp | stablehlo.SliceOp | stablehlo.GatherOp | stablehlo.TorchIndexSelectOp):
+        return written + sum(map(bytes_of, op.operands[1:])), written
+    if isinstance(op, stablehlo.DynamicUpdateSliceOp):
+        return sum(map(bytes_of, op.operands[1:])), bytes_of(op.update)
+    if isinstance(op, stablehlo.ScatterOp | core.ScatterOp):
+        updates = op.operands[len(op.results) + 1 :]
+        touched = sum(map(bytes_of, updates))
+        return 2 * touched + bytes_of(op.operands[len(op.results)]), touched
+    return sum(map(bytes_of, op.operands)), written
+
+
+def region_work(region: Region) -> tuple[int, int]:
+    """Flops and transcendental functions of one application of a scalar region."""
+    found = [work(op) for op in region.block.ops if not op.regions]
+    return sum(flops for flops, _ in found), sum(functions for _, functions in found)
+
+
+def _times(count: int, region: Region) -> tuple[int, int]:
+    flops, transcendentals = region_work(region)
+    return count * flops, count * transcendentals
+
+
+def _combination(kind: core.Kind, value: SSAValue) -> int:
+    """Flops of combining two elements."""
+    if not _is_floating(value) or kind is core.Kind.set:
+        return 0
+    if is_complex(element(value)):
+        return 6 if kind is core.Kind.mul else 2
+    return 1
+
+
+@_costs(stablehlo.ReduceOp)
+def _reduce(op: stablehlo.ReduceOp) -> tuple[int, int]:
+    return _times(max(0, size(op.inputs[0]) - size(op.results[0])), op.body)
+
+
+@_costs(stablehlo.ReduceWindowOp)
+def _reduce_window(op: stablehlo.ReduceWindowOp) -> tuple[int, int]:
+    return _times(size(op.results[0]) * max(0, prod(ints(op.window_dimensions)) - 1), op.body)
+
+
+@_costs(stablehlo.SelectAndScatterOp)
+def _select_and_scatter(op: stablehlo.SelectAndScatterOp) -> tuple[int, int]:
+    window = prod(ints(op.window_dimensions)) if op.window_dimensions is not None else 1
+    selected, scattered = _times(size(op.source) * max(0, window - 1), op.select), _times(size(op.source), op.scatter)
+    return selected[0] + scattered[0], selected[1] + scattered[1]
+
+
+@_costs(stablehlo.MapOp)
+def _map(op: stablehlo.MapOp) -> tuple[int, int]:
+    return _times(size(op.result), op.computation)
+
+
+@_costs(stablehlo.ScatterOp)
+def _scatter(op: stablehlo.ScatterOp) -> tuple[int, int]:
+    return _times(size(op.updates[0]), op.update_computation)
+
+
+@_costs(stablehlo.SortOp)
+def _sort(op: stablehlo.SortOp) -> tuple[int, int]:
+    extents = shape(op.inputs[0])
+    line = extents[op.dimension.value.data if op.dimension is not None else -1] if extents else 1
+    return _times(size(op.inputs[0]) * ceil(log2(max(line, 1))), op.comparator)
+
+
+@_costs(chlo.TopKOp)
+def _top_k(op: chlo.TopKOp) -> tuple[int, int]:
+    return (size(op.operand) * ceil(log2(max(shape(op.operand)[-1], 1))) if _is_floating(op.operand) else 0), 0
+
+
+@_costs(core.ReduceOp)
+def _core_reduce(op: core.ReduceOp) -> tuple[int, int]:
+    return max(0, size(op.operand) - size(op.result)) * _combination(op.kind.data, op.operand), 0
+
+
+@_costs(core.ArgReduceOp)
+def _argreduce(op: core.ArgReduceOp) -> tuple[int, int]:
+    return (max(0, size(op.operand) - size(op.value)) if _is_floating(op.operand) else 0), 0
+
+
+@_costs(core.WindowReduceOp)
+def _window_reduce(op: core.WindowReduceOp) -> tuple[int, int]:
+    return size(op.result) * max(0, prod(ints(op.window_dimensions)) - 1) * _combination(op.kind.data, op.operand), 0
+
+
+@_costs(core.CumulativeOp)
+def _cumulative(op: core.CumulativeOp) -> tuple[int, int]:
+    n, line = size(op.operand), shape(op.operand)[op.dimension.value.data]
+    return (n - n // line if line else 0) * _combination(op.kind.data, op.operand), 0
+
+
+@_costs(core.ScatterOp)
+def _core_scatter(op: core.ScatterOp) -> tuple[int, int]:
+    return size(op.updates) * _combination(op.kind.data, op.operand), 0
+
+
+def _product(held: Attribute) -> int:
+    """Flops of a multiplication and an addition."""
+    return 8 if is_complex(held) else 2 if is_float(held) else 0
+
+
+@_costs(stablehlo.DotGeneralOp)
+def _dot_general(op: stablehlo.DotGeneralOp) -> tuple[int, int]:
+    contracted = prod(shape(op.lhs)[d] for d in op.dot_dimension_numbers.dims("lhs_contracting_dimensions"))
+    return _product(element(op.result)) * size(op.result) * contracted, 0
+
+
+@_costs(stablehlo.ConvolutionOp)
+def _convolution(op: stablehlo.ConvolutionOp) -> tuple[int, int]:
+    out_features = shape(op.rhs)[op.dimension_numbers.roles[1][1]]
+    return _product(element(op.result)) * size(op.result) * (size(op.rhs) // max(out_features, 1)), 0
+
+
+@_costs(stablehlo.FftOp)
+def _fft(op: stablehlo.FftOp) -> tuple[int, int]:
+    length = prod(ints(op.fft_length))
+    real_side = op.operand if op.fft_type.data == "RFFT" else op.result
+    half = 2 if op.fft_type.data in ("RFFT", "IRFFT") else 1
+    return round(5 * size(real_side) * log2(max(length, 1)) / half), 0
+
+
+@_costs(stablehlo.CholeskyOp)
+def _cholesky(op: stablehlo.CholeskyOp) -> tuple[int, int]:
+    return _factor("potrf", op.a), 0
+
+
+@_costs(stablehlo.TriangularSolveOp)
+def _triangular_solve(op: stablehlo.TriangularSolveOp) -> tuple[int, int]:
+    return size(op.b) * shape(op.a)[-1] * (4 if is_complex(element(op.a)) else 1), 0
+
+
+_CUBIC: dict[str, Callable[[int, int], float]] = {
+    "potrf": lambda m, n: n**3 / 3,
+    "getrf": lambda m, n: m * n * min(m, n) - (m + n) * min(m, n) ** 2 / 2 + min(m, n) ** 3 / 3,
+    "geqrf": lambda m, n: 2 * m * n**2 - 2 * n**3 / 3 if m >= n else 2 * n * m**2 - 2 * m**3 / 3,
+    "orgqr": lambda m, n: 2 * m * n**2 - 2 * n**3 / 3,
+    "ungqr": lambda m, n: 2 * m * n**2 - 2 * n**3 / 3,
+    "gehrd": lambda m, n: 10 * n**3 / 3,
+    "sytrd": lambda m, n: 4 * n**3 / 3,
+    "hetrd": lambda m, n: 4 * n**3 / 3,
+    "syevd": lambda m, n: 9 * n**3,
+    "heevd": lambda m, n: 9 * n**3,
+    "geev": lambda m, n: 25 * n**3,
+    "gees": lambda m, n: 25 * n**3,
+    "gesdd": lambda m, n: 22 * min(m, n) ** 2 * max(m, n),
+    "gesvd": lambda m, n: 22 * min(m, n) ** 2 * max(m, n),
+}
+
+
+def _factor(name: str, matrices: SSAValue) -> int:
+    *batch, m, n = shape(matrices)
+    formula = _CUBIC.get(name)
+    scale = 4 if isinstance(element(matrices), ComplexType) else 1
+    return scale * prod(batch) * round(formula(m, n)) if formula else 0
+
+
+@_costs(stablehlo.CustomCallOp)
+def _custom_call(op: stablehlo.CustomCallOp) -> tuple[int, int]:
+    """By the LAPACK routine that the target names; calls of other targets count no flops."""
+    target = op.call_target_name.data
+    if not op.inputs or not isinstance(op.inputs[0].type, TensorType):
+        return 0, 0
+    name = target.removesuffix("_ffi").removeprefix("cusolver_")
+    name = name[len("lapack_d") :] if name.startswith("lapack_") else name
+    if name == "trsm":
+        return size(op.inputs[1]) * shape(op.inputs[0])[-1] * (4 if is_complex(element(op.inputs[0])) else 1), 0
+    return (_factor(name, op.inputs[0]) if len(shape(op.inputs[0])) >= 2 else 0), 0
+
+
+def total(costs: list[Cost]) -> Cost:
+    """The sum of costs."""
+    return Cost(*(sum(cast(int, getattr(c, f)) for c in costs) for f in ("flops", "transcendentals", "bytes_read", "bytes_written")))
