@@ -20,7 +20,7 @@ import numpy as np
 
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.lab.corpus import Array, CorpusProgram, Reference, array_error
-from wengert.runtime.errors import InputError
+from wengert.runtime.errors import ExecutionError, InputError, UnsupportedOpError
 from wengert.runtime.program import Program, load
 
 KINDS = ("primal", "jvp", "vjp", "hvp", "jac", "text-primal", "text-jvp", "text-vjp", "text-hvp")
@@ -105,13 +105,13 @@ def _attempt(state: _Differentiated, kind: str) -> tuple[Status, float | None, f
 
 def is_refusal(exception: BaseException) -> bool:
     """Whether an exception says that something is not yet covered, rather than wrong."""
-    return isinstance(exception, DiagnosticError) and "not yet supported" in str(exception)
+    return isinstance(exception, UnsupportedOpError) or (isinstance(exception, DiagnosticError) and "not yet supported" in str(exception))
 
 
 def summarize(exception: BaseException) -> str:
     """An exception in one line: its type, its message, and for unexpected ones where it was raised."""
     message = " ".join(str(exception).split())
-    if isinstance(exception, DiagnosticError | InputError):
+    if isinstance(exception, DiagnosticError | InputError | ExecutionError):
         return message[:400]
     frame = exception.__traceback__
     while frame is not None and frame.tb_next is not None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from wengert.runtime.errors import InputError, did_you_mean
+from wengert.ir.diagnostics import did_you_mean
+from wengert.runtime.errors import InputError
 
 if TYPE_CHECKING:
     from wengert.runtime.program import Program
@@ -36,8 +37,13 @@ def build(program: Program, backend: str, *, dump_dir: Path | None = None, **opt
     if backend == "interpreter":
         return InterpreterExecutable(program, options)
     if backend == "cuda":
-        raise InputError("backend 'cuda' is not available in this version; available: cpu, interpreter")
-    raise InputError(f"there is no backend {backend!r}{did_you_mean(backend, BACKENDS)}")
+        raise InputError(f"backend 'cuda' is not yet supported; available: {', '.join(BACKENDS)}")
+    raise unknown_backend(backend)
+
+
+def unknown_backend(name: str) -> InputError:
+    """The error for a backend that does not exist."""
+    return InputError(f"there is no backend {name!r}; {did_you_mean(name, BACKENDS) or 'available: ' + ', '.join(BACKENDS)}")
 
 
 class InterpreterExecutable:

@@ -13,7 +13,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from wengert.ir.tensor_types import DYNAMIC, dtype_of, is_differentiable, shape_of_type
-from wengert.runtime.errors import InputError, did_you_mean
+from wengert.ir.diagnostics import did_you_mean
+from wengert.runtime.errors import InputError
 
 NAME_ATTRIBUTES = ("jax.result_info", "jax.arg_info", "wengert.name")
 """Where exporters put the name of an argument or a result, in order of preference."""
@@ -30,7 +31,7 @@ class Parameter:
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """The extents; ``DYNAMIC`` (-1) where the program says ``?``."""
+        """The extents; ``DYNAMIC`` where the program says ``?``."""
         return shape_of_type(self._tensor)
 
     @cached_property
@@ -89,7 +90,8 @@ def entry_function(module: ModuleOp, entry: str) -> FuncOp:
     """The function to start at; an InputError if the module has none of this name, or only its declaration."""
     known = functions(module)
     if entry not in known:
-        raise InputError(f"the module has no function @{entry}{did_you_mean(entry, known)}")
+        listed = ", ".join(f"@{name}" for name in sorted(known)) or "none"
+        raise InputError(f"the module has no function @{entry}; {did_you_mean(entry, known) or 'it has: ' + listed}")
     found = known[entry]
     if found.is_declaration:
         raise InputError(f"@{entry} is only declared: it has no body to run")

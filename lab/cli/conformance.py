@@ -13,8 +13,8 @@ from wengert.lab.cli.exit_codes import Exit
 from wengert.lab.conformance import KINDS, Outcome, Task, expand_kinds, run_task
 from wengert.lab.corpus import read_corpus
 from wengert.lab.workers import run_tasks
-from wengert.runtime.backends import BACKENDS
-from wengert.runtime.errors import InputError, did_you_mean
+from wengert.runtime.backends import BACKENDS, unknown_backend
+from wengert.runtime.errors import InputError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -58,13 +58,13 @@ def execute(options: argparse.Namespace) -> int:
 def tasks_of(options: argparse.Namespace) -> list[Task]:
     """What the command asks for; raises InputError."""
     if options.backend not in BACKENDS:
-        raise InputError(f"there is no backend {options.backend!r}{did_you_mean(options.backend, BACKENDS)}")
+        raise unknown_backend(options.backend)
     kinds = expand_kinds(options.what)
     programs = read_corpus(options.folder, set(options.only) if options.only else None)
     known = {d for p in programs for d in p.precisions}
     for precision in options.dtype:
         if precision not in known:
-            raise InputError(f"the corpus has no programs in {precision!r}{did_you_mean(precision, known)}")
+            raise InputError(f"the corpus has no programs in {precision!r}; it has: {', '.join(sorted(known))}")
     generic = options.form == "generic"
     return [Task(p, d, kinds, options.backend, generic) for p in programs for d in options.dtype if d in p.precisions]
 

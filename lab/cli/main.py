@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"wengert: there is no command {name!r}{hint}\n\n{usage()}", file=sys.stderr)
         return Exit.USAGE
     if name == "opt":
-        return guarded(lambda: int(import_module("wengert.lab.opt").main(arguments) or 0), "text", arguments)
+        return _opt(arguments)
     command = cast(Command, import_module(f"wengert.lab.cli.{_MODULES.get(name, name)}"))
     parser = argparse.ArgumentParser(prog=f"wengert {name}", description=f"{COMMANDS[name][0].upper()}{COMMANDS[name][1:]}.")
     parser.add_argument("--diagnostics", choices=("text", "json"), default="text", help="how errors are written to stderr")
@@ -78,12 +78,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     return guarded(lambda: command.execute(options), options.diagnostics, [name, *arguments])
 
 
+def _opt(arguments: list[str]) -> int:
+    try:
+        return int(import_module("wengert.lab.opt").main(arguments))
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else Exit.USAGE
+
+
 def guarded(work: Callable[[], int], form: Literal["text", "json"], arguments: list[str]) -> int:
     """The work's exit code; every exception as a message with the code that says whose fault it is."""
     from wengert.ir.diagnostics import DiagnosticError
-    from wengert.ir.passes import InternalError
     from wengert.lab.cli import output
-    from wengert.runtime.errors import InputError
+    from wengert.ir.passes import InternalError
+    from wengert.runtime.errors import ExecutionError, InputError
 
     try:
         code = work()
@@ -92,7 +99,7 @@ def guarded(work: Callable[[], int], form: Literal["text", "json"], arguments: l
     except DiagnosticError as error:
         output.report_diagnostics(error, form)
         return Exit.DIAGNOSTIC
-    except InputError as error:
+    except (InputError, ExecutionError) as error:
         output.report_message(str(error), form)
         return Exit.DIAGNOSTIC
     except BrokenPipeError:
