@@ -10,7 +10,8 @@ from __future__ import annotations
 from enum import auto
 
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase
-from xdsl.ir import Dialect, EnumAttribute, SpacedOpaqueSyntaxAttribute
+from xdsl.dialects.utils import EnumAttribute
+from xdsl.ir import Dialect, SpacedOpaqueSyntaxAttribute
 from xdsl.irdl import irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
