@@ -12,12 +12,21 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from xdsl.ir import Operation
+from xdsl.utils.exceptions import VerifyException
 
 TypingRule = Callable[[Any], None]
 Rule = TypeVar("Rule", bound=TypingRule)
 
 TYPING_RULES: dict[type[Operation], TypingRule] = {}
 """The typing rule of each op class."""
+
+
+class TypingError(VerifyException):
+    """What is wrong with an op, and what might be meant."""
+
+    def __init__(self, message: str, hint: str = ""):
+        super().__init__(message)
+        self.hint = hint
 
 
 def typing_rule(*classes: type[Operation]) -> Callable[[Rule], Rule]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, DictionaryAttr, StringAttr, SymbolRefAttr
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, region_def, result_def, traits_def, var_operand_def, var_region_def, var_result_def
 from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect
 
 from wengert.dialects.stablehlo.base import TensorOp
+from wengert.dialects.stablehlo import syntax as st
+from wengert.ir import syntax as sx
 from wengert.ir.attributes import I32Attr
+from wengert.ir.symbols import CallsFunction
 
 
 @irdl_op_definition
@@ -15,6 +20,7 @@ class WhileOp(TensorOp):
     """Repeats the body while the condition holds; carried values are the operands and results."""
 
     name = "stablehlo.while"
+    SYNTAX: ClassVar = sx.Syntax(st.WhileText())
     operand = var_operand_def()
     cond = region_def()
     body = region_def()
@@ -50,6 +56,7 @@ class ReturnOp(TensorOp):
     """Ends a region and gives its values."""
 
     name = "stablehlo.return"
+    SYNTAX: ClassVar = sx.Syntax(sx.OptionalOperandTypes())
     values = var_operand_def()
     traits = traits_def(IsTerminator(), Pure())
 
@@ -59,6 +66,7 @@ class CustomCallOp(TensorOp):
     """A call to a function outside the program, by name."""
 
     name = "stablehlo.custom_call"
+    SYNTAX: ClassVar = sx.Syntax(sx.SymbolName("call_target_name"), sx.ParenthesizedOperands(), sx.FunctionType())
     inputs = var_operand_def()
     call_target_name = prop_def(StringAttr)
     has_side_effect = opt_prop_def(BoolAttr)
@@ -76,6 +84,7 @@ class CompositeOp(TensorOp):
     """An op with a name of its own and a decomposition into others."""
 
     name = "stablehlo.composite"
+    SYNTAX: ClassVar = sx.Syntax(sx.Value("name", sx.STRING), sx.Operands(optional=True), sx.FunctionType())
     inputs = var_operand_def()
     composite_name = prop_def(StringAttr, prop_name="name")
     composite_attributes = opt_prop_def(DictionaryAttr)
@@ -83,7 +92,7 @@ class CompositeOp(TensorOp):
     version = opt_prop_def(I32Attr)
     composite_regions = var_region_def()
     results_ = var_result_def()
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), CallsFunction("decomposition"))
 
 
 @irdl_op_definition
@@ -91,6 +100,7 @@ class OptimizationBarrierOp(TensorOp):
     """The operands, behind a line that no optimisation crosses."""
 
     name = "stablehlo.optimization_barrier"
+    SYNTAX: ClassVar = sx.Syntax(sx.OptionalOperandTypes(results=True, empty="()"))
     operand = var_operand_def()
     results_ = var_result_def()
 
@@ -100,6 +110,7 @@ class AfterAllOp(TensorOp):
     """A token after all of the given tokens."""
 
     name = "stablehlo.after_all"
+    SYNTAX: ClassVar = sx.Syntax(sx.Operands(optional=True), sx.OneType())
     inputs = var_operand_def()
     result = result_def()
 
@@ -109,6 +120,7 @@ class CreateTokenOp(TensorOp):
     """A new token."""
 
     name = "stablehlo.create_token"
+    SYNTAX: ClassVar = sx.Syntax(sx.ResultTypes())
     output = result_def()
 
 
@@ -117,6 +129,7 @@ class TupleOp(TensorOp):
     """A tuple of values."""
 
     name = "stablehlo.tuple"
+    SYNTAX: ClassVar = sx.Syntax(sx.Operands(optional=True), sx.TupleTypes())
     val = var_operand_def()
     result = result_def()
     traits = traits_def(Pure())
@@ -127,6 +140,7 @@ class GetTupleElementOp(TensorOp):
     """One element of a tuple."""
 
     name = "stablehlo.get_tuple_element"
+    SYNTAX: ClassVar = sx.Syntax(st.TupleIndex(), sx.FunctionType())
     operand = operand_def()
     index = prop_def(I32Attr)
     result = result_def()

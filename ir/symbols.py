@@ -1,0 +1,91 @@
+"""Symbols: functions by name, and the ops that refer to them.
+
+An op that calls a function says so by the trait :class:`CallsFunction`; the verifier then compares the op's operand and
+result types with the function's. Every other symbol that a registered op names must exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, StringAttr, SymbolRefAttr
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Attribute, Block, Operation
+from xdsl.traits import OpTrait
+
+
+@dataclass(frozen=True)
+class CallsFunction(OpTrait):
+    """The op has the effect and the types of the function that this property names."""
+
+    symbol: str
+
+
+def symbol_name(op: Operation) -> str | None:
+    """The name under which the op can be referred to, if it has one."""
+    name = op.properties.get("sym_name") or op.attributes.get("sym_name")
+    return name.data if isinstance(name, StringAttr) else None
+
+
+def symbols_of(block: Block) -> dict[str, Operation]:
+    """The symbols that are defined in a module's block, by name (the first of those with equal names)."""
+    found: dict[str, Operation] = {}
+    for op in block.ops:
+        if (name := symbol_name(op)) is not None:
+            found.setdefault(name, op)
+    return found
+
+
+def symbols_used(op: Operation) -> Generator[SymbolRefAttr]:
+    """The symbols that an op's properties refer to, also in lists."""
+    for value in op.properties.values():
+        yield from _references(value)
+
+
+def _references(value: Attribute) -> Generator[SymbolRefAttr]:
+    if isinstance(value, SymbolRefAttr):
+        yield value
+    elif isinstance(value, ArrayAttr):
+        for item in cast("ArrayAttr[Attribute]", value).data:
+            if isinstance(item, SymbolRefAttr):
+                yield item
+
+
+def called_symbol(op: Operation) -> str | None:
+    """The name of the function that an op calls, or None if it does not call one."""
+    if isinstance(op, CallOp):
+        return op.callee.string_value()
+    traits = op.get_traits_of_type(CallsFunction)
+    callee = op.properties.get(traits[0].symbol) if traits else None
+    return callee.string_value() if isinstance(callee, SymbolRefAttr) else None
+
+
+def recursive_calls(calls: dict[str, list[tuple[str, Operation]]]) -> list[tuple[Operation, list[str]]]:
+    """The calls that close a cycle, with the cycle's names; ``calls`` lists what each function calls."""
+    found: list[tuple[Operation, list[str]]] = []
+    done: set[str] = set()
+    for root in calls:
+        if root in done:
+            continue
+        path = [root]
+        pending = [iter(calls[root])]
+        while pending:
+            callee, op = next(pending[-1], (None, None))
+            if callee is None or op is None:
+                pending.pop()
+                done.add(path.pop())
+            elif callee in path:
+                found.append((op, [*path[path.index(callee) :], callee]))
+            elif callee not in done and callee in calls:
+                path.append(callee)
+                pending.append(iter(calls[callee]))
+    return found
+
+
+def signature(function: Operation) -> tuple[tuple[Attribute, ...], tuple[Attribute, ...]] | None:
+    """Argument and result types of a function; None for a symbol that is something else."""
+    if not isinstance(function, FuncOp):
+        return None
+    return function.function_type.inputs.data, function.function_type.outputs.data
