@@ -15,6 +15,8 @@ from typing import NamedTuple, cast
 from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, IntAttr, LocationAttr, NameLoc, StringAttr
 from xdsl.ir import Operation
 
+from wengert.ir.diagnostics import Diagnostic, DiagnosticError
+
 
 class Role(StrEnum):
     """What a derived op is for."""
@@ -89,6 +91,15 @@ def describe(location: LocationAttr) -> str:
     return "<unknown>"
 
 
+def error_at(location: LocationAttr, message: str, hint: str = "") -> DiagnosticError:
+    """The error to raise for something wrong at a location."""
+    place = origin(location)
+    if isinstance(place, FileLineColLoc):
+        return DiagnosticError(Diagnostic(message, place.filename.data, place.line.data, place.column.data, hint=hint))
+    return DiagnosticError(Diagnostic(message, hint=hint))
+
+
+@lru_cache(maxsize=8192)
 def with_role(location: LocationAttr, role: Role) -> LocationAttr:
     """A derived op's location in another role; any other location is returned as it is."""
     known = provenance(location)

@@ -1,0 +1,15 @@
+"""Automatic differentiation as IR passes: forward mode, linearization, transposition, reverse mode.
+
+::
+
+    rule.py         the rule table: one declaration per op            rules/    the declarations, by family of ops
+    forward.py      the sweep that emits primal, coefficient and linear ops
+    jvp.py          forward mode: linear ops beside the primal ones
+    linearize.py    linear ops in a function of their own
+    backward.py     transposition of linear ops                        transpose.py, vjp.py: of functions
+    custom.py       derivatives that functions declare                 expand.py, lower.py: the ad dialect
+"""
+
+from wengert.transforms.ad.derive import jvp, vjp
+
+__all__ = ["jvp", "vjp"]

@@ -1,0 +1,180 @@
+"""The ad dialect: differentiation requested in the program's text.
+
+``ad.jvp`` and ``ad.vjp`` call the derivative of a function; ``ad.linearize`` evaluates a function and gives its derivative
+at that point as a linear map, which ``ad.apply`` and ``ad.apply_transpose`` apply as often as needed. Because they are ops
+like any other, derivatives nest and stand where calls may stand. ``expand-ad`` replaces them, innermost first::
+
+    %y, %y_dot = ad.jvp @f(%x, %c) tangents(%x_dot) wrt = [0], of = [0] : (T, U, T) -> (T, T)
+    %y, %x_bar = ad.vjp @f(%x, %c) cotangents(%y_bar) wrt = [0], of = [0] : (T, U, T) -> (T, T)
+    %y, %d = ad.linearize @f(%x, %c) wrt = [0], of = [0] : (T, U) -> (T, !ad.linear<(T) -> (T)>)
+    %y_dot = ad.apply %d(%x_dot) : (!ad.linear<(T) -> (T)>, T) -> T
+    %x_bar = ad.apply_transpose %d(%y_bar) : (!ad.linear<(T) -> (T)>, T) -> T
+
+``ad.stop_gradient`` passes its operand on and has a derivative of zero.
+
+A function declares its own derivative by attributes: ``ad.custom_jvp = @f_jvp``, a function ``(inputs, tangents of every
+differentiable input) -> (outputs, tangents of every differentiable output)``; or ``ad.custom_vjp = [@f_fwd, @f_bwd]``, with
+``f_fwd: inputs -> (outputs, residuals)`` and ``f_bwd: (residuals, cotangents) -> cotangents of the inputs``, which must be
+linear in the cotangents. ``ad.transposed_call`` is what forward mode makes of such an ``f_bwd``: its transpose, applied.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+from xdsl.dialects.builtin import DenseArrayBase, FlatSymbolRefAttr, FunctionType, SymbolRefAttr
+from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, TypeAttribute
+from xdsl.irdl import IRDLOperation, irdl_attr_definition, irdl_op_definition, operand_def, param_def, prop_def, traits_def, var_operand_def, var_result_def
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+
+from wengert.dialects.stablehlo.base import UnaryOp
+from wengert.ir import syntax as sx
+from wengert.ir.attributes import ints
+from wengert.ir.parser_operations import OpState, Reader
+from wengert.ir.printer import Writer
+
+
+@irdl_attr_definition
+class LinearType(ParametrizedAttribute, TypeAttribute):
+    """A linear map from tangents to tangents, by the types of what it takes and gives."""
+
+    name = "ad.linear"
+    signature: FunctionType = param_def()
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        with parser.in_angle_brackets():
+            return [parser.parse_type()]
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_attribute(self.signature)
+
+
+@dataclass(frozen=True)
+class CalleeText:
+    """``@f(%x, %c) tangents(%x_dot)``: the function, its inputs, and a second group of operands under a word."""
+
+    word: str = ""
+    count: str = ""
+    """The property whose length is the size of the second group."""
+    properties: tuple[str, ...] = ("callee",)
+
+    def read(self, reader: Reader, state: OpState) -> None:
+        state.properties["callee"] = SymbolRefAttr(reader.symbol())
+        sx.ParenthesizedOperands().read(reader, state)
+        if self.word:
+            reader.expect_word(self.word)
+            sx.ParenthesizedOperands().read(reader, state)
+
+    def write(self, op: Operation, writer: Writer) -> None:
+        callee = cast(SymbolRefAttr, op.properties["callee"]).root_reference.data
+        second = len(ints(op.properties[self.count])) if self.word else 0
+        first = len(op.operands) - second
+        writer.write(f" {writer.symbol(callee)}({writer.values(op.operands[:first])})")
+        if self.word:
+            writer.write(f" {self.word}({writer.values(op.operands[first:])})")
+
+
+@dataclass(frozen=True)
+class AppliedText:
+    """``%map(%x, %y)``: the linear map and what it is applied to."""
+
+    properties: tuple[str, ...] = ()
+
+    def read(self, reader: Reader, state: OpState) -> None:
+        sx.Operands().read(reader, state)
+        sx.ParenthesizedOperands().read(reader, state)
+
+    def write(self, op: Operation, writer: Writer) -> None:
+        writer.write(f" {writer.value(op.operands[0])}({writer.values(op.operands[1:])})")
+
+
+_POSITIONS = sx.Keys(sx.Key("wrt", "wrt", sx.INTS), sx.Key("of", "of", sx.INTS), leading=False)
+
+
+class RequestOp(IRDLOperation):
+    """A request for a derivative of a function, with respect to the arguments ``wrt``, of the results ``of``."""
+
+    arguments = var_operand_def()
+    callee = prop_def(FlatSymbolRefAttr)
+    wrt = prop_def(DenseArrayBase)
+    of = prop_def(DenseArrayBase)
+    results_ = var_result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class JvpOp(RequestOp):
+    """Outputs and tangents of the outputs ``of``, from inputs and tangents of the inputs ``wrt``."""
+
+    name = "ad.jvp"
+    SYNTAX: ClassVar[sx.Syntax] = sx.Syntax(CalleeText("tangents", "wrt"), _POSITIONS, sx.FunctionType())
+
+
+@irdl_op_definition
+class VjpOp(RequestOp):
+    """Outputs and cotangents of the inputs ``wrt``, from inputs and cotangents of the outputs ``of``."""
+
+    name = "ad.vjp"
+    SYNTAX: ClassVar[sx.Syntax] = sx.Syntax(CalleeText("cotangents", "of"), _POSITIONS, sx.FunctionType())
+
+
+@irdl_op_definition
+class LinearizeOp(RequestOp):
+    """Outputs, and the derivative at the inputs as a linear map."""
+
+    name = "ad.linearize"
+    SYNTAX: ClassVar[sx.Syntax] = sx.Syntax(CalleeText(), _POSITIONS, sx.FunctionType())
+
+
+@irdl_op_definition
+class ApplyOp(IRDLOperation):
+    """A linear map applied to tangents."""
+
+    name = "ad.apply"
+    map = operand_def(LinearType)
+    tangents = var_operand_def()
+    results_ = var_result_def()
+    traits = traits_def(Pure())
+    SYNTAX: ClassVar[sx.Syntax] = sx.Syntax(AppliedText(), sx.FunctionType())
+
+
+@irdl_op_definition
+class ApplyTransposeOp(IRDLOperation):
+    """The transpose of a linear map applied to cotangents."""
+
+    name = "ad.apply_transpose"
+    map = operand_def(LinearType)
+    cotangents = var_operand_def()
+    results_ = var_result_def()
+    traits = traits_def(Pure())
+    SYNTAX: ClassVar[sx.Syntax] = sx.Syntax(AppliedText(), sx.FunctionType())
+
+
+@irdl_op_definition
+class TransposedCallOp(IRDLOperation):
+    """The transpose of a linear function applied to tangents. ``callee: (residuals, cotangents) -> x`` is linear in its
+    last arguments; this op is ``(residuals, x) -> cotangents``. The residuals come first; ``linear`` counts the x."""
+
+    name = "ad.transposed_call"
+    arguments = var_operand_def()
+    callee = prop_def(FlatSymbolRefAttr)
+    wrt = prop_def(DenseArrayBase)
+    results_ = var_result_def()
+    traits = traits_def(Pure())
+    SYNTAX: ClassVar[sx.Syntax] = sx.Syntax(CalleeText(), sx.Keys(sx.Key("wrt", "wrt", sx.INTS), leading=False), sx.FunctionType())
+
+
+@irdl_op_definition
+class StopGradientOp(UnaryOp):
+    """The operand, with a derivative of zero."""
+
+    name = "ad.stop_gradient"
+    SYNTAX: ClassVar[sx.Syntax] = sx.Syntax(sx.Operands(), sx.SameType())
+
+
+AD = Dialect("ad", [JvpOp, VjpOp, LinearizeOp, ApplyOp, ApplyTransposeOp, TransposedCallOp, StopGradientOp], [LinearType])

@@ -1,0 +1,56 @@
+"""Transposition: walks a linear program backward, from cotangents of its results to cotangents of its inputs.
+
+Each linear op is replaced by its transpose; a value used several times receives the sum of its users' contributions. An
+op whose results have no cotangent is skipped: structural zeros flow backward as they flow forward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from xdsl.ir import Operation, SSAValue
+
+from wengert.dialects.builder import OpBuilder, Value
+from wengert.ir.locations import Role, with_role
+from wengert.transforms.ad.errors import refuse
+from wengert.transforms.ad.rule import TRANSPOSES, Tangent
+
+
+class Cotangents:
+    """Cotangents of linear values, summed as they arrive."""
+
+    def __init__(self, b: OpBuilder):
+        self.b = b
+        self._held: dict[SSAValue, Value] = {}
+
+    def add(self, value: SSAValue, x_bar: Tangent) -> None:
+        """Adds a contribution to a value's cotangent."""
+        if x_bar is None:
+            return
+        held = self._held.get(value)
+        if held is not None:
+            with self.b.at(with_role(self.b.location, Role.ACCUMULATION)):
+                x_bar = self.b.add(held, x_bar)
+        self._held[value] = x_bar
+
+    def take(self, value: SSAValue) -> Tangent:
+        """A value's cotangent, complete once all of its users were transposed."""
+        return self._held.pop(value, None)
+
+
+def transpose_ops(b: OpBuilder, ops: Iterable[Operation], linear: set[SSAValue], cotangents: Cotangents) -> None:
+    """Transposes linear ops, given from the last to the first; ``linear`` holds every value that depends on a tangent."""
+    for op in ops:
+        y_bars = [cotangents.take(result) for result in op.results]
+        if all(y_bar is None for y_bar in y_bars):
+            continue
+        rule: Any = TRANSPOSES.get(type(op))
+        if rule is None:
+            raise refuse(op, "is not a linear op: it has no transpose")
+        is_linear = [operand in linear for operand in op.operands]
+        with b.at(with_role(op.location, Role.COTANGENT)):
+            x_bars = rule(b, op, is_linear, y_bars)
+            for operand, flag, x_bar in zip(op.operands, is_linear, x_bars, strict=True):
+                if flag:
+                    cotangents.add(operand, x_bar)

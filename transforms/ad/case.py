@@ -1,0 +1,57 @@
+"""Test cases that live beside the rules: a small function, and inputs at which it is smooth.
+
+Every rule file ends with its ``CASES``. One checker takes them all through duality (dot-product test), differences,
+second order and both modes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Region
+
+from wengert.dialects.builder import OpBuilder, Value
+from wengert.ir.tensor_types import element_of, tensor
+
+
+@dataclass(frozen=True)
+class Arg:
+    """A random argument: uniform in [low, high] (both parts, if complex), or given values; ``dtype`` for integers."""
+
+    shape: tuple[int, ...]
+    low: float = -1.0
+    high: float = 1.0
+    complex: bool = False
+    values: tuple[float, ...] | None = None
+    dtype: str = "float64"
+
+    def draw(self, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[Any]]:
+        """An array for this argument."""
+        if self.values is not None:
+            return np.array(self.values, dtype=self.dtype).reshape(self.shape)
+        real = rng.uniform(self.low, self.high, self.shape)
+        drawn = real + 1j * rng.uniform(self.low, self.high, self.shape) if self.complex else real
+        return np.asarray(drawn, dtype="complex128" if self.complex else self.dtype)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A function to differentiate, built from ops, with its arguments."""
+
+    name: str
+    build: Callable[..., Value | Sequence[Value]]
+    args: tuple[Arg, ...]
+
+    def module(self) -> ModuleOp:
+        """A module whose @main is the function."""
+        types = [tensor(arg.shape, element_of(np.dtype("complex128" if arg.complex else arg.dtype))) for arg in self.args]
+        block = Block(arg_types=types)
+        made = self.build(OpBuilder(block), *block.args)
+        results = [made] if isinstance(made, Value) else list(made)
+        block.add_op(ReturnOp(*results))
+        return ModuleOp([FuncOp("main", (types, [r.type for r in results]), Region([block]), "public")])

@@ -1,0 +1,131 @@
+"""Derivatives that functions declare for themselves.
+
+A call of a function with ``ad.custom_jvp = @f_jvp`` is differentiated by taking in the body of ``f_jvp``: what depends on
+tangents becomes part of the linear program (it has to be linear, which transposition checks op by op), the rest is its
+coefficients. A call of one with ``ad.custom_vjp = [@f_fwd, @f_bwd]`` runs ``f_fwd`` for the residuals; its linear map is known
+by its transpose ``f_bwd`` only, and stands in the linear program as ``ad.transposed_call @f_bwd``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, FlatSymbolRefAttr, ModuleOp, SymbolRefAttr
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from wengert.dialects import ad
+from wengert.dialects import stablehlo as hlo
+from wengert.dialects.builder import OpBuilder, Value
+from wengert.ir.attributes import int_array, ints
+from wengert.ir.tensor_types import is_differentiable, type_of
+from wengert.transforms.ad.errors import refuse
+from wengert.transforms.ad.request import function_named
+from wengert.transforms.ad.rule import LinearMap, Rule, Tangent, derivative, transpose
+
+CUSTOM_JVP, CUSTOM_VJP = "ad.custom_jvp", "ad.custom_vjp"
+
+
+def custom_rule(call: CallOp, module: ModuleOp) -> Rule:
+    """The rule that the called function declares; a call of one that declares none is refused (it should be inlined)."""
+    callee = function_named(module, call.callee.string_value())
+    if (jvp := callee.attributes.get(CUSTOM_JVP)) is not None:
+        return _by_jvp(function_named(module, cast(SymbolRefAttr, jvp).string_value()))
+    if (vjp := callee.attributes.get(CUSTOM_VJP)) is not None:
+        forward, backward = (cast(SymbolRefAttr, symbol) for symbol in cast("ArrayAttr[Attribute]", vjp))
+        return _by_vjp(function_named(module, forward.string_value()), function_named(module, backward.string_value()))
+    raise refuse(call, f"of @{callee.sym_name.data} was not inlined, and the function declares no derivative of its own")
+
+
+def _by_jvp(jvp: FuncOp) -> Rule:
+    def rule(b: OpBuilder, call: Operation) -> LinearMap:
+        _check_inputs(call, jvp, [*(o.type for o in call.operands), *(o.type for o in call.operands if is_differentiable(o.type))])
+
+        def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
+            x_dots = [_or_zero(lb, x_dot, x) for x, x_dot in zip(call.operands, tangents, strict=True) if is_differentiable(x.type)]
+            found = iter(take_in(lb, jvp, [*call.operands, *x_dots])[len(call.results) :])
+            return [next(found) if is_differentiable(result.type) else None for result in call.results]
+
+        return apply
+
+    return rule
+
+
+def _by_vjp(forward: FuncOp, backward: FuncOp) -> Rule:
+    def rule(b: OpBuilder, call: Operation) -> LinearMap:
+        _check_inputs(call, forward, [o.type for o in call.operands])
+        residuals = take_in(b, forward, list(call.operands))[len(call.results) :]
+        y_types = [result.type for result in call.results if is_differentiable(result.type)]
+        _check_inputs(call, backward, [*(r.type for r in residuals), *y_types])
+
+        def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
+            x_dots = [_or_zero(lb, x_dot, x) for x, x_dot in zip(call.operands, tangents, strict=True) if is_differentiable(x.type)]
+            wrt = range(len(residuals), len(residuals) + len(y_types))
+            properties: dict[str, Attribute] = {"callee": FlatSymbolRefAttr(backward.sym_name.data), "wrt": int_array(wrt)}
+            found = iter(lb.create(ad.TransposedCallOp, [*residuals, *x_dots], y_types, properties))
+            return [next(found) if is_differentiable(result.type) else None for result in call.results]
+
+        return apply
+
+    return rule
+
+
+def _check_inputs(call: Operation, function: FuncOp, expected: list[Attribute]) -> None:
+    found = list(function.function_type.inputs)
+    if found != expected:
+        shown = [", ".join(map(str, types)) for types in (expected, found)]
+        raise refuse(call, f"cannot use @{function.sym_name.data}: it should take ({shown[0]}), but takes ({shown[1]})")
+
+
+def _or_zero(lb: OpBuilder, x_dot: Tangent, x: SSAValue) -> Value:
+    return lb.zeros(type_of(x)) if x_dot is None else x_dot
+
+
+def take_in(b: OpBuilder, function: FuncOp, arguments: Sequence[Value]) -> list[Value]:
+    """Emits the body of a function on given arguments; returns what it returns."""
+    block = function.body.block
+    mapped: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
+    for op in list(block.ops)[:-1]:
+        if op.regions:
+            clone = b.insert(op.clone(value_mapper=dict(mapped)))
+            mapped.update(zip(op.results, clone.results, strict=True))
+        else:
+            mapped.update(zip(op.results, b.copy(op, [mapped[o] for o in op.operands]), strict=True))
+    last = block.last_op
+    assert last is not None
+    return [mapped[o] for o in last.operands]
+
+
+@transpose(ad.TransposedCallOp)
+def transposed_call(b: OpBuilder, op: ad.TransposedCallOp, linear: Sequence[bool], y_bars: Sequence[Tangent]) -> Sequence[Tangent]:
+    # the transpose of the transpose of f is f
+    residuals = op.arguments[: ints(op.wrt)[0]]
+    arguments = [*residuals, *(_or_zero(b, y_bar, result) for y_bar, result in zip(y_bars, op.results, strict=True))]
+    types = [o.type for o in op.arguments[len(residuals) :]]
+    call = b.insert(CallOp.create(operands=arguments, result_types=types, properties={"callee": op.callee}))
+    return [*[None] * len(residuals), *call.results]
+
+
+@derivative(ad.StopGradientOp)
+def stop_gradient(b: OpBuilder, op: ad.StopGradientOp) -> LinearMap:
+    # the derivative is zero by decree
+    return lambda lb, tangents: [None]
+
+
+@derivative(hlo.OptimizationBarrierOp)
+def optimization_barrier(b: OpBuilder, op: hlo.OptimizationBarrierOp) -> LinearMap:
+    # the tangents pass through a barrier of their own
+    def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
+        present = [x_dot for x_dot in tangents if x_dot is not None]
+        passed = iter(lb.create(hlo.OptimizationBarrierOp, present, [x_dot.type for x_dot in present]))
+        return [None if x_dot is None else next(passed) for x_dot in tangents]
+
+    return apply
+
+
+@transpose(hlo.OptimizationBarrierOp)
+def optimization_barrier_transpose(b: OpBuilder, op: hlo.OptimizationBarrierOp, linear: Sequence[bool], y_bars: Sequence[Tangent]) -> Sequence[Tangent]:
+    present = [y_bar for y_bar in y_bars if y_bar is not None]
+    passed = iter(b.create(hlo.OptimizationBarrierOp, present, [y_bar.type for y_bar in present]))
+    return [None if y_bar is None else next(passed) for y_bar in y_bars]

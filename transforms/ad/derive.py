@@ -1,0 +1,52 @@
+"""Derivatives of whole modules: the entry function replaced by its derivative, under the same name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import wengert.transforms.ad.rules  # noqa: F401  (fills the rule table)
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from wengert.transforms.ad.expand import REQUESTS, expand_ad
+from wengert.transforms.ad.jvp import jvp_function
+from wengert.transforms.ad.request import Request, function_named, request
+from wengert.transforms.ad.vjp import vjp_function
+from wengert.transforms.core.to_core import to_core
+
+
+def jvp(module: ModuleOp, fn: str = "main", wrt: Sequence[int] | None = None, of: Sequence[int] | None = None) -> None:
+    """Replaces ``fn`` by its JVP, ``(inputs, tangents of wrt) -> (outputs, tangents of of)``, in place.
+
+    ``wrt`` and ``of`` are positions of arguments and results, by default all that are real or complex floating point. The
+    module is brought to core level first. Raises DiagnosticError for what cannot be differentiated, by name and place.
+    """
+    derive(module, jvp_function, fn, wrt, of)
+
+
+def vjp(module: ModuleOp, fn: str = "main", wrt: Sequence[int] | None = None, of: Sequence[int] | None = None) -> None:
+    """Replaces ``fn`` by its VJP, ``(inputs, cotangents of of) -> (outputs, cotangents of wrt)``, in place. See :func:`jvp`."""
+    derive(module, vjp_function, fn, wrt, of)
+
+
+def derive(module: ModuleOp, make: Callable[[Request, str], FuncOp], fn: str, wrt: Sequence[int] | None, of: Sequence[int] | None) -> None:
+    """Replaces ``fn`` by what ``make`` makes of it, at core level and with all requests for derivatives expanded."""
+    prepare(module)
+    function = function_named(module, fn)
+    made = make(request(function, wrt, of), fn)
+    block = module.body.block
+    block.insert_op_before(made, function)
+    block.erase_op(function, safe_erase=False)
+    if _has_requests(module):
+        expand_ad(module)
+
+
+def prepare(module: ModuleOp) -> None:
+    """Brings a module to the form that derivatives are taken of: core level, no requests, calls of custom functions only."""
+    to_core(module, keep_custom=True)
+    if _has_requests(module):
+        expand_ad(module)
+
+
+def _has_requests(module: ModuleOp) -> bool:
+    return any(isinstance(op, REQUESTS) for op in module.walk())

@@ -1,0 +1,13 @@
+"""What AD refuses, it refuses by name and place."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from wengert.ir.diagnostics import DiagnosticError
+from wengert.ir.locations import error_at
+
+
+def refuse(op: Operation, why: str, hint: str = "") -> DiagnosticError:
+    """The error to raise for an op that cannot be differentiated: ``file:line:col: error: <op> <why>``."""
+    return error_at(op.location, f"{op.name} {why}", hint=hint)

@@ -1,0 +1,147 @@
+"""``expand-ad``: replaces requests for derivatives by the derivatives, innermost first.
+
+A request calls the derivative of a function. Functions are expanded before those that request their derivatives, so that
+every derivative is taken of a program without requests; requests for the same derivative share one function. In the end
+the new functions are inlined, except where a function declares its own derivative and may yet be differentiated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import FlatSymbolRefAttr, ModuleOp
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Operation, SSAValue
+
+from wengert.dialects import ad
+from wengert.ir.attributes import ints
+from wengert.transforms.ad.errors import refuse
+from wengert.transforms.ad.jvp import jvp_function
+from wengert.transforms.ad.linearize import linearize_function
+from wengert.transforms.ad.request import Request, function_named, request
+from wengert.transforms.ad.transpose import transpose_function
+from wengert.transforms.ad.vjp import vjp_function
+from wengert.transforms.core.inline import inline
+from wengert.transforms.core.symbol_dce import symbol_dce
+from wengert.transforms.core.to_core import to_core
+
+REQUESTS = (ad.JvpOp, ad.VjpOp, ad.LinearizeOp, ad.TransposedCallOp)
+
+
+def expand_ad(module: ModuleOp) -> None:
+    """Replaces every request in the module, in place. Raises a DiagnosticError for requests that refer to each other."""
+    to_core(module, keep_custom=True)
+    expansion = Expansion(module)
+    while (op := _next_request(module)) is not None:
+        expansion.expand(op)
+        inline(module, keep_custom=True)
+    symbol_dce(module)
+
+
+def _callee(op: Operation) -> str:
+    return cast(FlatSymbolRefAttr, op.properties["callee"]).string_value()
+
+
+def _next_request(module: ModuleOp) -> Operation | None:
+    """A request for the derivative of a function that holds none itself, or None where there is no request at all."""
+    requests = [op for op in module.walk() if isinstance(op, REQUESTS)]
+    for op in requests:
+        target = function_named(module, _callee(op))
+        if not any(isinstance(inner, REQUESTS) for inner in target.walk()):
+            return op
+    if requests:
+        raise refuse(requests[0], f"asks for a derivative of @{_callee(requests[0])}, which asks for one of the function that this stands in")
+    return None
+
+
+class Expansion:
+    """Replaces requests by calls of derivative functions, making each of those once."""
+
+    def __init__(self, module: ModuleOp):
+        self.module = module
+        self._made: dict[Any, Any] = {}
+
+    def expand(self, op: Operation) -> None:
+        """Replaces one request."""
+        if isinstance(op, ad.JvpOp | ad.VjpOp):
+            make = jvp_function if isinstance(op, ad.JvpOp) else vjp_function
+            self._call(op, self._derivative(op.name, make, op), op.operands)
+        elif isinstance(op, ad.TransposedCallOp):
+            self._call(op, self._transposed(_callee(op), ints(op.wrt)), op.operands)
+        else:
+            self._linearize(cast(ad.LinearizeOp, op))
+
+    def _request(self, op: Any) -> Request:
+        return request(function_named(self.module, _callee(op)), ints(op.wrt), ints(op.of))
+
+    def _derivative(self, kind: str, make: Any, op: Any) -> FuncOp:
+        key = (kind, _callee(op), ints(op.wrt), ints(op.of))
+        if key not in self._made:
+            name = self._fresh_name(f"{_callee(op)}_{kind.removeprefix('ad.')}")
+            self._made[key] = self._add(make(self._request(op), name))
+        return self._made[key]
+
+    def _transposed(self, callee: str, wrt: tuple[int, ...]) -> FuncOp:
+        key = ("transpose", callee, wrt)
+        if key not in self._made:
+            asked = request(function_named(self.module, callee), wrt)
+            self._made[key] = self._add(transpose_function(asked, self._fresh_name(f"{callee}_transpose")))
+        return self._made[key]
+
+    def _linearize(self, op: ad.LinearizeOp) -> None:
+        key = (op.name, _callee(op), ints(op.wrt), ints(op.of))
+        if key not in self._made:
+            primal, linear = linearize_function(self._request(op), self._fresh_name(f"{_callee(op)}_primal"), self._fresh_name(f"{_callee(op)}_linear"))
+            self._made[key] = self._add(primal), self._add(linear)
+        primal, linear = self._made[key]
+        values = self._insert_call(op, primal, op.operands)
+        outputs, residuals = values[: len(op.results) - 1], list(values[len(op.results) - 1 :])
+        for use in list(op.results[-1].uses):
+            user = use.operation
+            tangents = [*residuals, *user.operands[1:]]
+            if isinstance(user, ad.ApplyOp):
+                self._call(user, linear, tangents)
+            elif isinstance(user, ad.ApplyTransposeOp):
+                wrt = tuple(range(len(residuals), len(linear.function_type.inputs)))
+                self._call(user, self._transposed(linear.sym_name.data, wrt), tangents)
+            else:
+                raise refuse(user, "uses a linear map, which only ad.apply and ad.apply_transpose can do")
+        for old, new in zip(op.results, outputs, strict=False):
+            old.replace_all_uses_with(new)
+        op.detach()
+        op.erase()
+
+    def _call(self, op: Operation, function: FuncOp, arguments: Sequence[SSAValue]) -> None:
+        given, wanted = [a.type for a in arguments], list(function.function_type.inputs)
+        if given != wanted or [r.type for r in op.results] != list(function.function_type.outputs):
+            raise refuse(op, f"has the wrong types for @{function.sym_name.data}, which is {function.function_type}")
+        for old, new in zip(op.results, self._insert_call(op, function, arguments), strict=True):
+            old.replace_all_uses_with(new)
+        op.detach()
+        op.erase()
+
+    def _insert_call(self, before: Operation, function: FuncOp, arguments: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        call = CallOp.create(
+            operands=list(arguments),
+            result_types=list(function.function_type.outputs),
+            properties={"callee": FlatSymbolRefAttr(function.sym_name.data)},
+            location=before.location,
+        )
+        assert before.parent is not None
+        before.parent.insert_op_before(call, before)
+        return call.results
+
+    def _add(self, function: FuncOp) -> FuncOp:
+        from xdsl.dialects.builtin import StringAttr
+
+        function.properties["sym_visibility"] = StringAttr("private")
+        self.module.body.block.add_op(function)
+        return function
+
+    def _fresh_name(self, base: str) -> str:
+        taken = {op.sym_name.data for op in self.module.ops if isinstance(op, FuncOp)}
+        name, n = base, 0
+        while name in taken:
+            name, n = f"{base}_{n}", n + 1
+        return name

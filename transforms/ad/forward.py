@@ -1,0 +1,91 @@
+"""The forward sweep: walks a function once, emitting its primal ops, the coefficients of its derivative, and linear ops.
+
+Both forward mode and linearization are this sweep; they differ only in the block that the linear ops go to. Activity is
+decided on the way: an op none of whose operands has a tangent emits nothing but itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import CallOp
+from xdsl.ir import Operation, SSAValue
+
+from wengert.dialects.builder import OpBuilder, Value
+from wengert.ir.locations import Role
+from wengert.ir.tensor_types import is_differentiable
+from wengert.transforms.ad.custom import custom_rule
+from wengert.transforms.ad.errors import refuse
+from wengert.transforms.ad.linear import LinearBuilder
+from wengert.transforms.ad.rule import RULES, Rule, Tangent
+
+
+class ForwardSweep:
+    """State of a sweep: where each value of the old function is in the new one, and its tangent if it has one."""
+
+    def __init__(self, b: OpBuilder, lb: LinearBuilder, module: ModuleOp):
+        self.b = b
+        self.lb = lb
+        self.module = module
+        self.primals: dict[SSAValue, Value] = {}
+        self.tangents: dict[SSAValue, Tangent] = {}
+
+    def bind(self, old: Sequence[SSAValue], new: Sequence[Value], tangents: Sequence[Tangent]) -> None:
+        """Says what values of the old function are in the new one, and their tangents."""
+        for value, primal, x_dot in zip(old, new, tangents, strict=True):
+            self.primals[value] = primal
+            if x_dot is not None:
+                self.tangents[value] = x_dot
+
+    def run(self, ops: Iterable[Operation]) -> None:
+        """Sweeps over ops in order."""
+        for op in ops:
+            self._step(op)
+
+    def primal(self, value: SSAValue) -> Value:
+        """Where a value of the old function is in the new one."""
+        return self.primals[value]
+
+    def tangent(self, value: SSAValue) -> Tangent:
+        """The tangent of a value of the old function."""
+        return self.tangents.get(value)
+
+    def _step(self, op: Operation) -> None:
+        new = self._emit_primal(op)
+        self.primals.update(zip(op.results, new.results, strict=True))
+        x_dots = [self.tangents.get(operand) for operand in op.operands]
+        captured = self._captures_tangent(op)
+        if not captured and all(x_dot is None for x_dot in x_dots):
+            return
+        if not any(is_differentiable(result.type) and result.first_use is not None for result in op.results):
+            return
+        rule = self._rule(op, captured)
+        with self.b.deriving(op, Role.COEFFICIENT), self.lb.deriving(op, Role.TANGENT):
+            y_dots = rule(self.b, new)(self.lb, x_dots)
+        for result, y_dot in zip(op.results, y_dots, strict=True):
+            if y_dot is not None and is_differentiable(result.type):
+                self.tangents[result] = y_dot
+
+    def _rule(self, op: Operation, captured: bool) -> Rule:
+        if isinstance(op, CallOp):
+            return custom_rule(op, self.module)
+        rule = RULES.get(type(op))
+        if rule is None:
+            raise refuse(op, "has no derivative rule")
+        if captured:
+            raise refuse(op, "captures a value with a tangent in its region, which is not supported")
+        return rule
+
+    def _emit_primal(self, op: Operation) -> Operation:
+        if not op.regions:
+            results = self.b.copy(op, [self.primals[operand] for operand in op.operands])
+            owner = results[0].owner if results else self.b.block.last_op
+            assert isinstance(owner, Operation)
+            return owner
+        return self.b.insert(op.clone(value_mapper=dict(self.primals)))
+
+    def _captures_tangent(self, op: Operation) -> bool:
+        if not op.regions:
+            return False
+        return any(operand in self.tangents for inner in op.walk() if inner is not op for operand in inner.operands)

@@ -1,0 +1,35 @@
+"""The builder of linear programs: what depends on tangents stays, what does not moves to the primal side.
+
+A rule's linear stage is written as plain IR. Ops that touch a tangent are linear ops and go to the linear program; ops
+that touch none (a zero to pad with, a coefficient made late) cannot belong to it, and the builder hands them to the
+primal builder. So a linear program contains linear ops only, by construction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from wengert.dialects.builder import OpBuilder, Value
+from wengert.ir.builder import Properties
+from wengert.ir.locations import Role, with_role
+
+
+class LinearBuilder(OpBuilder):
+    """Appends linear ops to a block, which may be the primal block itself (forward mode) or another (linearization)."""
+
+    def __init__(self, block: Block, primal: OpBuilder, tangents: Iterable[Value]):
+        super().__init__(block, location=primal.location, pass_name=primal.pass_name)
+        self.primal = primal
+        self.linear: set[SSAValue] = set(tangents)
+
+    def create(
+        self, cls: type[Operation], operands: Sequence[SSAValue], results: Sequence[Attribute], properties: Properties = {}, regions: Sequence[Region] = ()
+    ) -> Sequence[SSAValue]:
+        if not regions and self.linear.isdisjoint(operands):
+            with self.primal.at(with_role(self.location, Role.COEFFICIENT)):
+                return self.primal.create(cls, operands, results, properties)
+        made = super().create(cls, operands, results, properties, regions)
+        self.linear.update(made)
+        return made

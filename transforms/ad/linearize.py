@@ -1,0 +1,91 @@
+"""Linearization: splits a function's derivative at a point into what the point determines and what is linear.
+
+``f(x)`` becomes ``primal(x) -> (outputs, residuals)`` and ``linear(residuals, tangents of wrt) -> tangents of of``. The
+linear function contains linear ops only; the residuals are the coefficients that they use. This is the forward sweep
+with the linear ops going to another block.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, SSAValue
+
+from wengert.dialects.builder import OpBuilder, Value
+from wengert.transforms.ad.forward import ForwardSweep
+from wengert.transforms.ad.function import begin_function, discard, finish_function, materialized
+from wengert.transforms.ad.jvp import forward_over
+from wengert.transforms.ad.request import Request
+from wengert.transforms.ad.rule import Tangent
+from wengert.ir.tensor_types import type_of
+
+
+@dataclass(frozen=True)
+class Linearized:
+    """The two halves while they still share values: linear ops in ``block`` use primal values as they are."""
+
+    sweep: ForwardSweep
+    block: Block
+    outputs: list[Value]
+    y_dots: list[Tangent]
+
+    @property
+    def linear_values(self) -> set[SSAValue]:
+        """Every value that depends on a tangent."""
+        return self.sweep.lb.linear
+
+    def residuals(self) -> list[SSAValue]:
+        """The primal values that the linear ops use, in order of first use."""
+        seen: dict[SSAValue, None] = {}
+        for op in self.block.ops:
+            for operand in op.operands:
+                if operand not in self.linear_values:
+                    seen[operand] = None
+        return list(seen)
+
+
+def linearize_into(b: OpBuilder, asked: Request, primals: list[Value]) -> Linearized:
+    """Emits the primal half of a function through ``b`` and collects the linear half in a block of its own."""
+    types = [asked.block.args[i].type for i in asked.wrt]
+    block = Block(arg_types=types)
+    sweep = forward_over(asked, b, block, primals, list(block.args))
+    outputs = [sweep.primal(value) for value in asked.results]
+    return Linearized(sweep, block, outputs, [sweep.tangent(asked.results[j]) for j in asked.of])
+
+
+def linearize_function(asked: Request, primal_name: str, linear_name: str) -> tuple[FuncOp, FuncOp]:
+    """The primal function, which also returns the residuals, and the linear function."""
+    inputs = [arg.type for arg in asked.block.args]
+    block = Block(arg_types=inputs)
+    b = begin_function(block, asked.function, "linearize")
+    halves = linearize_into(b, asked, list(block.args))
+    drop_unused_linear(halves)
+    residuals = halves.residuals()
+    linear = _linear_function(asked, halves, residuals, linear_name)
+    discard(halves.block)
+    return finish_function(block, [*halves.outputs, *residuals], primal_name, asked.function), linear
+
+
+def drop_unused_linear(halves: Linearized) -> None:
+    """Erases linear ops that no result depends on, so that their coefficients do not count as residuals."""
+    needed: set[SSAValue] = {y_dot for y_dot in halves.y_dots if y_dot is not None}
+    for op in reversed(list(halves.block.ops)):
+        if needed.isdisjoint(op.results):
+            op.detach()
+            op.erase()
+        else:
+            needed.update(op.operands)
+
+
+def _linear_function(asked: Request, halves: Linearized, residuals: list[SSAValue], name: str) -> FuncOp:
+    tangents = halves.block.args
+    block = Block(arg_types=[*(r.type for r in residuals), *(t.type for t in tangents)])
+    b = begin_function(block, asked.function, "linearize")
+    mapped: dict[SSAValue, SSAValue] = dict(zip([*residuals, *tangents], block.args, strict=True))
+    for op in halves.block.ops:
+        mapped.update(zip(op.results, b.copy(op, [mapped[o] for o in op.operands]), strict=True))
+    y_dots: list[Value] = []
+    for j, y_dot in zip(asked.of, halves.y_dots, strict=True):
+        y_dots.append(materialized(b, None if y_dot is None else mapped[y_dot], type_of(asked.results[j])))
+    return finish_function(block, y_dots, name, asked.function)

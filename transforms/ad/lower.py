@@ -1,0 +1,37 @@
+"""``lower-ad``: the end of differentiation. Requests are expanded, declared derivatives forgotten, gradients no longer stopped.
+
+What is left computes the same and knows nothing of AD; it can be compiled, or printed for other compilers.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import CallOp, FuncOp
+
+from wengert.dialects import ad
+from wengert.transforms.ad.custom import CUSTOM_JVP, CUSTOM_VJP
+from wengert.transforms.ad.expand import expand_ad
+from wengert.transforms.core.inline import inline
+from wengert.transforms.core.symbol_dce import symbol_dce
+
+
+def lower_ad(module: ModuleOp) -> None:
+    """Removes the ad dialect from the module, in place. A module without it is left alone."""
+    if not uses_ad(module):
+        return
+    expand_ad(module)
+    for function in module.ops:
+        if isinstance(function, FuncOp):
+            function.attributes.pop(CUSTOM_JVP, None)
+            function.attributes.pop(CUSTOM_VJP, None)
+    inline(module)
+    symbol_dce(module)
+    for op in [op for op in module.walk() if isinstance(op, ad.StopGradientOp)]:
+        op.result.replace_all_uses_with(op.operand)
+        op.detach()
+        op.erase()
+
+
+def uses_ad(module: ModuleOp) -> bool:
+    """Whether the module holds anything of the ad dialect, or a function that declares its own derivative and its calls."""
+    return any(op.name.startswith("ad.") or isinstance(op, CallOp) or CUSTOM_JVP in op.attributes or CUSTOM_VJP in op.attributes for op in module.walk())

@@ -1,0 +1,80 @@
+"""What is asked of a derivative: of which function, with respect to which arguments, of which results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from wengert.ir.diagnostics import DiagnosticError, did_you_mean
+from wengert.ir.locations import error_at
+from wengert.ir.tensor_types import is_differentiable
+
+
+@dataclass(frozen=True)
+class Request:
+    """A function with one block, and the positions of its active arguments and results."""
+
+    function: FuncOp
+    wrt: tuple[int, ...]
+    of: tuple[int, ...]
+
+    @property
+    def module(self) -> ModuleOp:
+        """The module that holds the function, and with it the functions that it refers to."""
+        parent = self.function.parent_op()
+        assert isinstance(parent, ModuleOp)
+        return parent
+
+    @property
+    def block(self) -> Block:
+        return self.function.body.block
+
+    @property
+    def ops(self) -> list[Operation]:
+        """The ops of the body without the return."""
+        return [op for op in self.block.ops if not isinstance(op, ReturnOp)]
+
+    @property
+    def results(self) -> Sequence[SSAValue]:
+        """The values that the function returns."""
+        last = self.block.last_op
+        assert isinstance(last, ReturnOp)
+        return last.operands
+
+
+def function_named(module: ModuleOp, name: str) -> FuncOp:
+    """The function of this name, or a diagnostic with the nearest name there is."""
+    found = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
+    if name not in found:
+        raise error_at(module.location, f"there is no function @{name}", hint=did_you_mean(name, found))
+    return found[name]
+
+
+def request(function: FuncOp, wrt: Sequence[int] | None = None, of: Sequence[int] | None = None) -> Request:
+    """Checks positions and fills in the defaults: every argument and result that is real or complex floating point."""
+    if len(function.body.blocks) != 1:
+        raise error_at(function.location, f"@{function.sym_name.data} has {len(function.body.blocks)} blocks; differentiation needs a body of one block")
+    inputs, outputs = list(function.function_type.inputs), list(function.function_type.outputs)
+    return Request(function, _positions(function, "wrt", "argument", inputs, wrt), _positions(function, "of", "result", outputs, of))
+
+
+def _positions(function: FuncOp, option: str, noun: str, types: Sequence[object], chosen: Sequence[int] | None) -> tuple[int, ...]:
+    active = [i for i, type in enumerate(types) if is_differentiable(type)]  # pyright: ignore[reportArgumentType]
+    if chosen is None:
+        return tuple(active)
+    for i in chosen:
+        if not 0 <= i < len(types):
+            raise _bad(function, f"{option}={i} is out of range: @{function.sym_name.data} has {len(types)} {noun}s")
+        if i not in active:
+            raise _bad(function, f"{option}={i} is not differentiable: {noun} {i} of @{function.sym_name.data} has type {types[i]}")
+    if len(set(chosen)) != len(chosen):
+        raise _bad(function, f"{option}={','.join(map(str, chosen))} names a {noun} twice")
+    return tuple(chosen)
+
+
+def _bad(function: FuncOp, message: str) -> DiagnosticError:
+    return error_at(function.location, message)

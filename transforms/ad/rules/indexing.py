@@ -1,0 +1,282 @@
+"""Derivatives of ops that read and write at computed positions. Reading transposes to adding, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from wengert.dialects import chlo, core
+from wengert.dialects import stablehlo as hlo
+from wengert.dialects.builder import OpBuilder, Value
+from wengert.dialects.core import Kind
+from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, ScatterDimensionNumbersAttr, dimensions
+from wengert.ir.attributes import int_attr, int_of, ints
+from wengert.ir.tensor_types import dtype_of, element, i32, i64, is_unsigned, shape, size, tensor, type_of
+from wengert.transforms.ad.case import Arg, Case
+from wengert.transforms.ad.errors import refuse
+from wengert.transforms.ad.rule import LinearMap, Tangent, derivative, linear, same_op, sum_of, transpose
+
+# -- slices
+
+linear(hlo.DynamicSliceOp, operands=(0,))
+linear(hlo.DynamicUpdateSliceOp, operands=(0, 1))
+
+
+@transpose(hlo.DynamicSliceOp)
+def dynamic_slice(b: OpBuilder, op: hlo.DynamicSliceOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent]:
+    # both ops clamp their start in the same way
+    x_bar = b.dynamic_update_slice(b.zeros(type_of(op.operand)), y_bars[0], op.start_indices)
+    return [x_bar, *[None] * len(op.start_indices)]
+
+
+@transpose(hlo.DynamicUpdateSliceOp)
+def dynamic_update_slice(b: OpBuilder, op: hlo.DynamicUpdateSliceOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent]:
+    y_bar, starts = y_bars[0], op.start_indices
+    x_bar = b.dynamic_update_slice(y_bar, b.zeros(type_of(op.update)), starts) if linear[0] else None
+    update_bar = b.dynamic_slice(y_bar, starts, shape(op.update)) if linear[1] else None
+    return [x_bar, update_bar, *[None] * len(starts)]
+
+
+# -- gather
+
+linear(hlo.GatherOp, operands=(0,))
+
+
+@transpose(hlo.GatherOp)
+def gather(b: OpBuilder, op: hlo.GatherOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent]:
+    # gather clamps its starts and scatter drops what does not fit; so clamp, then add
+    numbers = scatter_numbers(op.dimension_numbers)
+    starts = clamped_starts(b, op.start_indices, op.dimension_numbers, shape(op.operand), ints(op.slice_sizes))
+    zeros = b.zeros(type_of(op.operand))
+    is_sorted = op.indices_are_sorted is not None and bool(int_of(op.indices_are_sorted))
+    return [b.scatter(Kind.add, zeros, starts, y_bars[0], numbers, sorted=is_sorted), None]
+
+
+def scatter_numbers(numbers: GatherDimensionNumbersAttr) -> ScatterDimensionNumbersAttr:
+    """The scatter that writes where a gather reads."""
+    return ScatterDimensionNumbersAttr(
+        numbers.offset_dims,
+        numbers.collapsed_slice_dims,
+        numbers.operand_batching_dims,
+        numbers.start_indices_batching_dims,
+        numbers.start_index_map,
+        numbers.index_vector_dim,
+    )
+
+
+def gather_numbers(numbers: ScatterDimensionNumbersAttr) -> GatherDimensionNumbersAttr:
+    """The gather that reads where a scatter writes."""
+    return GatherDimensionNumbersAttr(
+        numbers.update_window_dims,
+        numbers.inserted_window_dims,
+        numbers.input_batching_dims,
+        numbers.scatter_indices_batching_dims,
+        numbers.scatter_dims_to_operand_dims,
+        numbers.index_vector_dim,
+    )
+
+
+def clamped_starts(b: OpBuilder, starts: Value, numbers: GatherDimensionNumbersAttr, extents: Sequence[int], sizes: Sequence[int]) -> Value:
+    """Start indices moved to where gather really reads: into [0, extent - size] of the dimension that each one indexes."""
+    limits = [extents[d] - sizes[d] for d in numbers.dims("start_index_map")]
+    vector_dim = numbers.index_vector_dim.value.data
+    per_component = np.array(limits, dtype_of(element(starts)))
+    if vector_dim < len(shape(starts)):
+        high = b.broadcast_in_dim(b.constant(per_component), [vector_dim], shape(starts))
+    else:
+        high = b.full(limits[0], type_of(starts))
+    low = starts if is_unsigned(element(starts)) else b.maximum(starts, b.full_like(starts, 0))
+    return b.minimum(low, high)
+
+
+# -- scatter
+
+
+@derivative(core.ScatterOp)
+def scatter(b: OpBuilder, op: core.ScatterOp) -> LinearMap:
+    kind = op.kind.data
+    if kind is Kind.add or (kind is Kind.set and (int_of(op.unique_indices) or size(op.scatter_indices) <= _components(op))):
+        return same_op(op, [0, 2])
+    if kind is Kind.set:
+        return _scatter_set(b, op)
+    if kind is Kind.mul:
+        return _scatter_mul(b, op)
+    if kind in (Kind.max, Kind.min):
+        return _scatter_extremum(b, op)
+    raise refuse(op, f"of kind {kind} has no derivative")
+
+
+def _components(op: core.ScatterOp) -> int:
+    """The length of one index vector; a scatter with no more indices than that writes one window and nothing twice."""
+    return len(op.scatter_dimension_numbers.dims("scatter_dims_to_operand_dims"))
+
+
+def _gather_back(b: OpBuilder, op: core.ScatterOp, x: Value) -> Value:
+    """What x holds at the positions that the scatter writes to, in the shape of the updates (clamped if out of bounds)."""
+    numbers = gather_numbers(op.scatter_dimension_numbers)
+    return b.gather(x, op.scatter_indices, numbers, window_sizes(op), shape(op.updates))
+
+
+def window_sizes(op: core.ScatterOp) -> list[int]:
+    """The extents of an update window in the operand's dimensions."""
+    numbers = op.scatter_dimension_numbers
+    absent = {*numbers.dims("inserted_window_dims"), *numbers.dims("input_batching_dims")}
+    window = iter(shape(op.updates)[d] for d in numbers.dims("update_window_dims"))
+    return [1 if d in absent else next(window) for d in range(len(shape(op.operand)))]
+
+
+def _scatter_set(b: OpBuilder, op: core.ScatterOp) -> LinearMap:
+    """Positions may repeat, and only the update that was written last counts: number the updates, scatter the numbers as
+    the updates were, and see which number is left."""
+    index = i32 if size(op.updates) < 2**31 - 1 else i64
+    count = size(op.updates)
+    numbered = b.reshape(b.iota(0, tensor([count], index)), shape(op.updates))
+    numbered = b.add(numbered, b.full_like(numbered, 1))
+    held = b.one(core.ScatterOp, (b.zeros(tensor(shape(op.operand), index)), op.scatter_indices, numbered), tensor(shape(op.operand), index), **op.properties)
+    untouched = b.compare("EQ", held, b.full_like(held, 0))
+    wins = b.and_(b.compare("EQ", _gather_back(b, op, held), numbered), _in_bounds(b, op))
+
+    def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
+        x_dot, _, update_dot = tangents
+        kept = None if x_dot is None else lb.select(untouched, x_dot, lb.full_like(x_dot, 0))
+        if update_dot is None:
+            return [kept]
+        winning = lb.select(wins, update_dot, lb.full_like(update_dot, 0))
+        base = lb.zeros(type_of(op.operand)) if kept is None else kept
+        return [lb.scatter(Kind.add, base, op.scatter_indices, winning, op.scatter_dimension_numbers)]
+
+    return apply
+
+
+def _in_bounds(b: OpBuilder, op: core.ScatterOp) -> Value:
+    """Which updates are written at all: those whose whole window fits."""
+    numbers = op.scatter_dimension_numbers
+    starts = op.scatter_indices
+    clamped = clamped_starts(b, starts, gather_numbers(numbers), shape(op.operand), window_sizes(op))
+    fits = b.compare("EQ", starts, clamped)
+    vector_dim = numbers.index_vector_dim.value.data
+    if vector_dim < len(shape(starts)):
+        fits = b.reduce(Kind.and_, fits, [vector_dim])
+    scatter_dims = [d for d in range(len(shape(op.updates))) if d not in numbers.dims("update_window_dims")]
+    return b.broadcast_in_dim(fits, scatter_dims, shape(op.updates))
+
+
+def _scatter_mul(b: OpBuilder, op: core.ScatterOp) -> LinearMap:
+    """y = x * product of the updates at each position. With repeated positions the product of the other updates is the
+    whole product divided by one's own, so this is right where no update that shares its position is zero."""
+    ones = b.full_like(op.operand, 1)
+    factor = b.one(core.ScatterOp, (ones, op.scatter_indices, op.updates), op.operand.type, **op.properties)
+
+    def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
+        x_dot, _, update_dot = tangents
+        y_dot = None if x_dot is None else lb.multiply(x_dot, factor)
+        if update_dot is None:
+            return [y_dot]
+        others = b.select(b.compare("EQ", op.updates, b.full_like(op.updates, 0)), _product_without_zeros(b, op), b.divide(_gather_back(b, op, op.result), op.updates))
+        term = lb.multiply(update_dot, others)
+        base = lb.zeros(type_of(op.operand)) if y_dot is None else y_dot
+        return [lb.scatter(Kind.add, base, op.scatter_indices, term, op.scatter_dimension_numbers)]
+
+    return apply
+
+
+def _product_without_zeros(b: OpBuilder, op: core.ScatterOp) -> Value:
+    """For an update that is zero: the operand times the other updates at its position, or 0 if another is zero too."""
+    zero = b.compare("EQ", op.updates, b.full_like(op.updates, 0))
+    rest = b.select(zero, b.full_like(op.updates, 1), op.updates)
+    product = b.one(core.ScatterOp, (op.operand, op.scatter_indices, rest), op.operand.type, **op.properties)
+    ones = b.select(zero, b.full_like(op.updates, 1), b.full_like(op.updates, 0))
+    zeros = b.scatter(Kind.add, b.full_like(op.operand, 0), op.scatter_indices, ones, op.scatter_dimension_numbers)
+    alone = b.compare("EQ", _gather_back(b, op, zeros), b.full_like(op.updates, 1))
+    return b.select(alone, _gather_back(b, op, product), b.full_like(op.updates, 0))
+
+
+def _scatter_extremum(b: OpBuilder, op: core.ScatterOp) -> LinearMap:
+    """dy = the mean of the tangents of those among the operand and the updates that attain the extremum."""
+    y, numbers = op.result, op.scatter_dimension_numbers
+    one = b.full_like(op.updates, 1)
+    won = b.and_(b.compare("EQ", op.updates, _gather_back(b, op, y)), _in_bounds(b, op))
+    update_wins = b.select(won, one, b.full_like(op.updates, 0))
+    operand_wins = b.select(b.compare("EQ", op.operand, y), b.full_like(y, 1), b.full_like(y, 0))
+    count = b.scatter(Kind.add, operand_wins, op.scatter_indices, update_wins, numbers)
+
+    def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
+        x_dot, _, update_dot = tangents
+        total = None if x_dot is None else lb.multiply(x_dot, operand_wins)
+        if update_dot is not None:
+            base = lb.zeros(type_of(y)) if total is None else total
+            total = lb.scatter(Kind.add, base, op.scatter_indices, lb.multiply(update_dot, update_wins), numbers)
+        assert total is not None
+        return [lb.divide(total, count)]
+
+    return apply
+
+
+@transpose(core.ScatterOp)
+def scatter_transpose(b: OpBuilder, op: core.ScatterOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent]:
+    y_bar, kind = y_bars[0], op.kind.data
+    x_bar: Tangent = None
+    if linear[0]:
+        zeros = b.zeros(type_of(op.updates))
+        x_bar = y_bar if kind is Kind.add else b.scatter(Kind.set, y_bar, op.scatter_indices, zeros, op.scatter_dimension_numbers, unique=True)
+    if not linear[2]:
+        return [x_bar, None, None]
+    # a gather clamps where the scatter dropped the update: mask those
+    picked = _gather_back(b, op, y_bar)
+    return [x_bar, None, b.select(_in_bounds(b, op), picked, b.full_like(picked, 0))]
+
+
+# -- positions found by ordering
+
+
+@derivative(chlo.TopKOp)
+def top_k(b: OpBuilder, op: chlo.TopKOp) -> LinearMap:
+    # d values = dx at the positions found
+    last = len(shape(op.operand)) - 1
+
+    def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
+        x_dot = tangents[0]
+        assert x_dot is not None
+        return [take_along(lb, x_dot, op.indices, last), None]
+
+    return apply
+
+
+def take_along(b: OpBuilder, x: Value, indices: Value, dim: int) -> Value:
+    """x at the given positions along a dimension, all other dimensions running along (a batched gather)."""
+    rank = len(shape(x))
+    batch = [d for d in range(rank) if d != dim]
+    starts = b.reshape(indices, [*shape(indices), 1])
+    numbers = GatherDimensionNumbersAttr(dimensions(()), dimensions((dim,)), dimensions(batch), dimensions(batch), dimensions((dim,)), int_attr(rank))
+    return b.gather(x, starts, numbers, [1] * rank, shape(indices))
+
+
+def _index(*values: int) -> Arg:
+    return Arg((len(values), 1), values=values, dtype="int32")
+
+
+_ROWS = GatherDimensionNumbersAttr(dimensions((1,)), dimensions((0,)), dimensions(()), dimensions(()), dimensions((0,)), int_attr(1))
+_PLACES = ScatterDimensionNumbersAttr(dimensions((1,)), dimensions((0,)), dimensions(()), dimensions(()), dimensions((0,)), int_attr(1))
+
+
+def _scatter_case(kind: Kind, name: str, low: float, high: float, *places: int) -> Case:
+    def build(b: OpBuilder, x: Value, u: Value, i: Value) -> Value:
+        return b.scatter(kind, x, i, u, _PLACES)
+
+    return Case(name, build, (Arg((4, 3), low, high), Arg((len(places), 3), low, high), _index(*places)))
+
+
+CASES = [
+    Case("dynamic slice", lambda b, x, i: b.dynamic_slice(x, [i, b.full_like(i, 9)], [2, 2]), (Arg((4, 5)), Arg((), values=(1,), dtype="int32"))),
+    Case("dynamic update", lambda b, x, u, i: b.dynamic_update_slice(x, u, [i]), (Arg((5,)), Arg((2,)), Arg((), values=(9,), dtype="int32"))),
+    Case("gather rows", lambda b, x, i: b.gather(x, i, _ROWS, [1, 3], [4, 3]), (Arg((4, 3)), _index(2, 0, 2, 99))),
+    Case("take along", lambda b, x, i: take_along(b, x, i, 1), (Arg((2, 4)), Arg((2, 3), values=(0, 3, 3, 2, 1, 2), dtype="int32"))),
+    Case("top k", lambda b, x: b.create(chlo.TopKOp, (x,), (tensor((2, 2), element(x)), tensor((2, 2), i32)), {"k": int_attr(2)})[0], (Arg((2, 5)),)),
+    _scatter_case(Kind.add, "scatter add", -1, 1, 2, 0, 2, 9),
+    _scatter_case(Kind.set, "scatter set with duplicates", -1, 1, 2, 0, 2, 9),
+    _scatter_case(Kind.set, "scatter set once", -1, 1, 2),
+    _scatter_case(Kind.mul, "scatter mul", 0.5, 2, 2, 0, 2, 9),
+    _scatter_case(Kind.max, "scatter max", -1, 1, 2, 0, 2, 9),
+    _scatter_case(Kind.min, "scatter min", -1, 1, 1, 1, 3),
+]

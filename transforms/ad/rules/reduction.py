@@ -1,0 +1,164 @@
+"""Derivatives of core's reductions and running combinations along dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from wengert.dialects import core
+from wengert.dialects.builder import OpBuilder, Value
+from wengert.dialects.core import Extreme, Kind
+from wengert.ir.attributes import bool_attr, int_of, ints
+from wengert.ir.tensor_types import element, i32, shape, tensor
+from wengert.transforms.ad.case import Arg, Case
+from wengert.transforms.ad.errors import refuse
+from wengert.transforms.ad.rule import LinearMap, Partial, Tangent, derivative, same_op, scale, sum_of, transpose
+
+
+def restore(b: OpBuilder, reduced: Value, dims: Sequence[int], extents: Sequence[int]) -> Value:
+    """A reduced tensor repeated along the dimensions that were reduced."""
+    return b.broadcast_in_dim(reduced, [d for d in range(len(extents)) if d not in dims], extents)
+
+
+@derivative(core.ReduceOp)
+def reduce(b: OpBuilder, op: core.ReduceOp) -> LinearMap:
+    dims, kind = ints(op.dimensions), op.kind.data
+    if kind is Kind.add:
+        return same_op(op, [0])
+    if kind in (Kind.max, Kind.min):
+        # dy = the mean of dx over the elements that attain the extremum
+        attains = b.compare("EQ", op.operand, restore(b, op.result, dims, shape(op.operand)))
+        ones = b.select(attains, b.full_like(op.operand, 1), b.full_like(op.operand, 0))
+        count = restore(b, b.reduce_sum(ones, dims), dims, shape(op.operand))
+        return sum_of([weighted_sum(b.divide(ones, count), dims)])
+    if kind is Kind.mul:
+        # dy = sum_i (product of the others) dx_i, right also where elements are zero
+        return sum_of([weighted_sum(_product_of_others(b, op.operand, dims), dims)])
+    raise refuse(op, f"of kind {kind} has no derivative")
+
+
+def weighted_sum(weights: Value, dims: Sequence[int]) -> Partial:
+    """Scaling by weights, then summation along dimensions."""
+    return lambda lb, x_dot: lb.reduce_sum(lb.multiply(x_dot, weights), dims)
+
+
+def _product_of_others(b: OpBuilder, x: Value, dims: Sequence[int]) -> Value:
+    """At each position, the product of all other elements along the dimensions (no division, so zeros are no matter)."""
+    extents = shape(x)
+    others = [d for d in range(len(extents)) if d not in dims]
+    order = [*others, *sorted(dims)]
+    count = 1
+    for d in dims:
+        count *= extents[d]
+    rows = b.reshape(b.transpose(x, order), [*(extents[d] for d in others), count])
+    line = len(others)
+    before = _shifted(b, b.cumulative(Kind.mul, rows, line), line, 1, 1)
+    after = _shifted(b, b.cumulative(Kind.mul, rows, line, reverse=True), line, -1, 1)
+    product = b.reshape(b.multiply(before, after), [extents[d] for d in order])
+    return b.transpose(product, [order.index(d) for d in range(len(extents))])
+
+
+def _shifted(b: OpBuilder, x: Value, dim: int, by: int, fill: float) -> Value:
+    """x moved along a dimension by a distance (to higher positions if positive), with a fill value behind it."""
+    low, high = [0] * len(shape(x)), [0] * len(shape(x))
+    low[dim], high[dim] = by, -by
+    return b.pad(x, b.scalar(fill, element(x)), low, high)
+
+
+@transpose(core.ReduceOp)
+def reduce_transpose(b: OpBuilder, op: core.ReduceOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent]:
+    # summation <-> repetition
+    return [restore(b, y_bars[0], ints(op.dimensions), shape(op.operand))]
+
+
+@derivative(core.ArgReduceOp)
+def argreduce(b: OpBuilder, op: core.ArgReduceOp) -> LinearMap:
+    # d value = dx at the position found; the position itself is an integer
+    dim, extents = int_of(op.dimension), shape(op.operand)
+    index = restore(b, op.index, [dim], extents)
+    chosen = b.compare("EQ", b.iota(dim, tensor(extents, element(op.index))), index)
+
+    def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
+        x_dot = tangents[0]
+        assert x_dot is not None
+        return [lb.reduce_sum(lb.select(chosen, x_dot, lb.full_like(x_dot, 0)), [dim]), None]
+
+    return apply
+
+
+@derivative(core.CumulativeOp)
+def cumulative(b: OpBuilder, op: core.CumulativeOp) -> LinearMap:
+    kind = op.kind.data
+    if kind is Kind.add:
+        return same_op(op, [0])
+    combine = {Kind.mul: _product_step, Kind.max: _extremum_step, Kind.min: _extremum_step}.get(kind)
+    if combine is None:
+        raise refuse(op, f"of kind {kind} has no derivative")
+    return sum_of([_scan(b, op, combine)])
+
+
+Step = Callable[[OpBuilder, Kind, Value, Value], tuple[Value, Partial, Partial]]
+"""Combines a running value with the one further back: the new running value, and the partials to the two."""
+
+
+def _product_step(b: OpBuilder, kind: Kind, here: Value, back: Value) -> tuple[Value, Partial, Partial]:
+    return b.multiply(here, back), scale(back), scale(here)
+
+
+def _extremum_step(b: OpBuilder, kind: Kind, here: Value, back: Value) -> tuple[Value, Partial, Partial]:
+    y = b.maximum(here, back) if kind is Kind.max else b.minimum(here, back)
+    one, half, zero = (b.full_like(y, v) for v in (1, 0.5, 0))
+    tie = b.compare("EQ", here, back)
+
+    def share(x: Value) -> Value:
+        return b.select(tie, half, b.select(b.compare("EQ", x, y), one, zero))
+
+    return y, scale(share(here)), scale(share(back))
+
+
+def _scan(b: OpBuilder, op: core.CumulativeOp, step: Step) -> Partial:
+    """The derivative of a running combination by log2(n) doubling steps (Hillis and Steele, 1986), each one elementwise.
+
+    After the step of distance s, position i holds the combination of the last 2 s elements up to i; so every step is a
+    shift and a combination, and its linear map is two scalings, a shift and a sum.
+    """
+    dim, n, sign = int_of(op.dimension), shape(op.operand)[int_of(op.dimension)], -1 if int_of(op.reverse) else 1
+    kind = op.kind.data
+    neutral = {Kind.mul: 1.0, Kind.max: float("-inf"), Kind.min: float("inf")}[kind]
+    running, steps, distance = op.operand, list[tuple[int, Partial, Partial]](), 1
+    while distance < n:
+        back = _shifted(b, running, dim, sign * distance, neutral)
+        running, to_here, to_back = step(b, kind, running, back)
+        steps.append((sign * distance, to_here, to_back))
+        distance *= 2
+
+    def apply(lb: OpBuilder, x_dot: Value) -> Value:
+        for by, to_here, to_back in steps:
+            x_dot = lb.add(to_here(lb, x_dot), to_back(lb, _shifted(lb, x_dot, dim, by, 0)))
+        return x_dot
+
+    return apply
+
+
+@transpose(core.CumulativeOp)
+def cumulative_transpose(b: OpBuilder, op: core.CumulativeOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent]:
+    # a running sum <-> a running sum from the other end
+    properties = {**op.properties, "reverse": bool_attr(not int_of(op.reverse))}
+    return b.create(core.CumulativeOp, (y_bars[0],), (y_bars[0].type,), properties)
+
+
+CASES = [
+    Case("sum", lambda b, x: b.reduce(Kind.add, x, [0, 2]), (Arg((2, 3, 4)),)),
+    Case("sum of all", lambda b, x: b.reduce(Kind.add, x, [0, 1]), (Arg((2, 3)),)),
+    Case("max", lambda b, x: b.reduce(Kind.max, x, [1]), (Arg((3, 4)),)),
+    Case("min", lambda b, x: b.reduce(Kind.min, x, [0]), (Arg((3, 4)),)),
+    Case("product", lambda b, x: b.reduce(Kind.mul, x, [0, 2]), (Arg((2, 3, 2), 0.5, 2),)),
+    Case("product with zeros", lambda b, x: b.reduce(Kind.mul, x, [1]), (Arg((3, 3), values=(1, 2, 3, 0, 5, 6, 0, 0, 7)),)),
+    Case("argmax value", lambda b, x: b.argreduce(Extreme.max, x, 1, i32)[0], (Arg((3, 4)),)),
+    Case("running sum", lambda b, x: b.cumulative(Kind.add, x, 1), (Arg((2, 5)),)),
+    Case("running sum from the end", lambda b, x: b.cumulative(Kind.add, x, 0, reverse=True), (Arg((5,)),)),
+    Case("running product", lambda b, x: b.cumulative(Kind.mul, x, 0), (Arg((6, 2), 0.5, 2),)),
+    Case("running product with a zero", lambda b, x: b.cumulative(Kind.mul, x, 0), (Arg((4,), values=(2, 0, 3, 4)),)),
+    Case("running product from the end", lambda b, x: b.cumulative(Kind.mul, x, 0, reverse=True), (Arg((5,), 0.5, 2),)),
+    Case("running maximum", lambda b, x: b.cumulative(Kind.max, x, 0), (Arg((7,)),)),
+    Case("running minimum from the end", lambda b, x: b.cumulative(Kind.min, x, 1, reverse=True), (Arg((2, 7)),)),
+]

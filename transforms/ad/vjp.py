@@ -1,0 +1,32 @@
+"""Reverse mode: the vector-Jacobian product of a function, as a function.
+
+``(inputs, cotangents of of) -> (outputs, cotangents of wrt)``: linearize, then transpose the linear half right behind the
+primal half, so that residuals are simply values of the same block.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block
+
+from wengert.ir.tensor_types import type_of
+from wengert.transforms.ad.backward import Cotangents, transpose_ops
+from wengert.transforms.ad.function import begin_function, discard, finish_function, materialized
+from wengert.transforms.ad.linearize import linearize_into
+from wengert.transforms.ad.request import Request
+
+
+def vjp_function(asked: Request, name: str) -> FuncOp:
+    """The VJP of a function under a new name."""
+    inputs = [arg.type for arg in asked.block.args]
+    block = Block(arg_types=[*inputs, *(asked.results[j].type for j in asked.of)])
+    b = begin_function(block, asked.function, "vjp")
+    halves = linearize_into(b, asked, list(block.args[: len(inputs)]))
+    cotangents = Cotangents(b)
+    for y_dot, y_bar in zip(halves.y_dots, block.args[len(inputs) :], strict=True):
+        if y_dot is not None:
+            cotangents.add(y_dot, y_bar)
+    transpose_ops(b, reversed(list(halves.block.ops)), halves.linear_values, cotangents)
+    x_bars = [materialized(b, cotangents.take(x_dot), type_of(x_dot)) for x_dot in halves.block.args]
+    discard(halves.block)
+    return finish_function(block, [*halves.outputs, *x_bars], name, asked.function)
