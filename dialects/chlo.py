@@ -2,171 +2,212 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from xdsl.dialects.builtin import BoolAttr
-from xdsl.ir import Dialect
+from xdsl.ir import Dialect, Operation
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from wengert.dialects.stablehlo.base import BinaryOp, TensorOp, UnaryOp
+from wengert.dialects.stablehlo.syntax import ConstantText
+from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr
+from wengert.ir.parser_operations import OpState, Reader
+from wengert.ir.printer import Writer
+
+
+_ARROW = sx.Syntax(sx.Operands(), sx.ArrowTypes())
+
+
+class ChloUnaryOp(UnaryOp):
+    """One operand, written ``%x : T -> T``."""
+
+    SYNTAX: ClassVar = _ARROW
+
+
+class ChloBinaryOp(BinaryOp):
+    """Two operands, written ``%x, %y : T, T -> T``."""
+
+    SYNTAX: ClassVar = _ARROW
+
+
+class TopKText:
+    """``(%x, k = 2, largest = true)``."""
+
+    properties = ("k", "largest")
+
+    def read(self, reader: Reader, state: OpState) -> None:
+        reader.need("(")
+        state.operands.append(reader.operand())
+        _TOP_K.read(reader, state)
+        reader.need(")")
+
+    def write(self, op: Operation, writer: Writer) -> None:
+        writer.write(f"({writer.values(op.operands)}")
+        _TOP_K.write(op, writer)
+        writer.write(")")
+
+
+_TOP_K = sx.Keys(sx.Key("k", "k", sx.INT), sx.Key("largest", "largest", sx.BOOL, optional=True))
 
 
 @irdl_op_definition
-class AcosOp(UnaryOp):
+class AcosOp(ChloUnaryOp):
     """Arc cosine."""
 
     name = "chlo.acos"
 
 
 @irdl_op_definition
-class AcoshOp(UnaryOp):
+class AcoshOp(ChloUnaryOp):
     """Inverse hyperbolic cosine."""
 
     name = "chlo.acosh"
 
 
 @irdl_op_definition
-class AsinOp(UnaryOp):
+class AsinOp(ChloUnaryOp):
     """Arc sine."""
 
     name = "chlo.asin"
 
 
 @irdl_op_definition
-class AsinhOp(UnaryOp):
+class AsinhOp(ChloUnaryOp):
     """Inverse hyperbolic sine."""
 
     name = "chlo.asinh"
 
 
 @irdl_op_definition
-class AtanOp(UnaryOp):
+class AtanOp(ChloUnaryOp):
     """Arc tangent."""
 
     name = "chlo.atan"
 
 
 @irdl_op_definition
-class AtanhOp(UnaryOp):
+class AtanhOp(ChloUnaryOp):
     """Inverse hyperbolic tangent."""
 
     name = "chlo.atanh"
 
 
 @irdl_op_definition
-class BesselI1eOp(UnaryOp):
+class BesselI1eOp(ChloUnaryOp):
     """Exponentially scaled modified Bessel function of order 1."""
 
     name = "chlo.bessel_i1e"
 
 
 @irdl_op_definition
-class ConjOp(UnaryOp):
+class ConjOp(ChloUnaryOp):
     """Complex conjugate."""
 
     name = "chlo.conj"
 
 
 @irdl_op_definition
-class CoshOp(UnaryOp):
+class CoshOp(ChloUnaryOp):
     """Hyperbolic cosine."""
 
     name = "chlo.cosh"
 
 
 @irdl_op_definition
-class DigammaOp(UnaryOp):
+class DigammaOp(ChloUnaryOp):
     """Logarithmic derivative of the gamma function."""
 
     name = "chlo.digamma"
 
 
 @irdl_op_definition
-class ErfOp(UnaryOp):
+class ErfOp(ChloUnaryOp):
     """Error function."""
 
     name = "chlo.erf"
 
 
 @irdl_op_definition
-class ErfInvOp(UnaryOp):
+class ErfInvOp(ChloUnaryOp):
     """Inverse error function."""
 
     name = "chlo.erf_inv"
 
 
 @irdl_op_definition
-class ErfcOp(UnaryOp):
+class ErfcOp(ChloUnaryOp):
     """Complementary error function."""
 
     name = "chlo.erfc"
 
 
 @irdl_op_definition
-class IsInfOp(UnaryOp):
+class IsInfOp(ChloUnaryOp):
     """Infinite of either sign."""
 
     name = "chlo.is_inf"
 
 
 @irdl_op_definition
-class IsNegInfOp(UnaryOp):
+class IsNegInfOp(ChloUnaryOp):
     """Negative infinity."""
 
     name = "chlo.is_neg_inf"
 
 
 @irdl_op_definition
-class IsPosInfOp(UnaryOp):
+class IsPosInfOp(ChloUnaryOp):
     """Positive infinity."""
 
     name = "chlo.is_pos_inf"
 
 
 @irdl_op_definition
-class LgammaOp(UnaryOp):
+class LgammaOp(ChloUnaryOp):
     """Logarithm of |gamma(x)|."""
 
     name = "chlo.lgamma"
 
 
 @irdl_op_definition
-class SinhOp(UnaryOp):
+class SinhOp(ChloUnaryOp):
     """Hyperbolic sine."""
 
     name = "chlo.sinh"
 
 
 @irdl_op_definition
-class SquareOp(UnaryOp):
+class SquareOp(ChloUnaryOp):
     """X times x."""
 
     name = "chlo.square"
 
 
 @irdl_op_definition
-class TanOp(UnaryOp):
+class TanOp(ChloUnaryOp):
     """Tangent."""
 
     name = "chlo.tan"
 
 
 @irdl_op_definition
-class NextAfterOp(BinaryOp):
+class NextAfterOp(ChloBinaryOp):
     """The next representable number after lhs towards rhs."""
 
     name = "chlo.next_after"
 
 
 @irdl_op_definition
-class PolygammaOp(BinaryOp):
+class PolygammaOp(ChloBinaryOp):
     """Derivative of order lhs of digamma at rhs."""
 
     name = "chlo.polygamma"
 
 
 @irdl_op_definition
-class ZetaOp(BinaryOp):
+class ZetaOp(ChloBinaryOp):
     """Hurwitz zeta function of exponent lhs and offset rhs."""
 
     name = "chlo.zeta"
@@ -177,6 +218,7 @@ class ConstantOp(TensorOp):
     """A constant tensor."""
 
     name = "chlo.constant"
+    SYNTAX: ClassVar = sx.Syntax(ConstantText())
     value = prop_def()
     output = result_def()
     traits = traits_def(Pure())
@@ -187,6 +229,7 @@ class TopKOp(TensorOp):
     """The k largest (or smallest) elements of the last dimension, in order, and their positions."""
 
     name = "chlo.top_k"
+    SYNTAX: ClassVar = sx.Syntax(TopKText(), sx.ArrowTypes())
     operand = operand_def()
     k = prop_def(I64Attr)
     largest = opt_prop_def(BoolAttr)

@@ -17,9 +17,18 @@ from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     BFloat16Type,
     ComplexType,
+    Float8E3M4Type,
+    Float8E4M3B11FNUZType,
+    Float8E4M3FNType,
+    Float8E4M3FNUZType,
+    Float8E4M3Type,
+    Float8E5M2FNUZType,
+    Float8E5M2Type,
+    Float8E8M0FNUType,
     Float16Type,
     Float32Type,
     Float64Type,
+    IndexType,
     IntegerType,
     Signedness,
     TensorType,
@@ -54,8 +63,22 @@ _DTYPES: dict[Attribute, np.dtype[Any]] = {
     ui16: np.dtype(np.uint16),
     ui32: np.dtype(np.uint32),
     ui64: np.dtype(np.uint64),
+    IntegerType(2): np.dtype(ml_dtypes.int2),
+    IntegerType(4): np.dtype(ml_dtypes.int4),
+    IntegerType(2, Signedness.UNSIGNED): np.dtype(ml_dtypes.uint2),
+    IntegerType(4, Signedness.UNSIGNED): np.dtype(ml_dtypes.uint4),
+    Float8E3M4Type(): np.dtype(ml_dtypes.float8_e3m4),
+    Float8E4M3Type(): np.dtype(ml_dtypes.float8_e4m3),
+    Float8E4M3FNType(): np.dtype(ml_dtypes.float8_e4m3fn),
+    Float8E4M3FNUZType(): np.dtype(ml_dtypes.float8_e4m3fnuz),
+    Float8E4M3B11FNUZType(): np.dtype(ml_dtypes.float8_e4m3b11fnuz),
+    Float8E5M2Type(): np.dtype(ml_dtypes.float8_e5m2),
+    Float8E5M2FNUZType(): np.dtype(ml_dtypes.float8_e5m2fnuz),
+    Float8E8M0FNUType(): np.dtype(ml_dtypes.float8_e8m0fnu),
 }
 _ELEMENTS = {dtype: element for element, dtype in _DTYPES.items()}
+_DTYPES[IndexType()] = np.dtype(np.int64)
+_DTYPES.update({IntegerType(width, Signedness.SIGNED): np.dtype(f"int{width}") for width in (8, 16, 32, 64)})
 
 
 @lru_cache(maxsize=4096)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, region_def, result_def, var_operand_def, var_result_def
 
 from wengert.dialects.stablehlo.base import TensorOp
+from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr
 
 
@@ -79,6 +82,7 @@ class PartitionIdOp(TensorOp):
     """The number of this partition."""
 
     name = "stablehlo.partition_id"
+    SYNTAX: ClassVar = sx.Syntax(sx.ResultTypes())
     result = result_def()
 
 
@@ -87,4 +91,5 @@ class ReplicaIdOp(TensorOp):
     """The number of this replica."""
 
     name = "stablehlo.replica_id"
+    SYNTAX: ClassVar = sx.Syntax(sx.ResultTypes())
     result = result_def()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DenseIntOrFPElementsAttr
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from wengert.dialects.stablehlo.attributes import ConvDimensionNumbersAttr, DotDimensionNumbersAttr
 from wengert.dialects.stablehlo.base import TensorOp
+from wengert.dialects.stablehlo import syntax as st
+from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr
 
 
@@ -16,6 +20,7 @@ class DotGeneralOp(TensorOp):
     """Batched contraction of two tensors; result dimensions are batch, then lhs free, then rhs free."""
 
     name = "stablehlo.dot_general"
+    SYNTAX: ClassVar = sx.Syntax(sx.Operands(), st.DotText(), sx.FunctionType())
     lhs = operand_def()
     rhs = operand_def()
     dot_dimension_numbers = prop_def(DotDimensionNumbersAttr)
@@ -30,6 +35,7 @@ class ConvolutionOp(TensorOp):
     """Windowed contraction of lhs with the kernel rhs, with strides, padding, dilations, reversal and groups."""
 
     name = "stablehlo.convolution"
+    SYNTAX: ClassVar = sx.Syntax(sx.ParenthesizedOperands(), st.ConvolutionText(), sx.FunctionType())
     lhs = operand_def()
     rhs = operand_def()
     window_strides = opt_prop_def(DenseArrayBase)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr
 from wengert.dialects.stablehlo.base import TensorOp
+from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr
 
 
@@ -16,6 +19,7 @@ class GetDimensionSizeOp(TensorOp):
     """The extent of a dimension."""
 
     name = "stablehlo.get_dimension_size"
+    SYNTAX: ClassVar = sx.keyed(sx.Key("dim", "dimension", sx.INT))
     operand = operand_def()
     dimension = prop_def(I64Attr)
     result = result_def()
@@ -27,6 +31,7 @@ class SetDimensionSizeOp(TensorOp):
     """The operand with the extent of a dimension cut to a run-time value."""
 
     name = "stablehlo.set_dimension_size"
+    SYNTAX: ClassVar = sx.keyed(sx.Key("dim", "dimension", sx.INT))
     operand = operand_def()
     size = operand_def()
     dimension = prop_def(I64Attr)
@@ -39,6 +44,7 @@ class DynamicBroadcastInDimOp(TensorOp):
     """broadcast_in_dim to a computed shape."""
 
     name = "stablehlo.dynamic_broadcast_in_dim"
+    SYNTAX: ClassVar = sx.keyed(sx.Key("dims", "broadcast_dimensions", sx.INTS))
     operand = operand_def()
     output_dimensions = operand_def()
     broadcast_dimensions = prop_def(DenseArrayBase)
@@ -53,6 +59,7 @@ class DynamicIotaOp(TensorOp):
     """iota of a computed shape."""
 
     name = "stablehlo.dynamic_iota"
+    SYNTAX: ClassVar = sx.keyed(sx.Key("dim", "iota_dimension", sx.INT))
     output_shape = operand_def()
     iota_dimension = prop_def(I64Attr)
     result = result_def()
@@ -64,6 +71,7 @@ class DynamicReshapeOp(TensorOp):
     """reshape to a computed shape."""
 
     name = "stablehlo.dynamic_reshape"
+    SYNTAX: ClassVar = sx.plain()
     operand = operand_def()
     output_shape = operand_def()
     result = result_def()
@@ -75,6 +83,7 @@ class DynamicPadOp(TensorOp):
     """pad by computed amounts."""
 
     name = "stablehlo.dynamic_pad"
+    SYNTAX: ClassVar = sx.plain()
     operand = operand_def()
     padding_value = operand_def()
     edge_padding_low = operand_def()
@@ -103,6 +112,7 @@ class RealDynamicSliceOp(TensorOp):
     """slice with computed bounds."""
 
     name = "stablehlo.real_dynamic_slice"
+    SYNTAX: ClassVar = sx.plain()
     operand = operand_def()
     start_indices = operand_def()
     limit_indices = operand_def()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from wengert.dialects.stablehlo.attributes import ComparisonDirectionAttr, ComparisonTypeAttr
 from wengert.dialects.stablehlo.base import BinaryOp, TensorOp, UnaryOp
+from wengert.dialects.stablehlo import syntax as st
+from wengert.ir import syntax as sx
 from wengert.ir.attributes import I32Attr
 
 
@@ -321,6 +325,7 @@ class ComplexOp(BinaryOp):
     """Complex number from real and imaginary parts."""
 
     name = "stablehlo.complex"
+    SYNTAX: ClassVar = sx.Syntax(sx.Operands(), sx.ComplexTypes())
 
 
 @irdl_op_definition
@@ -328,6 +333,13 @@ class CompareOp(TensorOp):
     """Comparison; the result is boolean."""
 
     name = "stablehlo.compare"
+    SYNTAX: ClassVar = sx.Syntax(
+        sx.Value("comparison_direction", sx.Word(ComparisonDirectionAttr)),
+        sx.Mark(","),
+        sx.Operands(),
+        sx.Value("compare_type", sx.Word(ComparisonTypeAttr), ",", optional=True),
+        sx.FunctionType(),
+    )
     lhs = operand_def()
     rhs = operand_def()
     comparison_direction = prop_def(ComparisonDirectionAttr)
@@ -341,6 +353,7 @@ class SelectOp(TensorOp):
     """on_true where pred holds, else on_false; pred may be a scalar."""
 
     name = "stablehlo.select"
+    SYNTAX: ClassVar = sx.Syntax(sx.Operands(), sx.SelectType())
     pred = operand_def()
     on_true = operand_def()
     on_false = operand_def()
@@ -353,6 +366,7 @@ class ClampOp(TensorOp):
     """min(max(operand, min), max); min and max may be scalars."""
 
     name = "stablehlo.clamp"
+    SYNTAX: ClassVar = sx.elementwise()
     min = operand_def()
     operand = operand_def()
     max = operand_def()
@@ -365,6 +379,7 @@ class ReducePrecisionOp(TensorOp):
     """Rounding to a format of fewer exponent and mantissa bits, and back."""
 
     name = "stablehlo.reduce_precision"
+    SYNTAX: ClassVar = sx.Syntax(sx.Operands(), st.FormatText(), sx.SameType())
     operand = operand_def()
     exponent_bits = prop_def(I32Attr)
     mantissa_bits = prop_def(I32Attr)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, region_def, result_def, SameVariadicOperandSize, traits_def, var_operand_def, var_result_def
 from xdsl.traits import Pure
 
 from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, ScatterDimensionNumbersAttr
 from wengert.dialects.stablehlo.base import TensorOp
+from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr
 
 
@@ -16,6 +19,7 @@ class DynamicSliceOp(TensorOp):
     """A slice of static size at a computed start, clamped so that it fits."""
 
     name = "stablehlo.dynamic_slice"
+    SYNTAX: ClassVar = sx.keyed(sx.Key("sizes", "slice_sizes", sx.INTS))
     operand = operand_def()
     start_indices = var_operand_def()
     slice_sizes = prop_def(DenseArrayBase)
@@ -28,6 +32,7 @@ class DynamicUpdateSliceOp(TensorOp):
     """The operand with a slice replaced at a computed start, clamped so that it fits."""
 
     name = "stablehlo.dynamic_update_slice"
+    SYNTAX: ClassVar = sx.plain()
     operand = operand_def()
     update = operand_def()
     start_indices = var_operand_def()
@@ -71,6 +76,7 @@ class TorchIndexSelectOp(TensorOp):
     """Slices of the operand along a dimension at the given indices."""
 
     name = "stablehlo.torch_index_select"
+    SYNTAX: ClassVar = sx.keyed(sx.Key("dim", "dim", sx.INT), sx.Key("batch_dims", "batch_dims", sx.INT))
     operand = operand_def()
     index = operand_def()
     dim = prop_def(I64Attr)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from wengert.dialects.stablehlo.attributes import FftTypeAttr, TransposeAttr
 from wengert.dialects.stablehlo.base import TensorOp
+from wengert.ir import syntax as sx
 
 
 @irdl_op_definition
@@ -15,6 +18,7 @@ class CholeskyOp(TensorOp):
     """The Cholesky factor of batched symmetric (Hermitian) positive definite matrices."""
 
     name = "stablehlo.cholesky"
+    SYNTAX: ClassVar = sx.Syntax(sx.Operands(), sx.Keys(sx.Key("lower", "lower", sx.BOOL, optional=True)), sx.SameType())
     a = operand_def()
     lower = opt_prop_def(BoolAttr)
     result = result_def()
@@ -41,6 +45,7 @@ class FftOp(TensorOp):
     """Discrete Fourier transform over the trailing dimensions."""
 
     name = "stablehlo.fft"
+    SYNTAX: ClassVar = sx.keyed(sx.Key("type", "fft_type", sx.Word(FftTypeAttr)), sx.Key("length", "fft_length", sx.INTS))
     operand = operand_def()
     fft_type = prop_def(FftTypeAttr)
     fft_length = prop_def(DenseArrayBase)

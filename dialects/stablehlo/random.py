@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from wengert.dialects.stablehlo.attributes import RngAlgorithmAttr, RngDistributionAttr
 from wengert.dialects.stablehlo.base import TensorOp
+from wengert.ir import syntax as sx
 
 
 @irdl_op_definition
@@ -14,6 +17,7 @@ class RngBitGeneratorOp(TensorOp):
     """Random bits and the next state from a state, by a named algorithm."""
 
     name = "stablehlo.rng_bit_generator"
+    SYNTAX: ClassVar = sx.keyed(sx.Key("algorithm", "rng_algorithm", sx.Word(RngAlgorithmAttr)))
     initial_state = operand_def()
     rng_algorithm = prop_def(RngAlgorithmAttr)
     output_state = result_def()
@@ -26,6 +30,7 @@ class RngOp(TensorOp):
     """Random numbers of a distribution (the generator is left to the backend)."""
 
     name = "stablehlo.rng"
+    SYNTAX: ClassVar = sx.keyed(sx.Key("distribution", "rng_distribution", sx.Word(RngDistributionAttr)))
     a = operand_def()
     b = operand_def()
     shape = operand_def()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, DenseIntOrFPElementsAttr
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, region_def, result_def, SameVariadicOperandSize, traits_def, var_operand_def, var_result_def
 from xdsl.traits import Pure
 
+from wengert.dialects.stablehlo import syntax as st
 from wengert.dialects.stablehlo.base import TensorOp
+from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr
 
 
@@ -15,6 +19,7 @@ class ReduceOp(TensorOp):
     """Folds dimensions away with the region, starting from the initial values."""
 
     name = "stablehlo.reduce"
+    SYNTAX: ClassVar = sx.Syntax(st.ReduceText())
     inputs = var_operand_def()
     init_values = var_operand_def()
     dimensions = prop_def(DenseArrayBase)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import Pure
 
 from wengert.dialects.stablehlo.base import TensorOp
+from wengert.dialects.stablehlo import syntax as st
+from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr
 
 
@@ -15,6 +19,7 @@ class ConstantOp(TensorOp):
     """A constant tensor."""
 
     name = "stablehlo.constant"
+    SYNTAX: ClassVar = sx.Syntax(st.ConstantText())
     value = prop_def(DenseIntOrFPElementsAttr)
     output = result_def()
     traits = traits_def(Pure())
@@ -25,6 +30,7 @@ class IotaOp(TensorOp):
     """Each element is its own index along one dimension."""
 
     name = "stablehlo.iota"
+    SYNTAX: ClassVar = sx.Syntax(sx.Keys(sx.Key("dim", "iota_dimension", sx.INT), leading=False), sx.ResultTypes())
     iota_dimension = prop_def(I64Attr)
     output = result_def()
     traits = traits_def(Pure())
@@ -35,6 +41,7 @@ class BroadcastInDimOp(TensorOp):
     """Dimension i of the operand becomes dimension broadcast_dimensions[i]; extents of 1 and new dimensions repeat."""
 
     name = "stablehlo.broadcast_in_dim"
+    SYNTAX: ClassVar = sx.keyed(sx.Key("dims", "broadcast_dimensions", sx.INTS))
     operand = operand_def()
     broadcast_dimensions = prop_def(DenseArrayBase)
     result = result_def()
@@ -46,6 +53,7 @@ class ReshapeOp(TensorOp):
     """The same elements in row-major order under another shape."""
 
     name = "stablehlo.reshape"
+    SYNTAX: ClassVar = sx.plain()
     operand = operand_def()
     result = result_def()
     traits = traits_def(Pure())
@@ -56,6 +64,7 @@ class TransposeOp(TensorOp):
     """Dimension i of the result is dimension permutation[i] of the operand."""
 
     name = "stablehlo.transpose"
+    SYNTAX: ClassVar = sx.keyed(sx.Key("dims", "permutation", sx.INTS))
     operand = operand_def()
     permutation = prop_def(DenseArrayBase)
     result = result_def()
@@ -67,6 +76,7 @@ class SliceOp(TensorOp):
     """Elements start, start + stride, ... below limit, in every dimension."""
 
     name = "stablehlo.slice"
+    SYNTAX: ClassVar = sx.Syntax(sx.Operands(), st.Ranges(), sx.FunctionType())
     operand = operand_def()
     start_indices = prop_def(DenseArrayBase)
     limit_indices = prop_def(DenseArrayBase)
@@ -80,6 +90,7 @@ class PadOp(TensorOp):
     """The operand between (and, with interior padding, among) copies of the padding value; negative edges crop."""
 
     name = "stablehlo.pad"
+    SYNTAX: ClassVar = sx.keyed(sx.Key("low", "edge_padding_low", sx.INTS), sx.Key("high", "edge_padding_high", sx.INTS), sx.Key("interior", "interior_padding", sx.INTS))
     operand = operand_def()
     padding_value = operand_def()
     edge_padding_low = prop_def(DenseArrayBase)
@@ -94,6 +105,7 @@ class ConcatenateOp(TensorOp):
     """The operands one after the other along a dimension."""
 
     name = "stablehlo.concatenate"
+    SYNTAX: ClassVar = sx.keyed(sx.Key("dim", "dimension", sx.INT))
     inputs = var_operand_def()
     dimension = prop_def(I64Attr)
     result = result_def()
@@ -105,6 +117,7 @@ class ReverseOp(TensorOp):
     """The elements in reverse order along some dimensions."""
 
     name = "stablehlo.reverse"
+    SYNTAX: ClassVar = sx.Syntax(sx.Operands(), sx.Keys(sx.Key("dims", "dimensions", sx.INTS)), sx.SameType())
     operand = operand_def()
     dimensions = prop_def(DenseArrayBase)
     result = result_def()

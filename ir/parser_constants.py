@@ -1,0 +1,197 @@
+"""Reading dense constants: decimal, hexadecimal and boolean elements, nested lists, splats, and raw bytes in hex.
+
+The literal's brackets are compared with those that its type's shape asks for as strings, and its elements are converted all
+at once, so that a literal of a million numbers is read at the speed of ``float``. A hexadecimal element of a floating-point
+constant is its bit pattern (that is how MLIR writes infinities and NaNs).
+"""
+
+from __future__ import annotations
+
+import re
+from math import prod
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import BytesAttr, ComplexType, DenseIntOrFPElementsAttr, IndexType, IntegerType, MemRefType, RankedStructure, Signedness, TensorType, VectorType
+from xdsl.ir import Attribute
+
+from wengert.ir.parser_types import TypeReader
+from wengert.ir.tensor_types import dtype_of, real_element
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_NUMBER = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+(?:\.\d*(?:[eE][-+]?\d+)?)?|\d+[eE][-+]?\d+)|true|false")
+_ELEMENTS = re.compile(r"[^\[\],]+")
+_PAIR = re.compile(r"\(([^(),]*),([^(),]*)\)")
+_BODY = re.compile(r'\s*"(?:0x)?([0-9a-fA-F]*)"\s*')
+
+
+def _skeleton(shape: tuple[int, ...]) -> str:
+    """The brackets and commas of a literal of this shape."""
+    text = ""
+    for position, extent in enumerate(reversed(shape)):
+        text = "[" + ("," * (extent - 1) if position == 0 else ",".join([text] * extent)) + "]"
+    return text
+
+
+class ConstantReader(TypeReader):
+    """Reads what stands between ``dense`` and the end of the constant's type."""
+
+    def dense(self, given: Attribute | None = None) -> DenseIntOrFPElementsAttr[Any]:
+        """Reads ``<...> : type`` after the word ``dense`` (``<...>`` alone if the type is given)."""
+        self.need("<")
+        start = self.here
+        end = self.text.find(">", start)
+        if end < 0:
+            self.fail("unclosed 'dense<'", start - 1, hint="the text may be truncated")
+        self.here = end + 1
+        type = given
+        if type is None:
+            self.need(":")
+            type_at = self.skip()
+            type = self.type()
+            self._check_type(type, type_at)
+        shape = tuple(cast("RankedStructure[Any]", type).get_shape())
+        data = self._data(start, end, shape, cast("RankedStructure[Any]", type).get_element_type())
+        return DenseIntOrFPElementsAttr(cast(Any, type), BytesAttr(data))
+
+    def _check_type(self, type: Attribute, position: int) -> None:
+        if not isinstance(type, TensorType | VectorType | MemRefType):
+            self.fail(f"a dense constant needs a tensor or vector type, found {type}", position)
+        held = cast("RankedStructure[Any]", type)
+        if any(extent < 0 for extent in held.get_shape()):
+            self.fail(f"a dense constant needs a static shape, found {type}", position)
+        try:
+            dtype_of(held.get_element_type())
+        except KeyError:
+            self.fail(f"constants of element type {held.get_element_type()} are not supported", position)
+
+    def _data(self, start: int, end: int, shape: tuple[int, ...], element: Attribute) -> bytes:
+        count = prod(shape)
+        raw = _BODY.fullmatch(self.text, start, end)
+        if raw is not None:
+            return self._raw(raw.group(1), count, element, start)
+        body = self.text[start:end].strip()
+        if not body:
+            if count:
+                self.fail(f"an empty literal for {count} elements", start - 1)
+            return b""
+        if not body.startswith("["):
+            values = self._values([body], start, end, element) if not isinstance(element, ComplexType) else self._complex(body, start, end, element)
+            return values.tobytes() if count else b""
+        flat = _PAIR.sub("c", body) if isinstance(element, ComplexType) else body
+        skeleton = _ELEMENTS.sub("", flat)
+        if skeleton != _skeleton(shape):
+            self._misshapen(skeleton, shape, start)
+        if not count:
+            return b""
+        if isinstance(element, ComplexType):
+            values = self._complex(body, start, end, element)
+        else:
+            values = self._values(body.replace("[", "").replace("]", "").split(","), start, end, element)
+        data = values.tobytes()
+        width = values.dtype.itemsize
+        return data[:width] if count > 1 and data == data[:width] * count else data
+
+    def _misshapen(self, skeleton: str, shape: tuple[int, ...], start: int) -> None:
+        found, text = list[int](), skeleton
+        while text.startswith("["):
+            depth, items = 0, 1
+            for c in text[1:]:
+                depth += (c == "[") - (c == "]")
+                if depth < 0:
+                    break
+                items += c == "," and depth == 0
+            found.append(items if text[1:2] != "]" else 0)
+            text = text[1:]
+        if _skeleton(tuple(found)) == skeleton or (found and found == list(shape)):
+            self.fail(f"the literal has shape {found}, its type has shape {list(shape)}", start)
+        self.fail(f"the literal's lists do not fit the shape {list(shape)} of its type", start)
+
+    def _raw(self, digits: str, count: int, element: Attribute, start: int) -> bytes:
+        if len(digits) % 2:
+            self.fail("the hexadecimal string has an odd number of digits", start)
+        data = bytes.fromhex(digits)
+        width = dtype_of(element).itemsize
+        if len(data) not in (width, width * count):
+            self.fail(f"the hexadecimal string holds {len(data)} bytes; {count} elements of {element} need {width * count}", start)
+        if not count:
+            return b""
+        return data[:width] if count > 1 and data == data[:width] * (len(data) // width) else data
+
+    def _complex(self, body: str, start: int, end: int, element: Attribute) -> Array:
+        parts = [part for pair in _PAIR.findall(body) for part in pair]
+        if not parts or _PAIR.sub("", body).strip("[], \t\r\n"):
+            self.fail("complex elements are written (real, imaginary)", start)
+        pairs = self._values(parts, start, end, real_element(element))
+        return pairs.view(dtype_of(element))
+
+    def _values(self, tokens: list[str], start: int, end: int, element: Attribute) -> Array:
+        """The elements that are written as these words."""
+        dtype = dtype_of(element)
+        if isinstance(element, IntegerType | IndexType):
+            return self._integers(tokens, start, end, element, dtype)
+        try:
+            if "x" not in self.text[start:end]:
+                return np.array(list(map(float, tokens)), np.float64).astype(dtype)
+        except ValueError:
+            self._bad_element(tokens, start, end, element)
+        return np.array([self._float(token, start, end, element, dtype) for token in tokens], dtype)
+
+    def _float(self, token: str, start: int, end: int, element: Attribute, dtype: np.dtype[Any]) -> Any:
+        word = token.strip()
+        if not word.startswith("0x"):
+            if _NUMBER.fullmatch(word) is None:
+                self._bad_element([token], start, end, element)
+            return dtype.type(float(word))
+        bits = int(word, 16)
+        if bits >> (8 * dtype.itemsize):
+            self.fail(f"the bit pattern {word} has more bits than {element}", self.text.find(word, start, end))
+        return np.frombuffer(bits.to_bytes(dtype.itemsize, "little"), dtype)[0]
+
+    def _integers(self, tokens: list[str], start: int, end: int, element: IntegerType | IndexType, dtype: np.dtype[Any]) -> Array:
+        text = self.text[start:end]
+        try:
+            if "x" in text or "e" in text:
+                values = [_boolean_or_int(token.strip()) for token in tokens]
+            else:
+                values = list(map(int, tokens))
+        except ValueError:
+            self._bad_element(tokens, start, end, element)
+        low, high = _limits(element)
+        for index, value in enumerate(values) if values and not (low <= min(values) and max(values) <= high) else ():
+            if not low <= value <= high:
+                word = tokens[index].strip()
+                self.fail(f"{word} does not fit {element}", max(start, text.find(word) + start))
+        if dtype == np.bool_:
+            return np.array([value & 1 for value in values], np.bool_)
+        try:
+            wide = np.array(values, np.int64)
+        except OverflowError:
+            wide = np.array([value & (2**64 - 1) for value in values], np.uint64)
+        return wide.astype(dtype)
+
+    def _bad_element(self, tokens: list[str], start: int, end: int, element: Attribute) -> Any:
+        for token in tokens:
+            word = token.strip()
+            if _NUMBER.fullmatch(word) is None or isinstance(element, IntegerType | IndexType) and ("." in word or "e" in word and word not in ("true", "false")):
+                position = self.text.find(word, start, end) if word else start
+                self.fail(f"'{word[:40]}' is not an element of type {element}" if word else "an element is missing", max(position, start))
+            if word in ("true", "false") and not isinstance(element, IntegerType):
+                self.fail(f"'{word}' is not an element of type {element}", self.text.find(word, start, end))
+        self.fail(f"the literal holds something that is not an element of type {element}", start)
+
+
+def _boolean_or_int(word: str) -> int:
+    if word in ("true", "false"):
+        return int(word == "true")
+    return int(word, 16) if "0x" in word else int(word)
+
+
+def _limits(element: IntegerType | IndexType) -> tuple[int, int]:
+    if isinstance(element, IndexType):
+        return -(2**63), 2**63 - 1
+    width = element.width.data
+    if element.signedness.data is Signedness.UNSIGNED:
+        return 0, 2**width - 1
+    return -(2 ** (width - 1)), 2**width - 1 if element.signedness.data is Signedness.SIGNLESS else 2 ** (width - 1) - 1

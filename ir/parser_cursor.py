@@ -1,0 +1,254 @@
+"""The cursor under the parser: a position in the text that regular expressions move, and errors with a place.
+
+xDSL's parser reads through a lexer that makes a token object for every word, which costs most of its time. Ours moves one
+integer. Both views share one parser object: :meth:`Cursor.to_tokens` and :meth:`Cursor.from_tokens` hand the position over,
+so that an attribute, a type or an op that only xDSL knows is read by xDSL's own code.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from typing import NoReturn, TypeVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, StringAttr
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import ParseError
+from xdsl.utils.lexer import Input
+
+from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
+
+T = TypeVar("T")
+
+SPACE = r"(?:[ \t\r\n]+|//[^\n]*)*"
+_SPACE = re.compile(SPACE)
+_ACCEPT = {mark: re.compile(SPACE + re.escape(mark)) for mark in ("(", ")", "[", "]", "{", "}", "<", ">", ",", ":", "=", "->", "<{", "}>", "::", "?", "x", "-")}
+_WORD = re.compile(SPACE + r"([A-Za-z_][\w$.]*)")
+_INTEGER = re.compile(SPACE + r"(-?(?:0x[0-9a-fA-F]+|[0-9]+))(?![\w.])")
+_STRING = re.compile(SPACE + r'"((?:[^"\\\n]|\\.)*)"')
+_INTEGERS = re.compile(SPACE + r"\[([-0-9,\s]*)\]")
+_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"?|[%@#!^]?[\w$.]+|->|::|.', re.DOTALL)
+
+
+class Cursor(Parser):
+    """A position in a text, with the primitives that read from it."""
+
+    def __init__(self, context: Context, text: str, filename: str):
+        super().__init__(context, "", filename)
+        self.text = text
+        self.here = 0
+        self.filename = filename
+        self.lexer.input = Input(text, filename)
+        self._file = StringAttr(filename)
+        self._line_starts = [0, *(m.end() for m in re.finditer("\n", text))]
+        self._numbers: dict[int, IntAttr] = {}
+
+    # -- places
+
+    def line_column(self, position: int) -> tuple[int, int]:
+        """Line and column of a position, from 1."""
+        line = bisect_right(self._line_starts, position)
+        return line, position - self._line_starts[line - 1] + 1
+
+    def place(self, position: int) -> LocationAttr:
+        """The location of a position (made without the checks of the constructor, which cost ten times as much)."""
+        line = bisect_right(self._line_starts, position)
+        location = object.__new__(FileLineColLoc)
+        store = object.__setattr__
+        store(location, "filename", self._file)
+        store(location, "line", self._number(line))
+        store(location, "column", self._number(position - self._line_starts[line - 1] + 1))
+        return location
+
+    def _number(self, value: int) -> IntAttr:
+        found = self._numbers.get(value)
+        if found is None:
+            found = self._numbers[value] = IntAttr(value)
+        return found
+
+    # -- errors
+
+    def diagnostic(self, message: str, position: int, *, hint: str = "", notes: tuple[Diagnostic, ...] = (), severity: str = "error") -> Diagnostic:
+        """A diagnostic that points at a position of this text."""
+        position = min(position, len(self.text))
+        line, column = self.line_column(position)
+        start = self._line_starts[line - 1]
+        end = self.text.find("\n", start)
+        source = self.text[start : end if end >= 0 else len(self.text)]
+        token = _TOKEN.match(self.text, position)
+        length = len(token.group()) if token and not token.group().isspace() else 1
+        return Diagnostic(message, self.filename, line, column, severity, source, length, hint, notes)
+
+    def fail(self, message: str, position: int | None = None, *, hint: str = "", notes: tuple[Diagnostic, ...] = ()) -> NoReturn:
+        """Raises a DiagnosticError at a position (default: the next token)."""
+        if position is None:
+            position = self.skip()
+        raise DiagnosticError(self.diagnostic(message, position, hint=hint, notes=notes))
+
+    def unexpected(self, expected: str) -> NoReturn:
+        """Raises: something was expected, and something else (or the end of the text) was found."""
+        position = self.skip()
+        if position >= len(self.text):
+            last = len(self.text.rstrip())
+            self.fail(f"expected {expected}, but the text ends here", max(0, last - 1) if last else 0, hint="the text may be truncated")
+        self.fail(f"expected {expected}, found {self.found(position)}", position)
+
+    def found(self, position: int) -> str:
+        """The token at a position as it is quoted in a message."""
+        token = _TOKEN.match(self.text, position)
+        shown = token.group() if token else "the end of the text"
+        shown = shown if len(shown) <= 40 else shown[:40] + "..."
+        return f"'{shown}'" if shown.isprintable() else f"the character {shown!r}"
+
+    # -- handing the position to xDSL and back
+
+    def to_tokens(self) -> None:
+        """Makes xDSL's lexer stand where the cursor stands."""
+        self._resume_from(self.here)
+
+    def from_tokens(self) -> None:
+        """Makes the cursor stand before the token that xDSL's lexer looks at."""
+        self.here = self._current_token.span.start
+
+    @contextmanager
+    def foreign(self, what: str) -> Generator[None]:
+        """xDSL's code reads inside; whatever it raises becomes a diagnostic at its place."""
+        start = self.skip()
+        try:
+            self.to_tokens()
+            yield
+            self.from_tokens()
+        except (DiagnosticError, RecursionError):
+            raise
+        except ParseError as error:
+            message = error.msg.strip()
+            self.fail(message[:1].lower() + message[1:], error.span.start)
+        except Exception as error:
+            self.fail(f"invalid {what}: {error}".strip(), start)
+
+    # -- reading
+
+    def skip(self) -> int:
+        """Moves past white space and comments; the position after them."""
+        match = _SPACE.match(self.text, self.here)
+        assert match is not None
+        self.here = match.end()
+        return self.here
+
+    def peek(self) -> str:
+        """The next character after white space, or an empty string at the end."""
+        position = self.skip()
+        return self.text[position : position + 1]
+
+    def accept(self, mark: str) -> bool:
+        """Moves past a punctuation mark if it comes next."""
+        match = _ACCEPT[mark].match(self.text, self.here)
+        if match is None:
+            return False
+        self.here = match.end()
+        return True
+
+    def need(self, mark: str) -> None:
+        """Moves past a punctuation mark that has to come next."""
+        match = _ACCEPT[mark].match(self.text, self.here)
+        if match is None:
+            self.unexpected(f"'{mark}'")
+        self.here = match.end()
+
+    def next_word(self) -> str:
+        """The identifier that comes next, without moving; an empty string if there is none."""
+        match = _WORD.match(self.text, self.here)
+        return match.group(1) if match else ""
+
+    def word(self, what: str = "an identifier") -> str:
+        """Reads an identifier."""
+        match = _WORD.match(self.text, self.here)
+        if match is None:
+            self.unexpected(what)
+        self.here = match.end()
+        return match.group(1)
+
+    def accept_word(self, word: str) -> bool:
+        """Moves past this very word if it comes next."""
+        match = _WORD.match(self.text, self.here)
+        if match is None or match.group(1) != word:
+            return False
+        self.here = match.end()
+        return True
+
+    def need_word(self, word: str) -> None:
+        """Moves past this very word, which has to come next."""
+        if not self.accept_word(word):
+            near = did_you_mean(self.next_word(), [word])
+            if near:
+                self.fail(f"expected '{word}', found '{self.next_word()}'", hint=near)
+            self.unexpected(f"'{word}'")
+
+    def word_in(self, words: Iterable[str], what: str) -> str:
+        """Reads one of the given words."""
+        known = list(words)
+        position = self.skip()
+        found = self.word(what)
+        if found not in known:
+            self.fail(f"unknown {what} '{found}'", position, hint=did_you_mean(found, known) or f"known are {', '.join(known)}")
+        return found
+
+    def integer(self) -> int:
+        """Reads an integer, decimal or hexadecimal."""
+        match = _INTEGER.match(self.text, self.here)
+        if match is None:
+            self.unexpected("an integer")
+        self.here = match.end()
+        return self._int(match.group(1), match.start(1))
+
+    def _int(self, text: str, position: int) -> int:
+        try:
+            return int(text, 16 if "x" in text else 10)
+        except ValueError:
+            self.fail("integer literal is too long" if text.strip().lstrip("-").isdigit() else f"expected an integer, found '{text.strip()}'", position)
+
+    def integers(self) -> tuple[int, ...]:
+        """Reads ``[1, 2, 3]``."""
+        match = _INTEGERS.match(self.text, self.here)
+        if match is None:
+            return tuple(self.listed("[", "]", self.integer))
+        self.here = match.end()
+        body = match.group(1)
+        if not body.strip():
+            return ()
+        try:
+            return tuple(map(int, body.split(",")))
+        except ValueError:
+            self.here = match.start(1) - 1
+            return tuple(self.listed("[", "]", self.integer))
+
+    def string(self) -> str:
+        """Reads a string literal; escapes are resolved."""
+        match = _STRING.match(self.text, self.here)
+        if match is None:
+            self.unexpected("a string")
+        self.here = match.end()
+        body = match.group(1)
+        if "\\" not in body:
+            return body
+        self.here = match.start(1) - 1
+        with self.foreign("string"):
+            value = self.parse_str_literal()
+        return value
+
+    def listed(self, open: str, close: str, item: Callable[[], T]) -> list[T]:
+        """Reads items separated by commas between two marks."""
+        self.need(open)
+        items: list[T] = []
+        if self.accept(close):
+            return items
+        while True:
+            items.append(item())
+            if self.accept(","):
+                continue
+            if not self.accept(close):
+                self.unexpected(f"',' or '{close}'")
+            return items

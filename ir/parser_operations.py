@@ -1,0 +1,481 @@
+"""Reading operations, blocks and regions, and resolving the values that they name.
+
+An op whose class declares a syntax is read by that declaration, the generic form by :meth:`Reader._generic`, and any other op by its
+own xDSL code. Values are looked up by name in the scope of their region. A name that is used before its definition is a
+forward reference; one that is never defined is reported where it was used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from xdsl.dialects.builtin import LocationAttr, UnregisteredOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.irdl import IRDLOperation
+from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.parser.core import ForwardDeclaredValue
+from xdsl.traits import IsolatedFromAbove
+from xdsl.utils.lexer import Span
+
+from wengert.ir.diagnostics import did_you_mean
+from wengert.ir.parser_attributes import AttributeReader
+from wengert.ir.parser_cursor import SPACE
+
+_RESULTS = re.compile(SPACE + r"((?:%[\w$.-]+(?::\d+)?\s*,\s*)*%[\w$.-]+(?::\d+)?)\s*=")
+_RESULT = re.compile(r"%([\w$.-]+)(?::(\d+))?")
+_OPERAND = re.compile(SPACE + r"%([\w$.-]+)(?:#(\d+))?")
+_OPERANDS = re.compile(SPACE + r"(%[\w$.-]+(?:#\d+)?(?:\s*,\s*%[\w$.-]+(?:#\d+)?)*)")
+_EACH_OPERAND = re.compile(r"%([\w$.-]+)(?:#(\d+))?")
+_NAME = re.compile(SPACE + r"([A-Za-z_][\w$.]*)")
+_QUOTED_NAME = re.compile(SPACE + r'"([\w$.-]*)"\s*(?=\()')
+_SYMBOL = re.compile(SPACE + r"@(?:([A-Za-z_$.][\w$.-]*)|(\"(?:[^\"\\\n]|\\.)*\"))")
+_BLOCK = re.compile(SPACE + r"\^([\w$.-]+)")
+_SUCCESSOR = re.compile(SPACE + r"\[(?=\s*\^)")
+_AUTOMATIC = re.compile(r"\d.*|(?:cst|c|arg|iterArg)(?:_?\d+)?")
+_DEPTH = 150
+"""How deep regions may nest; Python's own stack would end at about twice that."""
+
+Operands = list[tuple[str, int, int]]
+
+
+@dataclass(slots=True)
+class OpState:
+    """What has been read of an op. Operands are (name, number of the result, position)."""
+
+    cls: type[Operation]
+    start: int
+    result_count: int = 0
+    operands: Operands = field(default_factory=list[tuple[str, int, int]])
+    operand_types: Sequence[Attribute] = ()
+    result_types: Sequence[Attribute] = ()
+    types_at: int = 0
+    properties: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
+    attributes: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
+    regions: list[Region] = field(default_factory=list[Region])
+    successors: Sequence[Block] = ()
+    shares_location: bool = False
+    """Whether block arguments are not written in the regions, so that they take the op's location."""
+    implicit_region: bool = False
+    """Whether the region itself is not written either."""
+
+    @property
+    def name(self) -> str:
+        """The op's name."""
+        return self.cls.name
+
+    def set_attributes(self, found: dict[str, Attribute]) -> None:
+        """Takes an attribute dictionary: entries that are properties of the op become properties."""
+        if not found:
+            return
+        known = property_names(self.cls)
+        for key, value in found.items():
+            (self.properties if key in known and key not in self.properties else self.attributes)[key] = value
+
+    def share_location(self, location: LocationAttr) -> None:
+        """Gives block arguments without a place of their own (and ops, where there is none for them either) the op's location."""
+        for region in self.regions:
+            for block in region.blocks:
+                for argument in block.args:
+                    argument.location = location
+                for op in block.ops if self.implicit_region else ():
+                    op.location = location
+
+
+_PROPERTY_NAMES: dict[type[Operation], frozenset[str]] = {}
+
+
+def property_names(cls: type[Operation]) -> frozenset[str]:
+    """The names of an op class's properties."""
+    found = _PROPERTY_NAMES.get(cls)
+    if found is None:
+        known = cls.get_irdl_definition().properties if issubclass(cls, IRDLOperation) else {}
+        found = _PROPERTY_NAMES[cls] = frozenset(known)
+    return found
+
+
+class Reader(AttributeReader):
+    """Reads operations."""
+
+    closed_dialects: frozenset[str] = frozenset()
+    _depth = 0
+    _syntaxes: dict[str, tuple[type[Operation], Any]]
+    _defined_at: dict[str, int]
+    _scope: list[str]
+    _used_at: dict[str, int]
+
+    # -- operations
+
+    def operation(self) -> Operation:
+        """Reads an op with its results and its location."""
+        start = self.skip()
+        text = self.text
+        results: list[tuple[str, int, int]] = []
+        if text[start : start + 1] == "%":
+            results = self._result_names()
+        match = _NAME.match(text, self.here)
+        if match is None:
+            op = self._generic_operation(start, results)
+        else:
+            name = match.group(1)
+            found = self._syntaxes.get(name)
+            if found is None:
+                found = self._find_syntax(name, match.start(1))
+            cls, syntax = found
+            if syntax is None:
+                op = self._foreign_operation(cls, start)
+            else:
+                self.here = match.end()
+                state = OpState(cls, start, sum(count for _, count, _ in results))
+                syntax.read(self, state)
+                op = self.build(state)
+        if results:
+            self._define_results(op, results)
+        return op
+
+    def build(self, state: OpState) -> Operation:
+        """The op that was read: operands resolved, and its location."""
+        location = self.location() or self.place(state.start)
+        if state.shares_location:
+            state.share_location(location)
+        return state.cls.create(
+            operands=self.resolve(state.operands, state.operand_types, state.types_at),
+            result_types=state.result_types,
+            properties=state.properties,
+            attributes=state.attributes,
+            regions=state.regions,
+            successors=state.successors,
+            location=location,
+        )
+
+    def _result_names(self) -> list[tuple[str, int, int]]:
+        match = _RESULTS.match(self.text, self.here)
+        if match is None:
+            self._bad_results()
+        self.here = match.end()
+        start = match.start(1)
+        return [(m.group(1), int(m.group(2) or 1), start + m.start()) for m in _RESULT.finditer(match.group(1))]
+
+    def _bad_results(self) -> Any:
+        match = _RESULT.match(self.text, self.here)
+        if match is None:
+            self.fail("expected the name of a value after '%'")
+        self.here = match.end()
+        self.unexpected("'=' after the names of the results")
+
+    def _define_results(self, op: Operation, names: list[tuple[str, int, int]]) -> None:
+        results = op.results
+        if len(names) == 1 and names[0][1] == len(results):
+            self.define(names[0][0], results, names[0][2])
+            return
+        total = sum(count for _, count, _ in names)
+        if total != len(results):
+            self.fail(f"'{_name_of(op)}' has {_count(len(results), 'result')}, but {total} {'is' if total == 1 else 'are'} named", names[0][2])
+        first = 0
+        for name, count, position in names:
+            self.define(name, results[first : first + count], position)
+            first += count
+
+    def _find_syntax(self, name: str, position: int) -> tuple[type[Operation], Any]:
+        full = name if "." in name else self._full_name(name, position)
+        cls = self.op_class(full, position)
+        self._syntaxes[name] = found = (cls, getattr(cls, "SYNTAX", None) or self.extra_syntax(full))
+        return found
+
+    def extra_syntax(self, name: str) -> Any:
+        """Our syntax for an op of xDSL, or None."""
+        return None
+
+    def _full_name(self, name: str, position: int) -> str:
+        for dialect in ("builtin", "func"):
+            if self.ctx.get_optional_op(f"{dialect}.{name}") not in (None, *()) and self._is_known(f"{dialect}.{name}"):
+                return f"{dialect}.{name}"
+        self.fail(f"unknown operation '{name}'", position, hint=self._op_hint(name))
+
+    def _is_known(self, name: str) -> bool:
+        cls = self.ctx.get_optional_op(name)
+        return cls is not None and not issubclass(cls, UnregisteredOp)
+
+    def op_class(self, name: str, position: int) -> type[Operation]:
+        """The class of the op of this name; unknown ops of dialects that are known as a whole are errors."""
+        dialect = name.partition(".")[0]
+        try:
+            cls = self.ctx.get_optional_op(name)
+        except ImportError as error:
+            self.fail(f"the dialect '{dialect}' cannot be loaded: {error}", position)
+        if cls is None or (issubclass(cls, UnregisteredOp) and dialect in self.closed_dialects):
+            self.fail(f"unknown operation '{name}'", position, hint=self._op_hint(name))
+        return cls
+
+    def _op_hint(self, name: str) -> str:
+        dialect = name.partition(".")[0] if "." in name else ""
+        known = [op.name for op in self.ctx.loaded_ops if not issubclass(op, UnregisteredOp) and op.name.startswith(dialect)]
+        return did_you_mean(name, known) or did_you_mean(name, [n.partition(".")[2] for n in known])
+
+    def _foreign_operation(self, cls: type[Operation], start: int) -> Operation:
+        with self.foreign(f"'{cls.name}'"):
+            self._parser_state.dialect_stack.append(cls.dialect_name())
+            token = self._parse_optional_token(self._current_token.kind)
+            assert token is not None
+            op = cls.parse(self)
+            self._parser_state.dialect_stack.pop()
+        op.location = self.location() or self.place(start)
+        return op
+
+    def _generic_operation(self, start: int, results: list[tuple[str, int, int]]) -> Operation:
+        match = _QUOTED_NAME.match(self.text, self.here)
+        if match is None:
+            self.unexpected("an operation")
+        self.here = match.end()
+        cls = self.op_class(match.group(1), match.start(1) - 1)
+        state = OpState(cls, start, sum(count for _, count, _ in results))
+        self.need("(")
+        if not self.accept(")"):
+            self.operands(state)
+            self.need(")")
+        if _SUCCESSOR.match(self.text, self.here):
+            state.successors = self.listed("[", "]", self._successor)
+        state.properties = self.properties()
+        if self.accept("("):
+            self._generic_regions(state)
+        state.set_attributes(self.dictionary())
+        self.need(":")
+        state.types_at = self.skip()
+        state.operand_types, state.result_types = self.function_type()
+        return self.build(state)
+
+    def _generic_regions(self, state: OpState) -> None:
+        isolated = state.cls.has_trait(IsolatedFromAbove, value_if_unregistered=False)
+        while True:
+            state.regions.append(self.region(isolated=isolated))
+            if not self.accept(","):
+                break
+        self.need(")")
+
+    def symbol(self) -> str:
+        """Reads ``@name``."""
+        match = _SYMBOL.match(self.text, self.here)
+        if match is None:
+            self.unexpected("a name with '@'")
+        self.here = match.end()
+        if match.group(1) is not None:
+            return match.group(1)
+        self.here = match.start(2)
+        return self.string()
+
+    # -- values
+
+    def operands(self, state: OpState) -> None:
+        """Reads ``%a, %b#1`` (one or more operands)."""
+        match = _OPERANDS.match(self.text, self.here)
+        if match is None:
+            self.unexpected("an operand")
+        self.here = match.end()
+        start = match.start(1)
+        state.operands += [(m.group(1), int(m.group(2) or 0), start + m.start()) for m in _EACH_OPERAND.finditer(match.group(1))]
+
+    def operand(self) -> tuple[str, int, int]:
+        """Reads one operand."""
+        match = _OPERAND.match(self.text, self.here)
+        if match is None:
+            self.unexpected("an operand")
+        self.here = match.end()
+        return match.group(1), int(match.group(2) or 0), match.start(1) - 1
+
+    def resolve(self, operands: Operands, types: Sequence[Attribute], types_at: int) -> list[SSAValue]:
+        """The values that are named, which must have these types."""
+        if len(operands) != len(types):
+            self.fail(f"{_count(len(operands), 'operand')} but {_count(len(types), 'operand type')}", types_at)
+        found: list[SSAValue] = []
+        values = self.ssa_values
+        for (name, index, position), type in zip(operands, types):
+            entry = values.get(name)
+            if entry is None or index >= len(entry):
+                found.append(self._unknown_value(name, index, type, position))
+                continue
+            value = entry[index]
+            if value.type is not type and value.type != type:
+                self._type_conflict(name, value, type, position)
+            found.append(value)
+        return found
+
+    def _type_conflict(self, name: str, value: SSAValue, type: Attribute, position: int) -> None:
+        notes = ()
+        if (defined := self._defined_at.get(name)) is not None:
+            notes = (self.diagnostic(f"'%{name}' is defined here", defined, severity="note"),)
+        self.fail(f"'%{name}' is used here as {type}, but its type is {value.type}", position, notes=notes)
+
+    def _unknown_value(self, name: str, index: int, type: Attribute, position: int) -> SSAValue:
+        entry = self.ssa_values.get(name)
+        if entry is not None:
+            notes = (self.diagnostic(f"'%{name}' is defined here", self._defined_at[name], severity="note"),) if name in self._defined_at else ()
+            self.fail(f"'%{name}#{index}' does not exist: '%{name}' has {_count(len(entry), 'value')}", position, notes=notes)
+        references = self.forward_ssa_references.setdefault(name, {})
+        value = references.get(index)
+        if value is None:
+            self._used_at.setdefault(name, position)
+            value = references[index] = ForwardDeclaredValue(type)
+        elif value.type != type:
+            self.fail(f"'%{name}' is used here as {type}, but before as {value.type}", position, notes=(self.diagnostic("used here", self._used_at[name], severity="note"),))
+        return value
+
+    def define(self, name: str, values: Sequence[SSAValue], position: int) -> None:
+        """Gives values a name that ops after this one can use."""
+        if name in self.ssa_values:
+            notes = (self.diagnostic("first defined here", self._defined_at[name], severity="note"),) if name in self._defined_at else ()
+            self.fail(f"'%{name}' is defined twice", position, notes=notes)
+        self.ssa_values[name] = tuple(values)
+        self._defined_at[name] = position
+        self._scope.append(name)
+        if name in self.forward_ssa_references:
+            self._settle(name, values)
+        if _AUTOMATIC.fullmatch(name) is None:
+            for value in values:
+                value._name = name  # pyright: ignore[reportPrivateUsage]
+
+    def _settle(self, name: str, values: Sequence[SSAValue]) -> None:
+        """Replaces forward references by the value that is now defined."""
+        for index, reference in self.forward_ssa_references.pop(name).items():
+            position = self._used_at[name]
+            if index >= len(values):
+                self.fail(f"'%{name}#{index}' does not exist: '%{name}' has {_count(len(values), 'value')}", position)
+            if reference.type != values[index].type:
+                self._type_conflict(name, values[index], reference.type, position)
+            reference.replace_all_uses_with(values[index])
+        self._used_at.pop(name, None)
+
+    def check_defined(self, outer: dict[str, dict[int, ForwardDeclaredValue[Attribute]]]) -> None:
+        """Fails at the first use of a value that has not been defined by the end of its scope."""
+        undefined = [name for name in self.forward_ssa_references if name not in outer]
+        if undefined:
+            name = min(undefined, key=lambda n: self._used_at[n])
+            known = [*self.ssa_values]
+            self.fail(f"use of undefined value '%{name}'", self._used_at[name], hint=did_you_mean("%" + name, ["%" + k for k in known]))
+
+    # -- regions and blocks
+
+    def region(self, arguments: Sequence[tuple[str, Attribute, int, LocationAttr | None]] = (), *, isolated: bool = False, named: bool = False) -> Region:
+        """Reads ``{ ... }``. ``arguments`` are those of the entry block: (name, type, position, location)."""
+        opened = self.skip()
+        self.need("{")
+        self._depth += 1
+        if self._depth > _DEPTH:
+            self.fail(f"regions nest deeper than {_DEPTH} levels", opened)
+        outer = (self.ssa_values, self._scope, self.blocks, self.forward_block_references, self.forward_ssa_references)
+        self._scope, self.blocks, self.forward_block_references = [], {}, {}  # pyright: ignore[reportAttributeAccessIssue]
+        if isolated:
+            self.ssa_values, self.forward_ssa_references = {}, {}
+        region = Region()
+        if arguments or named or (self.peek() not in ("^", "}")):
+            region.add_block(self._entry_block(arguments, opened))
+        while self.peek() == "^":
+            region.add_block(self._labelled_block(opened))
+        self._close(opened)
+        if isolated:
+            self.check_defined({})
+        for name in self._scope:
+            del self.ssa_values[name]
+        missing = [name for name in self.forward_block_references]
+        if missing:
+            self.fail(f"block '^{missing[0]}' is not defined in this region", self.forward_block_references[missing[0]][0].start)
+        self.ssa_values, self._scope, self.blocks, self.forward_block_references, references = outer
+        if isolated:
+            self.forward_ssa_references = references
+        self._depth -= 1
+        return region
+
+    def _close(self, opened: int) -> None:
+        if self.accept("}"):
+            return
+        if self.skip() >= len(self.text):
+            self.fail("this '{' is never closed", opened, hint="the text may be truncated")
+        self.unexpected("an operation or '}'")
+
+    def _entry_block(self, arguments: Sequence[tuple[str, Attribute, int, LocationAttr | None]], opened: int) -> Block:
+        block = Block(arg_types=[type for _, type, _, _ in arguments])
+        for argument, (name, _, position, location) in zip(block.args, arguments):
+            argument.location = location or self.place(position)
+            self.define(name, (argument,), position)
+        self.block_body(block, opened)
+        return block
+
+    def _labelled_block(self, opened: int) -> Block:
+        name, position = self._block_name()
+        block, defined = self.blocks.get(name, (None, None))
+        if defined is not None:
+            self.fail(f"block '^{name}' is defined twice", position, notes=(self.diagnostic("first defined here", defined.start, severity="note"),))
+        if block is None:
+            block = Block()
+        self.forward_block_references.pop(name, None)
+        self.blocks[name] = (block, Span(position, position + 1, self.lexer.input))
+        if self.peek() == "(":
+            for argument_name, type, at, location in self.listed("(", ")", self.block_argument):
+                argument = block.insert_arg(type, len(block.args), location or self.place(at))
+                self.define(argument_name, (argument,), at)
+        self.need(":")
+        self.block_body(block, opened)
+        return block
+
+    def _block_name(self) -> tuple[str, int]:
+        match = _BLOCK.match(self.text, self.here)
+        if match is None:
+            self.unexpected("the name of a block")
+        self.here = match.end()
+        return match.group(1), match.start(1) - 1
+
+    def _successor(self) -> Block:
+        name, position = self._block_name()
+        if name not in self.blocks:
+            self.blocks[name] = (Block(), None)
+            self.forward_block_references[name] = [Span(position, position + 1, self.lexer.input)]
+        return self.blocks[name][0]
+
+    def block_argument(self) -> tuple[str, Attribute, int, LocationAttr | None]:
+        """Reads ``%name: type``, and a location if there is one."""
+        name, _, position = self.operand()
+        self.need(":")
+        return name, self.type(), position, self.location()
+
+    def block_body(self, block: Block, opened: int) -> None:
+        """Reads ops until the block ends."""
+        text, add = self.text, block.add_op
+        while True:
+            mark = text[self.skip() : self.here + 1]
+            if mark in ("}", "^"):
+                return
+            if not mark:
+                self.fail("this '{' is never closed", opened, hint="the text may be truncated")
+            add(self.operation())
+
+    # -- what xDSL's code calls
+
+    def parse_operation(self) -> Operation:
+        self.from_tokens()
+        op = self.operation()
+        self.to_tokens()
+        return op
+
+    def parse_optional_region(self, arguments: Iterable[Parser.Argument] | None = None) -> Region | None:
+        self.from_tokens()
+        if self.peek() != "{":
+            return None
+        given = [(a.name.text[1:], cast(Attribute, a.type), a.name.start, a.location) for a in arguments or ()]
+        region = self.region(given, named=arguments is not None)
+        self.to_tokens()
+        return region
+
+    def resolve_operand(self, operand: UnresolvedOperand, type: Any) -> SSAValue[Any]:
+        return self.resolve([(operand.operand_name, operand.index, operand.span.start)], [type], operand.span.start)[0]
+
+    def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Span) -> None:
+        self.define(name, values, span.start)
+
+
+def _name_of(op: Operation) -> str:
+    return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

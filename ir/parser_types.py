@@ -1,0 +1,95 @@
+"""Reading types: tensors by a regular expression and a table, everything else by xDSL; every text is read once."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from xdsl.dialects.builtin import ComplexType, IndexType, IntegerType, NoneType, Signedness
+from xdsl.ir import Attribute
+from xdsl.parser import Parser
+
+from wengert.ir.parser_cursor import SPACE, Cursor
+from wengert.ir.tensor_types import DYNAMIC, tensor
+
+_ELEMENT = r"[a-z][\w]*|complex<\s*[a-z]\w*\s*>"
+_TENSOR = rf"tensor<((?:(?:\d+|\?)x)*)({_ELEMENT})>"
+_TYPE = re.compile(rf"{SPACE}({_TENSOR})(?![\w])")
+_FUNCTION = re.compile(rf"{SPACE}(\(([^()]*)\)\s*->\s*(?:\(([^()]*)\)|{_TENSOR}))")
+_INTEGER = re.compile(r"(s|u)?i([1-9]\d{0,6})")
+_SIGNS = {None: Signedness.SIGNLESS, "s": Signedness.SIGNED, "u": Signedness.UNSIGNED}
+_FLOATS = Parser._builtin_float_types  # pyright: ignore[reportPrivateUsage]
+
+Types = tuple[Attribute, ...]
+
+
+@lru_cache(maxsize=256)
+def element_named(name: str) -> Attribute | None:
+    """The element type of this name (``f32``, ``ui8``, ``complex<f64>``, ``index``), or None."""
+    if name in _FLOATS:
+        return _FLOATS[name]
+    if name.startswith("complex<"):
+        held = element_named(name[8:-1].strip())
+        return None if held is None or isinstance(held, ComplexType) else ComplexType(held)  # pyright: ignore[reportArgumentType]
+    if (match := _INTEGER.fullmatch(name)) is not None:
+        return IntegerType(int(match.group(2)), _SIGNS[match.group(1)])
+    return {"index": IndexType(), "none": NoneType()}.get(name)
+
+
+@lru_cache(maxsize=8192)
+def _tensor_named(shape: str, element: str) -> Attribute | None:
+    held = element_named(element)
+    if held is None or isinstance(held, NoneType) or len(shape) > 512:
+        return None
+    extents = tuple(DYNAMIC if extent == "?" else int(extent) for extent in shape.split("x")[:-1])
+    return tensor(extents, held) if all(-1 <= extent < 2**63 for extent in extents) else None
+
+
+class TypeReader(Cursor):
+    """Reads types and lists of types."""
+
+    _types: dict[str, Attribute]
+    _functions: dict[str, tuple[Types, Types]]
+
+    def type(self) -> Attribute:
+        """Reads a type."""
+        match = _TYPE.match(self.text, self.here)
+        if match is not None:
+            key = match.group(1)
+            found = self._types.get(key)
+            if found is None and (found := _tensor_named(match.group(2), match.group(3))) is not None:
+                self._types[key] = found
+            if found is not None:
+                self.here = match.end()
+                return found
+        with self.foreign("type"):
+            found = self.parse_type()
+        return found
+
+    def types(self) -> list[Attribute]:
+        """Reads types separated by commas."""
+        found = [self.type()]
+        while self.accept(","):
+            found.append(self.type())
+        return found
+
+    def function_type(self) -> tuple[Types, Types]:
+        """Reads ``(T, T) -> T`` or ``(T, T) -> (T, T)``: the types of operands and of results."""
+        match = _FUNCTION.match(self.text, self.here)
+        if match is not None:
+            key = match.group(1)
+            found = self._functions.get(key)
+            if found is None:
+                found = self._read_function_type()
+                if self.here == match.end() and len(key) < 4096:
+                    self._functions[key] = found
+            self.here = match.end()
+            return found
+        return self._read_function_type()
+
+    def _read_function_type(self) -> tuple[Types, Types]:
+        inputs = tuple(self.listed("(", ")", self.type))
+        self.need("->")
+        if self.peek() == "(":
+            return inputs, tuple(self.listed("(", ")", self.type))
+        return inputs, (self.type(),)

@@ -1,0 +1,222 @@
+"""Attributes and types as text, in the spelling that MLIR's own printer uses.
+
+Floating-point numbers are written with the digits that read back to the same bits: seven significant ones where those are
+enough, else as many as are needed; infinities and NaNs are written as bit patterns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from io import StringIO
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    CallSiteLoc,
+    ComplexType,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    DictionaryAttr,
+    FileLineColLoc,
+    FloatAttr,
+    FusedLoc,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    LocationAttr,
+    NameLoc,
+    NoneAttr,
+    Signedness,
+    StringAttr,
+    SymbolRefAttr,
+    TensorType,
+    UnitAttr,
+    UnknownLoc,
+)
+from xdsl.ir import Attribute
+from xdsl.printer import Printer
+
+from wengert.ir import elements
+from wengert.ir.tensor_types import dtype_of, real_element
+
+HEX_LIMIT = 100
+"""Constants of more elements than this (all but splats) are written as the bytes of their elements in hexadecimal, as MLIR does."""
+
+
+def float_text(value: Any, dtype: np.dtype[Any]) -> str:
+    """A number as MLIR writes it: shortest decimal that reads back to the same bits, or its bit pattern."""
+    number = float(value)
+    if number != number or number in (float("inf"), float("-inf")):
+        return f"0x{int.from_bytes(np.asarray(value, dtype).tobytes(), 'little'):0{2 * dtype.itemsize}X}"
+    text = f"{number:.6e}"
+    if dtype.itemsize < 4 or (float(text) == number if dtype.itemsize == 8 else dtype.type(float(text)) == value):
+        return text
+    if dtype.itemsize == 4:
+        return f"{number:.8e}"
+    text = repr(number)
+    mantissa, mark, exponent = text.partition("e")
+    return text if "." in mantissa else f"{mantissa}.0{mark}{exponent}"
+
+
+def escaped(text: str) -> str:
+    """A string literal."""
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    parts = [chr(b) if 32 <= b < 127 and b not in (34, 92) else "\\\\" if b == 92 else f"\\{b:02X}" for b in text.encode("utf-8", "surrogateescape")]
+    return f'"{"".join(parts)}"'
+
+
+def _bare_key(key: str) -> str:
+    return key if key.isidentifier() or key.replace(".", "_").replace("$", "_").isidentifier() else escaped(key)
+
+
+def symbol(name: str) -> str:
+    """``@name``, quoted where it has to be."""
+    bare = bool(name) and name.isascii() and name.replace(".", "_").replace("$", "_").replace("-", "_").isidentifier() and not name.startswith("-")
+    return f"@{name}" if bare else f"@{escaped(name)}"
+
+
+def _scalar_texts(array: np.ndarray[Any, np.dtype[Any]], element: Attribute) -> list[str]:
+    if isinstance(element, ComplexType):
+        held = real_element(element)
+        parts = _scalar_texts(array.view(dtype_of(held)), held)
+        return [f"({re}, {im})" for re, im in zip(parts[::2], parts[1::2])]
+    if array.dtype == np.bool_:
+        return ["true" if v else "false" for v in array.tolist()]
+    if isinstance(element, IntegerType | IndexType):
+        return [str(int(v)) for v in array]
+    return [float_text(v, array.dtype) for v in array]
+
+
+def _nested(texts: list[str], shape: tuple[int, ...]) -> str:
+    for extent in reversed(shape):
+        texts = [f"[{', '.join(texts[i : i + extent])}]" for i in range(0, len(texts), extent)]
+    return texts[0]
+
+
+def dense_text(attribute: DenseIntOrFPElementsAttr[Any], type_text: str) -> str:
+    """``dense<...> : type``."""
+    element = attribute.type.get_element_type()
+    shape = tuple(attribute.type.get_shape())
+    dtype = dtype_of(element)
+    data = attribute.data.data
+    if not data:
+        return f"dense<> : {type_text}"
+    array = np.frombuffer(data, np.uint8) != 0 if dtype == np.bool_ else np.frombuffer(data, dtype)
+    if array.size == 1 or elements.is_splat(attribute):
+        return f"dense<{_splat_text(_scalar_texts(array[:1], element)[0], shape)}> : {type_text}"
+    if array.size > HEX_LIMIT:
+        return f'dense<"0x{array.tobytes().hex().upper()}"> : {type_text}'
+    return f"dense<{_nested(_scalar_texts(array, element), shape)}> : {type_text}"
+
+
+def _splat_text(text: str, shape: tuple[int, ...]) -> str:
+    return text
+
+
+class AttributeWriter:
+    """Attributes and types as text, each made once."""
+
+    def __init__(self) -> None:
+        self._texts: dict[int, tuple[Attribute, str]] = {}
+        self._aliases: dict[Attribute, str] = {}
+
+    def attribute_text(self, attribute: Attribute) -> str:
+        """An attribute or a type."""
+        found = self._texts.get(id(attribute))
+        if found is None:
+            write = _WRITERS.get(type(attribute))
+            text = write(self, attribute) if write is not None else self._other(attribute)
+            self._texts[id(attribute)] = found = (attribute, text)
+        return found[1]
+
+    type_text = attribute_text
+
+    def dictionary_body(self, entries: Any) -> str:
+        """``{a = 1, b}``."""
+        parts = [key if isinstance(value, UnitAttr) else f"{key} = {self.attribute_text(value)}" for key, value in sorted((_bare_key(k), v) for k, v in entries)]
+        return f"{{{', '.join(parts)}}}"
+
+    def dictionary_text(self, attribute: DictionaryAttr | None) -> str:
+        """A dictionary after a space, or nothing if it is empty."""
+        return f" {self.dictionary_body(attribute.data.items())}" if attribute is not None and attribute.data else ""
+
+    def _other(self, attribute: Attribute) -> str:
+        stream = StringIO()
+        Printer(stream).print_attribute(attribute)
+        return stream.getvalue()
+
+    def _dense(self, attribute: DenseIntOrFPElementsAttr[Any]) -> str:
+        return dense_text(attribute, self.attribute_text(cast(Attribute, attribute.type)))
+
+    def _tensor(self, type: TensorType[Any]) -> str:
+        extents = "".join("?x" if e < 0 else f"{e}x" for e in type.get_shape())
+        encoding = "" if isinstance(type.encoding, NoneAttr) else f", {self.attribute_text(type.encoding)}"
+        return f"tensor<{extents}{self.attribute_text(type.element_type)}{encoding}>"
+
+    def _integer(self, attribute: IntegerAttr[Any]) -> str:
+        held, value = attribute.type, attribute.value.data
+        if isinstance(held, IntegerType) and held.width.data == 1 and held.signedness.data is Signedness.SIGNLESS:
+            return "true" if value else "false"
+        return f"{value} : {self.attribute_text(held)}"
+
+    def _float(self, attribute: FloatAttr[Any]) -> str:
+        try:
+            dtype = dtype_of(attribute.type)
+        except KeyError:
+            return self._other(attribute)
+        return f"{float_text(attribute.value.data, dtype)} : {self.attribute_text(attribute.type)}"
+
+    def _dense_array(self, attribute: DenseArrayBase[Any]) -> str:
+        held = attribute.elt_type
+        values = attribute.get_values()
+        if isinstance(held, IntegerType) and held.width.data == 1:
+            shown = ["true" if v else "false" for v in values]
+        elif isinstance(held, IntegerType):
+            shown = [str(v) for v in values]
+        else:
+            shown = [float_text(v, dtype_of(held)) for v in values]
+        return f"array<{self.attribute_text(held)}{': ' if shown else ''}{', '.join(shown)}>"
+
+    def _array(self, attribute: ArrayAttr[Attribute]) -> str:
+        return f"[{', '.join(self.attribute_text(a) for a in attribute)}]"
+
+    def _symbol(self, attribute: SymbolRefAttr) -> str:
+        return "::".join(symbol(s.data) for s in (attribute.root_reference, *attribute.nested_references))
+
+    # -- locations
+
+    def location(self, location: LocationAttr) -> str:
+        """What stands between the parentheses of ``loc(...)``."""
+        if isinstance(location, UnknownLoc):
+            return "unknown"
+        if isinstance(location, FileLineColLoc):
+            return f"{escaped(location.filename.data)}:{location.line.data}:{location.column.data}"
+        if isinstance(location, NameLoc):
+            inner = location.location
+            return escaped(location.desc.data) + (f"({self.reference(inner)})" if isinstance(inner, LocationAttr) else "")
+        if isinstance(location, CallSiteLoc):
+            return f"callsite({self.reference(location.callee)} at {self.reference(location.caller)})"
+        if isinstance(location, FusedLoc):
+            metadata = "" if isinstance(location.metadata, NoneAttr) else f"<{self.attribute_text(location.metadata)}>"
+            return f"fused{metadata}[{', '.join(self.reference(cast(LocationAttr, part)) for part in location.locations)}]"
+        return self._other(location)
+
+    def reference(self, location: LocationAttr) -> str:
+        """A location inside another one, or after ``loc``: by its alias if it has one."""
+        return self._aliases.get(location) or self.location(location)
+
+
+_WRITERS: dict[type[Attribute], Callable[[AttributeWriter, Any], str]] = {
+    DenseIntOrFPElementsAttr: AttributeWriter._dense,  # pyright: ignore[reportPrivateUsage]
+    TensorType: AttributeWriter._tensor,  # pyright: ignore[reportPrivateUsage]
+    IntegerAttr: AttributeWriter._integer,  # pyright: ignore[reportPrivateUsage]
+    FloatAttr: AttributeWriter._float,  # pyright: ignore[reportPrivateUsage]
+    DenseArrayBase: AttributeWriter._dense_array,  # pyright: ignore[reportPrivateUsage]
+    ArrayAttr: AttributeWriter._array,  # pyright: ignore[reportPrivateUsage]
+    SymbolRefAttr: AttributeWriter._symbol,  # pyright: ignore[reportPrivateUsage]
+    DictionaryAttr: lambda writer, a: writer.dictionary_body(a.data.items()),
+    StringAttr: lambda writer, a: escaped(a.data),
+    UnitAttr: lambda writer, a: "unit",
+}

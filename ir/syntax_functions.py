@@ -1,0 +1,156 @@
+"""The text of modules, functions, calls and returns, as JAX prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, StringAttr, SymbolRefAttr
+from xdsl.ir import Attribute, Block, Operation, Region
+from xdsl.ir import SSAValue
+
+from wengert.ir import syntax as sx
+from wengert.ir.parser_operations import OpState, Reader
+from wengert.ir.printer import Writer
+
+_VISIBILITY = ("public", "private", "nested")
+
+
+class ModuleText:
+    """``@name attributes {...} { ops }``."""
+
+    properties = ("sym_name",)
+
+    def read(self, reader: Reader, state: OpState) -> None:
+        if reader.peek() == "@":
+            state.properties["sym_name"] = StringAttr(reader.symbol())
+        if reader.accept_word("attributes"):
+            state.set_attributes(reader.dictionary())
+        region = reader.region(isolated=True)
+        if not region.blocks:
+            region.add_block(Block())
+        state.regions.append(region)
+
+    def write(self, op: Operation, writer: Writer) -> None:
+        name = op.properties.get("sym_name")
+        if name is not None:
+            writer.write(f" {writer.symbol(cast(StringAttr, name).data)}")
+        writer.attribute_dictionary(op, keyword=True)
+        writer.region(op.regions[0], arguments=False)
+
+
+class FunctionText:
+    """``public @f(%x: T {a = 1}) -> (U {b = 2}) attributes {...} { ops }``."""
+
+    properties = ("sym_name", "sym_visibility", "function_type", "arg_attrs", "res_attrs")
+
+    def read(self, reader: Reader, state: OpState) -> None:
+        if (word := reader.next_word()) in _VISIBILITY:
+            reader.word()
+            state.properties["sym_visibility"] = StringAttr(word)
+        elif word:
+            reader.word_in(_VISIBILITY, "visibility")
+        state.properties["sym_name"] = StringAttr(reader.symbol())
+        arguments, inputs, argument_attributes = [], list[Attribute](), list[dict[str, Attribute]]()
+
+        def argument() -> None:
+            name = reader.operand() if reader.peek() == "%" else None
+            if name is not None:
+                reader.need(":")
+            type = reader.type()
+            inputs.append(type)
+            argument_attributes.append(reader.dictionary())
+            location = reader.location()
+            if name is not None:
+                arguments.append((name[0], type, name[2], location))
+
+        position = reader.skip()
+        reader.listed("(", ")", argument)
+        outputs, result_attributes = self._results(reader)
+        state.properties["function_type"] = FunctionType.from_lists(inputs, outputs)
+        for key, found in (("arg_attrs", argument_attributes), ("res_attrs", result_attributes)):
+            if any(found):
+                state.properties[key] = ArrayAttr([DictionaryAttr(entry) for entry in found])
+        if reader.accept_word("attributes"):
+            state.set_attributes(reader.dictionary())
+        if reader.peek() != "{":
+            state.regions.append(Region())
+            return
+        if len(arguments) != len(inputs):
+            reader.fail("the arguments of a function with a body need names", position)
+        state.regions.append(reader.region(arguments, isolated=True, named=True))
+
+    def _results(self, reader: Reader) -> tuple[list[Attribute], list[dict[str, Attribute]]]:
+        types, attributes = list[Attribute](), list[dict[str, Attribute]]()
+
+        def result() -> None:
+            types.append(reader.type())
+            attributes.append(reader.dictionary())
+
+        if reader.accept("->"):
+            if reader.peek() == "(":
+                reader.listed("(", ")", result)
+            else:
+                types.append(reader.type())
+        return types, attributes
+
+    def write(self, op: Operation, writer: Writer) -> None:
+        properties = op.properties
+        if (visibility := properties.get("sym_visibility")) is not None:
+            writer.write(f" {cast(StringAttr, visibility).data}")
+        writer.write(f" {writer.symbol(cast(StringAttr, properties['sym_name']).data)}(")
+        type = cast(FunctionType, properties["function_type"])
+        blocks = op.regions[0].blocks
+        arguments: Sequence[SSAValue | None] = blocks[0].args if blocks else [None] * len(type.inputs)
+        shown = [
+            (f"{writer.define(value)}: " if value is not None else "") + writer.type_text(held) + writer.dictionary_text(attributes) + (writer.location_text(value) if value is not None else "")
+            for value, held, attributes in zip(arguments, type.inputs, _entries(properties.get("arg_attrs"), len(type.inputs)))
+        ]
+        writer.write(", ".join(shown) + ")")
+        self._write_results(type, _entries(properties.get("res_attrs"), len(type.outputs)), writer)
+        writer.attribute_dictionary(op, keyword=True)
+        if blocks:
+            writer.region(op.regions[0], arguments=False)
+
+    def _write_results(self, type: FunctionType, attributes: Sequence[DictionaryAttr | None], writer: Writer) -> None:
+        if not type.outputs.data:
+            return
+        shown = ", ".join(writer.type_text(held) + writer.dictionary_text(a) for held, a in zip(type.outputs, attributes))
+        bare = len(type.outputs) == 1 and not isinstance(type.outputs.data[0], FunctionType) and not (attributes[0] and attributes[0].data)
+        writer.write(f" -> {shown}" if bare else f" -> ({shown})")
+
+
+def _entries(attributes: Attribute | None, count: int) -> list[DictionaryAttr | None]:
+    if attributes is None:
+        return [None] * count
+    found = [cast(DictionaryAttr, a) for a in cast("ArrayAttr[Attribute]", attributes)]
+    return [*found, *([None] * (count - len(found)))]
+
+
+class CalleeText:
+    """``@f(%x, %y)``."""
+
+    properties = ("callee",)
+
+    def read(self, reader: Reader, state: OpState) -> None:
+        name = reader.symbol()
+        nested: list[str] = []
+        while reader.accept("::"):
+            nested.append(reader.symbol())
+        state.properties["callee"] = SymbolRefAttr(name, nested)
+        reader.need("(")
+        if not reader.accept(")"):
+            reader.operands(state)
+            reader.need(")")
+
+    def write(self, op: Operation, writer: Writer) -> None:
+        writer.write(f" {writer.attribute_text(op.properties['callee'])}({writer.values(op.operands)})")
+
+
+SYNTAXES = {
+    "builtin.module": sx.Syntax(ModuleText()),
+    "func.func": sx.Syntax(FunctionText()),
+    "func.call": sx.Syntax(CalleeText(), sx.FunctionType()),
+    "func.return": sx.Syntax(sx.OptionalOperandTypes()),
+}
+"""The syntax of the ops that xDSL defines and JAX prints."""
