@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir.tensor_types import element, is_complex, tensor, type_of
+from wengert.ir.tensor_types import c128, element, f64, is_complex, type_of
 from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.rule import Partial, derivative, divide_by, elementwise, identity, inactive, linear, negation, scale, sum_of, where
 
@@ -274,5 +274,10 @@ CASES = [
     Case("complex", lambda b, x, y: b.complex(x, y), (Arg((3,)), Arg((3,)))),
     Case("select", lambda b, x, y: b.select(b.compare("GT", x, b.full_like(x, 0)), b.sine(x), y), (Arg((5,)), Arg((5,)))),
     Case("floor", lambda b, x: b.multiply(b.floor(x), x), (Arg((4,), 0.1, 3),)),
+    Case("ceil", lambda b, x: b.multiply(b.ceil(x), x), (Arg((4,), 0.1, 3),)),
+    Case("round to even", lambda b, x: b.multiply(b.round_nearest_even(x), x), (Arg((4,), 0.1, 3),)),
+    Case("round from zero", lambda b, x: b.multiply(b.like(hlo.RoundNearestAfzOp, x), x), (Arg((4,), 0.1, 3),)),
+    Case("convert to complex", lambda b, x: b.convert(b.sine(x), c128), (Arg((4,)),)),
+    Case("convert to real", lambda b, z: b.convert(b.multiply(z, z), f64), (Arg((4,), complex=True),)),
     Case("sign", lambda b, x: b.multiply(b.sign(x), x), (Arg((4,)),)),
 ]

@@ -216,6 +216,7 @@ CASES = [
     _unary(chlo.LgammaOp, 0.3, 4),
     _unary(chlo.DigammaOp, 0.3, 4),
     _unary(chlo.BesselI1eOp, -12, 12),
+    Case("next after", lambda b, x, y: b.like(chlo.NextAfterOp, x, y), (Arg((3,)), Arg((3,), 2, 3))),
     Case("polygamma", lambda b, x: b.like(chlo.PolygammaOp, b.full_like(x, 2), x), (Arg((3,), 0.5, 4),)),
     Case("zeta", lambda b, q: b.like(chlo.ZetaOp, b.full_like(q, 2.5), q), (Arg((3,), 0.5, 4),)),
 ]
