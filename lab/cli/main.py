@@ -47,6 +47,18 @@ def usage() -> str:
     return "\n".join(["usage: wengert COMMAND ...", "", *lines, "", "wengert COMMAND --help says more. Every command takes --diagnostics=json.", codes])
 
 
+def _command(name: str) -> Command:
+    return cast(Command, import_module(f"wengert.lab.cli.{_MODULES.get(name, name)}"))
+
+
+def parser_of(name: str) -> argparse.ArgumentParser:
+    """The argument parser of a command."""
+    parser = argparse.ArgumentParser(prog=f"wengert {name}", description=f"{COMMANDS[name][0].upper()}{COMMANDS[name][1:]}.")
+    parser.add_argument("--diagnostics", choices=("text", "json"), default="text", help="how errors are written to stderr")
+    _command(name).configure(parser)
+    return parser
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """The process's whole work; returns the exit code and never raises for a user's mistake."""
     arguments = list(sys.argv[1:] if argv is None else argv)
@@ -66,16 +78,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return Exit.USAGE
     if name == "opt":
         return _opt(arguments)
-    command = cast(Command, import_module(f"wengert.lab.cli.{_MODULES.get(name, name)}"))
-    parser = argparse.ArgumentParser(prog=f"wengert {name}", description=f"{COMMANDS[name][0].upper()}{COMMANDS[name][1:]}.")
-    parser.add_argument("--diagnostics", choices=("text", "json"), default="text", help="how errors are written to stderr")
-    command.configure(parser)
+    parser = parser_of(name)
     try:
         options = parser.parse_args(arguments)
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else Exit.USAGE
     options.command = name
-    return guarded(lambda: command.execute(options), options.diagnostics, [name, *arguments])
+    return guarded(lambda: _command(name).execute(options), options.diagnostics, [name, *arguments])
 
 
 def _opt(arguments: list[str]) -> int:
