@@ -283,3 +283,5 @@ Chlo = Dialect(
         ZetaOp,
     ],
 )
+
+from wengert.dialects import chlo_typing  # noqa: E402, F401  # pyright: ignore[reportUnusedImport]  (registers the typing rules of the ops above)

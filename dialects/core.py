@@ -127,3 +127,5 @@ class ScatterOp(TensorOp):
 
 
 Core = Dialect("core", [ReduceOp, ArgReduceOp, WindowReduceOp, CumulativeOp, ScatterOp], [KindAttr, ExtremeAttr])
+
+from wengert.dialects import core_typing  # noqa: E402, F401  # pyright: ignore[reportUnusedImport]  (registers the typing rules of the ops above)

@@ -1,5 +1,7 @@
-"""Dominance: a value may be used after its definition in the same block, in blocks that this block dominates, and in the
-regions of the ops there, as long as no op in between is isolated from above (as functions are).
+"""Dominance: which values an op may use.
+
+A value may be used after its definition in the same block, in blocks that this block dominates, and in the regions of the
+ops there, as long as no op in between is isolated from above (as functions are).
 
 One walk in program order keeps the set of values that are visible. A region adds what it defines and takes it away again
 at its end; so a use is checked by one look-up.
@@ -16,11 +18,11 @@ from wengert.ir.symbols import symbol_name
 
 
 class Scope:
-    """The values that are visible at a point of the walk."""
+    """The values that are visible at a point of the walk, by identity."""
 
     def __init__(self) -> None:
-        self.visible: set[SSAValue] = set()
-        self._trail: list[SSAValue] = []
+        self.visible: set[int] = set()
+        self._trail: list[int] = []
 
     def enter(self) -> int:
         """Where the values that are defined from here on begin; to be handed to :meth:`leave`."""
@@ -28,8 +30,9 @@ class Scope:
 
     def define(self, values: Iterable[SSAValue]) -> None:
         """Makes values visible."""
-        self._trail.extend(values)
-        self.visible.update(values)
+        for value in values:
+            self._trail.append(id(value))
+            self.visible.add(id(value))
 
     def leave(self, mark: int) -> None:
         """Takes away what was defined since the mark."""

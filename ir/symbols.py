@@ -66,11 +66,11 @@ def recursive_calls(calls: dict[str, list[tuple[str, Operation]]]) -> list[tuple
     """The calls that close a cycle, with the cycle's names; ``calls`` lists what each function calls."""
     found: list[tuple[Operation, list[str]]] = []
     done: set[str] = set()
-    for root in calls:
+    for root, callees in calls.items():
         if root in done:
             continue
         path = [root]
-        pending = [iter(calls[root])]
+        pending = [iter(callees)]
         while pending:
             callee, op = next(pending[-1], (None, None))
             if callee is None or op is None:

@@ -71,15 +71,16 @@ def _class_of(cls: type[Operation]) -> _OpClass:
         return registered and cls.has_trait(trait)
 
     rule = TYPING_RULES.get(cls)
+    own_check = cls in (ModuleOp, FuncOp, CallOp, ReturnOp)
     return _OpClass(
         rule=rule,
-        structure=structure_of(cls) if rule is not None and issubclass(cls, IRDLOperation) else None,
+        structure=structure_of(cls) if (rule is not None or own_check) and issubclass(cls, IRDLOperation) else None,
         registered=registered,
         is_terminator=not registered or has(IsTerminator),
         needs_terminator=registered and not has(NoTerminator),
         isolated=has(IsolatedFromAbove),
         symbol_table=has(SymbolTable),
-        own_check=cls in (ModuleOp, FuncOp, CallOp, ReturnOp),
+        own_check=own_check,
         calls=cls is CallOp or bool(registered and cls.get_traits_of_type(CallsFunction)),
     )
 
@@ -154,9 +155,9 @@ class _Verifier:
         op = block.first_op
         last_class = None
         while op is not None:
-            for index, value in enumerate(op.operands):
-                if value not in visible:
-                    self.report_undominated(op, index, value)
+            for value in op.operands:
+                if id(value) not in visible:
+                    self.report_undominated(op, value)
             last_class = _class_of(type(op))
             self.op(op, last_class)
             scope.define(op.results)
@@ -203,7 +204,7 @@ class _Verifier:
         if known.calls:
             self.check_call(op)
         if known.own_check:
-            self.check_builtin(op)
+            self.check_builtin(op, known)
             return
         if known.structure is None or known.rule is None:
             op.verify_()
@@ -220,10 +221,11 @@ class _Verifier:
         if key is not None:
             self.accepted.add(key)
 
-    def check_builtin(self, op: Operation) -> None:
+    def check_builtin(self, op: Operation, known: _OpClass) -> None:
         """Modules, functions, calls and returns, whose other checks are spread over this class."""
+        if known.structure is not None:
+            known.structure.check(op)
         if isinstance(op, FuncOp):
-            op.get_irdl_definition().verify(op)
             entry = op.body.first_block
             if entry is not None and tuple(entry.arg_types) != op.function_type.inputs.data:
                 found, expected = listed(entry.arg_types), listed(op.function_type.inputs.data)
@@ -289,7 +291,8 @@ class _Verifier:
 
     # -- other errors
 
-    def report_undominated(self, op: Operation, index: int, value: SSAValue) -> None:
+    def report_undominated(self, op: Operation, value: SSAValue) -> None:
+        index = next(i for i, v in enumerate(op.operands) if v is value)
         why, definer = explain(op, value)
         notes = [self.diagnostic(definer, "defined here", "note")] if definer is not None and definer is not op else []
         self.report(op, f"operand #{index} is {name_of(value)}, {why}", notes=notes)

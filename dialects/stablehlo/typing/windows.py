@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Operation
@@ -35,14 +36,24 @@ class Windows:
         return 0 if padded == 0 or reach > padded else (padded - reach) // self.strides[d] + 1
 
 
-def windows(op: Operation, sizes: Shape, *, base: str | None = "base_dilations", window: str | None = "window_dilations") -> Windows:
-    """The windows of an op by its properties (``base`` and ``window`` name those of the dilations): all positive but the padding."""
+def windows(
+    op: Operation,
+    sizes: Shape,
+    *,
+    base: str | None = "base_dilations",
+    window: str | None = "window_dilations",
+    padding: Sequence[tuple[int, int]] | None = None,
+) -> Windows:
+    """The windows of an op by its properties, all positive but the padding.
+
+    ``base`` and ``window`` name the properties that hold dilations; ``padding`` is given where the op stores it in its own way.
+    """
     rank = len(sizes)
     count = "one for each window dimension"
     found = Windows(
         sizes,
         int_list(op, "window_strides", rank, 1, count),
-        tuple(padding_pairs(op, rank)),
+        tuple(padding_pairs(op, rank) if padding is None else padding),
         int_list(op, base, rank, 1, count) if base else (1,) * rank,
         int_list(op, window, rank, 1, count) if window else (1,) * rank,
     )

@@ -1,0 +1,96 @@
+"""Typing rules of CHLO ops: mostly scalar functions of floats, elementwise. Importing this module registers them."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+from xdsl.ir import Operation
+
+from wengert.dialects import chlo
+from wengert.dialects.stablehlo.typing.checks import (
+    FLOAT,
+    INTEGER,
+    as_tensor,
+    boolean_result,
+    compatible,
+    expect_elements,
+    expect_result,
+    fail,
+    int_property,
+    operand,
+)
+from wengert.dialects.stablehlo.typing.contraction import check_precision
+from wengert.dialects.stablehlo.typing.elementwise import INEXACT, NUMBER, one_type
+from wengert.ir.tensor_types import DYNAMIC, i32
+from wengert.ir.typing_rules import typing_rule
+
+ONE_TYPE: dict[type[Operation], int] = {
+    chlo.AcosOp: INEXACT,
+    chlo.AcoshOp: INEXACT,
+    chlo.AsinOp: INEXACT,
+    chlo.AsinhOp: INEXACT,
+    chlo.AtanOp: INEXACT,
+    chlo.AtanhOp: INEXACT,
+    chlo.BesselI1eOp: FLOAT,
+    chlo.ConjOp: INEXACT,
+    chlo.CoshOp: INEXACT,
+    chlo.DigammaOp: FLOAT,
+    chlo.ErfOp: FLOAT,
+    chlo.ErfInvOp: FLOAT,
+    chlo.ErfcOp: FLOAT,
+    chlo.LgammaOp: FLOAT,
+    chlo.SinhOp: INEXACT,
+    chlo.SquareOp: NUMBER,
+    chlo.TanOp: INEXACT,
+    chlo.NextAfterOp: FLOAT,
+    chlo.PolygammaOp: FLOAT,
+    chlo.ZetaOp: FLOAT,
+}
+"""Ops whose operands and result have one and the same type, with the element classes that they take."""
+
+for _op, _allowed in ONE_TYPE.items():
+    typing_rule(_op)(one_type(_allowed))
+
+
+@typing_rule(chlo.IsInfOp, chlo.IsPosInfOp, chlo.IsNegInfOp)
+def check_is_inf(op: Operation) -> None:
+    """Floats to booleans."""
+    x = operand(op, 0, "operand")
+    expect_elements("operand", x, FLOAT)
+    boolean_result(op, x.get_shape())
+
+
+@typing_rule(chlo.ConstantOp)
+def check_constant(op: chlo.ConstantOp) -> None:
+    """The type of the value."""
+    value = op.properties["value"]
+    if not isinstance(value, DenseIntOrFPElementsAttr):
+        fail(f"value must be a dense constant, found {value}")
+    type = cast("DenseIntOrFPElementsAttr[Any]", value).type
+    if not compatible(op.results[0].type, type):
+        fail(f"result type {op.results[0].type} does not match the type {type} of the value")
+
+
+@typing_rule(chlo.TopKOp)
+def check_top_k(op: chlo.TopKOp) -> None:
+    """The last dimension becomes k in both results; positions are i32."""
+    x = operand(op, 0, "operand")
+    expect_elements("operand", x, INTEGER | FLOAT)
+    shape = x.get_shape()
+    k = int_property(op, "k")
+    if not shape:
+        fail(f"operand must have at least one dimension, found {x}")
+    if k < 0 or (shape[-1] != DYNAMIC and k > shape[-1]):
+        fail(f"k must be between 0 and the last extent of the operand {x}, found {k}")
+    expect_result(op, [*shape[:-1], k], x.element_type, 0)
+    expect_result(op, [*shape[:-1], k], i32, 1)
+
+
+@typing_rule(chlo.RaggedDotOp)
+def check_ragged_dot(op: chlo.RaggedDotOp) -> None:
+    """Tensors, with integer group sizes. Its dimension numbers are kept as text, so the result's shape is not inferred."""
+    operand(op, 0, "lhs"), operand(op, 1, "rhs")
+    expect_elements("group_sizes", operand(op, 2, "group_sizes"), INTEGER)
+    as_tensor("result", op.results[0].type)
+    check_precision(op)

@@ -1,0 +1,95 @@
+"""Typing rules of the core dialect. Importing this module registers them."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from xdsl.ir import Operation
+
+from wengert.dialects import core
+from wengert.dialects.stablehlo.attributes import ScatterDimensionNumbersAttr
+from wengert.dialects.stablehlo.typing.checks import (
+    BOOLEAN,
+    FLOAT,
+    INTEGER,
+    Tensor,
+    as_tensor,
+    element_class,
+    expect_dimensions,
+    expect_elements,
+    expect_in_range,
+    expect_result,
+    fail,
+    int_list,
+    int_property,
+    operand,
+    same_element,
+)
+from wengert.dialects.stablehlo.typing.indexing import check_scatter_numbers
+from wengert.dialects.stablehlo.typing.windows import windows
+from wengert.ir.typing_rules import typing_rule
+
+
+def expect_kind(op: Operation, x: Tensor, *, scatter: bool = False) -> None:
+    """The kind combines elements of this type; ``set`` is for scatters."""
+    kind = cast(core.KindAttr, op.properties["kind"]).data
+    if kind is core.Kind.set and not scatter:
+        fail("kind set is for scatters: it depends on the order of the elements")
+    if kind in (core.Kind.and_, core.Kind.or_) and not element_class(x.element_type) & (BOOLEAN | INTEGER):
+        fail(f"kind {kind} is for booleans or integers, found {x}")
+
+
+@typing_rule(core.ReduceOp)
+def check_reduce(op: core.ReduceOp) -> None:
+    """The operand's shape without the dimensions."""
+    x = operand(op, 0, "operand")
+    dims = int_list(op, "dimensions")
+    expect_dimensions("dimensions", dims, len(x.get_shape()))
+    expect_kind(op, x)
+    expect_result(op, [n for d, n in enumerate(x.get_shape()) if d not in dims], x.element_type)
+
+
+@typing_rule(core.ArgReduceOp)
+def check_argreduce(op: core.ArgReduceOp) -> None:
+    """Both results have the operand's shape without the dimension; positions are integers."""
+    x = operand(op, 0, "operand")
+    expect_elements("operand", x, BOOLEAN | INTEGER | FLOAT)
+    dimension = int_property(op, "dimension")
+    expect_in_range("dimension", (dimension,), len(x.get_shape()))
+    index = as_tensor("index", op.results[1].type)
+    expect_elements("index", index, INTEGER)
+    kept = [n for d, n in enumerate(x.get_shape()) if d != dimension]
+    expect_result(op, kept, x.element_type, 0)
+    expect_result(op, kept, index.element_type, 1)
+
+
+@typing_rule(core.WindowReduceOp)
+def check_window_reduce(op: core.WindowReduceOp) -> None:
+    """One element for each position of the window."""
+    x = operand(op, 0, "operand")
+    expect_kind(op, x)
+    rank = len(x.get_shape())
+    edges = int_list(op, "padding", 2 * rank, meaning="a low and a high edge for each dimension of the operand")
+    sizes = int_list(op, "window_dimensions", rank)
+    padding = list(zip(edges[::2], edges[1::2], strict=True))
+    expect_result(op, windows(op, sizes, padding=padding).output(x.get_shape()), x.element_type)
+
+
+@typing_rule(core.CumulativeOp)
+def check_cumulative(op: core.CumulativeOp) -> None:
+    """The operand's type."""
+    x = operand(op, 0, "operand")
+    expect_kind(op, x)
+    expect_in_range("dimension", (int_property(op, "dimension"),), len(x.get_shape()))
+    expect_result(op, x.get_shape(), x.element_type)
+
+
+@typing_rule(core.ScatterOp)
+def check_scatter(op: core.ScatterOp) -> None:
+    """The operand's type; updates as in stablehlo.scatter, of the same element type."""
+    x, indices, updates = operand(op, 0, "operand"), operand(op, 1, "scatter_indices"), operand(op, 2, "updates")
+    same_element("operand", x, "updates", updates)
+    expect_kind(op, x, scatter=True)
+    numbers = cast(ScatterDimensionNumbersAttr, op.properties["scatter_dimension_numbers"])
+    check_scatter_numbers(numbers, x.get_shape(), indices, updates.get_shape())
+    expect_result(op, x.get_shape(), x.element_type)
