@@ -63,3 +63,8 @@ def with_main(module: ModuleOp, entry: str) -> ModuleOp:
         elif isinstance(op, CallOp) and op.callee.string_value() in renamed:
             op.callee = SymbolRefAttr(renamed[op.callee.string_value()])
     return copy
+
+
+def optimized(core: ModuleOp) -> ModuleOp:
+    """A core-level module with fewer ops, as a new module."""
+    return parse_pipeline(OPTIMIZE).run(core.clone())

@@ -1,0 +1,29 @@
+"""``wengert costs p.mlir [--measure]``: what a program and its derivatives cost, and which mode to use."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from wengert.lab.cli import arguments
+from wengert.lab.cli.exit_codes import Exit
+from wengert.lab.costs import report
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments."""
+    arguments.add_program(parser)
+    arguments.add_positions(parser)
+    arguments.add_inputs(parser)
+    parser.add_argument("--measure", action="store_true", help="run the programs for times and memory")
+    parser.add_argument("--backend", default="cpu", metavar="NAME", help="what runs them: cpu (default) or interpreter")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Prints the report."""
+    program = arguments.read_program(options)
+    inputs = arguments.inputs_of(options, program) if options.measure else None
+    found = report(program, inputs, wrt=options.wrt, of=options.of, measure=options.measure, backend=options.backend)
+    print(json.dumps(found.to_json(), indent=1) if options.json else found)
+    return Exit.OK

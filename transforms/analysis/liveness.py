@@ -1,0 +1,81 @@
+"""Peak live bytes, from the text alone.
+
+A value lives from the op that makes it to its last use in its block; a use by a region of an op is a use by that op.
+The arguments of a function belong to its caller and live throughout. While an op runs, its operands and its results
+are both live (nothing is computed in place). This is what the interpreter's counter measures, except that it knows
+which results share an array with an operand.
+
+Inside a loop the carried values that a trip replaces exist twice: the ones the loop was entered with, which the
+enclosing block still holds, and those of the trip.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import IsTerminator
+
+from wengert.dialects import stablehlo
+from wengert.transforms.analysis.opcost import bytes_of
+
+Functions = dict[str, FuncOp]
+
+
+def peak_bytes(module: ModuleOp, entry: str = "main") -> int:
+    """The largest number of bytes that are live at once while the entry function runs, its arguments included."""
+    functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
+    block = functions[entry].body.block
+    return sum(map(bytes_of, block.args)) + _peak(block, (), functions)
+
+
+def _peak(block: Block, owned: tuple[SSAValue, ...], functions: Functions) -> int:
+    """The peak of what the block makes, and of those of its arguments that nobody else holds."""
+    dying = last_uses(block)
+    counted = set(owned)
+    live = sum(map(bytes_of, owned))
+    peak = live
+    for op in block.ops:
+        if op.has_trait(IsTerminator):
+            break
+        counted.update(op.results)
+        live += sum(map(bytes_of, op.results))
+        peak = max(peak, live - sum(map(bytes_of, op.results)) + _inside(op, functions), live)
+        ended = counted.intersection(dying.get(op, ()))
+        live -= sum(map(bytes_of, ended))
+        counted -= ended
+    return peak
+
+
+def _inside(op: Operation, functions: Functions) -> int:
+    """The peak of what an op's regions or callee make while it runs."""
+    if isinstance(op, stablehlo.WhileOp):
+        condition, body = (region.block for region in op.regions)
+        last = body.last_op
+        assert last is not None
+        replaced = [i for i, value in enumerate(last.operands) if value is not body.args[i]]
+        return max(_peak(block, tuple(block.args[i] for i in replaced), functions) for block in (condition, body))
+    if isinstance(op, stablehlo.CaseOp | stablehlo.IfOp):
+        return max((_peak(region.block, (), functions) for region in op.regions if region.blocks), default=0)
+    if isinstance(op, CallOp) and op.callee.string_value() in functions:
+        callee = functions[op.callee.string_value()]
+        return _peak(callee.body.block, (), functions) if callee.body.blocks else 0
+    return 0
+
+
+def last_uses(block: Block) -> dict[Operation, list[SSAValue]]:
+    """The values that die with each op of a block: those it is the last to use, and its own results that nobody uses.
+
+    Values that the block returns outlive it; so do values from outside.
+    """
+    last: dict[SSAValue, Operation] = {value: op for op in block.ops for value in op.results}
+    for op in block.ops:
+        for nested in op.walk():
+            for value in nested.operands:
+                if value in last or (value.owner is block):
+                    last[value] = op
+    dying: dict[Operation, list[SSAValue]] = {}
+    for value, op in last.items():
+        if not op.has_trait(IsTerminator):
+            dying.setdefault(op, []).append(value)
+    return dying

@@ -1,0 +1,119 @@
+"""What a program costs when it is run once: the costs of its ops, loops as often as they go round.
+
+Counts are exact for straight-line programs and counted loops. Where a loop's trip count depends on data, its body is
+counted once and the result says so; of a branch the costliest alternative is counted, which is an upper bound.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Block, Operation
+from xdsl.traits import IsTerminator
+
+from wengert.dialects import stablehlo
+from wengert.ir.locations import describe
+from wengert.transforms.analysis.liveness import peak_bytes
+from wengert.transforms.analysis.opcost import cost
+from wengert.transforms.analysis.trip_count import trip_count
+
+
+@dataclass
+class ProgramCost:
+    """Executed ops by name, and what they do.
+
+    Attributes:
+        ops: executions by op name; constants and returns are not counted.
+        flops, transcendentals, bytes: totals over all executions (``wengert.transforms.analysis.opcost``).
+        peak_bytes: predicted peak of live bytes.
+        uncounted: the places of loops whose trip counts are unknown; their bodies are counted once.
+        branches: the places of branches, of which the costliest alternative is counted.
+    """
+
+    ops: collections.Counter[str] = field(default_factory=collections.Counter[str])
+    flops: int = 0
+    transcendentals: int = 0
+    bytes: int = 0
+    peak_bytes: int = 0
+    uncounted: tuple[str, ...] = ()
+    branches: tuple[str, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """The number of executed ops."""
+        return self.ops.total()
+
+    def add(self, other: ProgramCost, times: int = 1) -> None:
+        """Adds what another part costs, so many times."""
+        for name, count in other.ops.items():
+            self.ops[name] += times * count
+        self.flops += times * other.flops
+        self.transcendentals += times * other.transcendentals
+        self.bytes += times * other.bytes
+        self.uncounted = tuple(dict.fromkeys(self.uncounted + other.uncounted))
+        self.branches = tuple(dict.fromkeys(self.branches + other.branches))
+
+
+def program_cost(module: ModuleOp, entry: str = "main") -> ProgramCost:
+    """What one run of the entry function costs."""
+    functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
+    total = _Counting(functions).block(functions[entry].body.block)
+    total.peak_bytes = peak_bytes(module, entry)
+    return total
+
+
+class _Counting:
+    """Counts blocks; callees are counted once and remembered."""
+
+    def __init__(self, functions: dict[str, FuncOp]):
+        self.functions = functions
+        self._callees: dict[str, ProgramCost] = {}
+
+    def block(self, block: Block) -> ProgramCost:
+        total = ProgramCost()
+        for op in block.ops:
+            if not op.has_trait(IsTerminator) and not isinstance(op, stablehlo.ConstantOp):
+                self._op(op, total)
+        return total
+
+    def _op(self, op: Operation, total: ProgramCost) -> None:
+        found = cost(op)
+        total.ops[op.name] += 1
+        total.flops += found.flops
+        total.transcendentals += found.transcendentals
+        total.bytes += found.bytes
+        if isinstance(op, stablehlo.WhileOp):
+            self._loop(op, total)
+        elif isinstance(op, stablehlo.CaseOp | stablehlo.IfOp):
+            total.add(self._costliest(op))
+            total.branches += (describe(op.location),)
+        elif isinstance(op, CallOp) and op.callee.string_value() in self.functions:
+            total.add(self._callee(op.callee.string_value()))
+
+    def _loop(self, op: stablehlo.WhileOp, total: ProgramCost) -> None:
+        trips = trip_count(op)
+        if trips is None:
+            total.uncounted += (describe(op.location),)
+        condition, body = (region.block for region in op.regions)
+        total.add(self.block(condition), 2 if trips is None else trips + 1)
+        total.add(self.block(body), 1 if trips is None else trips)
+
+    def _costliest(self, op: Operation) -> ProgramCost:
+        found = [self.block(region.block) for region in op.regions if region.blocks]
+        return max(found, key=lambda c: (c.flops + c.bytes, c.count), default=ProgramCost())
+
+    def _callee(self, name: str) -> ProgramCost:
+        if name not in self._callees:
+            body = self.functions[name].body
+            self._callees[name] = self.block(body.block) if body.blocks else ProgramCost()
+        return self._callees[name]
+
+
+def described(places: Iterable[str], limit: int = 3) -> str:
+    """A few places in words."""
+    listed = list(places)
+    return ", ".join(listed[:limit]) + (f" and {len(listed) - limit} more" if len(listed) > limit else "")
