@@ -97,8 +97,8 @@ def _opt(arguments: list[str]) -> int:
 def guarded(work: Callable[[], int], form: Literal["text", "json"], arguments: list[str]) -> int:
     """The work's exit code; every exception as a message with the code that says whose fault it is."""
     from wengert.ir.diagnostics import DiagnosticError
-    from wengert.lab.cli import output
     from wengert.ir.passes import InternalError
+    from wengert.lab.cli import output
     from wengert.runtime.errors import ExecutionError, InputError
 
     try:
