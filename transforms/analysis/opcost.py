@@ -153,7 +153,7 @@ def work(op: Operation) -> tuple[int, int]:
     cls = type(op)
     if cls in _WORK:
         return _WORK[cls](op)
-    if not op.operands or not (_is_floating(op.operands[-1])):
+    if not op.operands or not op.results or not _is_floating(op.operands[-1]):
         return 0, 0
     n = size(op.results[0])
     if cls in _TRANSCENDENTAL:
