@@ -9,11 +9,14 @@ something is not yet supported; everything else, an exception of any kind includ
 
 from __future__ import annotations
 
+import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from math import prod
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -113,10 +116,8 @@ def summarize(exception: BaseException) -> str:
     message = " ".join(str(exception).split())
     if isinstance(exception, DiagnosticError | InputError | ExecutionError):
         return message[:400]
-    frame = exception.__traceback__
-    while frame is not None and frame.tb_next is not None:
-        frame = frame.tb_next
-    place = f" (at {frame.tb_frame.f_code.co_filename.rsplit('/', 1)[-1]}:{frame.tb_lineno})" if frame is not None else ""
+    ours = [f for f in traceback.extract_tb(exception.__traceback__) if not f.filename.startswith(("<", sys.prefix))]
+    place = f" (at {Path(ours[-1].filename).name}:{ours[-1].lineno} in {ours[-1].name})" if ours else ""
     return f"{type(exception).__name__}: {message[:400]}{place}"
 
 
