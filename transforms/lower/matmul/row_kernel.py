@@ -1,0 +1,97 @@
+"""The kernel with vectors along n: each step along k multiplies a vector row of B by broadcast elements of A.
+
+This is the register-blocked inner kernel of K. Goto and R. van de Geijn, ACM TOMS 34 (2008), without cache blocking: the sizes it is
+used for keep a column group of B in the first-level cache.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wengert.transforms.lower.matmul.elements import Arithmetic
+from wengert.transforms.lower.matmul.function_text import FunctionText
+from wengert.transforms.lower.matmul.packing import pack_group
+from wengert.transforms.lower.matmul.planner import MatmulPlan
+from wengert.transforms.lower.matmul.tiling import Group, split_columns
+
+UNROLLED_STEPS = 96  # multiply-adds of a tile up to which its loop along k is written out
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Where a tile reads B: the address of its first column and the distance of rows in elements."""
+
+    pointer: str
+    step: int
+
+
+def emit_rows(text: FunctionText, plan: MatmulPlan, a: str, b: str, c: str, scratch: str) -> None:
+    """C = A B for one matrix product; `scratch` holds a column group of B if the plan packs."""
+    columns = split_columns(plan.m, plan.n, plan.k, plan.target, plan.element)
+    arithmetic = Arithmetic(plan.element, columns.lanes)
+    kind = arithmetic.scalar
+    for group in columns.groups:
+        with text.repeat(group.count) as index:
+            b_group = text.at(b, kind, index, group.width * plan.b_n, group.start * plan.b_n)
+            c_group = text.at(c, kind, index, group.width, group.start)
+            panel = Panel(b_group, plan.b_k)
+            if plan.method == "packed":
+                pack_group(text, arithmetic, b_group, plan.k, group.width, plan.b_k, plan.b_n, scratch)
+                panel = Panel(scratch, group.width)
+            emit_row_tiles(text, plan, arithmetic, group, columns.rows, a, panel, c_group)
+
+
+def emit_row_tiles(text: FunctionText, plan: MatmulPlan, arithmetic: Arithmetic, group: Group, rows: int, a: str, panel: Panel, c: str) -> None:
+    """All tiles below one another in a column group."""
+    full, rest = divmod(plan.m, rows)
+    kind = arithmetic.scalar
+    with text.repeat(full) as index:
+        a_tile = text.at(a, kind, index, rows * plan.a_m)
+        c_tile = text.at(c, kind, index, rows * plan.c_m)
+        emit_tile(text, plan, arithmetic, group, rows, a_tile, panel, c_tile)
+    if rest:
+        a_tile = text.at(a, kind, "0", 0, full * rows * plan.a_m)
+        c_tile = text.at(c, kind, "0", 0, full * rows * plan.c_m)
+        emit_tile(text, plan, arithmetic, group, rest, a_tile, panel, c_tile)
+
+
+def emit_tile(text: FunctionText, plan: MatmulPlan, arithmetic: Arithmetic, group: Group, rows: int, a: str, panel: Panel, c: str) -> None:
+    """One tile: `rows` by the vectors of the group, all of k."""
+    kind, size = arithmetic.scalar, arithmetic.bytes
+    tile = rows * len(group.offsets)
+
+    def step(sums: list[str] | None, index: str, scale: int, p: int) -> list[str]:
+        """The sums after step index * scale + p along k."""
+        b_row = text.at(panel.pointer, kind, index, scale * panel.step, p * panel.step)
+        a_column = text.at(a, kind, index, scale * plan.a_k, p * plan.a_k)
+        vectors = [text.load(arithmetic.vector, text.at(b_row, kind, "0", 0, offset), size) for offset in group.offsets]
+        result: list[str] = []
+        for row in range(rows):
+            element = arithmetic.broadcast(text, text.load(kind, text.at(a_column, kind, "0", 0, row * plan.a_m), size))
+            for vector in vectors:
+                result.append(arithmetic.multiply_add(text, element, vector, sums[len(result)] if sums else None))
+        return result
+
+    if plan.k * tile <= UNROLLED_STEPS:
+        sums = step(None, "0", 0, 0)
+        for p in range(1, plan.k):
+            sums = step(sums, "0", 0, p)
+    else:
+        # Few accumulators leave the multiply-add units waiting for one another; independent sets for neighbouring steps do not.
+        sets = min(4, max(1, 8 // tile))
+        turns, rest = divmod(plan.k, sets)
+        with text.loop(turns) as loop:
+            carried = [[loop.carry(arithmetic.vector, arithmetic.zero) for _ in range(tile)] for _ in range(sets)]
+            following = [step(carried[s], loop.index, sets, s) for s in range(sets)]
+            for old, new in zip(carried, following, strict=True):
+                for name, value in zip(old, new, strict=True):
+                    loop.update(name, value)
+        sums = following[0]
+        for other in following[1:]:
+            sums = [arithmetic.add(text, x, y) for x, y in zip(sums, other, strict=True)]
+        for p in range(turns * sets, turns * sets + rest):
+            sums = step(sums, "0", 0, p)
+    for row in range(rows):
+        for position, offset in enumerate(group.offsets):
+            pointer = text.at(c, kind, "0", 0, row * plan.c_m + offset)
+            text.store(arithmetic.vector, sums[row * len(group.offsets) + position], pointer, size)

@@ -1,0 +1,92 @@
+"""How the result of a matrix product is cut into tiles that fit the vector registers.
+
+A tile of r rows by v vectors keeps r v accumulators, v vectors of B and one broadcast element of A in registers.  Columns that do not
+fill a vector are covered by a last vector that overlaps its neighbour (both store the same values), so no mask is needed; fewer columns
+than a vector has lanes use a shorter vector.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from wengert.transforms.lower.matmul.target import Target
+
+
+@dataclass(frozen=True)
+class Group:
+    """`count` column groups next to one another from column `start`, each `width` wide, its vectors at `offsets`."""
+
+    start: int
+    count: int
+    width: int
+    offsets: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The column groups, the lanes of a vector, and the rows of a tile."""
+
+    lanes: int
+    rows: int
+    groups: tuple[Group, ...]
+
+    @property
+    def widest(self) -> int:
+        """The most columns in a group."""
+        return max(group.width for group in self.groups)
+
+
+@lru_cache(maxsize=1024)
+def split_columns(m: int, n: int, k: int, target: Target, element: str) -> Columns:
+    """The cheapest tiling by a model of the processor: two multiply-adds and two loads per cycle, four cycles of latency."""
+    lanes = min(target.lanes(element), n)
+    vectors = -(-n // lanes)
+    best: tuple[float, int, int] | None = None
+    for wide in range(1, min(6, vectors) + 1):
+        tall = min(m, (target.registers - 1 - wide) // wide)
+        if tall < 1:
+            break
+        wide = balanced(vectors, wide)
+        tall = balanced(m, tall)
+        cost = sum(turn_cost(rows, columns) * times for rows, row_times in parts(m, tall) for columns, column_times in parts(vectors, wide) for times in [row_times * column_times])
+        # Ties go to the wider tile, which reads A less often.
+        if best is None or cost <= best[0]:
+            best = (cost, tall, wide)
+    assert best is not None
+    _, rows, wide = best
+    return Columns(lanes, rows, column_groups(n, lanes, wide))
+
+
+def balanced(total: int, most: int) -> int:
+    """The size of a part when `total` is cut into as few parts of at most `most` as possible."""
+    pieces = -(-total // most)
+    return -(-total // pieces)
+
+
+def parts(total: int, size: int) -> list[tuple[int, int]]:
+    """(size, count) of the full parts and of the rest."""
+    full, rest = divmod(total, size)
+    return [(size, full)] + ([(rest, 1)] if rest else [])
+
+
+def turn_cost(rows: int, vectors: int) -> float:
+    """Cycles of one step along k."""
+    accumulators = rows * vectors
+    latency = 4.0 / min(4, max(1, 8 // accumulators))
+    return max(accumulators / 2, (rows + vectors) / 2, latency) + 0.5
+
+
+def column_groups(n: int, lanes: int, wide: int) -> tuple[Group, ...]:
+    """Groups of `wide` vectors, and a last one for the rest."""
+    width = lanes * wide
+    full = n // width
+    groups: list[Group] = []
+    if full:
+        groups.append(Group(0, full, width, tuple(range(0, width, lanes))))
+    start = min(full * width, n - lanes)
+    rest = n - start
+    if full * width < n:
+        offsets = [*range(0, rest - lanes, lanes), rest - lanes]
+        groups.append(Group(start, 1, rest, tuple(offsets)))
+    return tuple(groups)
