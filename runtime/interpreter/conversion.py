@@ -92,6 +92,7 @@ def reduce_precision(op: stablehlo.ReducePrecisionOp) -> Function:
             held = word & exponents
             word = np.where(held > unsigned((bias + small) << info.nmant), sign | exponents, word)
             word = np.where(held <= unsigned((bias - small) << info.nmant), sign, word)
-        return np.where(np.isnan(x), x, np.asarray(word).view(x.dtype))
+        nan = x if mantissa else np.asarray(sign | exponents).view(x.dtype)  # without mantissa bits there is no NaN
+        return np.where(np.isnan(x), nan, np.asarray(word).view(x.dtype))
 
     return rounded

@@ -6,10 +6,13 @@ Kahan, "Branch cuts for complex elementary functions" (1987), for log(1 + z) and
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import scipy.special as sp
+
+_ERFC = np.frompyfunc(math.erfc, 1, 1)
 
 
 def make_complex(re: Any, im: Any) -> Any:
@@ -69,7 +72,17 @@ def complex_expm1(z: Any) -> Any:
 
 def complex_logistic(z: Any) -> Any:
     """1 / (1 + exp(-z))."""
-    return 1.0 / (1.0 + np.exp(-z))
+    return _reciprocal(1.0 + np.exp(-z))
+
+
+def complex_rsqrt(z: Any) -> Any:
+    """1 / sqrt(z)."""
+    return _reciprocal(np.sqrt(z))
+
+
+def _reciprocal(z: Any) -> Any:
+    """1 / z, where one over an infinity is zero (NumPy's division gives NaN)."""
+    return np.where(np.isinf(z.real) | np.isinf(z.imag), 0.0, 1.0 / z)
 
 
 def complex_cbrt(z: Any) -> Any:
@@ -87,14 +100,31 @@ def digamma(x: Any) -> Any:
     return np.where((x <= 0) & (x == np.floor(x)), np.nan, sp.psi(x))
 
 
+def erfc(x: Any) -> Any:
+    """The complementary error function by the C library: SciPy's loses digits where it is small."""
+    return np.asarray(_ERFC(x)).astype(np.float64)
+
+
+def lgamma(x: Any) -> Any:
+    """log |gamma(x)|; infinite at the poles of gamma and at both infinities."""
+    return np.where(np.isinf(x), np.inf, sp.gammaln(x))
+
+
 def zeta(x: Any, q: Any) -> Any:
-    """The Hurwitz zeta function, sum over k >= 0 of (q + k)^-x."""
-    return sp.zeta(x, q)
+    """The Hurwitz zeta function, sum over k >= 0 of (q + k)^-x, for x >= 1.
+
+    For q <= 0 some terms have a negative base, so x must be whole. At its poles q = 0, -1, -2, ... it is infinite if the
+    two sides agree (x is even), else NaN.
+    """
+    pole = (q <= 0) & (q == np.floor(q))
+    undefined = (x < 1) | ((q <= 0) & (x != np.floor(x)))
+    regular = np.where(undefined, np.nan, sp.zeta(x, np.where(pole, 1.0, q)))
+    return np.where(x == 1, np.inf, np.where(pole, np.where(np.fmod(x, 2) == 0, np.inf, np.nan), regular))
 
 
 def polygamma(n: Any, x: Any) -> Any:
     """The derivative of order n of digamma: (-1)^(n+1) n! zeta(n + 1, x); NaN unless n is 0, 1, 2, ..."""
     sign = np.where(np.fmod(n, 2) == 0, -1.0, 1.0)
-    derivative = sign * sp.gamma(n + 1.0) * sp.zeta(n + 1.0, x)
-    whole = (n == np.floor(n)) & (n >= 0)
+    derivative = sign * sp.gamma(n + 1.0) * zeta(n + 1.0, x)
+    whole = (n == np.floor(n)) & (n >= 0) & np.isfinite(n)
     return np.where(whole, np.where(n == 0, digamma(x), derivative), np.nan)
