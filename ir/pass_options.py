@@ -26,7 +26,7 @@ from xdsl.passes import ModulePass
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
 
 _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|[^\s{}=,"]+|[{}=,"]')
-_BARE = re.compile(r"[A-Za-z_-][A-Za-z0-9_-]*")
+_BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 @dataclass(frozen=True)
@@ -184,6 +184,8 @@ def describe_type(declared: Any) -> str:
         return " or ".join(describe_type(a) for a in arguments if a is not NoneType)
     if origin is Literal:
         return "one of " + ", ".join(str(a) for a in arguments)
+    if origin is tuple and get_origin(arguments[0]) is Literal:
+        return "words out of " + ", ".join(str(a) for a in get_args(arguments[0]))
     if origin is tuple:
         return describe_type(arguments[0]).removeprefix("an ").removeprefix("a ") + "s"
     return {int: "an integer", float: "a number", bool: "true or false", str: "a word"}.get(declared, str(declared))
@@ -201,8 +203,7 @@ def print_pass(pass_: ModulePass) -> str:
         value: Any = getattr(pass_, field.name)
         if not field.init or value == _default(field):
             continue
-        values = cast("tuple[Any, ...]", value) if isinstance(value, tuple) else () if value is None else (value,)
-        written = ",".join(_print_value(v) for v in values)
+        written = print_value(value)
         options.append(f"{kebab(field.name)}={written}" if written else kebab(field.name))
     return f"{pass_.name}{{{' '.join(options)}}}" if options else pass_.name
 
@@ -213,7 +214,12 @@ def _default(field: dataclasses.Field[Any]) -> Any:
     return field.default
 
 
-def _print_value(value: str | float | bool) -> str:
+def print_value(value: Any) -> str:
+    """An option's value as it is written in pipelines; empty for None and the empty tuple."""
+    if isinstance(value, tuple):
+        return ",".join(print_value(v) for v in cast("tuple[Any, ...]", value))
+    if value is None:
+        return ""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
-from wengert.ir.pass_options import describe_type, kebab
+from wengert.ir.pass_options import describe_type, kebab, print_value
 from wengert.ir.passes import PASSES, PassTimes, Pipeline
 from wengert.lab.cli import output
 from wengert.lab.cli.exit_codes import Exit
@@ -150,10 +150,8 @@ def describe_passes() -> Iterator[str]:
 def _default(field: dataclasses.Field[Any]) -> str:
     if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
         return " (required)"
-    value = field.default if field.default is not dataclasses.MISSING else None
-    if value is None or value == () or value == "":
-        return ""
-    return f" (default {str(value).lower() if isinstance(value, bool) else value})"
+    written = "" if field.default in (dataclasses.MISSING, "") else print_value(field.default)
+    return f" (default {written})" if written else ""
 
 
 if __name__ == "__main__":

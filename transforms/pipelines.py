@@ -23,6 +23,7 @@ PASS_PATHS = {
     "linearize": "wengert.transforms.ad.passes:LinearizePass",
     "transpose": "wengert.transforms.ad.passes:TransposePass",
     "expand-ad": "wengert.transforms.ad.passes:ExpandAdPass",
+    "lower-ad": "wengert.transforms.ad.passes:LowerAdPass",
     # transforms/optimize: the same with fewer ops
     "simplify": "wengert.transforms.optimize.simplify:SimplifyPass",
     "cse": "wengert.transforms.optimize.cse:CsePass",

@@ -14,6 +14,7 @@ from xdsl.utils.exceptions import PassFailedException
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
 from wengert.ir.parser import parse_module
 from wengert.ir.passes import InternalError, PassRun, PassTimes, Pipeline
+from wengert.ir.printer import print_module
 
 TEXT = """
 func.func public @main(%x: tensor<f64>) -> tensor<f64> {
@@ -104,9 +105,9 @@ def test_passes_run_in_order_in_place(module: ModuleOp) -> None:
 
 
 def test_the_empty_pipeline_does_nothing(module: ModuleOp) -> None:
-    before = str(module)
+    before = print_module(module)
     Pipeline().run(module)
-    assert str(module) == before
+    assert print_module(module) == before
 
 
 def test_times(module: ModuleOp) -> None:
@@ -165,7 +166,7 @@ def test_verify_each_blames_the_pass(module: ModuleOp, reproducers: Path) -> Non
         Pipeline((Spoil(),)).run(module, verify_each=True)
     path = error.value.reproducer
     assert path is not None
-    assert str(parse_module(path.read_text())) == str(parse_module(TEXT))
+    assert print_module(parse_module(path.read_text())) == print_module(parse_module(TEXT))
 
 
 def test_a_reproducer_that_cannot_be_written_hides_nothing(module: ModuleOp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,63 @@
+"""Every registered pass: it can be imported, is a value, says what it does, and leaves a small program valid."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from wengert.ir.parser import parse_module
+from wengert.ir.passes import PASSES, Pipeline
+from wengert.ir.printer import print_module
+from wengert.ir.verifier import verify
+from wengert.transforms.pipelines import BACK, FRONT, OPTIMIZE, PASS_PATHS, parse_pipeline
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+SQUARE = """
+func.func public @main(%x: tensor<3xf64>) -> tensor<3xf64> {
+  %0 = stablehlo.multiply %x, %x : tensor<3xf64>
+  return %0 : tensor<3xf64>
+}
+"""
+PIPELINES = {"transpose": "linearize,transpose"}
+"""Passes that need another one before them."""
+
+
+@pytest.mark.parametrize("name", PASS_PATHS)
+class TestEveryPass:
+    def test_is_a_frozen_dataclass_of_its_name(self, name: str) -> None:
+        cls = PASSES.load(name)
+        assert cls.name == name
+        assert dataclasses.is_dataclass(cls)
+        assert hash(cls()) == hash(cls())
+        assert cls() == cls()
+
+    def test_says_what_it_does(self, name: str) -> None:
+        doc = PASSES.load(name).__doc__
+        assert doc
+        assert not doc.startswith(f"{PASSES.load(name).__name__}("), "dataclass made up the docstring"
+
+    def test_runs(self, name: str) -> None:
+        module = parse_module(SQUARE)
+        parse_pipeline(PIPELINES.get(name, name)).run(module)
+        verify(module)
+        assert "@main" in print_module(module)
+
+
+@pytest.mark.parametrize("text", [FRONT, OPTIMIZE, BACK])
+def test_the_named_pipelines_parse(text: str) -> None:
+    assert str(Pipeline.parse(text)) == text
+
+
+@pytest.mark.parametrize("program", ["scalar", "decay_curve", "mlp", "transformer_block"])
+@pytest.mark.parametrize("derivative", ["jvp", "vjp", "jvp,vjp", "vjp,jvp"])
+def test_the_whole_way_on_the_examples(program: str, derivative: str) -> None:
+    module = parse_module((EXAMPLES / f"{program}.mlir").read_text(), program)
+    before = print_module(module)
+    parse_pipeline(f"{FRONT},{derivative},{OPTIMIZE},{BACK}").run(module, verify_each=True)
+    after = print_module(module)
+    assert "core." not in after
+    assert "ad." not in after
+    assert after != before

@@ -1,0 +1,55 @@
+"""Stock ``xdsl-opt`` finds our dialects and passes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from xdsl.universe import Universe
+
+from wengert.lab.opt import main
+from wengert.lab.universe import DIALECTS, UNIVERSE
+from wengert.transforms.pipelines import PASS_PATHS
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "scalar.mlir"
+
+
+def xdsl_opt(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = Path(sys.executable).with_name("xdsl-opt")
+    return subprocess.run([command, *arguments], capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def generic(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("xdsl") / "generic.mlir"
+    assert main([str(EXAMPLE), "--print-generic", "-o", str(path)]) == 0
+    return str(path)
+
+
+def test_names_are_free_in_xdsl() -> None:
+    """A clash would break xdsl-opt for everyone who has both installed."""
+    universe = Universe.get_multiverse()
+    assert set(UNIVERSE.all_passes) <= set(universe.all_passes)
+    assert {name.removeprefix("wengert-") for name in UNIVERSE.all_passes} == set(PASS_PATHS)
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_dialects_load(name: str) -> None:
+    assert UNIVERSE.all_dialects[name]().name == name
+
+
+@pytest.mark.parametrize("name", UNIVERSE.all_passes)
+def test_passes_load_under_the_name_that_xdsl_knows(name: str) -> None:
+    cls = UNIVERSE.all_passes[name]()
+    assert cls.name == name
+    assert str(cls()) == name
+
+
+@pytest.mark.parametrize("passes", ["simplify", "wengert-cse,wengert-dce", "vjp{wrt=0},simplify"])
+def test_stock_xdsl_opt_runs_our_passes(generic: str, passes: str) -> None:
+    done = xdsl_opt("--allow-unregistered-dialect", "-p", passes, generic)
+    assert done.returncode == 0, done.stderr
+    assert "stablehlo.sine" in done.stdout
+    assert ("stablehlo.cosine" in done.stdout) == ("vjp" in passes)
