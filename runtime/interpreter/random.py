@@ -54,3 +54,91 @@ def _high(x: Any) -> Any:
 
 def _low(x: Any) -> Any:
     return (x & _LOW).astype(np.uint32)
+
+
+def _words(x: Array) -> tuple[Array, Array]:
+    """The low and the high 32 bits."""
+    return _low(x), _high(x)
+
+
+def _joined(low: Array, high: Array) -> Array:
+    return low.astype(np.uint64) | (high.astype(np.uint64) << _U32)
+
+
+def threefry_bits(state: Array, extents: tuple[int, ...], width: int) -> tuple[Array, Array]:
+    """The next state (key, counter) and random words of at least ``width`` bits.
+
+    A block gives one 64-bit word. For 32-bit words the array is drawn as pairs along its first even dimension (else its
+    largest one, where the last element of the last pair is left out): pair i is the block number i.
+    """
+    key, counter = state[0], state[1]
+    half, axis = list(extents), 0
+    if width <= 32 and extents:
+        axis = next((d for d, n in enumerate(extents) if n % 2 == 0), int(np.argmax(extents)))
+        half[axis] = -(-extents[axis] // 2)
+    count = prod(half)
+    blocks = (counter + np.arange(count, dtype=np.uint64)).reshape(half)
+    first, second = threefry2x32(_words(key), _words(blocks))
+    after = np.array([key, counter + np.uint64(count)], np.uint64)
+    if width > 32:
+        return after, _joined(first, second)
+    if not extents:
+        return after, first
+    pairs = np.stack([first, second], axis + 1).reshape([2 * h if d == axis else h for d, h in enumerate(half)])
+    return after, np.take(pairs, np.arange(extents[axis]), axis)
+
+
+def philox_bits(state: Array, extents: tuple[int, ...], width: int) -> tuple[Array, Array]:
+    """The next state (key, counter of 128 bits) and random words of at least ``width`` bits, in order.
+
+    A state of two words is a counter whose high part is the key as well.
+    """
+    key, low, high = state[0], state[1], state[2 if len(state) > 2 else 0]
+    count = prod(extents)
+    blocks = -(-count // (2 if width > 32 else 4))
+    lows = low + np.arange(blocks, dtype=np.uint64)
+    highs = high + (lows < low).astype(np.uint64)
+    a, b, c, d = philox4x32(_words(key), (*_words(lows), *_words(highs)))
+    words = np.stack([_joined(a, b), _joined(c, d)] if width > 32 else [a, b, c, d], 1)
+    end = low + np.uint64(blocks)
+    after = [key, end, high + np.uint64(end < low)][: len(state)]
+    return np.array(after, np.uint64), words.reshape(-1)[:count].reshape(extents)
+
+
+_GENERATORS = {"THREE_FRY": threefry_bits, "PHILOX": philox_bits, "DEFAULT": philox_bits}
+
+
+@evaluates(stablehlo.RngBitGeneratorOp)
+def rng_bit_generator(op: stablehlo.RngBitGeneratorOp) -> Function:
+    """The next state and random bits; DEFAULT is Philox, as XLA has it on the CPU."""
+    generate, extents, dtype = _GENERATORS[op.rng_algorithm.data], shape(op.output), dtype_of(element(op.output))
+    if dtype == np.bool_ or shape(op.initial_state) not in ((2,), (3,)) or dtype_of(element(op.initial_state)) != np.uint64:
+        raise UnsupportedOpError(op, f"is supported from a state of 2 or 3 ui64 to numbers, not from {op.initial_state.type} to {op.output.type}")
+    word = np.dtype(f"u{dtype.itemsize}")
+
+    def run(state: Any) -> tuple[Array, Array]:
+        after, words = generate(state, extents, 8 * dtype.itemsize)
+        return after, words.astype(word).view(dtype)
+
+    return run
+
+
+@evaluates_in_scope(stablehlo.RngOp)
+def rng(op: stablehlo.RngOp, scope: Scope) -> Function:
+    """Numbers of a uniform distribution in [a, b), or of a normal one with mean a and deviation b.
+
+    Which numbers is left to the backend; here every run draws the same ones.
+    """
+    extents, held = shape(op.result), element(op.result)
+    dtype, normal = dtype_of(held), op.rng_distribution.data == "NORMAL"
+    if not (is_float(held) or (is_integer(held) and not normal)):
+        raise UnsupportedOpError(op, f"is not defined for this distribution of {held}")
+
+    def run(a: Any, b: Any, _: Any) -> Array:
+        if is_integer(held):
+            return scope.generator.integers(int(a), max(int(b), int(a) + 1), extents).astype(dtype)
+        if normal:
+            return (float(a) + float(b) * scope.generator.standard_normal(extents)).astype(dtype)
+        return (float(a) + (float(b) - float(a)) * scope.generator.random(extents)).astype(dtype)
+
+    return run

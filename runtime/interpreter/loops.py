@@ -1,0 +1,106 @@
+"""Core's loops, branches and tapes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert.dialects import core
+from wengert.ir.attributes import int_of
+from wengert.runtime.interpreter.meaning import Function, Scope, evaluates, evaluates_in_scope, one_or_tuple
+
+
+@evaluates_in_scope(core.ForOp)
+def for_(op: core.ForOp, scope: Scope) -> Function:
+    """Runs the body on the iteration, the constants and the carried values."""
+    body, fixed = scope.region(op.body), int_of(op.constants)
+
+    def loop(count: Any, *inputs: Any) -> Any:
+        constants, carried = inputs[:fixed], inputs[fixed:]
+        for i in range(int(count)):
+            carried = body(np.int64(i), *constants, *carried)
+        return one_or_tuple(op, carried)
+
+    return loop
+
+
+@evaluates_in_scope(core.WhileOp)
+def while_(op: core.WhileOp, scope: Scope) -> Function:
+    """Runs the body as long as the condition holds."""
+    condition, body, fixed = scope.region(op.condition), scope.region(op.body), int_of(op.constants)
+
+    def loop(*inputs: Any) -> Any:
+        constants, carried = inputs[:fixed], inputs[fixed:]
+        while condition(*constants, *carried)[0]:
+            carried = body(*constants, *carried)
+        return one_or_tuple(op, carried)
+
+    return loop
+
+
+@evaluates_in_scope(core.CaseOp)
+def case(op: core.CaseOp, scope: Scope) -> Function:
+    """Runs the branch that the index picks; the last one where it is out of range."""
+    branches = [scope.region(branch) for branch in op.branches]
+    last = len(branches) - 1
+    return lambda index, *inputs: one_or_tuple(op, branches[int(index) if 0 <= index <= last else last](*inputs))
+
+
+@evaluates(core.TapeCreateOp)
+def tape_create(op: core.TapeCreateOp) -> Function:
+    """A tape is a Python list."""
+    return lambda: []
+
+
+@evaluates(core.TapePushOp)
+def tape_push(op: core.TapePushOp) -> Function:
+    """The list itself, one longer."""
+
+    def push(tape: list[Any], value: Any) -> list[Any]:
+        tape.append(value)
+        return tape
+
+    return push
+
+
+@evaluates(core.TapeExtendOp)
+def tape_extend(op: core.TapeExtendOp) -> Function:
+    """The list itself, longer by another."""
+
+    def extend(tape: list[Any], other: list[Any]) -> list[Any]:
+        tape.extend(other)
+        return tape
+
+    return extend
+
+
+@evaluates(core.TapeSizeOp)
+def tape_size(op: core.TapeSizeOp) -> Function:
+    """The list's length."""
+    return lambda tape: np.int64(len(tape))
+
+
+@evaluates(core.TapeReadOp)
+def tape_read(op: core.TapeReadOp) -> Function:
+    """One element."""
+    return lambda tape, index: tape[int(index)]
+
+
+@evaluates(core.TapeFromOp)
+def tape_from(op: core.TapeFromOp) -> Function:
+    """A part of a list; a view, so that no tape is copied for each iteration that reads it."""
+    return lambda tape, index: TapePart(tape, int(index))
+
+
+class TapePart:
+    """A tape seen from a position on."""
+
+    def __init__(self, tape: Any, start: int):
+        self.tape, self.start = tape, start
+
+    def __getitem__(self, index: int) -> Any:
+        return self.tape[self.start + index]
+
+    def __len__(self) -> int:
+        return len(self.tape) - self.start
