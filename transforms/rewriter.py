@@ -20,6 +20,8 @@ class Rewriter(OpBuilder):
         super().__init__(Block(), pass_name=pass_name)
         self.anchor: Operation | None = None
         self.changed = False
+        self.spliced: Operation | None = None
+        """The first op that :meth:`splice` moved, for a walk to go on from there."""
 
     def move_to(self, op: Operation) -> None:
         """Builds in front of this op from now on."""
@@ -46,3 +48,15 @@ class Rewriter(OpBuilder):
                 value.name_hint = result.name_hint
             result.replace_all_uses_with(value)
         self.block.erase_op(op)
+
+    def splice(self, block: Block, arguments: Sequence[SSAValue] = ()) -> Sequence[SSAValue]:
+        """Moves the ops of a region's block in front of the op being replaced; returns what the block's terminator returns."""
+        for argument, value in zip(block.args, arguments, strict=True):
+            argument.replace_all_uses_with(value)
+        *ops, end = block.ops
+        returned = list(end.operands)
+        for op in ops:
+            op.detach()
+            self.place(op)
+        self.spliced = ops[0] if ops else None
+        return returned

@@ -1,0 +1,76 @@
+"""Laws of contractions: transposes are absorbed into dimension numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.ir import SSAValue
+
+from wengert.dialects import stablehlo
+from wengert.dialects.builder import OpBuilder
+from wengert.dialects.stablehlo.attributes import DotDimensionNumbersAttr, dimensions
+from wengert.ir.attributes import ints
+from wengert.ir.tensor_types import rank
+from wengert.transforms.optimize.matching import made_by, used_once
+from wengert.transforms.optimize.rewrites import Rewritten, rewrite
+
+Sides = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+def _numbers(op: stablehlo.DotGeneralOp) -> tuple[Sides, Sides]:
+    """Batching and contracting dimensions, each of lhs and rhs."""
+    n = cast(DotDimensionNumbersAttr, op.dot_dimension_numbers)
+    batching = n.dims("lhs_batching_dimensions"), n.dims("rhs_batching_dimensions")
+    return batching, (n.dims("lhs_contracting_dimensions"), n.dims("rhs_contracting_dimensions"))
+
+
+def _dot(b: OpBuilder, like: stablehlo.DotGeneralOp, x: SSAValue, y: SSAValue, batching: Sides, contracting: Sides, result: SSAValue) -> SSAValue:
+    numbers = DotDimensionNumbersAttr(*(dimensions(d) for d in (*batching, *contracting)))
+    return b.one(stablehlo.DotGeneralOp, (x, y), result.type, **{**like.properties, "dot_dimension_numbers": numbers})
+
+
+@rewrite(stablehlo.DotGeneralOp)
+def dot_of_transpose(b: OpBuilder, op: stablehlo.DotGeneralOp) -> Rewritten:
+    """dot(transpose(x), y) = dot(x, y) with other dimension numbers, where x's free dimensions keep their order"""
+    batching, contracting = _numbers(op)
+    operands: list[SSAValue] = [op.lhs, op.rhs]
+    new_batching, new_contracting = list(batching), list(contracting)
+    for side in range(2):
+        inner = made_by(operands[side], stablehlo.TransposeOp)
+        if inner is None:
+            continue
+        permutation = ints(inner.permutation)
+        free = [p for d, p in enumerate(permutation) if d not in (*batching[side], *contracting[side])]
+        if free != sorted(free):
+            continue
+        operands[side] = inner.operand
+        new_batching[side] = tuple(permutation[d] for d in batching[side])
+        new_contracting[side] = tuple(permutation[d] for d in contracting[side])
+    if operands[0] is op.lhs and operands[1] is op.rhs:
+        return None
+    return _dot(b, op, operands[0], operands[1], _sides(new_batching), _sides(new_contracting), op.result)
+
+
+def _sides(pair: Sequence[tuple[int, ...]]) -> Sides:
+    return pair[0], pair[1]
+
+
+@rewrite(stablehlo.TransposeOp)
+def transpose_of_dot(b: OpBuilder, op: stablehlo.TransposeOp) -> Rewritten:
+    """transpose(dot(x, y)) = dot(y, x), where the free dimensions of x and y change places"""
+    dot = made_by(op.operand, stablehlo.DotGeneralOp)
+    if dot is None or not used_once(op.operand) or "algorithm" in dot.properties:
+        return None
+    batching, contracting = _numbers(dot)
+    batch = len(batching[0])
+    x_free = rank(dot.lhs) - batch - len(contracting[0])
+    y_free = rank(dot.rhs) - batch - len(contracting[1])
+    swapped = [*range(batch), *range(batch + x_free, batch + x_free + y_free), *range(batch, batch + x_free)]
+    if list(ints(op.permutation)) != swapped or not _same_precision(dot):
+        return None
+    return _dot(b, dot, dot.rhs, dot.lhs, (batching[1], batching[0]), (contracting[1], contracting[0]), op.result)
+
+
+def _same_precision(dot: stablehlo.DotGeneralOp) -> bool:
+    return dot.precision_config is None or len(set(dot.precision_config.data)) <= 1  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]

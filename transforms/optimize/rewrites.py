@@ -1,0 +1,80 @@
+"""The table of rewrites: small named functions, each one law, registered for the op classes that they look at.
+
+A rewrite takes a builder and an op and returns what stands for the op's results, or None where its law does not apply. By
+default a law holds bit for bit, for NaN, infinities and zeros of both signs (the payload of a NaN apart). One that does not
+says which :class:`Assumption` it needs, and is applied only where that assumption was asked for.
+
+    @rewrite(stablehlo.NegateOp)
+    def double_negation(b: OpBuilder, op: stablehlo.NegateOp) -> Rewritten:
+        \"\"\"-(-x) = x\"\"\"
+        inner = op.operand.owner
+        return inner.operand if isinstance(inner, stablehlo.NegateOp) else None
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from xdsl.ir import Operation, SSAValue
+
+from wengert.dialects.builder import OpBuilder
+
+Rewritten = SSAValue | Sequence[SSAValue] | None
+RewriteFunction = Callable[[OpBuilder, Any], Rewritten]
+
+
+class Assumption(StrEnum):
+    """What a rewrite may take for granted although IEEE arithmetic does not grant it."""
+
+    UNORDERED = "unordered"
+    """A reduction may combine in any order, as core.reduce says that it does; so sums may differ in rounding."""
+
+    NO_SIGNED_ZEROS = "no-signed-zeros"
+    """The sign of a zero does not matter."""
+
+    FINITE = "finite"
+    """No value is infinite or NaN."""
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """A law as a function, with its name, the op classes it looks at and the assumptions it needs."""
+
+    name: str
+    law: str
+    ops: tuple[type[Operation], ...]
+    needs: frozenset[Assumption]
+    function: RewriteFunction
+
+    @property
+    def exact(self) -> bool:
+        """Whether the law holds bit for bit."""
+        return not self.needs
+
+
+REWRITES: list[Rewrite] = []
+"""Every rewrite, in the order in which they are tried."""
+
+
+def rewrite(*ops: type[Operation], needs: Sequence[Assumption] = ()) -> Callable[[RewriteFunction], RewriteFunction]:
+    """Registers a function as a rewrite of these ops; its name and the first line of its docstring describe it."""
+
+    def register(function: RewriteFunction) -> RewriteFunction:
+        law = (function.__doc__ or "").strip().split("\n")[0].rstrip(".")
+        REWRITES.append(Rewrite(function.__name__.replace("_", "-"), law, ops, frozenset(needs), function))
+        return function
+
+    return register
+
+
+def rewrites_by_op(assume: Collection[Assumption]) -> dict[type[Operation], tuple[Rewrite, ...]]:
+    """The rewrites that these assumptions allow, by op class."""
+    table: dict[type[Operation], list[Rewrite]] = {}
+    for known in REWRITES:
+        if known.needs <= set(assume):
+            for cls in known.ops:
+                table.setdefault(cls, []).append(known)
+    return {cls: tuple(found) for cls, found in table.items()}

@@ -1,0 +1,135 @@
+"""Simplification: one forward walk that applies the table of rewrites to every op.
+
+When the walk comes to an op, the ops that make its operands are simplified already; an op that a rewrite makes is simplified
+as it is made. So one walk does nearly all that repeating it would, at a few microseconds for an op to which nothing applies.
+Ops stay where they are unless something replaces them; what is then unused is removed at the end.
+
+Before and after::
+
+    %0 = stablehlo.transpose %x, dims = [1, 0]                    %0 = stablehlo.multiply %x, %cst_half
+    %1 = stablehlo.transpose %0, dims = [1, 0]
+    %2 = stablehlo.divide %1, %cst_two
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from wengert.ir.builder import Properties
+from wengert.transforms.optimize import algebra, booleans, complex_numbers, contractions, control, conversions, indexing, movement, reductions, shapes
+from wengert.transforms.optimize.dce import dce
+from wengert.transforms.optimize.folding import fold
+from wengert.transforms.optimize.rewrites import REWRITES, Assumption, Rewrite, Rewritten, rewrites_by_op
+from wengert.transforms.rewriter import Rewriter
+
+FAMILIES = (algebra, booleans, complex_numbers, conversions, shapes, movement, indexing, reductions, contractions, control)
+"""The modules whose rewrites make up the table (importing one registers them)."""
+
+DEFAULT = (Assumption.UNORDERED,)
+"""What is assumed unless asked otherwise: what the ops themselves are documented to leave open."""
+
+Trace = Callable[[str, Operation], None]
+"""Called with the name of a rewrite and the op that it is about to replace."""
+
+
+@dataclass(frozen=True)
+class SimplifyPass(ModulePass):
+    """Folds constants and applies the laws of arithmetic, shapes, reductions and control flow."""
+
+    name = "simplify"
+
+    assume: tuple[Literal["unordered", "no-signed-zeros", "finite"], ...] = ("unordered",)
+    """What rewrites may take for granted: reductions in any order, no signed zeros, no infinities and NaNs."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        simplify(op, assume=[Assumption(a) for a in self.assume])
+
+
+def simplify(module: Operation, *, assume: Collection[Assumption] = DEFAULT, trace: Trace | None = None) -> bool:
+    """Simplifies the ops under an op (a module or a function), in place; returns whether anything changed."""
+    simplifier = Simplifier(_table(frozenset(assume)), trace)
+    for region in module.regions:
+        simplifier.walk(region)
+    if simplifier.changed:
+        dce(module)
+    return simplifier.changed
+
+
+@lru_cache(maxsize=16)
+def _table(assume: frozenset[Assumption]) -> dict[type[Operation], tuple[Rewrite, ...]]:
+    return rewrites_by_op(assume)
+
+
+def names() -> list[str]:
+    """The names of all rewrites, in the order in which they are tried."""
+    return [known.name for known in REWRITES]
+
+
+class Simplifier(Rewriter):
+    """Walks forward and rewrites; an op that it makes is looked at before anything uses it."""
+
+    def __init__(self, table: dict[type[Operation], tuple[Rewrite, ...]], trace: Trace | None):
+        super().__init__(pass_name="simplify")
+        self._table = table
+        self._trace = trace
+        self._placed: Operation | None = None
+
+    def walk(self, region: Region) -> None:
+        """Simplifies every block of a region, and the regions of its ops after their op."""
+        for block in region.blocks:
+            self._walk_block(block)
+
+    def _walk_block(self, block: Block) -> None:
+        op = block.first_op
+        while op is not None:
+            following = op.next_op
+            self.move_to(op)
+            values = self._rewritten(op)
+            if values is None:
+                for region in op.regions:
+                    self.walk(region)
+            else:
+                self.replace(op, values)
+                # What a rewrite builds is simplified already; the ops of a branch that it moved here are not.
+                following, self.spliced = self.spliced or following, None
+            op = following
+
+    def place(self, op: Operation) -> None:
+        super().place(op)
+        self._placed = op
+
+    def create(
+        self, cls: type[Operation], operands: Sequence[SSAValue], results: Sequence[Attribute], properties: Properties = {}, regions: Sequence[Region] = ()  # noqa: B006
+    ) -> Sequence[SSAValue]:
+        self._placed = None
+        made = super().create(cls, operands, results, properties, regions)
+        op = self._placed
+        if op is None or cast("OpResult[Any]", made[0]).op is not op:
+            return made
+        values = self._rewritten(op)
+        if values is None:
+            return made
+        self.block.erase_op(op)
+        return values
+
+    def _rewritten(self, op: Operation) -> Sequence[SSAValue] | None:
+        values: Rewritten = fold(self, op)
+        if values is not None:
+            if self._trace is not None:
+                self._trace("fold-constants", op)
+            return (values,)
+        for candidate in self._table.get(type(op), ()):
+            values = candidate.function(self, op)
+            if values is not None:
+                if self._trace is not None:
+                    self._trace(candidate.name, op)
+                return (values,) if isinstance(values, SSAValue) else values
+        return None
