@@ -255,7 +255,7 @@ def choose(option: Literal["wrt", "of"], chosen: Positions, parameters: tuple[Pa
         if not found:
             raise InputError(f"nothing to differentiate: no {kind} is of a float or complex type")
         return found
-    positions = (chosen,) if isinstance(chosen, int | np.integer) else tuple(chosen)
+    positions = tuple(chosen) if isinstance(chosen, Iterable) and not isinstance(chosen, str) else (chosen,)
     if not positions:
         raise InputError(f"{option} is empty: name at least one {kind}, or leave it out for all")
     return tuple(_position(option, kind, value, i, positions, parameters) for i, value in enumerate(positions))
