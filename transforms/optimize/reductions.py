@@ -91,7 +91,10 @@ def _of_everything(b: OpBuilder, op: core.ReduceOp) -> SSAValue | None:
     inner = made_by(op.operand, stablehlo.ReshapeOp)
     if inner is None or shape(op.result) != () or DYNAMIC in shape(inner.operand):
         return None
-    return b.reduce(op.kind.data, inner.operand, range(len(shape(inner.operand)))) if shape(inner.operand) else None
+    plain = [n for n in shape(inner.operand) if n != 1]
+    if not plain or tuple(plain) == shape(op.operand):
+        return None
+    return b.reduce(op.kind.data, b.reshape(inner.operand, plain), range(len(plain)))
 
 
 @rewrite(core.ReduceOp)

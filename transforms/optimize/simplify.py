@@ -115,7 +115,7 @@ class Simplifier(Rewriter):
         if op is None or cast("OpResult[Any]", made[0]).op is not op:
             return made
         values = self._rewritten(op)
-        if values is None:
+        if values is None or any(value is result for value, result in zip(values, op.results, strict=True)):
             return made
         self.block.erase_op(op)
         return values
