@@ -58,8 +58,16 @@ def called_from(callee: LocationAttr, caller: LocationAttr) -> LocationAttr:
     A chain of calls nests in the caller, as MLIR's inliner does: ``callsite(f at callsite(g at main))``.
     """
     if isinstance(callee, CallSiteLoc):
-        return CallSiteLoc(callee.callee, called_from(cast(LocationAttr, callee.caller), caller))
-    return CallSiteLoc(callee, caller)
+        return _call_site(cast(LocationAttr, callee.callee), called_from(cast(LocationAttr, callee.caller), caller))
+    return _call_site(callee, caller)
+
+
+def _call_site(callee: LocationAttr, caller: LocationAttr) -> CallSiteLoc:
+    """A call site made without verification, which takes longer than inlining the op; that both are locations is known here."""
+    made = CallSiteLoc.__new__(CallSiteLoc)
+    object.__setattr__(made, "callee", callee)
+    object.__setattr__(made, "caller", caller)
+    return made
 
 
 def provenance(location: LocationAttr) -> Provenance | None:

@@ -12,13 +12,14 @@ Before and after::
     }                                                             }
 
 ``stablehlo.composite`` is a call too: of its decomposition. An inlined op's location is a call site, ``callsite(where it was
-written at where it was called)``. Calls to declarations stay, and so do calls of functions with derivatives of their own
+written at where it was called)``. A private function that is called once is moved, not copied. Calls to declarations stay, and so do calls of functions with derivatives of their own
 (``ad.custom_jvp``, ``ad.custom_vjp``) if asked, since inlining loses what those say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -31,6 +32,7 @@ from xdsl.passes import ModulePass
 from wengert.dialects import stablehlo
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.locations import called_from, error_at
+from wengert.transforms.core.symbol_dce import is_private, references
 
 CUSTOM_DERIVATIVES = ("ad.custom_jvp", "ad.custom_vjp")
 """Attributes by which a function says that it is differentiated otherwise than by its text."""
@@ -50,7 +52,8 @@ class InlinePass(ModulePass):
 
 
 def inline(module: ModuleOp, *, keep_custom: bool = False) -> None:
-    """Inlines all calls of functions of the module, in place; the functions called stay (``symbol-dce`` removes them).
+    """Inlines all calls of functions of the module, in place. Functions called stay (``symbol-dce`` removes them), except those
+    that were moved to their only call.
 
     Raises a DiagnosticError for recursion, for a callee that the module does not have and for one of several blocks.
     """
@@ -60,13 +63,21 @@ def inline(module: ModuleOp, *, keep_custom: bool = False) -> None:
     else:
         kept = set[str]()
     calls = {name: _calls(op) for name, op in functions.items()}
+    uses = Counter(references(module)) if any(calls.values()) else Counter[str]()
     for name in _callees_first(calls):
         for call in calls[name]:
-            callee = functions.get(_callee_name(call))
+            called = _callee_name(call)
+            callee = functions.get(called)
             if callee is None:
-                raise error_at(call.location, f"call of @{_callee_name(call)}, which this module does not define")
-            if callee.body.blocks and _callee_name(call) not in kept:
-                _inline_call(call, callee)
+                raise error_at(call.location, f"call of @{called}, which this module does not define")
+            if not callee.body.blocks or called in kept:
+                continue
+            _check(call, callee)
+            if uses[called] == 1 and is_private(callee):
+                _move_body(call, callee)
+                module.body.block.erase_op(callee)
+            else:
+                _copy_body(call, callee)
 
 
 def _calls(function: FuncOp) -> list[Operation]:
@@ -114,20 +125,45 @@ def _recursion(call: Operation, cycle: list[str]) -> DiagnosticError:
     return error_at(call.location, f"recursive call: {chain}", hint="a program with recursion cannot be inlined; write it as stablehlo.while")
 
 
-def _inline_call(call: Operation, callee: FuncOp) -> None:
+def _check(call: Operation, callee: FuncOp) -> None:
     if len(callee.body.blocks) != 1:
         raise error_at(callee.location, f"function @{callee.sym_name.data} has {len(callee.body.blocks)} blocks; only functions of one block can be inlined")
-    body = callee.body.block
     if call.result_types != callee.function_type.outputs.data or tuple(o.type for o in call.operands) != callee.function_type.inputs.data:
         raise error_at(call.location, f"call of @{callee.sym_name.data} with other types than it has: {callee.function_type}")
+
+
+def _copy_body(call: Operation, callee: FuncOp) -> None:
+    body = callee.body.block
     copier = _Copier(call.location)
     copier.values.update(zip(body.args, call.operands, strict=True))
-    ops = list(body.ops)
+    *ops, end = body.ops
     block = cast(Block, call.parent)
-    block.insert_ops_before([copier.copy(op) for op in ops[:-1]], call)
-    for result, returned in zip(call.results, ops[-1].operands, strict=True):
-        result.replace_all_uses_with(copier.values.get(returned, returned))
-    block.erase_op(call)
+    block.insert_ops_before([copier.copy(op) for op in ops], call)
+    _replace_call(call, [copier.values.get(value, value) for value in end.operands])
+
+
+def _move_body(call: Operation, callee: FuncOp) -> None:
+    body = callee.body.block
+    for argument, value in zip(body.args, call.operands, strict=True):
+        argument.replace_all_uses_with(value)
+    *ops, end = body.ops
+    block = cast(Block, call.parent)
+    for op in ops:
+        op.detach()
+        block.insert_op_before(op, call)
+        for inner in op.walk() if op.regions else (op,):
+            inner.location = _at_call(inner.location, call.location)
+    _replace_call(call, end.operands)
+
+
+def _replace_call(call: Operation, values: Sequence[SSAValue]) -> None:
+    for result, value in zip(call.results, values, strict=True):
+        result.replace_all_uses_with(value)
+    cast(Block, call.parent).erase_op(call)
+
+
+def _at_call(written: LocationAttr, caller: LocationAttr) -> LocationAttr:
+    return written if caller == UNKNOWN_LOC else called_from(written, caller)
 
 
 class _Copier:
@@ -145,7 +181,7 @@ class _Copier:
             properties=op.properties,
             attributes=op.attributes,
             regions=[self._copy_region(region) for region in op.regions],
-            location=op.location if self.caller == UNKNOWN_LOC else called_from(op.location, self.caller),
+            location=_at_call(op.location, self.caller),
         )
         for old, new in zip(op.results, clone.results, strict=True):
             values[old] = new

@@ -30,11 +30,11 @@ class SymbolDcePass(ModulePass):
 
 def symbol_dce(module: ModuleOp) -> None:
     """Removes from the module, in place, every private function that cannot be reached from a public one."""
-    private = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and _is_private(op)}
+    private = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and is_private(op)}
     kept: set[str] = set()
-    pending: list[Operation] = [op for op in module.ops if not (isinstance(op, FuncOp) and _is_private(op))]
+    pending: list[Operation] = [op for op in module.ops if not (isinstance(op, FuncOp) and is_private(op))]
     while pending:
-        for name in _references(pending.pop()):
+        for name in references(pending.pop()):
             if name in private and name not in kept:
                 kept.add(name)
                 pending.append(private[name])
@@ -43,15 +43,21 @@ def symbol_dce(module: ModuleOp) -> None:
             module.body.block.erase_op(op, safe_erase=False)
 
 
-def _is_private(op: FuncOp) -> bool:
+def is_private(op: FuncOp) -> bool:
+    """Whether nothing outside the module can refer to the function."""
     return op.sym_visibility is not None and op.sym_visibility.data == "private"
 
 
-def _references(root: Operation) -> Iterator[str]:
+def references(root: Operation) -> Iterator[str]:
+    """The names of all symbols that an op and the ops in it refer to, once for each reference."""
     for op in root.walk():
         for attributes in (op.properties, op.attributes):
             for attribute in attributes.values():
-                yield from _symbols(attribute)
+                if type(attribute) in _HOLDERS:
+                    yield from _symbols(attribute)
+
+
+_HOLDERS = (SymbolRefAttr, ArrayAttr, DictionaryAttr)
 
 
 def _symbols(attribute: Attribute) -> Iterator[str]:

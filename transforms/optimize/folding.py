@@ -8,7 +8,7 @@ left alone. A constant filled with one element is folded as that element at any 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
@@ -34,12 +34,16 @@ def fold(b: OpBuilder, op: Operation) -> SSAValue | None:
     cls = type(op)
     elementwise = ELEMENTWISE.get(cls)
     function = elementwise or MOVEMENT.get(cls)
-    if function is None or not op.operands:
+    if function is None:
         return None
-    constants = [constant_of(operand) for operand in op.operands]
-    if any(c is None for c in constants) or DYNAMIC in shape(op.results[0]):
+    found: list[elements.Elements] = []
+    for operand in op.operands:
+        constant = constant_of(operand)
+        if constant is None:
+            return None
+        found.append(constant)
+    if not found or DYNAMIC in shape(op.results[0]):
         return None
-    found = [cast(elements.Elements, c) for c in constants]
     with np.errstate(all="ignore"):
         if elementwise is not None and all(elements.is_splat(c) for c in found):
             result = elementwise(op, [np.asarray(elements.splat_value(c)) for c in found])
