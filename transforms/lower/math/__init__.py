@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from wengert.transforms.lower.math import error_function, exponential, hyperbolic, inverse_trigonometric, logarithm, power, trigonometric
+from wengert.transforms.lower.math import error_function, exponential, gamma, hyperbolic, inverse_trigonometric, logarithm, power, trigonometric
 from wengert.transforms.lower.math.emitter import Emitter
 from wengert.transforms.lower.math.vector import Code, Float
 
@@ -37,6 +37,9 @@ UNARY: dict[str, Unary] = {
     "atan": inverse_trigonometric.atan,
     "erf": error_function.erf,
     "erfc": error_function.erfc,
+    "erf_inv": error_function.erf_inv,
+    "lgamma": gamma.lgamma,
+    "digamma": gamma.digamma,
     "sinh": hyperbolic.sinh,
     "cosh": hyperbolic.cosh,
     "asinh": hyperbolic.asinh,

@@ -146,6 +146,42 @@ def error_function() -> Iterator[Fit]:
         )
 
 
+def inverse_error_function() -> Iterator[Fit]:
+    def ratio(w: mp.mpf) -> mp.mpf:
+        """erfinv(x) / x for w = -log(1 - x^2)."""
+        if w < mp.mpf("1e-12"):
+            return mp.sqrt(mp.pi) / 2
+        x = mp.sqrt(-mp.expm1(-w))
+        return mp.erfinv(x) / x
+
+    def inner(name: str, center: float, degree: int) -> Fit:
+        meaning = f"erfinv(x)/x in w - {center}, w = -log(1 - x^2)"
+        return Fit(name, meaning, lambda t: ratio(t + center), mp.mpf(-center), mp.mpf(center), degree, lambda t: 1 / ratio(t + center))
+
+    def outer(name: str, center: float, low: float, high: float, degree: int) -> Fit:
+        meaning = f"erfinv(x)/x in sqrt(w) - {center}, w = -log(1 - x^2)"
+        bounds = mp.sqrt(low) - center, mp.sqrt(high) - center
+        return Fit(name, meaning, lambda t: ratio((t + center) ** 2), *bounds, degree, lambda t: 1 / ratio((t + center) ** 2))
+
+    yield inner("ERF_INV_INNER_F32", 2.5, 10)
+    yield outer("ERF_INV_OUTER_F32", 3.0, 5, 16.7, 9)
+    yield inner("ERF_INV_INNER_F64", 3.125, 23)
+    yield outer("ERF_INV_MIDDLE_F64", 3.25, 6.25, 16, 18)
+    yield outer("ERF_INV_OUTER_F64", 5.0, 16, 36.8, 17)
+
+
+def gamma() -> Iterator[Fit]:
+    slope = [1 - mp.euler, (mp.zeta(2) - 1) / 2, -(mp.zeta(3) - 1) / 3]
+    at_two = series(lambda t: mp.loggamma(2 + t) / t, slope, "1e-10")
+    yield Fit("LGAMMA_AT_TWO", "lgamma(2 + t) / t", at_two, mp.mpf("-0.5"), mp.mpf("0.5"), 18)
+    zero = mp.findroot(mp.digamma, 1.46)
+    # 0/0 at the zero itself, but no node falls on it.
+    at_zero = lambda t: mp.digamma(t + 1.5) / (t + 1.5 - zero)  # noqa: E731
+    yield Fit("DIGAMMA_AT_ZERO", "digamma(3/2 + t) / (3/2 + t - x0), digamma(x0) = 0", at_zero, mp.mpf("-0.5"), mp.mpf("0.5"), 20)
+    beyond = lambda t: mp.digamma(t + 2.5)  # noqa: E731
+    yield Fit("DIGAMMA_TWO_TO_THREE", "digamma(5/2 + t)", beyond, mp.mpf("-0.5"), mp.mpf("0.5"), 16)
+
+
 def scaled_erfc(x: mp.mpf) -> mp.mpf:
     """(1 + 2x) exp(x^2) erfc(x), which varies slowly."""
     return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
@@ -158,6 +194,8 @@ def fits() -> Iterator[Fit]:
     yield from power()
     yield from inverse_trigonometric()
     yield from error_function()
+    yield from inverse_error_function()
+    yield from gamma()
 
 
 def two_over_pi_words(count: int = 21) -> list[int]:

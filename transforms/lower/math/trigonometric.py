@@ -122,3 +122,11 @@ def tan(code: Code, x: Float) -> Float:
 def tiny(code: Code) -> float:
     """Below this sin(x) and tan(x) are x to the last bit; it keeps -0 and subnormal numbers away from the sums."""
     return 2.0 ** -(code.format.mantissa // 2 + 2)
+
+
+def reduce_turns(code: Code, x: Float) -> Reduced:
+    """pi x = quadrant * pi/2 + remainder, for |x| < 2^(mantissa - 2)."""
+    biased, n = nearest_integer(code, x, 2.0)
+    r = code.fma(n, -0.5, x)
+    product = exact_product(r, 2.0 * HALF_PI[code.element][0])
+    return Reduced(biased.bits(), quick_sum(product.hi, code.fma(r, 2.0 * HALF_PI[code.element][1], product.lo)))

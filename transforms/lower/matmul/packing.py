@@ -7,13 +7,21 @@ from contextlib import ExitStack
 from wengert.transforms.lower.matmul.elements import Arithmetic
 from wengert.transforms.lower.matmul.function_text import FunctionText
 from wengert.transforms.lower.matmul.planner import Copy, contiguous
+from wengert.transforms.lower.matmul.tiling import Group
 
 BLOCK = 4  # transposition by blocks of 4 x 4
 
 
-def pack_group(text: FunctionText, arithmetic: Arithmetic, source: str, k: int, width: int, b_k: int, b_n: int, target: str) -> None:
-    """target[p, j] = source[p b_k + j b_n] for p < k, j < width."""
-    kind = arithmetic.scalar
+def pack_group(text: FunctionText, arithmetic: Arithmetic, source: str, k: int, group: Group, b_k: int, b_n: int, target: str) -> None:
+    """target[p, j] = source[p b_k + j b_n] for p < k and the columns j of the group."""
+    kind, width = arithmetic.scalar, group.width
+    if b_n == 1:
+        with text.loop(k) as loop:
+            row, place = text.at(source, kind, loop.index, b_k), text.at(target, kind, loop.index, width)
+            for offset in group.offsets:
+                vector = text.load(arithmetic.vector, text.at(row, kind, "0", 0, offset), arithmetic.bytes)
+                text.store(arithmetic.vector, vector, text.at(place, kind, "0", 0, offset), arithmetic.bytes)
+        return
     blocked_k, blocked_n = (k - k % BLOCK, width - width % BLOCK) if b_k == 1 else (0, 0)
     if blocked_k and blocked_n:
         with text.repeat(blocked_n // BLOCK) as j, text.repeat(blocked_k // BLOCK) as p:

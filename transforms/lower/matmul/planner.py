@@ -19,8 +19,12 @@ from wengert.transforms.lower.matmul.target import ELEMENT_BYTES, Target
 Method = Literal["zero", "rows", "packed", "dot", "blas", "scalar"]
 
 COMPLEX = ("c64", "c128")
-# Above this number of multiply-adds the blocked BLAS routine wins over kernels that do not block for the caches (measured).
-BLAS_VOLUME = 256**3
+# Above this number of multiply-adds the cache blocking of BLAS wins over these kernels; earlier if A is read across its rows (measured).
+BLAS_VOLUME = 512**3
+BLAS_VOLUME_TURNED = 192**3
+# Rows of B that are further apart than this in total share few sets of the first-level cache: a copied column group stays in it.
+FAR_BYTES = 1 << 16
+MANY_ROWS = 48
 
 
 class UnsupportedMatmul(ValueError):
@@ -50,7 +54,8 @@ class Copy:
 class MatmulPlan:
     """C[i, j] = sum over p of A[i, p] B[p, j] inside `loops`; strides count elements; c_n is 1 unless n is.
 
-    `rows`: vectors along n straight from B.  `packed`: the same after a transposing copy of column panels of B.  `dot`: vectors along
+    `rows`: vectors along n straight from B.  `packed`: the same after a copy of each column group of B (turned if its columns are
+    contiguous).  `dot`: vectors along
     k.  `blas`: gemm of BLAS.  `scalar`: plain loops.  `zero`: k = 0.  `exchanged`: the text computes C^T = B^T A^T, so A is the second
     operand.  The function needs `scratch_bytes` bytes of scratch memory; packed panels start at `panel_offset`.
     """
@@ -245,12 +250,13 @@ def choose(core: MatmulPlan, blas: bool) -> MatmulPlan:
         # A column of C is contiguous, so C^T = B^T A^T has its vectors along m.
         core = replace(core, m=1, n=core.m, a_m=0, a_k=core.b_k, b_k=core.a_k, b_n=1, c_m=core.m, exchanged=True)
         core = replace(core, loops=tuple(Loop(loop.size, loop.b, loop.a, loop.c) for loop in core.loops))
-    if blas and core.m * core.n * core.k >= BLAS_VOLUME and blas_ready(core):
+    if blas and core.m * core.n * core.k > (BLAS_VOLUME if core.a_k == 1 else BLAS_VOLUME_TURNED) and blas_ready(core):
         return replace(core, method="blas")
     along_k = core.a_k == 1 and core.b_k == 1
     if along_k and core.k >= 2 * lanes and (core.n == 1 or (core.b_n != 1 and core.m < 8)):
         return replace(core, method="dot")
-    if core.b_n == 1 or core.n == 1:
+    far = core.k * core.b_k * ELEMENT_BYTES[core.element] > FAR_BYTES and core.m >= MANY_ROWS
+    if core.n == 1 or (core.b_n == 1 and not far):
         return core
     panel = core.k * split_columns(core.m, core.n, core.k, core.target, core.element).widest * ELEMENT_BYTES[core.element]
     return replace(core, method="packed", panel_offset=core.scratch_bytes, scratch_bytes=core.scratch_bytes + aligned(panel))

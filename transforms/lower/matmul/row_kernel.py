@@ -36,7 +36,7 @@ def emit_rows(text: FunctionText, plan: MatmulPlan, a: str, b: str, c: str, scra
             c_group = text.at(c, kind, index, group.width, group.start)
             panel = Panel(b_group, plan.b_k)
             if plan.method == "packed":
-                pack_group(text, arithmetic, b_group, plan.k, group.width, plan.b_k, plan.b_n, scratch)
+                pack_group(text, arithmetic, b_group, plan.k, group, plan.b_k, plan.b_n, scratch)
                 panel = Panel(scratch, group.width)
             emit_row_tiles(text, plan, arithmetic, group, columns.rows, a, panel, c_group)
 

@@ -1,0 +1,102 @@
+"""lgamma (log |Gamma|) and digamma; f32 goes through f64.
+
+lgamma, x > 0: the recurrence moves x into [3/2, 5/2], where lgamma(2 + t) = t Q(t) keeps the relative accuracy at the zeros 1 and 2; from 8
+on Stirling's series.  digamma, x > 0: (x - x0) D(x - 3/2) on [1, 2] around its zero x0, a polynomial on [2, 3], the recurrence between, and
+the asymptotic series from 10 on.  Negative arguments use the reflection formulas; their relative accuracy is lost near the zeros there,
+the absolute is not.  Source of the formulas: NIST DLMF 5.5, 5.11.
+"""
+
+from __future__ import annotations
+
+from wengert.transforms.lower.math import coefficients
+from wengert.transforms.lower.math.logarithm import INFINITY, NAN, log
+from wengert.transforms.lower.math.trigonometric import reduce_turns, sine_of, tangent_of
+from wengert.transforms.lower.math.vector import Code, Float
+
+LOG_PI = 1.1447298858494002
+PI = 3.141592653589793
+# (log(2 pi) - 1) / 2
+STIRLING_CONSTANT = 0.4189385332046727
+DIGAMMA_ZERO = (1.4616321449683622, 9.549995429965697e-17)
+# B(2k) / (2k (2k - 1)) and B(2k) / (2k)
+STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
+DIGAMMA_SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12, -3617 / 8160)
+
+
+def lgamma(code: Code, x: Float) -> Float:
+    """log |Gamma(x)|; +inf at 0, at the negative integers and at +-inf."""
+    if not code.double:
+        wide = code.widen(x)
+        return code.narrow(lgamma(wide.code, wide))
+    a = code.abs(x)
+    positive = lgamma_positive(code, a)
+    # |Gamma(x)| = pi / (|x sin(pi x)| Gamma(|x|)) for x < 0
+    sine = code.abs(sine_of(code, reduce_turns(code, code.at_most(a, 2.0**40))))
+    reflected = code.select(a < 2.0**-200, positive, LOG_PI - log(code, a * sine) - positive)
+    integer = code.floor(x).equals(x)
+    y = code.select(x < 0.0, code.select(integer, INFINITY, reflected), positive)
+    return code.select(a.equals(INFINITY), INFINITY, y)
+
+
+def lgamma_positive(code: Code, x: Float) -> Float:
+    """log Gamma(x) for x >= 0."""
+    large = x >= 8.0
+    below_half, below_three_halves = x < 0.5, x < 1.5
+    # Downwards: Gamma(x) = (x - 1) (x - 2) ... Gamma(2 + t); upwards: Gamma(2 + t) = x or x (x + 1) times Gamma(x).
+    product = code.constant(1.0)
+    t = x - 2.0
+    for _ in range(6):
+        high = (t > 0.5) & ~large
+        product = code.select(high, product * (t + 1.0), product)
+        t = code.select(high, t - 1.0, t)
+    t = code.select(below_half, x, code.select(below_three_halves, x - 1.0, t))
+    product = code.select(below_half, x * (x + 1.0), code.select(below_three_halves, x, product))
+    logarithm = log(code, code.select(large, x, product))
+    small = t * code.polynomial(coefficients.LGAMMA_AT_TWO, t)
+    small = small + code.select(below_three_halves, -logarithm, logarithm)
+    inverse = 1.0 / x
+    series = inverse * code.polynomial(STIRLING, inverse * inverse)
+    # (x - 1/2) (log x - 1) + (log(2 pi) - 1)/2 + 1/(12 x) - ...
+    stirling = code.fma(x - 0.5, logarithm - 1.0, series + STIRLING_CONSTANT)
+    return code.select(large, stirling, small)
+
+
+def digamma(code: Code, x: Float) -> Float:
+    """The derivative of lgamma; NaN at its poles 0, -1, -2, ... (as CHLO has it) and at -inf."""
+    if not code.double:
+        wide = code.widen(x)
+        return code.narrow(digamma(wide.code, wide))
+    negative = x < 0.0
+    positive = digamma_positive(code, code.select(negative, 1.0 - x, x))
+    # digamma(x) = digamma(1 - x) - pi / tan(pi x)
+    tangent = tangent_of(code, reduce_turns(code, code.at_least(x, -(2.0**40))))
+    y = code.select(negative, positive - PI / tangent, positive)
+    pole = (x <= 0.0) & code.floor(x).equals(x)
+    return code.select(pole, NAN, y)
+
+
+def digamma_positive(code: Code, x: Float) -> Float:
+    """digamma(x) for x > 0."""
+    large = x >= 10.0
+    # sum of 1/(x - i) as one fraction, until 2 < y <= 3
+    numerator, denominator = code.constant(0.0), code.constant(1.0)
+    y = x
+    for _ in range(7):
+        high = (y > 3.0) & ~large
+        below = y - 1.0
+        numerator = code.select(high, code.fma(numerator, below, denominator), numerator)
+        denominator = code.select(high, denominator * below, denominator)
+        y = code.select(high, below, y)
+    low = x <= 2.0
+    shifted = x < 1.0
+    near = code.select(shifted, x, x - 1.0)  # y - 1 in [0, 1], exact
+    offset = (near - (DIGAMMA_ZERO[0] - 1.0)) - DIGAMMA_ZERO[1]
+    base_low = offset * code.polynomial(coefficients.DIGAMMA_AT_ZERO, near - 0.5)
+    base_high = code.polynomial(coefficients.DIGAMMA_TWO_TO_THREE, y - 2.5)
+    numerator = code.select(low, code.select(shifted, -1.0, 0.0), numerator)
+    denominator = code.select(shifted, x, denominator)
+    small = code.select(low, base_low, base_high) + numerator / denominator
+    inverse = 1.0 / x
+    square = inverse * inverse
+    series = code.fma(square, code.polynomial(DIGAMMA_SERIES, square), inverse * 0.5)
+    return code.select(large, log(code, x) - series, small)
