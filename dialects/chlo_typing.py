@@ -9,6 +9,7 @@ from xdsl.ir import Operation
 
 from wengert.dialects import chlo
 from wengert.dialects.stablehlo.typing.checks import (
+    BOOLEAN,
     FLOAT,
     INTEGER,
     as_tensor,
@@ -19,9 +20,10 @@ from wengert.dialects.stablehlo.typing.checks import (
     fail,
     int_property,
     operand,
+    tensors,
 )
 from wengert.dialects.stablehlo.typing.contraction import check_precision
-from wengert.dialects.stablehlo.typing.elementwise import INEXACT, NUMBER, one_type
+from wengert.dialects.stablehlo.typing.elementwise import INEXACT, one_type
 from wengert.ir.tensor_types import DYNAMIC, i32
 from wengert.ir.typing_rules import typing_rule
 
@@ -41,7 +43,7 @@ ONE_TYPE: dict[type[Operation], int] = {
     chlo.ErfcOp: FLOAT,
     chlo.LgammaOp: FLOAT,
     chlo.SinhOp: INEXACT,
-    chlo.SquareOp: NUMBER,
+    chlo.SquareOp: INEXACT,
     chlo.TanOp: INEXACT,
     chlo.NextAfterOp: FLOAT,
     chlo.PolygammaOp: FLOAT,
@@ -76,7 +78,7 @@ def check_constant(op: chlo.ConstantOp) -> None:
 def check_top_k(op: chlo.TopKOp) -> None:
     """The last dimension becomes k in both results; positions are i32."""
     x = operand(op, 0, "operand")
-    expect_elements("operand", x, INTEGER | FLOAT)
+    expect_elements("operand", x, BOOLEAN | INTEGER | FLOAT)
     shape = x.get_shape()
     k = int_property(op, "k")
     if not shape:
@@ -90,7 +92,10 @@ def check_top_k(op: chlo.TopKOp) -> None:
 @typing_rule(chlo.RaggedDotOp)
 def check_ragged_dot(op: chlo.RaggedDotOp) -> None:
     """Tensors, with integer group sizes. Its dimension numbers are kept as text, so the result's shape is not inferred."""
-    operand(op, 0, "lhs"), operand(op, 1, "rhs")
-    expect_elements("group_sizes", operand(op, 2, "group_sizes"), INTEGER)
+    tensors((v.type for v in op.operands), "operand")
+    sizes = operand(op, 2, "group_sizes")
+    expect_elements("group_sizes", sizes, INTEGER)
+    if not sizes.get_shape():
+        fail(f"group_sizes must be a list of integers, found {sizes}")
     as_tensor("result", op.results[0].type)
     check_precision(op)

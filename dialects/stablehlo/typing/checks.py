@@ -217,10 +217,10 @@ def expect_in_range(name: str, values: Iterable[int], bound: int, what: str = "t
             fail(f"{name} must be in the range [0, {bound}) given by {what}, found {value}")
 
 
-def expect_unique(name: str, values: Sequence[int]) -> None:
+def expect_unique(name: str, values: Sequence[int], what: str = "dimension") -> None:
     """No value occurs twice."""
     if len(set(values)) != len(values):
-        fail(f"{name} must not repeat a dimension, found {list(values)}")
+        fail(f"{name} must not repeat a {what}, found {list(values)}")
 
 
 def expect_sorted(name: str, values: Sequence[int]) -> None:

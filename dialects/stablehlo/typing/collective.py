@@ -8,18 +8,48 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Operation
 
 from wengert.dialects.stablehlo import collective as ops
-from wengert.dialects.stablehlo.typing.checks import Tensor, expect_in_range, expect_result, fail, int_property, operand, result_name, tensors
+from wengert.dialects.stablehlo.typing.checks import (
+    Tensor,
+    expect_in_range,
+    expect_result,
+    expect_unique,
+    fail,
+    int_property,
+    operand,
+    result_name,
+    tensors,
+)
 from wengert.dialects.stablehlo.typing.regions import check_reducer, expect_results
-from wengert.ir.tensor_types import DYNAMIC, tensor, ui32
+from wengert.ir.elements import to_numpy
+from wengert.ir.tensor_types import DYNAMIC, i64, tensor, ui32
 from wengert.ir.typing_rules import typing_rule
 
 
-def expect_table(op: Operation, name: str, columns: int | None = None) -> None:
-    """A table of device numbers in rows."""
-    type = cast("DenseIntOrFPElementsAttr[Any]", op.properties[name]).type
-    shape = cast(Tensor, type).get_shape()
-    if len(shape) != 2 or (columns is not None and shape[1] != columns):
-        fail(f"{name} must be a matrix of device numbers{f' with {columns} columns' if columns else ''}, found {type}")
+def device_table(op: Operation, name: str) -> list[list[int]]:
+    """A matrix of device numbers as rows."""
+    attribute = cast("DenseIntOrFPElementsAttr[Any]", op.properties[name])
+    type = cast(Tensor, attribute.type)
+    if len(type.get_shape()) != 2 or type.element_type != i64:
+        fail(f"{name} must be a matrix of device numbers of i64, found {type}")
+    return [[int(device) for device in row] for row in to_numpy(attribute)]
+
+
+def expect_groups(op: Operation) -> None:
+    """replica_groups divides the devices 0, 1, ... among groups (-1 fills up shorter ones)."""
+    devices = sorted(d for row in device_table(op, "replica_groups") for d in row if d != -1)
+    if devices != list(range(len(devices))):
+        fail(f"replica_groups must contain each of the devices 0 to {len(devices) - 1} once, found {devices}")
+
+
+def expect_pairs(op: Operation) -> None:
+    """source_target_pairs sends from every device and to every device at most once."""
+    pairs = device_table(op, "source_target_pairs")
+    if any(len(pair) != 2 for pair in pairs):
+        fail(f"source_target_pairs must have two columns, found {len(pairs[0])}")
+    for role, devices in (("sources", [pair[0] for pair in pairs]), ("targets", [pair[1] for pair in pairs])):
+        if any(d < 0 for d in devices):
+            fail(f"the {role} of source_target_pairs must not be negative, found {devices}")
+        expect_unique(f"the {role} of source_target_pairs", devices, "device")
 
 
 def expect_same_but(op: Operation, index: int, x: Tensor, changed: tuple[int, ...]) -> None:
@@ -38,7 +68,7 @@ def check_all_gather(op: ops.AllGatherOp) -> None:
     """Each result is its operand, longer along all_gather_dim."""
     operands = tensors((v.type for v in op.operands), "operand")
     expect_result_per_operand(op, operands)
-    expect_table(op, "replica_groups")
+    expect_groups(op)
     axis = int_property(op, "all_gather_dim")
     for i, x in enumerate(operands):
         expect_in_range("all_gather_dim", (axis,), len(x.get_shape()))
@@ -58,7 +88,7 @@ def check_all_reduce(op: ops.AllReduceOp) -> None:
     """Each result has its operand's shape; elements are those of the computation."""
     operands = tensors((v.type for v in op.operands), "operand")
     expect_result_per_operand(op, operands)
-    expect_table(op, "replica_groups")
+    expect_groups(op)
     (accumulator,) = check_reducer(op.regions[0], "computation", operands[:1], operands[:1])
     expect_results(op, [tensor(x.get_shape(), accumulator.element_type) for x in operands], "inferred from the operand and the computation")
 
@@ -69,7 +99,7 @@ def check_reduce_scatter(op: ops.ReduceScatterOp) -> None:
     x = operand(op, 0, "operand")
     axis = int_property(op, "scatter_dimension")
     expect_in_range("scatter_dimension", (axis,), len(x.get_shape()))
-    expect_table(op, "replica_groups")
+    expect_groups(op)
     (accumulator,) = check_reducer(op.regions[0], "computation", [x], [x])
     expect_same_but(op, 0, tensor(x.get_shape(), accumulator.element_type), (axis,))
     expect_multiple(op, 0, x, op.results[0].type, axis)
@@ -80,7 +110,7 @@ def check_all_to_all(op: ops.AllToAllOp) -> None:
     """split_dimension shrinks and concat_dimension grows by split_count."""
     operands = tensors((v.type for v in op.operands), "operand")
     expect_result_per_operand(op, operands)
-    expect_table(op, "replica_groups")
+    expect_groups(op)
     split, concat, count = (int_property(op, name) for name in ("split_dimension", "concat_dimension", "split_count"))
     if count <= 0:
         fail(f"split_count must be positive, found {count}")
@@ -101,7 +131,7 @@ def check_all_to_all(op: ops.AllToAllOp) -> None:
 def check_collective_permute(op: ops.CollectivePermuteOp) -> None:
     """The result has the operand's type."""
     x = operand(op, 0, "operand")
-    expect_table(op, "source_target_pairs", 2)
+    expect_pairs(op)
     expect_result(op, x.get_shape(), x.element_type)
 
 

@@ -21,6 +21,7 @@ from wengert.dialects.stablehlo.typing.checks import (
     fail,
     int_property,
     operand,
+    same_element,
     same_extent,
 )
 from wengert.dialects.stablehlo.typing.windows import windows
@@ -111,6 +112,7 @@ def check_convolution(op: ops.ConvolutionOp) -> None:
     x, kernel = lhs.get_shape(), rhs.get_shape()
     if len(x) != len(kernel) or len(x) < 2:
         fail(f"lhs and rhs must have the same rank of at least 2, found {lhs} and {rhs}")
+    same_element("lhs", lhs, "rhs", rhs)
     numbers = cast(ConvDimensionNumbersAttr, op.properties["dimension_numbers"])
     check_roles(numbers, len(x))
     (batch, feature, spatial), (kernel_in, kernel_out, kernel_spatial), (out_batch, out_feature, out_spatial) = numbers.roles

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import DictionaryAttr, TupleType
 from xdsl.ir import Attribute, Operation
 
 from wengert.dialects.stablehlo import control as ops
-from wengert.dialects.stablehlo.typing.checks import expect_in_range, expect_scalar, fail, int_property
+from wengert.dialects.stablehlo.typing.checks import expect_in_range, expect_scalar, fail, int_property, result_name
 from wengert.dialects.stablehlo.typing.regions import body, check_predicate, expect_results, expect_types
 from wengert.ir.tensor_types import i1, i32
 from wengert.ir.typing_rules import typing_rule
@@ -80,7 +80,11 @@ def check_composite(op: ops.CompositeOp) -> None:
 @typing_rule(ops.OptimizationBarrierOp)
 def check_optimization_barrier(op: ops.OptimizationBarrierOp) -> None:
     """Results have the operands' types."""
-    expect_results(op, [v.type for v in op.operands], "of the operand")
+    types = [v.type for v in op.operands]
+    expect_results(op, types, "of the operand")
+    for i, (result, type) in enumerate(zip(op.results, types, strict=True)):
+        if result.type != type:
+            fail(f"{result_name(op, i)} must have exactly the type {type} of its operand, found {result.type}")
 
 
 def is_token(type: Attribute) -> bool:

@@ -109,7 +109,15 @@ def check_dynamic_pad(op: ops.DynamicPadOp) -> None:
     expect_scalar("padding_value", op.operands[1].type, x.element_type)
     for i, role in enumerate(("edge_padding_low", "edge_padding_high", "interior_padding"), 2):
         expect_shape_operand(op, i, role, len(x.get_shape()), "the operand's rank")
+    expect_one_type(op, 2)
     check_result_of_rank(op, x)
+
+
+def expect_one_type(op: Operation, first: int) -> None:
+    """The operands from the given one on have the same type."""
+    for value in op.operands[first + 1 :]:
+        if value.type != op.operands[first].type:
+            fail(f"operands #{first} to #{len(op.operands) - 1} must have the same type, found {op.operands[first].type} and {value.type}")
 
 
 @typing_rule(ops.DynamicGatherOp)
@@ -127,4 +135,5 @@ def check_real_dynamic_slice(op: ops.RealDynamicSliceOp) -> None:
     x = operand(op, 0, "operand")
     for i, role in enumerate(("start_indices", "limit_indices", "strides"), 1):
         expect_shape_operand(op, i, role, len(x.get_shape()), "the operand's rank")
+    expect_one_type(op, 1)
     check_result_of_rank(op, x)

@@ -93,7 +93,7 @@ def one_type(allowed: int) -> TypingRule:
         for value in operands[1:]:
             if value.type is not first and not compatible(value.type, first):
                 fail(f"operands must have the same type, found {first} and {value.type}")
-        if op.results[0].type is not first and not any(compatible(op.results[0].type, v.type) for v in operands):
+        if op.results[0].type is not first and not all(compatible(op.results[0].type, v.type) for v in operands):
             fail(f"result type {op.results[0].type} does not match the inferred {first}")
 
     return rule

@@ -14,6 +14,7 @@ from wengert.dialects.stablehlo.typing.checks import (
     expect_elements,
     expect_result,
     expect_scalar,
+    expect_static,
     fail,
     operand,
     same_element,
@@ -28,7 +29,9 @@ def check_rng_bit_generator(op: ops.RngBitGeneratorOp) -> None:
     """The state keeps its type; the output is numbers of any shape."""
     state = operand(op, 0, "initial_state")
     expect_elements("initial_state", state, INTEGER | FLOAT)
-    expect_elements("output", as_tensor("output", op.results[1].type), INTEGER | FLOAT)
+    output = as_tensor("output", op.results[1].type)
+    expect_elements("output", output, INTEGER | FLOAT)
+    expect_static("output", output)
     expect_result(op, state.get_shape(), state.element_type)
 
 

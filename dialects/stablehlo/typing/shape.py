@@ -40,6 +40,7 @@ def check_constant(op: Operation) -> None:
     """The type of the value."""
     type = cast("DenseIntOrFPElementsAttr[Any]", op.properties["value"]).type
     found = as_tensor("result", op.results[0].type)
+    expect_static("result", found)
     if found is not type and not compatible(found, type):
         fail(f"result type {found} does not match the type {type} of the value")
 
