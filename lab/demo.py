@@ -1,0 +1,159 @@
+"""The demonstration behind ``make demo``: one real program, from its text to a checked and compiled gradient.
+
+    python -m wengert.lab.demo [PROGRAM.mlir] [--inputs FILE.npz] [--dump-dir DIR]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from wengert.lab.check import check
+from wengert.lab.costs import report
+from wengert.lab.inputs import Array, random_inputs, random_like, read_inputs
+from wengert.lab.tables import count, seconds
+from wengert.runtime.errors import InputError
+from wengert.runtime.program import Program, load
+
+T = TypeVar("T")
+EXAMPLE = "transformer_block"
+
+
+def find_example(name: str) -> Path:
+    """The folder of examples lies beside the package in a checkout; an InputError where there is none."""
+    for folder in (Path(__file__).resolve().parents[1] / "examples", Path("examples")):
+        if (folder / f"{name}.mlir").is_file():
+            return folder / f"{name}.mlir"
+    raise InputError("the examples are not here: name a program, or run this in a checkout of wengert")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the demonstration; returns the exit code."""
+    from wengert.lab.cli.main import main as command_line
+
+    return command_line(["demo", *(sys.argv[1:] if argv is None else argv)])
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments."""
+    parser.add_argument("program", nargs="?", metavar="PROGRAM.mlir", help=f"what to demonstrate on (default: examples/{EXAMPLE}.mlir)")
+    parser.add_argument("--inputs", metavar="FILE.npz", help="its inputs (default: the .npz file beside it, or random ones)")
+    parser.add_argument("--dump-dir", metavar="DIR", help="where to write the IR after every stage (default: a temporary folder)")
+    parser.add_argument("--backend", default="cpu", metavar="NAME", help="cpu (default) or interpreter")
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Tells the story; 3 if a check fails."""
+    path = Path(options.program) if options.program else find_example(EXAMPLE)
+    dumps = Path(options.dump_dir) if options.dump_dir else Path(tempfile.mkdtemp(prefix="wengert-demo-"))
+    return Demonstration(path, options.inputs, dumps, options.backend).tell()
+
+
+class Demonstration:
+    """One program and what is shown of it."""
+
+    def __init__(self, path: Path, inputs: str | None, dumps: Path, backend: str):
+        self.path, self.dumps, self.backend = path, dumps, backend
+        self.program, self.parsing = timed(lambda: load(path))
+        beside = path.with_suffix(".npz")
+        self.inputs = self._inputs(inputs or (str(beside) if beside.is_file() else None))
+        self.ok = True
+
+    def _inputs(self, path: str | None) -> list[Array]:
+        return read_inputs(path, self.program.signature) if path else random_inputs(self.program.signature, 0)
+
+    def tell(self) -> int:
+        """All chapters, in order."""
+        for number, chapter in enumerate((self.parse, self.differentiate, self.run, self.check, self.costs, self.stages), 1):
+            print(f"\n{number}. {(chapter.__doc__ or '').splitlines()[0].rstrip('.')}\n")
+            chapter()
+        print()
+        return 0 if self.ok else 3
+
+    def parse(self) -> None:
+        """The program, read and verified."""
+        text = self.path.read_text()
+        print(f"   {self.path.name}: {text.count(chr(10))} lines of StableHLO, {operations(self.program)} ops, read in {seconds(self.parsing)}")
+        for parameter in (*self.program.signature.arguments, *self.program.signature.results):
+            print(f"   {parameter}")
+
+    def differentiate(self) -> None:
+        """Differentiated in both modes, by passes over the IR."""
+        self.jvp, forward = timed(lambda: self.program.jvp(dump_dir=self.dumps / "forward"))
+        self.vjp, reverse = timed(lambda: self.program.vjp(dump_dir=self.dumps / "reverse"))
+        self.hvp, second = timed(lambda: self.vjp.jvp(wrt=0))
+        primal = operations(self.program)
+        for name, program, taken in (("forward (JVP)", self.jvp, forward), ("reverse (VJP)", self.vjp, reverse), ("second order (JVP of VJP)", self.hvp, second)):
+            ops = operations(program)
+            print(f"   {name:26} {ops:5} ops, {ops / primal:.1f} times the primal, made in {seconds(taken)}; {count(len(str(program)))} characters of StableHLO")
+
+    def run(self) -> None:
+        """Compiled and run."""
+        primal = self._compiled("primal", self.program, self.inputs)
+        wrt, of = self.program.resolve()
+        generator = np.random.default_rng(0)
+        self.tangents = [random_like(self.program.signature.arguments[i], generator) for i in wrt]
+        self.cotangents = [random_like(self.program.signature.results[j], generator) for j in of]
+        pushed = self._compiled("forward", self.jvp, [*self.inputs, *self.tangents])[len(primal) :]
+        pulled = self._compiled("reverse", self.vjp, [*self.inputs, *self.cotangents])[len(primal) :]
+        left = sum(inner(c, t) for c, t in zip(self.cotangents, pushed, strict=True))
+        right = sum(inner(b, t) for b, t in zip(pulled, self.tangents, strict=True))
+        print(f"   cotangents . JVP = {left:.15g}\n   VJP . tangents   = {right:.15g}, which should be the same")
+
+    def _compiled(self, name: str, program: Program, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        compiled, making = timed(lambda: program.compile(self.backend))
+        results, first = timed(lambda: compiled(*inputs))
+        best = min(timed(lambda: compiled(*inputs))[1] for _ in range(20))
+        print(f"   {name:8} compiled for {self.backend} in {seconds(making)}, first run {seconds(first)}, then {seconds(best)} per run")
+        return results
+
+    def check(self) -> None:
+        """Checked against differences, argument by argument."""
+        found = check(self.program, self.inputs, backend=self.backend)
+        for argument in found.arguments:
+            line = next((f for f in argument.findings if f.test == "differences"), None)
+            detail = f"largest distance to differences {line.error:.1e}, which are good to {line.bound:.1e}" if line else argument.reason
+            print(f"   {argument.argument:14} {argument.verdict:10} {detail}")
+        if not found.ok:
+            print(found)
+        self.ok = found.ok
+
+    def costs(self) -> None:
+        """What each mode costs, counted and measured."""
+        found = report(self.program, self.inputs, measure=True, backend=self.backend)
+        print("\n".join(f"   {line}".rstrip() for line in str(found).splitlines()[1:]))
+
+    def stages(self) -> None:
+        """Every stage, to look at."""
+        for folder in sorted(self.dumps.iterdir()):
+            files = sorted(f.name for f in folder.iterdir())
+            print(f"   {folder}: {', '.join(files)}")
+        print(f"\n   Next: wengert vjp {self.path} | less;  wengert-opt {self.path} -p to-core;  wengert check {self.path}")
+
+
+def operations(program: Program) -> int:
+    """The number of ops in a program's functions."""
+    return sum(1 for op in program.module.walk() if not op.name.startswith(("builtin.", "func.")))
+
+
+def inner(a: Array, b: Array) -> float:
+    """Re(sum(a * b)) in double precision."""
+    return float(np.sum(a.astype(np.complex128) * b.astype(np.complex128)).real)
+
+
+def timed(work: Callable[[], T]) -> tuple[T, float]:
+    """What the work gives, and the seconds it took."""
+    start = time.perf_counter()
+    result = work()
+    return result, time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    sys.exit(main())
