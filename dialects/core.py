@@ -16,6 +16,19 @@ from xdsl.irdl import irdl_attr_definition, irdl_op_definition, operand_def, pro
 from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
 
+from wengert.dialects.core_control import (
+    CONTROL,
+    CaseOp,
+    ForOp,
+    TapeCreateOp,
+    TapeExtendOp,
+    TapeFromOp,
+    TapePushOp,
+    TapeReadOp,
+    TapeSizeOp,
+    TapeType,
+    WhileOp,
+)
 from wengert.dialects.stablehlo.attributes import ScatterDimensionNumbersAttr
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir.attributes import I64Attr
@@ -126,6 +139,29 @@ class ScatterOp(TensorOp):
     traits = traits_def(Pure())
 
 
-Core = Dialect("core", [ReduceOp, ArgReduceOp, WindowReduceOp, CumulativeOp, ScatterOp], [KindAttr, ExtremeAttr])
+Core = Dialect("core", [ReduceOp, ArgReduceOp, WindowReduceOp, CumulativeOp, ScatterOp, *CONTROL], [KindAttr, ExtremeAttr, TapeType])
+
+__all__ = [
+    "ArgReduceOp",
+    "CaseOp",
+    "Core",
+    "CumulativeOp",
+    "Extreme",
+    "ExtremeAttr",
+    "ForOp",
+    "Kind",
+    "KindAttr",
+    "ReduceOp",
+    "ScatterOp",
+    "TapeCreateOp",
+    "TapeExtendOp",
+    "TapeFromOp",
+    "TapePushOp",
+    "TapeReadOp",
+    "TapeSizeOp",
+    "TapeType",
+    "WhileOp",
+    "WindowReduceOp",
+]
 
 from wengert.dialects import core_typing  # noqa: E402, F401  # pyright: ignore[reportUnusedImport]  (registers the typing rules of the ops above)

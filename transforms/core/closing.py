@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
-
-from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Operation, Region, SSAValue
 
 from wengert.dialects import stablehlo
+from wengert.dialects.builder import OpBuilder
 
 FREE_OPS = (stablehlo.ConstantOp, stablehlo.IotaOp)
 """Ops without operands, which are made again inside a region rather than passed into it."""
@@ -81,9 +80,28 @@ def _is_inside(op: Operation, region: Region) -> bool:
     return False
 
 
-def open_region(region: Region, count: int, values: Sequence[SSAValue]) -> None:
-    """The inverse of closing: replaces the first arguments of a region's block by values from outside and removes them."""
-    block: Block = region.block
-    for argument, value in zip(list(block.args[:count]), values, strict=True):
-        cast(BlockArgument, argument).replace_all_uses_with(value)
-        block.erase_arg(argument)
+def dependencies(values: Sequence[SSAValue]) -> set[SSAValue]:
+    """The values and everything that they depend on, up to arguments; what a region inside uses counts."""
+    found: set[SSAValue] = set()
+    pending = list(values)
+    while pending:
+        value = pending.pop()
+        if value in found:
+            continue
+        found.add(value)
+        owner = value.owner
+        if isinstance(owner, Operation):
+            found.update(owner.results)
+            for inner in owner.walk():
+                pending.extend(inner.operands)
+    return found
+
+
+def copy_ops(b: OpBuilder, ops: Sequence[Operation], env: dict[SSAValue, SSAValue]) -> None:
+    """Copies ops through a builder, renaming by ``env``, which receives their results."""
+    for op in ops:
+        if op.regions:
+            copy = b.insert(op.clone(value_mapper=dict(env)))
+            env.update(zip(op.results, copy.results, strict=True))
+        else:
+            env.update(zip(op.results, b.copy(op, [env.get(o, o) for o in op.operands]), strict=True))

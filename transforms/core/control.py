@@ -6,7 +6,9 @@ counter can be found the loop becomes a ``core.for`` whose induction variables a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -16,7 +18,7 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
 from wengert.ir.attributes import int_attr, int_of
 from wengert.ir.tensor_types import i32, i64, tensor
-from wengert.transforms.core.closing import close_regions, open_region
+from wengert.transforms.core.closing import close_regions, copy_ops, dependencies
 from wengert.transforms.core.counting import Counter, constant_integer, find_counter, induction_value, step_of, trip_count
 from wengert.transforms.rewriter import Rewriter
 
@@ -25,13 +27,18 @@ _CONTROL = (hlo.WhileOp, hlo.CaseOp, hlo.IfOp)
 
 def close_control(module: ModuleOp) -> None:
     """Replaces StableHLO's control flow by core's, in place, from the inside out."""
-    rewriter = Rewriter("to-core")
     for op in reversed([op for op in module.walk() if isinstance(op, _CONTROL)]):
+        rewriter = Rewriter("to-core")  # a new one each time: going backward, nothing made before stands before
         rewriter.move_to(op)
-        if isinstance(op, hlo.WhileOp):
-            rewriter.replace(op, close_while(rewriter, op))
-        else:
-            rewriter.replace(op, close_branches(rewriter, op))
+        rewriter.replace(op, close_while(rewriter, op) if isinstance(op, hlo.WhileOp) else close_branches(rewriter, op))
+
+
+def open_control(module: ModuleOp) -> None:
+    """Writes core's control flow in StableHLO again, in place, from the inside out."""
+    for op in reversed([op for op in module.walk() if type(op) in _OPENINGS]):
+        rewriter = Rewriter("from-core")
+        rewriter.move_to(op)
+        rewriter.replace(op, _OPENINGS[type(op)](rewriter, op))
 
 
 # -- branches
@@ -45,205 +52,178 @@ def close_branches(b: OpBuilder, op: hlo.CaseOp | hlo.IfOp) -> Sequence[SSAValue
     return b.create(core.CaseOp, [index, *inputs], [r.type for r in op.results], {}, regions)
 
 
+def open_case(b: OpBuilder, op: core.CaseOp) -> Sequence[SSAValue]:
+    """core.case as a case whose branches capture what they use."""
+    regions = [_opened(region.block, op.inputs) for region in op.branches]
+    return b.create(hlo.CaseOp, [op.index], [r.type for r in op.results], {}, regions)
+
+
+def _opened(block: Block, values: Sequence[SSAValue], arguments: Sequence[SSAValue] = ()) -> Region:
+    """A copy of a closed block whose first arguments are values from outside, and whose others are those of a new block."""
+    opened = Block(arg_types=[argument.type for argument in arguments])
+    env: dict[SSAValue, SSAValue] = dict(zip(block.args, [*values, *opened.args], strict=True))
+    copy_ops(OpBuilder(opened), list(block.ops), env)
+    return Region([opened])
+
+
 # -- loops
 
 
+@dataclass
 class _Loop:
-    """A while being rewritten: its regions are copies, closed, with constants in front."""
+    """A while with closed copies of its regions, and what is known of each value that it carries."""
 
-    def __init__(self, op: hlo.WhileOp):
-        self.op = op
-        self.condition, self.body = (region.clone() for region in op.regions)
-        self.constants: list[SSAValue] = close_regions([self.condition, self.body])
-        self.carried: list[SSAValue] = list(op.operands)
-        self.results: list[SSAValue | None] = [None] * len(op.results)
-        """Values that stand for results which are no longer carried."""
-        self.positions = list(range(len(op.results)))
-        """Which result each carried value is."""
+    op: hlo.WhileOp
+    condition: Block
+    body: Block
+    captured: list[SSAValue]
 
-    @property
-    def fixed(self) -> int:
-        return len(self.constants)
+    @staticmethod
+    def of(op: hlo.WhileOp) -> _Loop:
+        regions = [region.clone() for region in op.regions]
+        captured = close_regions(regions)
+        return _Loop(op, regions[0].block, regions[1].block, captured)
 
-    def returned(self) -> list[SSAValue]:
-        last = self.body.block.last_op
+    def __post_init__(self) -> None:
+        last = self.body.last_op
         assert last is not None
-        return list(last.operands)
+        self.returned = list(last.operands)
+        self.fixed = len(self.captured)
+        self.arguments = self.body.args[self.fixed :]
+        self.invariant = {i for i, (value, argument) in enumerate(zip(self.returned, self.arguments, strict=True)) if value is argument}
 
-    def drop(self, position: int) -> None:
-        """Stops carrying a value whose argument nothing uses any more."""
-        last = self.body.block.last_op
-        assert last is not None
-        last.operands = [o for i, o in enumerate(last.operands) if i != position]
-        for region in (self.condition, self.body):
-            region.block.erase_arg(region.block.args[self.fixed + position])
-        del self.carried[position]
-        del self.positions[position]
+    def read_positions(self, roots: set[int]) -> list[int]:
+        """The carried values that the given ones depend on over the trips, invariants left out."""
+        needed = roots
+        while True:
+            reads = dependencies([self.returned[i] for i in needed])
+            more = needed | {i for i, argument in enumerate(self.arguments) if argument in reads}
+            if more == needed:
+                return sorted(needed - self.invariant)
+            needed = more
 
-    def make_constant(self, position: int) -> None:
-        """Turns a carried value that no trip changes into a constant."""
-        value = self.carried[position]
-        for region in (self.condition, self.body):
-            block = region.block
-            old = block.args[self.fixed + position]
-            new = block.insert_arg(old.type, self.fixed)
-            new.name_hint = old.name_hint
-            old.replace_all_uses_with(new)
-        self.constants.append(value)
-        self.results[self.positions[position]] = value
-        self.drop(position)
+    def wanted(self) -> set[int]:
+        """The carried values that are used after the loop."""
+        return {i for i, result in enumerate(self.op.results) if result.first_use is not None}
 
 
 def close_while(b: OpBuilder, op: hlo.WhileOp) -> Sequence[SSAValue]:
-    """A while as a core.for if it is counted, else as a core.while."""
-    loop = _Loop(op)
-    _hoist_invariants(loop)
-    counter = find_counter(loop.condition.block, loop.body.block, loop.fixed)
-    if counter is None:
-        _drop_unread(loop, keep_condition=True)
-        properties = {"constants": int_attr(loop.fixed)}
-        types = [value.type for value in loop.carried]
-        made = b.create(core.WhileOp, [*loop.constants, *loop.carried], types, properties, [loop.condition, loop.body])
-    else:
-        made = _counted(b, loop, counter)
-    for position, value in zip(loop.positions, made, strict=True):
-        loop.results[position] = value
-    unread = [value if value is not None else initial for value, initial in zip(loop.results, op.operands, strict=True)]
-    return unread
+    """A while as a core.for if it is counted, else as a core.while; the values that stand for its results."""
+    loop = _Loop.of(op)
+    counter = find_counter(loop.condition, loop.body, loop.fixed, loop.invariant)
+    return _condition_loop(b, loop) if counter is None else _counted_loop(b, loop, counter)
 
 
-def _hoist_invariants(loop: _Loop) -> None:
-    for position in reversed(range(len(loop.carried))):
-        argument = loop.body.block.args[loop.fixed + position]
-        if loop.returned()[position] is argument:
-            loop.make_constant(position)
-
-
-def _counted(b: OpBuilder, loop: _Loop, counter: Counter) -> Sequence[SSAValue]:
-    bound = counter.bound
-    if constant_integer(bound) is not None:
-        owner = bound.owner
-        assert isinstance(owner, Operation)
-        outer_bound = b.insert(owner.clone()).results[0]
-    else:
-        outer_bound = loop.constants[loop.condition.block.args.index(bound)]  # pyright: ignore[reportArgumentType]
-    trips = trip_count(b, counter, loop.carried[counter.position], outer_bound)
-    iteration = loop.body.block.insert_arg(tensor((), i64), 0)
-    iteration.name_hint = "i"
-    _replace_inductions(b, loop, trips, iteration)
-    _drop_unread(loop, keep_condition=False, first=1)
-    properties = {"constants": int_attr(loop.fixed)}
-    loop.condition.block.erase_all_ops() if hasattr(loop.condition.block, "erase_all_ops") else None
-    return b.create(core.ForOp, [trips, *loop.constants, *loop.carried], [v.type for v in loop.carried], properties, [loop.body])
-
-
-def _replace_inductions(b: OpBuilder, loop: _Loop, trips: SSAValue, iteration: SSAValue) -> None:
-    """Computes every carried integer that advances by a constant from the iteration, in the body and after the loop."""
-    block = loop.body.block
-    for position in reversed(range(len(loop.carried))):
-        step = step_of(block, position, loop.fixed + 1)
-        if step is None:
-            continue
-        start = loop.carried[position]
-        inner = _front_builder(block)
-        if constant_integer(start) is not None:
-            owner = start.owner
-            assert isinstance(owner, Operation)
-            inner_start = inner.insert(owner.clone()).results[0]
-        else:
-            inner_start = block.insert_arg(start.type, 1 + loop.fixed)
-            loop.condition.block.insert_arg(start.type, loop.fixed)
-            loop.constants.append(start)
-        argument = block.args[1 + loop.fixed + position]
-        value = induction_value(inner, inner_start, step, iteration)
-        inner.finish()
-        argument.replace_all_uses_with(value)
-        loop.results[loop.positions[position]] = induction_value(b, start, step, trips)
-        _drop(loop, position)
-
-
-def _drop(loop: _Loop, position: int) -> None:
-    """Stops carrying a value of a loop whose body has the iteration in front."""
-    last = loop.body.block.last_op
+def _condition_loop(b: OpBuilder, loop: _Loop) -> Sequence[SSAValue]:
+    last = loop.condition.last_op
     assert last is not None
-    last.operands = [o for i, o in enumerate(last.operands) if i != position]
-    loop.body.block.erase_arg(loop.body.block.args[1 + loop.fixed + position])
-    del loop.carried[position]
-    del loop.positions[position]
+    reads = dependencies(list(last.operands))
+    tested = {i for i, argument in enumerate(loop.condition.args[loop.fixed :]) if argument in reads}
+    kept = loop.read_positions(loop.wanted() | tested)
+    invariant = sorted(loop.invariant)
+    constants = [*loop.captured, *(loop.op.operands[i] for i in invariant)]
+    regions: list[Region] = []
+    for block, roots in ((loop.condition, list(last.operands)), (loop.body, [loop.returned[i] for i in kept])):
+        target = Block(arg_types=[v.type for v in (*constants, *(loop.arguments[i] for i in kept))])
+        old = [*block.args[: loop.fixed], *(block.args[loop.fixed + i] for i in (*invariant, *kept))]
+        regions.append(_rebuilt(target, dict(zip(old, target.args, strict=True)), block, roots))
+    inputs = [*constants, *(loop.op.operands[i] for i in kept)]
+    types = [loop.op.results[i].type for i in kept]
+    made = b.create(core.WhileOp, inputs, types, {"constants": int_attr(len(constants))}, regions)
+    return _results(loop, dict(zip(kept, made, strict=True)))
 
 
-class _FrontBuilder(OpBuilder):
-    """Builds ops that go to the front of a block."""
-
-    def __init__(self, target: Block):
-        super().__init__(Block())
-        self.target = target
-
-    def finish(self) -> None:
-        """Moves what was built to the front."""
-        first = self.target.first_op
-        for op in list(self.block.ops):
-            op.detach()
-            if first is None:
-                self.target.add_op(op)
-            else:
-                self.target.insert_op_before(op, first)
-
-
-def _front_builder(block: Block) -> _FrontBuilder:
-    return _FrontBuilder(block)
-
-
-def _drop_unread(loop: _Loop, *, keep_condition: bool, first: int = 0) -> None:
-    """Stops carrying what neither the result, nor the condition, nor anything else that is carried depends on."""
-    body = loop.body.block
-    needed = {i for i, position in enumerate(loop.positions) if loop.op.results[position].first_use is not None}
-    if keep_condition:
-        reads = _reads(loop.condition, loop.condition.block.last_op.operands if loop.condition.block.last_op else ())
-        needed |= {i for i in range(len(loop.carried)) if loop.condition.block.args[loop.fixed + i] in reads}
-    while True:
-        reads = _reads(loop.body, [loop.returned()[i] for i in needed])
-        more = needed | {i for i in range(len(loop.carried)) if body.args[first + loop.fixed + i] in reads}
-        if more == needed:
-            break
-        needed = more
-    for position in reversed(range(len(loop.carried))):
-        if position not in needed:
-            argument = body.args[first + loop.fixed + position]
-            argument.replace_all_uses_with(argument) if argument.first_use is None else _erase_dead(body)
-            _erase_carried(loop, position, first)
+def _counted_loop(b: OpBuilder, loop: _Loop, counter: Counter) -> Sequence[SSAValue]:
+    steps = {i: step for i in range(len(loop.arguments)) if i not in loop.invariant and (step := step_of(loop.body, i, loop.fixed)) is not None}
+    trips = trip_count(b, counter, loop.op.operands[counter.position], _outer(b, loop, counter.bound))
+    kept = [i for i in loop.read_positions(loop.wanted()) if i not in steps]
+    invariant = sorted(loop.invariant)
+    starts = [i for i in steps if constant_integer(loop.op.operands[i]) is None]
+    constants = [*loop.captured, *(loop.op.operands[i] for i in (*invariant, *starts))]
+    target = Block(arg_types=[tensor((), i64), *(v.type for v in (*constants, *(loop.arguments[i] for i in kept)))])
+    iteration, *rest = target.args
+    iteration.name_hint = "i"
+    old = [*loop.body.args[: loop.fixed], *(loop.arguments[i] for i in invariant)]
+    env: dict[SSAValue, SSAValue] = dict(zip(old, rest, strict=False))
+    start_values = dict(zip(starts, rest[len(old) :], strict=False))
+    env.update(zip([loop.arguments[i] for i in kept], rest[len(constants) :], strict=True))
+    inner = OpBuilder(target, location=loop.op.location)
+    for i, step in steps.items():
+        start = start_values[i] if i in start_values else _constant_again(inner, loop.op.operands[i])
+        env[loop.arguments[i]] = induction_value(inner, start, step, iteration)
+    body = _rebuilt(target, env, loop.body, [loop.returned[i] for i in kept], inner)
+    inputs = [trips, *constants, *(loop.op.operands[i] for i in kept)]
+    types = [loop.op.results[i].type for i in kept]
+    made = b.create(core.ForOp, inputs, types, {"constants": int_attr(len(constants))}, [body])
+    found = dict(zip(kept, made, strict=True))
+    for i in steps.keys() & loop.wanted():
+        found[i] = induction_value(b, loop.op.operands[i], steps[i], trips)
+    return _results(loop, found)
 
 
-def _reads(region: Region, values: Sequence[SSAValue]) -> set[SSAValue]:
-    """Everything that values depend on, inside a region."""
-    found: set[SSAValue] = set()
-    pending = list(values)
-    while pending:
-        value = pending.pop()
-        if value in found:
-            continue
-        found.add(value)
-        owner = value.owner
-        if isinstance(owner, Operation):
-            for inner in owner.walk():
-                pending.extend(inner.operands)
-    return found
+def _constant_again(b: OpBuilder, value: SSAValue) -> SSAValue:
+    owner = value.owner
+    assert isinstance(owner, Operation)
+    return b.copy(owner, [])[0]
 
 
-def _erase_carried(loop: _Loop, position: int, first: int) -> None:
-    raise NotImplementedError
+def _outer(b: OpBuilder, loop: _Loop, bound: SSAValue) -> SSAValue:
+    """The bound of the condition as a value outside of the loop."""
+    if constant_integer(bound) is not None:
+        return _constant_again(b, bound)
+    position = list(loop.condition.args).index(bound)  # pyright: ignore[reportArgumentType]
+    return loop.captured[position] if position < loop.fixed else loop.op.operands[position - loop.fixed]
 
 
-def _erase_dead(body: Block) -> None:
-    raise NotImplementedError
+def _rebuilt(target: Block, env: dict[SSAValue, SSAValue], block: Block, roots: list[SSAValue], builder: OpBuilder | None = None) -> Region:
+    """The part of a block that its roots depend on, with the roots returned."""
+    reads = dependencies(roots)
+    b = builder or OpBuilder(target)
+    copy_ops(b, [op for op in list(block.ops)[:-1] if not reads.isdisjoint(op.results) or not op.results], env)
+    last = block.last_op
+    assert last is not None
+    target.add_op(hlo.ReturnOp.create(operands=[env[root] for root in roots], location=last.location))
+    return Region([target])
+
+
+def _results(loop: _Loop, found: dict[int, SSAValue]) -> list[SSAValue]:
+    """What stands for each result; an initial value where it never changes, or is not read at all."""
+    return [found.get(i, initial) for i, initial in enumerate(loop.op.operands)]
 
 
 # -- back to StableHLO
 
 
 def open_for(b: OpBuilder, op: core.ForOp) -> Sequence[SSAValue]:
-    """core.for as a while that counts in front of what it carries."""
-    raise NotImplementedError
+    """core.for as a while that carries the iteration in front."""
+    fixed = int_of(op.constants)
+    zero = b.scalar(0, i64)
+    carried = [zero, *op.initial]
+    condition = Block(arg_types=[v.type for v in carried])
+    test = OpBuilder(condition, location=op.location)
+    limit = _constant_again(test, op.trip_count) if constant_integer(op.trip_count) is not None else op.trip_count
+    condition.add_op(hlo.ReturnOp.create(operands=[test.compare("LT", condition.args[0], limit)]))
+    body = Block(arg_types=[v.type for v in carried])
+    inner = OpBuilder(body, location=op.location)
+    block = op.block
+    env: dict[SSAValue, SSAValue] = {block.args[0]: body.args[0]}
+    env.update(zip(block.args[1:], [*op.inputs[:fixed], *body.args[1:]], strict=True))
+    ops = list(block.ops)
+    copy_ops(inner, ops[:-1], env)
+    following = inner.add(body.args[0], inner.scalar(1, i64))
+    body.add_op(hlo.ReturnOp.create(operands=[following, *(env[o] for o in ops[-1].operands)]))
+    return b.create(hlo.WhileOp, carried, [v.type for v in carried], {}, [Region([condition]), Region([body])])[1:]
 
 
-_ = (i32, int_of, open_region, open_for)
+def open_while(b: OpBuilder, op: core.WhileOp) -> Sequence[SSAValue]:
+    """core.while as a while whose regions capture the constants."""
+    fixed = int_of(op.constants)
+    regions = [_opened(region.block, op.inputs[:fixed], op.initial) for region in (op.condition, op.body)]
+    return b.create(hlo.WhileOp, op.initial, [r.type for r in op.results], {}, regions)
+
+
+_OPENINGS: dict[type[Operation], Callable[[OpBuilder, Any], Sequence[SSAValue]]] = {
+    core.ForOp: open_for,
+    core.WhileOp: open_while,
+    core.CaseOp: open_case,
+}

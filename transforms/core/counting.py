@@ -59,8 +59,9 @@ def step_of(body: Block, position: int, first: int = 0) -> int | None:
     return None
 
 
-def find_counter(condition: Block, body: Block, fixed: int) -> Counter | None:
-    """The counter of a closed loop whose first ``fixed`` arguments are constants, if it has one."""
+def find_counter(condition: Block, body: Block, fixed: int, invariant: set[int]) -> Counter | None:
+    """The counter of a closed loop, if it has one. The first ``fixed`` arguments are constants, and so are the carried values
+    at ``invariant`` positions."""
     last = condition.last_op
     if last is None or len(last.operands) != 1:
         return None
@@ -73,7 +74,7 @@ def find_counter(condition: Block, body: Block, fixed: int) -> Counter | None:
         left, right, direction = right, left, _MIRRORED.get(direction, "")
     if not _is_carried(left, condition, fixed) or direction not in _MIRRORED or not is_integer(element(left)):
         return None
-    if constant_integer(right) is None and not (isinstance(right, BlockArgument) and right.block is condition and right.index < fixed):
+    if constant_integer(right) is None and not _is_constant_argument(right, condition, fixed, invariant):
         return None
     position = cast(BlockArgument, left).index - fixed
     step = step_of(body, position, fixed)
@@ -86,6 +87,10 @@ def find_counter(condition: Block, body: Block, fixed: int) -> Counter | None:
 
 def _is_carried(value: SSAValue, block: Block, fixed: int) -> bool:
     return isinstance(value, BlockArgument) and value.block is block and value.index >= fixed
+
+
+def _is_constant_argument(value: SSAValue, block: Block, fixed: int, invariant: set[int]) -> bool:
+    return isinstance(value, BlockArgument) and value.block is block and (value.index < fixed or value.index - fixed in invariant)
 
 
 def _unconverted(value: SSAValue) -> SSAValue:

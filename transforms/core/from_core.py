@@ -18,6 +18,7 @@ from xdsl.passes import ModulePass
 from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder
 from wengert.transforms.core.argreductions import expand_argreduce
+from wengert.transforms.core.control import open_control
 from wengert.transforms.core.reductions import expand_reduce
 from wengert.transforms.core.scatters import expand_scatter
 from wengert.transforms.core.windows import expand_cumulative, expand_window
@@ -51,3 +52,4 @@ def from_core(module: ModuleOp) -> None:
     for op in [op for op in module.walk() if type(op) in EXPANSIONS]:
         rewriter.move_to(op)
         rewriter.replace(op, EXPANSIONS[type(op)](rewriter, op))
+    open_control(module)

@@ -27,6 +27,7 @@ from xdsl.passes import ModulePass
 from wengert.dialects import stablehlo
 from wengert.dialects.builder import OpBuilder
 from wengert.transforms.core.argreductions import recognise_argreduce
+from wengert.transforms.core.control import close_control
 from wengert.transforms.core.inline import inline
 from wengert.transforms.core.reductions import recognise_reduce
 from wengert.transforms.core.scatters import recognise_scatter
@@ -70,6 +71,7 @@ def to_core(module: ModuleOp, *, keep_custom: bool = False) -> None:
                 rewriter.replace(op, values)
                 _erase_unused(starts)
                 break
+    close_control(module)
 
 
 def _erase_unused(values: Sequence[SSAValue]) -> None:

@@ -1,0 +1,163 @@
+"""Core's control flow: counted loops, loops with a condition, branches, and the tapes of loops that nobody can count.
+
+All of them are *closed*: what a region uses from outside comes in through operands, so that passes see every dependence. A
+loop's operands are its *constants*, which stay the same in every iteration, and the initial values of what it *carries*.
+
+A tape is a list of tensors of one type that grows at its end. A loop with an unknown number of trips writes on it what its
+reverse sweep needs; pushing consumes the tape that it is given, so there is one owner at a time and nothing is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Block, ParametrizedAttribute, SSAValue, TypeAttribute
+from xdsl.irdl import irdl_attr_definition, irdl_op_definition, operand_def, param_def, prop_def, region_def, result_def, traits_def, var_operand_def, var_region_def, var_result_def
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.traits import Pure, RecursiveMemoryEffect
+
+from wengert.dialects.stablehlo.base import TensorOp
+from wengert.ir.attributes import I64Attr, int_of
+
+
+@irdl_op_definition
+class ForOp(TensorOp):
+    """Runs the body ``trip_count`` times (not at all if that is negative).
+
+    Operands: the trip count (``tensor<i64>``), ``constants`` constants, and the initial carried values. The body takes the
+    iteration (``tensor<i64>``, from 0), the constants and the carried values, and returns the carried values.
+    """
+
+    name = "core.for"
+    trip_count = operand_def()
+    inputs = var_operand_def()
+    constants = prop_def(I64Attr)
+    body = region_def("single_block")
+    results_ = var_result_def()
+    traits = traits_def(RecursiveMemoryEffect())
+
+    @property
+    def constant_operands(self) -> Sequence[SSAValue]:
+        return self.inputs[: int_of(self.constants)]
+
+    @property
+    def initial(self) -> Sequence[SSAValue]:
+        return self.inputs[int_of(self.constants) :]
+
+    @property
+    def block(self) -> Block:
+        return self.body.block
+
+
+@irdl_op_definition
+class WhileOp(TensorOp):
+    """Runs the body as long as the condition holds. Both regions take the constants and the carried values."""
+
+    name = "core.while"
+    inputs = var_operand_def()
+    constants = prop_def(I64Attr)
+    condition = region_def("single_block")
+    body = region_def("single_block")
+    results_ = var_result_def()
+    traits = traits_def(RecursiveMemoryEffect())
+
+    @property
+    def constant_operands(self) -> Sequence[SSAValue]:
+        return self.inputs[: int_of(self.constants)]
+
+    @property
+    def initial(self) -> Sequence[SSAValue]:
+        return self.inputs[int_of(self.constants) :]
+
+
+@irdl_op_definition
+class CaseOp(TensorOp):
+    """Runs the branch that the index (``tensor<i32>``) picks, the last one if it is out of range; each takes all inputs."""
+
+    name = "core.case"
+    index = operand_def()
+    inputs = var_operand_def()
+    branches = var_region_def("single_block")
+    results_ = var_result_def()
+    traits = traits_def(RecursiveMemoryEffect())
+
+
+@irdl_attr_definition
+class TapeType(ParametrizedAttribute, TypeAttribute):
+    """A list of tensors of one type that grows: ``!core.tape<tensor<3xf64>>``."""
+
+    name = "core.tape"
+    held: TensorType = param_def()
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        with parser.in_angle_brackets():
+            return [parser.parse_type()]
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_attribute(self.held)
+
+
+@irdl_op_definition
+class TapeCreateOp(TensorOp):
+    """A new empty tape. Not pure: two tapes are two."""
+
+    name = "core.tape_create"
+    tape = result_def(TapeType)
+
+
+@irdl_op_definition
+class TapePushOp(TensorOp):
+    """The tape with a value at its end; the tape given is consumed."""
+
+    name = "core.tape_push"
+    operand = operand_def(TapeType)
+    value = operand_def()
+    tape = result_def(TapeType)
+
+
+@irdl_op_definition
+class TapeExtendOp(TensorOp):
+    """The tape with all values of another at its end; the first tape is consumed."""
+
+    name = "core.tape_extend"
+    operand = operand_def(TapeType)
+    other = operand_def(TapeType)
+    tape = result_def(TapeType)
+
+
+@irdl_op_definition
+class TapeSizeOp(TensorOp):
+    """The number of values on a tape, ``tensor<i64>``."""
+
+    name = "core.tape_size"
+    operand = operand_def(TapeType)
+    size = result_def()
+
+
+@irdl_op_definition
+class TapeReadOp(TensorOp):
+    """The value at a position (``tensor<i64>``) of a tape that is complete."""
+
+    name = "core.tape_read"
+    operand = operand_def(TapeType)
+    index = operand_def()
+    value = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class TapeFromOp(TensorOp):
+    """The part of a complete tape that begins at a position."""
+
+    name = "core.tape_from"
+    operand = operand_def(TapeType)
+    index = operand_def()
+    tape = result_def(TapeType)
+    traits = traits_def(Pure())
+
+
+CONTROL = (ForOp, WhileOp, CaseOp, TapeCreateOp, TapePushOp, TapeExtendOp, TapeSizeOp, TapeReadOp, TapeFromOp)
