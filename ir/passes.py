@@ -141,11 +141,13 @@ class Pipeline:
         verify_each: bool = False,
         time_passes: PassTimes | None = None,
         observer: Observer | None = None,
+        original: ModuleOp | None = None,
     ) -> ModuleOp:
         """Runs all passes on the module, in place, and returns it.
 
         ``dump_dir`` receives the IR after every pass (see ``ir/dumps.py``); ``verify_each`` verifies it; ``time_passes``
-        collects times; ``observer`` sees every stage. Raises DiagnosticError where a pass refuses the program, with the
+        collects times; ``observer`` sees every stage; ``original`` is an unchanged copy of the module for reproducers, which is
+        made here if the caller has none. Raises DiagnosticError where a pass refuses the program, with the
         pass named in a note, and InternalError where a pass fails by our fault.
         """
         observers: list[Observer] = [o for o in (time_passes, observer) if o is not None]
@@ -153,7 +155,7 @@ class Pipeline:
             from wengert.ir.dumps import Dumper
 
             observers.append(Dumper(dump_dir))
-        before = module.clone()
+        before = original if original is not None else module.clone()
         for o in observers:
             o.begin(self, module)
         for position, pass_ in enumerate(self.passes, 1):
