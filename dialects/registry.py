@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from importlib import import_module
+from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import Builtin
-from xdsl.ir import Dialect
+from xdsl.dialects.builtin import Builtin, UnregisteredAttr, UnregisteredOp
+from xdsl.ir import Attribute, Dialect, Operation, TypeAttribute
 
 _MODULES = {
     "stablehlo": ("wengert.dialects.stablehlo", "StableHLO"),
@@ -15,6 +17,7 @@ _MODULES = {
     "core": ("wengert.dialects.core", "Core"),
     "ad": ("wengert.dialects.ad", "AD"),
     "kernel": ("wengert.dialects.kernel", "Kernel"),
+    "sdy": ("wengert.dialects.sdy", "Sdy"),
     "func": ("xdsl.dialects.func", "Func"),
     "arith": ("xdsl.dialects.arith", "Arith"),
     "math": ("xdsl.dialects.math", "Math"),
@@ -38,9 +41,44 @@ def _loader(module: str, name: str) -> Callable[[], Dialect]:
     return lambda: getattr(import_module(module), name)
 
 
+@lru_cache(maxsize=None)
+def _unknown_op(name: str) -> type[Operation]:
+    return UnregisteredOp.with_name(name)
+
+
+@lru_cache(maxsize=None)
+def _unknown_attribute(name: str, is_type: bool) -> type[Attribute]:
+    return UnregisteredAttr.with_name_and_type(name, is_type)
+
+
+class OpenContext(Context):
+    """A context that carries along what it does not know. Classes of unknown things are shared by all such contexts, so that
+    equal texts give equal modules."""
+
+    def get_optional_op(self, name: str, *, dialect_stack: Sequence[str] = ()) -> type[Operation] | None:
+        """The class of an op; of an unknown one, a class that stands for it."""
+        if name not in self._loaded_ops and "." in name and name.partition(".")[0] not in self._registered_dialects:
+            self._loaded_ops[name] = _unknown_op(name)
+        return super().get_optional_op(name, dialect_stack=dialect_stack)
+
+    def get_optional_type(self, name: str) -> type[TypeAttribute] | None:
+        """The class of a type; of an unknown one, a class that stands for it."""
+        allowed, self.allow_unregistered = self.allow_unregistered, False
+        found = super().get_optional_type(name)
+        self.allow_unregistered = allowed
+        return found or cast("type[TypeAttribute]", _unknown_attribute(name, True))
+
+    def get_optional_attr(self, name: str) -> type[Attribute] | None:
+        """The class of an attribute; of an unknown one, a class that stands for it."""
+        allowed, self.allow_unregistered = self.allow_unregistered, False
+        found = super().get_optional_attr(name)
+        self.allow_unregistered = allowed
+        return found or _unknown_attribute(name, False)
+
+
 def make_context() -> Context:
     """A context with every dialect registered and none but ``builtin`` imported; ops of other dialects stay as they are."""
-    context = Context(allow_unregistered=True)
+    context = OpenContext(allow_unregistered=True)
     context.load_dialect(Builtin)
     for dialect, (module, name) in _MODULES.items():
         context.register_dialect(dialect, _loader(module, name))

@@ -1,14 +1,21 @@
-"""Stock xDSL reads and prints our ops: its parser and printer hand over to ours for one op."""
+"""Where our parser and printer meet those of xDSL.
+
+Stock xDSL (``xdsl-opt`` with our dialects loaded) reads and writes the pretty form of our ops through :func:`read_operation` and
+:func:`print_operation`; our printer writes the ops of xDSL's dialects through :class:`ForeignPrinter`.
+"""
 
 from __future__ import annotations
 
+from io import StringIO
 from typing import Any, TypeVar, cast
 
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import DictionaryAttr
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from wengert.ir.diagnostics import DiagnosticError
+from wengert.ir.printer import Writer
 
 Op = TypeVar("Op", bound=Operation)
 
@@ -18,9 +25,7 @@ def read_operation(cls: type[Op], parser: Parser) -> Op:
     from wengert.ir.parser import ModuleParser
     from wengert.ir.parser_operations import OpState
 
-    syntax: Any = getattr(cls, "SYNTAX", None)
-    if syntax is None:
-        parser.raise_error(f"{cls.name} has no pretty form; write it in the generic form")
+    syntax: Any = getattr(cls, "SYNTAX")
     reader = parser if isinstance(parser, ModuleParser) else ModuleParser.adopt(parser)
     try:
         state = OpState(cls, reader.here)
@@ -33,7 +38,91 @@ def read_operation(cls: type[Op], parser: Parser) -> Op:
 
 
 def print_operation(op: Operation, printer: Printer) -> None:
-    """Writes an op of a class with a declared syntax (its name is already there), or completes the generic form."""
-    from wengert.ir.printer import StockWriter
+    """Writes what follows the name of an op of a class with a declared syntax."""
+    writer = _StockWriter(printer)
+    syntax: Any = getattr(op, "SYNTAX")
+    syntax.write(op, writer)
+    writer.flush()
 
-    StockWriter(printer).tail(op)
+
+class _StockWriter(Writer):
+    """Writes to xDSL's printer, with the names that it gives."""
+
+    def __init__(self, printer: Printer):
+        super().__init__()
+        self.printer = printer
+
+    def flush(self) -> None:
+        """Hands what was written to the printer."""
+        self.printer.print_string("".join(self.out))
+        self.out.clear()
+
+    def value(self, value: SSAValue) -> str:
+        printer = self.printer
+        stream, column = printer.stream, printer._current_column  # pyright: ignore[reportPrivateUsage]
+        printer.stream = StringIO()
+        try:
+            return f"%{printer.print_ssa_value(value)}"
+        finally:
+            printer.stream, printer._current_column = stream, column  # pyright: ignore[reportPrivateUsage]
+
+    def name_argument(self, value: BlockArgument, hint: str) -> str:
+        return self.value(value)
+
+    def share_name(self, value: SSAValue, name: str) -> None:
+        self.printer._ssa_values[value] = name[1:]  # pyright: ignore[reportPrivateUsage]
+
+    def block_argument(self, value: BlockArgument, attributes: DictionaryAttr | None = None) -> str:
+        return f"{self.value(value)}: {self.attribute_text(value.type)}{self.dictionary_text(attributes)}"
+
+    def newline(self, text: str, region: Region | None) -> None:
+        self.write(text)
+        if region is not None:
+            self.region(region, arguments=False)
+
+    def region(self, region: Region, arguments: bool = True, space: str = " ", terminators: bool = True) -> None:
+        self.write(space)
+        self.flush()
+        self.printer.print_region(region, print_entry_block_args=arguments, print_block_terminators=terminators)
+
+
+class _Sink(StringIO):
+    """A stream into the text of a writer."""
+
+    def __init__(self, writer: Writer):
+        super().__init__()
+        self._writer = writer
+
+    def write(self, text: str, /) -> int:
+        self._writer.write(text)
+        return len(text)
+
+
+class ForeignPrinter(Printer):
+    """What the ops of xDSL's dialects print themselves to: names, attributes, types and regions are written by ours."""
+
+    def __init__(self, writer: Writer):
+        super().__init__(_Sink(writer))
+        self._writer = writer
+
+    def print_ssa_value(self, value: SSAValue) -> str:
+        name = self._writer.value(value)
+        self.print_string(name)
+        return name[1:]
+
+    def print_attribute(self, attribute: Attribute) -> None:
+        self.print_string(self._writer.attribute_text(attribute))
+
+    def print_block_name(self, block: Block) -> str:
+        name = self._writer.block_name(block)
+        self.print_string(name)
+        return name[1:]
+
+    def print_block_argument(self, arg: BlockArgument, print_type: bool = True) -> None:
+        self.print_string(self._writer.block_argument(arg) if print_type else self._writer.name_argument(arg, "arg"))
+
+    def print_op(self, op: Operation) -> None:
+        self._writer.operation(op)
+
+    def print_region(self, region: Region, print_entry_block_args: bool = True, print_empty_block: bool = True, print_block_terminators: bool = True) -> None:
+        self._writer.region(region, print_entry_block_args, "", print_block_terminators)

@@ -10,6 +10,7 @@ The parser is a stack of classes, one per file: cursor, types, constants, attrib
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 from xdsl.context import Context
@@ -94,10 +95,15 @@ def parse_module(text: str | bytes, filename: str = "<string>", context: Context
     from wengert.dialects.registry import CLOSED, make_context
 
     parser = ModuleParser(context or make_context(), _decoded(text, filename), filename, frozenset(CLOSED))
+    collecting = gc.isenabled()
+    gc.disable()  # nothing that parsing makes is garbage; looking for it would take a third of the time
     try:
         return parser.module()
     except RecursionError:
         raise DiagnosticError(parser.diagnostic("the text nests too deeply", min(parser.here, len(parser.text)))) from None
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _decoded(text: str | bytes, filename: str) -> str:

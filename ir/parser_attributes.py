@@ -46,6 +46,7 @@ class AttributeReader(ConstantReader):
 
     _dictionaries: dict[str, Mapping[str, Attribute]]
     _late_locations: dict[str, int]
+    _has_locations = True
 
     # -- attributes
 
@@ -110,6 +111,11 @@ class AttributeReader(ConstantReader):
         found = self.dense(type)
         self.to_tokens()
         return found
+
+    def unregistered(self, name: str, body: str, opaque: bool = False) -> Attribute:
+        """An attribute of which only the name is known, with its raw text."""
+        cls: Any = self.ctx.get_optional_attr(name)
+        return cls(name, False, opaque, body)
 
     # -- locations
 
@@ -185,6 +191,7 @@ class AttributeReader(ConstantReader):
 
     def find_late_locations(self) -> None:
         """Notes where location aliases are defined: JAX writes them at the end, after their uses."""
+        self._has_locations = "loc(" in self.text or "loc (" in self.text
         self._late_locations = {m.group(1): m.end() for m in _LOCATION_ALIAS.finditer(self.text)} if "= loc(" in self.text else {}
 
     def parse_optional_location(self) -> LocationAttr | None:

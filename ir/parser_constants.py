@@ -53,7 +53,7 @@ class ConstantReader(TypeReader):
             self._check_type(type, type_at)
         shape = tuple(cast("RankedStructure[Any]", type).get_shape())
         data = self._data(start, end, shape, cast("RankedStructure[Any]", type).get_element_type())
-        return DenseIntOrFPElementsAttr(cast(Any, type), BytesAttr(data))
+        return _constant(type, data)
 
     def _check_type(self, type: Attribute, position: int) -> None:
         if not isinstance(type, TensorType | VectorType | MemRefType):
@@ -180,6 +180,13 @@ class ConstantReader(TypeReader):
             if word in ("true", "false") and not isinstance(element, IntegerType):
                 self.fail(f"'{word}' is not an element of type {element}", self.text.find(word, start, end))
         self.fail(f"the literal holds something that is not an element of type {element}", start)
+
+
+def _constant(type: Attribute, data: bytes) -> DenseIntOrFPElementsAttr[Any]:
+    """The attribute, made without the checks of its constructor: they were done here."""
+    found: DenseIntOrFPElementsAttr[Any] = object.__new__(DenseIntOrFPElementsAttr)
+    found.__dict__.update(type=type, data=BytesAttr(data))
+    return found
 
 
 def _boolean_or_int(word: str) -> int:

@@ -27,10 +27,23 @@ SPACE = r"(?:[ \t\r\n]+|//[^\n]*)*"
 _SPACE = re.compile(SPACE)
 _ACCEPT = {mark: re.compile(SPACE + re.escape(mark)) for mark in ("(", ")", "[", "]", "{", "}", "<", ">", ",", ":", "=", "->", "<{", "}>", "::", "?", "x", "-")}
 _WORD = re.compile(SPACE + r"([A-Za-z_][\w$.]*)")
+_KEY = re.compile(SPACE + r"([A-Za-z_]\w*)" + SPACE + "=")
 _INTEGER = re.compile(SPACE + r"(-?(?:0x[0-9a-fA-F]+|[0-9]+))(?![\w.])")
 _STRING = re.compile(SPACE + r'"((?:[^"\\\n]|\\.)*)"')
 _INTEGERS = re.compile(SPACE + r"\[([-0-9,\s]*)\]")
+_RAW = re.compile(r'"(?:[^"\\\n]|\\.)*"|->|[^\w\s]')
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"?|[%@#!^]?[\w$.]+|->|::|.', re.DOTALL)
+
+
+class _Numbers(dict[int, IntAttr]):
+    """Line and column numbers as attributes, each made once."""
+
+    def __missing__(self, number: int) -> IntAttr:
+        found = self[number] = IntAttr(number)
+        return found
+
+
+_NUMBERS = _Numbers()
 
 
 class Cursor(Parser):
@@ -44,7 +57,6 @@ class Cursor(Parser):
         self.lexer.input = Input(text, filename)
         self._file = StringAttr(filename)
         self._line_starts = [0, *(m.end() for m in re.finditer("\n", text))]
-        self._numbers: dict[int, IntAttr] = {}
 
     # -- places
 
@@ -57,17 +69,9 @@ class Cursor(Parser):
         """The location of a position (made without the checks of the constructor, which cost ten times as much)."""
         line = bisect_right(self._line_starts, position)
         location = object.__new__(FileLineColLoc)
-        store = object.__setattr__
-        store(location, "filename", self._file)
-        store(location, "line", self._number(line))
-        store(location, "column", self._number(position - self._line_starts[line - 1] + 1))
+        column = position - self._line_starts[line - 1] + 1
+        location.__dict__.update(filename=self._file, line=_NUMBERS[line], column=_NUMBERS[column])
         return location
-
-    def _number(self, value: int) -> IntAttr:
-        found = self._numbers.get(value)
-        if found is None:
-            found = self._numbers[value] = IntAttr(value)
-        return found
 
     # -- errors
 
@@ -187,6 +191,14 @@ class Cursor(Parser):
                 self.fail(f"expected '{word}', found '{self.next_word()}'", hint=near)
             self.unexpected(f"'{word}'")
 
+    def accept_key(self) -> str:
+        """Moves past ``key =`` if it comes next; the key, or an empty string."""
+        match = _KEY.match(self.text, self.here)
+        if match is None:
+            return ""
+        self.here = match.end()
+        return match.group(1)
+
     def word_in(self, words: Iterable[str], what: str) -> str:
         """Reads one of the given words."""
         known = list(words)
@@ -238,6 +250,18 @@ class Cursor(Parser):
         with self.foreign("string"):
             value = self.parse_str_literal()
         return value
+
+    def balanced(self, open: str, close: str) -> str:
+        """Reads raw text between two brackets that match; the text between them."""
+        start = self.skip()
+        self.need(open)
+        depth, first = 1, self.here
+        for token in _RAW.finditer(self.text, first):
+            depth += (token.group() == open) - (token.group() == close)
+            if not depth:
+                self.here = token.end()
+                return self.text[first : token.start()]
+        self.fail(f"this '{open}' is never closed", start, hint="the text may be truncated")
 
     def listed(self, open: str, close: str, item: Callable[[], T]) -> list[T]:
         """Reads items separated by commas between two marks."""

@@ -24,6 +24,7 @@ from wengert.ir.diagnostics import did_you_mean
 from wengert.ir.parser_attributes import AttributeReader
 from wengert.ir.parser_cursor import SPACE
 
+_HEAD = re.compile(SPACE + r"(?:%([\w$.-]+)(?::(\d{1,6}))?" + SPACE + "=" + SPACE + r")?([A-Za-z_][\w$.]*)")
 _RESULTS = re.compile(SPACE + r"((?:%[\w$.-]+(?::\d+)?\s*,\s*)*%[\w$.-]+(?::\d+)?)\s*=")
 _RESULT = re.compile(r"%([\w$.-]+)(?::(\d+))?")
 _OPERAND = re.compile(SPACE + r"%([\w$.-]+)(?:#(\d+))?")
@@ -47,7 +48,6 @@ class OpState:
 
     cls: type[Operation]
     start: int
-    result_count: int = 0
     operands: Operands = field(default_factory=list[tuple[str, int, int]])
     operand_types: Sequence[Attribute] = ()
     result_types: Sequence[Attribute] = ()
@@ -110,34 +110,46 @@ class Reader(AttributeReader):
 
     def operation(self) -> Operation:
         """Reads an op with its results and its location."""
-        start = self.skip()
-        text = self.text
-        results: list[tuple[str, int, int]] = []
-        if text[start : start + 1] == "%":
-            results = self._result_names()
-        match = _NAME.match(text, self.here)
+        match = _HEAD.match(self.text, self.here)
         if match is None:
-            op = self._generic_operation(start, results)
-        else:
-            name = match.group(1)
-            found = self._syntaxes.get(name)
-            if found is None:
-                found = self._find_syntax(name, match.start(1))
-            cls, syntax = found
-            if syntax is None:
-                op = self._foreign_operation(cls, start)
+            return self._operation_with_other_head()
+        result, count, name = match.groups()
+        start = match.start(3) if result is None else match.start(1) - 1
+        self.here = match.start(3)
+        op = self._named_operation(name, start)
+        if result is not None:
+            number = int(count) if count else 1
+            if number == len(op.results):
+                self.define(result, op.results, start)
             else:
-                self.here = match.end()
-                state = OpState(cls, start, sum(count for _, count, _ in results))
-                syntax.read(self, state)
-                op = self.build(state)
+                self._define_results(op, [(result, number, start)])
+        return op
+
+    def _operation_with_other_head(self) -> Operation:
+        """Reads an op whose results are written as a list, or whose name is quoted."""
+        start = self.skip()
+        results = self._result_names() if self.text.startswith("%", start) else []
+        match = _NAME.match(self.text, self.here)
+        op = self._generic_operation(start) if match is None else self._named_operation(match.group(1), start)
         if results:
             self._define_results(op, results)
         return op
 
+    def _named_operation(self, name: str, start: int) -> Operation:
+        found = self._syntaxes.get(name)
+        if found is None:
+            found = self._find_syntax(name, self.skip())
+        cls, syntax = found
+        if syntax is None:
+            return self._foreign_operation(cls, start)
+        self.here = self.skip() + len(name)
+        state = OpState(cls, start)
+        syntax.read(self, state)
+        return self.build(state)
+
     def build(self, state: OpState) -> Operation:
         """The op that was read: operands resolved, and its location."""
-        location = self.location() or self.place(state.start)
+        location = (self._has_locations and self.location()) or self.place(state.start)
         if state.shares_location:
             state.share_location(location)
         return state.cls.create(
@@ -224,13 +236,13 @@ class Reader(AttributeReader):
         op.location = self.location() or self.place(start)
         return op
 
-    def _generic_operation(self, start: int, results: list[tuple[str, int, int]]) -> Operation:
+    def _generic_operation(self, start: int) -> Operation:
         match = _QUOTED_NAME.match(self.text, self.here)
         if match is None:
             self.unexpected("an operation")
         self.here = match.end()
         cls = self.op_class(match.group(1), match.start(1) - 1)
-        state = OpState(cls, start, sum(count for _, count, _ in results))
+        state = OpState(cls, start)
         self.need("(")
         if not self.accept(")"):
             self.operands(state)
@@ -244,6 +256,9 @@ class Reader(AttributeReader):
         self.need(":")
         state.types_at = self.skip()
         state.operand_types, state.result_types = self.function_type()
+        for key in ("arg_attrs", "res_attrs"):
+            if key in state.properties and not any(getattr(entry, "data", True) for entry in getattr(state.properties[key], "data", ())):
+                del state.properties[key]  # a list of empty dictionaries, which the pretty form does not write
         return self.build(state)
 
     def _generic_regions(self, state: OpState) -> None:
@@ -268,13 +283,13 @@ class Reader(AttributeReader):
     # -- values
 
     def operands(self, state: OpState) -> None:
-        """Reads ``%a, %b#1`` (one or more operands)."""
+        """Reads ``%a, %b#1`` (one or more operands); each is noted at the start of the list, errors look for it from there."""
         match = _OPERANDS.match(self.text, self.here)
         if match is None:
             self.unexpected("an operand")
         self.here = match.end()
         start = match.start(1)
-        state.operands += [(m.group(1), int(m.group(2) or 0), start + m.start()) for m in _EACH_OPERAND.finditer(match.group(1))]
+        state.operands += [(name, int(index) if index else 0, start) for name, index in _EACH_OPERAND.findall(match.group(1))]
 
     def operand(self) -> tuple[str, int, int]:
         """Reads one operand."""
@@ -297,9 +312,14 @@ class Reader(AttributeReader):
                 continue
             value = entry[index]
             if value.type is not type and value.type != type:
-                self._type_conflict(name, value, type, position)
+                self._type_conflict(name, value, type, self._find_use(name, index, position))
             found.append(value)
         return found
+
+    def _find_use(self, name: str, index: int, position: int) -> int:
+        """Where a value is named, at or after this position."""
+        match = re.compile(rf"%{re.escape(name)}(?:#{index}|(?![\w$.#-]))(?!\d)").search(self.text, position)
+        return match.start() if match else position
 
     def _type_conflict(self, name: str, value: SSAValue, type: Attribute, position: int) -> None:
         notes = ()
@@ -308,6 +328,7 @@ class Reader(AttributeReader):
         self.fail(f"'%{name}' is used here as {type}, but its type is {value.type}", position, notes=notes)
 
     def _unknown_value(self, name: str, index: int, type: Attribute, position: int) -> SSAValue:
+        position = self._find_use(name, index, position)
         entry = self.ssa_values.get(name)
         if entry is not None:
             notes = (self.diagnostic(f"'%{name}' is defined here", self._defined_at[name], severity="note"),) if name in self._defined_at else ()
@@ -440,14 +461,14 @@ class Reader(AttributeReader):
 
     def block_body(self, block: Block, opened: int) -> None:
         """Reads ops until the block ends."""
-        text, add = self.text, block.add_op
+        text, add, read = self.text, block.add_op, self.operation
         while True:
             mark = text[self.skip() : self.here + 1]
-            if mark in ("}", "^"):
+            if mark == "}" or mark == "^":
                 return
             if not mark:
                 self.fail("this '{' is never closed", opened, hint="the text may be truncated")
-            add(self.operation())
+            add(read())
 
     # -- what xDSL's code calls
 

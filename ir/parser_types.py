@@ -15,6 +15,7 @@ from wengert.ir.tensor_types import DYNAMIC, tensor
 _ELEMENT = r"[a-z][\w]*|complex<\s*[a-z]\w*\s*>"
 _TENSOR = rf"tensor<((?:(?:\d+|\?)x)*)({_ELEMENT})>"
 _TYPE = re.compile(rf"{SPACE}({_TENSOR})(?![\w])")
+_COLON = re.compile(rf"{SPACE}:{SPACE}")
 _FUNCTION = re.compile(rf"{SPACE}(\(([^()]*)\)\s*->\s*(?:\(([^()]*)\)|{_TENSOR}))")
 _INTEGER = re.compile(r"(s|u)?i([1-9]\d{0,6})")
 _SIGNS = {None: Signedness.SIGNLESS, "s": Signedness.SIGNED, "u": Signedness.UNSIGNED}
@@ -65,6 +66,18 @@ class TypeReader(Cursor):
         with self.foreign("type"):
             found = self.parse_type()
         return found
+
+    def colon(self) -> bool:
+        """Moves past a colon and the space after it if it comes next."""
+        match = _COLON.match(self.text, self.here)
+        if match is None:
+            return False
+        self.here = match.end()
+        return True
+
+    def type_if_tensor(self) -> Attribute | None:
+        """Reads a tensor type if one comes next."""
+        return self.type() if self.text.startswith("tensor<", self.here) else None
 
     def types(self) -> list[Attribute]:
         """Reads types separated by commas."""

@@ -10,11 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import IntegerType, LocationAttr, ModuleOp, UnregisteredOp
+from xdsl.dialects.builtin import DictionaryAttr, IntegerType, LocationAttr, ModuleOp, UnregisteredOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
-from xdsl.traits import IsolatedFromAbove
+from xdsl.traits import IsolatedFromAbove, IsTerminator
 
 from wengert.ir.printer_attributes import AttributeWriter, symbol
+
+
+class Unwritable(Exception):
+    """The op has something that its syntax has no place for; it is written in the generic form."""
+
+
+_MALFORMED = (Unwritable, KeyError, IndexError, AttributeError, TypeError, ValueError, AssertionError)
+"""What a syntax may raise on an op that is not as its definition wants it."""
 
 
 class _Names:
@@ -72,10 +80,6 @@ class Writer(AttributeWriter):
         except KeyError:
             return ", ".join([self.value(value) for value in values])
 
-    def define(self, value: SSAValue) -> str:
-        """The name of a block argument where it is defined."""
-        return self.value(value)
-
     def name_argument(self, value: BlockArgument, hint: str) -> str:
         """Names a block argument ahead of its region."""
         block = value.block
@@ -118,9 +122,8 @@ class Writer(AttributeWriter):
 
     # -- locations
 
-    def location_text(self, value: SSAValue) -> str:
-        """`` loc(...)`` of a block argument, if locations are printed."""
-        return f" loc({self.reference(value.location)})" if self.locations and isinstance(value, BlockArgument) else ""
+    def _location_of(self, value: BlockArgument) -> str:
+        return f" loc({self.reference(value.location)})" if self.locations else ""
 
     def hides_location(self, op: Operation, inner: Operation) -> bool:
         """Whether leaving out the op's region would lose places that differ from the op's own."""
@@ -148,10 +151,20 @@ class Writer(AttributeWriter):
             self.write(f"{name} = " if count == 1 else f"{name.partition('#')[0]}:{count} = ")
         syntax = None if self.generic else self._syntax(op)
         if syntax is None:
-            self._generic(op)
+            if self.generic or type(op).print is Operation.print or isinstance(op, UnregisteredOp):
+                self._generic(op)
+            else:
+                self._by_xdsl(op)
         else:
+            mark, indent = len(self.out), self.indent
             self.write(self._shown_name(op))
-            syntax.write(op, self)
+            try:
+                syntax.write(op, self)
+            except _MALFORMED:
+                self.indent = indent
+                del self.out[mark:]
+                self._leave(op)
+                self._generic(op)
         if self.locations:
             self.write(f" loc({self.reference(op.location)})")
 
@@ -166,7 +179,7 @@ class Writer(AttributeWriter):
         name = op.op_name.data if isinstance(op, UnregisteredOp) else op.name
         self.write(f'"{name}"({self.values(op.operands)})')
         if op.successors:
-            self.write(f" [{', '.join(self._block_name(block) for block in op.successors)}]")
+            self.write(f" [{', '.join(self.block_name(block) for block in op.successors)}]")
         attributes = op.attributes
         if isinstance(op, UnregisteredOp):
             attributes = {k: v for k, v in attributes.items() if v is not op.op_name}
@@ -183,6 +196,13 @@ class Writer(AttributeWriter):
             self.write(f" {self.dictionary_body(attributes.items())}")
         self.write(f" : {self.function_type(op.operand_types, op.result_types)}")
 
+    def _by_xdsl(self, op: Operation) -> None:
+        """Writes an op in the form that xDSL's dialects define."""
+        from wengert.ir.foreign import ForeignPrinter
+
+        self.write(op.name)
+        op.print(ForeignPrinter(self))
+
     # -- regions
 
     def newline(self, text: str, region: Region | None) -> None:
@@ -192,27 +212,26 @@ class Writer(AttributeWriter):
         if region is not None:
             self.region(region, arguments=False)
 
-    def block_argument(self, value: BlockArgument) -> str:
-        """``%name: T``."""
-        region = value.block.parent
-        assert region is not None
-        self._enter(region, "arg")
-        return f"{self.value(value)}: {self.attribute_text(value.type)}{self.location_text(value)}"
+    def block_argument(self, value: BlockArgument, attributes: DictionaryAttr | None = None) -> str:
+        """``%name: T``, with the attributes and the location that it may have."""
+        name = self.name_argument(value, "arg")
+        return f"{name}: {self.attribute_text(value.type)}{self.dictionary_text(attributes)}{self._location_of(value)}"
 
-    def region(self, region: Region, arguments: bool = True, space: str = " ") -> None:
-        """Writes ``{ ... }``. Without ``arguments``, those of the entry block are written elsewhere."""
+    def region(self, region: Region, arguments: bool = True, space: str = " ", terminators: bool = True) -> None:
+        """Writes ``{ ... }``. Without ``arguments``, those of the entry block are written elsewhere; without ``terminators``, the
+        ops that end blocks are implied."""
         before, indent = self._enter(region, "arg"), self.indent
         self.write(f"{space}{{")
         self.indent = indent + "  "
         for number, block in enumerate(region.blocks):
             if number or (arguments and (block.args or block.first_op is None)):
-                self.write(f"{indent}{self._block_name(block)}")
+                self.write(f"{indent}{self.block_name(block)}")
                 if block.args:
                     self.write(f"({', '.join(self.block_argument(a) for a in block.args)})")
                 self.write(":")
             inner, write = self.indent, self.write
             op = block.first_op
-            while op is not None:
+            while op is not None and (terminators or op.next_op is not None or not op.has_trait(IsTerminator, value_if_unregistered=False)):
                 write(inner)
                 self.operation(op)
                 op = op.next_op
@@ -221,7 +240,15 @@ class Writer(AttributeWriter):
         del self._entered[id(region)]
         self.names.restore(before)
 
-    def _block_name(self, block: Block) -> str:
+    def _leave(self, op: Operation) -> None:
+        """Takes back the names of regions that were not written to their end."""
+        for region in op.regions:
+            before = self._entered.pop(id(region), None)
+            if before is not None:
+                self.names.restore(before)
+
+    def block_name(self, block: Block) -> str:
+        """``^bb1``."""
         region = block.parent
         return f"^bb{list(region.blocks).index(block)}" if region is not None else "^invalid"
 

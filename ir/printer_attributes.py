@@ -115,6 +115,20 @@ def _splat_text(text: str, shape: tuple[int, ...]) -> str:
     return text
 
 
+class _NestedPrinter(Printer):
+    """xDSL's printer for the attributes that only it knows; what is inside them is written by us where we can."""
+
+    def __init__(self, writer: AttributeWriter, stream: StringIO):
+        super().__init__(stream)
+        self._writer = writer
+
+    def print_attribute(self, attribute: Attribute) -> None:
+        if type(attribute) in _WRITERS:
+            self.print_string(self._writer.attribute_text(attribute))
+        else:
+            super().print_attribute(attribute)
+
+
 class AttributeWriter:
     """Attributes and types as text, each made once."""
 
@@ -144,7 +158,7 @@ class AttributeWriter:
 
     def _other(self, attribute: Attribute) -> str:
         stream = StringIO()
-        Printer(stream).print_attribute(attribute)
+        _NestedPrinter(self, stream).print_attribute(attribute)
         return stream.getvalue()
 
     def _dense(self, attribute: DenseIntOrFPElementsAttr[Any]) -> str:

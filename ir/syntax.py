@@ -11,18 +11,17 @@ needs is a class of its own beside the op.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
-from xdsl.dialects.builtin import ArrayAttr, ComplexType, IntegerAttr, StringAttr, TensorType, TupleType
+from xdsl.dialects.builtin import ArrayAttr, ComplexType, IntegerAttr, IntegerType, StringAttr, TensorType, TupleType
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, Operation
 
 from wengert.ir.attributes import bool_attr, int_array, int_attr, int_of, ints
 from wengert.ir.parser_operations import OpState, Reader
-from wengert.ir.printer import Writer
-from wengert.ir.tensor_types import tensor
+from wengert.ir.printer import Unwritable, Writer
+from wengert.ir.tensor_types import i1, i64, tensor
 
 
 class Part(Protocol):
@@ -85,6 +84,8 @@ class Ints:
         return int_array(reader.integers())
 
     def text(self, value: Attribute, writer: Writer) -> str:
+        if getattr(value, "elt_type", None) != i64:
+            raise Unwritable
         return f"[{', '.join(map(str, ints(value)))}]"
 
 
@@ -98,7 +99,10 @@ class Int:
         return int_attr(reader.integer(), self.width)
 
     def text(self, value: Attribute, writer: Writer) -> str:
-        return str(cast("IntegerAttr[Any]", value).value.data)
+        held = cast("IntegerAttr[Any]", value)
+        if held.type != IntegerType(self.width):
+            raise Unwritable
+        return str(held.value.data)
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,8 @@ class Bool:
         return bool_attr(reader.word_in(("true", "false"), "boolean") == "true")
 
     def text(self, value: Attribute, writer: Writer) -> str:
+        if getattr(value, "type", None) != i1:
+            raise Unwritable
         return "true" if int_of(value) else "false"
 
 
@@ -123,7 +129,9 @@ class Word:
         return self.attribute(enum(reader.word_in([str(e) for e in enum], self.attribute.name.partition(".")[2].replace("_", " "))))
 
     def text(self, value: Attribute, writer: Writer) -> str:
-        return str(cast("EnumAttribute[Any]", value).data)
+        if not isinstance(value, self.attribute):
+            raise Unwritable
+        return str(value.data)
 
 
 @dataclass(frozen=True)
@@ -137,7 +145,8 @@ class Words:
         return ArrayAttr(reader.listed("[", "]", lambda: word.read(reader)))
 
     def text(self, value: Attribute, writer: Writer) -> str:
-        return f"[{', '.join(str(cast('EnumAttribute[Any]', v).data) for v in cast('ArrayAttr[Attribute]', value))}]"
+        word = Word(self.attribute)
+        return f"[{', '.join(word.text(v, writer) for v in cast('ArrayAttr[Attribute]', value))}]"
 
 
 @dataclass(frozen=True)
@@ -312,17 +321,25 @@ class Keys:
         seen: set[str] = set()
         more = reader.accept(",") if self.leading else reader.next_word() != ""
         while more:
-            position = reader.skip()
-            key = reader.word_in(self.keys, "keyword")
-            if key in seen:
-                reader.fail(f"'{key}' is given twice", position)
+            position = reader.here
+            key = reader.accept_key()
+            part = self.keys.get(key)
+            if part is None or key in seen:
+                reader.here = position
+                self._bad_key(reader, key)
             seen.add(key)
-            reader.need("=")
             self.keys[key].read(reader, state)
             more = reader.accept(",")
-        for key in self._required:
-            if key not in seen:
-                reader.fail(f"'{state.name}' needs '{key} = ...'{' here' if seen else ''}")
+        if len(seen) != len(self.keys):
+            for key in self._required:
+                if key not in seen:
+                    reader.fail(f"'{state.name}' needs '{key} = ...'")
+
+    def _bad_key(self, reader: Reader, key: str) -> None:
+        if key in self.keys:
+            reader.fail(f"'{key}' is given twice")
+        reader.word_in(self.keys, "keyword")
+        reader.need("=")
 
     def write(self, op: Operation, writer: Writer) -> None:
         parts = [f"{key} = {text}" for key, part in self.keys.items() if (text := part.text(op, writer)) is not None]
@@ -349,10 +366,11 @@ class _Types:
     properties: tuple[str, ...] = ()
 
     def read(self, reader: Reader, state: OpState) -> None:
-        if reader.peek() == "{":
+        if not reader.colon():
             state.set_attributes(reader.dictionary())
-        reader.need(":")
-        state.types_at = reader.skip()
+            if not reader.colon():
+                reader.need(":")
+        state.types_at = reader.here
         self.read_types(reader, state)
 
     def write(self, op: Operation, writer: Writer) -> None:
@@ -382,10 +400,12 @@ class SameType(FunctionType):
     """``T`` where all operands and the result have type T, else ``(T, U) -> V``."""
 
     def read_types(self, reader: Reader, state: OpState) -> None:
-        if reader.peek() == "(":
-            super().read_types(reader, state)
-            return
-        type = reader.type()
+        type = reader.type_if_tensor()
+        if type is None:
+            if reader.peek() == "(":
+                super().read_types(reader, state)
+                return
+            type = reader.type()
         state.operand_types, state.result_types = (type,) * len(state.operands), (type,)
 
     def types(self, op: Operation, writer: Writer) -> str:
@@ -462,6 +482,8 @@ class ResultTypes(_Types):
         state.result_types = reader.types()
 
     def types(self, op: Operation, writer: Writer) -> str:
+        if op.operands or not op.results:
+            raise Unwritable
         return writer.types(op.result_types)
 
 
@@ -473,6 +495,8 @@ class OneType(_Types):
         state.operand_types, state.result_types = (type,) * len(state.operands), (type,)
 
     def types(self, op: Operation, writer: Writer) -> str:
+        if len(op.results) != 1 or any(type != op.results[0].type for type in op.operand_types):
+            raise Unwritable
         return writer.type_text(op.results[0].type)
 
 
@@ -487,7 +511,10 @@ class TupleTypes(_Types):
         state.operand_types, state.result_types = type.types.data, (type,)
 
     def types(self, op: Operation, writer: Writer) -> str:
-        return writer.type_text(op.results[0].type)
+        type = op.results[0].type
+        if not isinstance(type, TupleType) or tuple(op.operand_types) != type.types.data:
+            raise Unwritable
+        return writer.type_text(type)
 
 
 @dataclass(frozen=True)
@@ -513,6 +540,8 @@ class OptionalOperandTypes:
             state.result_types = state.operand_types
 
     def write(self, op: Operation, writer: Writer) -> None:
+        if op.regions or tuple(op.result_types) != (tuple(op.operand_types) if self.results else ()):
+            raise Unwritable
         writer.attribute_dictionary(op)
         if op.operands:
             writer.write(f" {writer.values(op.operands)} : {writer.types(op.operand_types)}")
@@ -533,5 +562,3 @@ def plain() -> Syntax:
 def keyed(*keys: KeyPart) -> Syntax:
     """``%a, %b, key = value : (T, U) -> V``."""
     return Syntax(Operands(), Keys(*keys), FunctionType())
-
-

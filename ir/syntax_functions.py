@@ -7,7 +7,6 @@ from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Block, Operation, Region
-from xdsl.ir import SSAValue
 
 from wengert.ir import syntax as sx
 from wengert.ir.parser_operations import OpState, Reader
@@ -101,11 +100,11 @@ class FunctionText:
         writer.write(f" {writer.symbol(cast(StringAttr, properties['sym_name']).data)}(")
         type = cast(FunctionType, properties["function_type"])
         blocks = op.regions[0].blocks
-        arguments: Sequence[SSAValue | None] = blocks[0].args if blocks else [None] * len(type.inputs)
-        shown = [
-            (f"{writer.define(value)}: " if value is not None else "") + writer.type_text(held) + writer.dictionary_text(attributes) + (writer.location_text(value) if value is not None else "")
-            for value, held, attributes in zip(arguments, type.inputs, _entries(properties.get("arg_attrs"), len(type.inputs)))
-        ]
+        attributes = _entries(properties.get("arg_attrs"), len(type.inputs))
+        if blocks:
+            shown = [writer.block_argument(value, held) for value, held in zip(blocks[0].args, attributes)]
+        else:
+            shown = [writer.type_text(value) + writer.dictionary_text(held) for value, held in zip(type.inputs, attributes)]
         writer.write(", ".join(shown) + ")")
         self._write_results(type, _entries(properties.get("res_attrs"), len(type.outputs)), writer)
         writer.attribute_dictionary(op, keyword=True)

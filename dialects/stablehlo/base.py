@@ -6,11 +6,9 @@ definition. Its typing rule lives in ``dialects/stablehlo/typing``, one function
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from xdsl.irdl import IRDLOperation, operand_def, result_def, traits_def
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import Pure
 
 from wengert.ir import syntax as sx
@@ -31,14 +29,12 @@ class TensorOp(IRDLOperation):
         if rule is not None:
             rule(self)
 
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        """Reads the op for stock xDSL (our own parser follows the syntax itself)."""
-        return read_operation(cls, parser)
-
-    def print(self, printer: Printer) -> None:
-        """Writes the op for stock xDSL (our own printer follows the syntax itself)."""
-        print_operation(self, printer)
+    def __init_subclass__(cls, **arguments: object) -> None:
+        """Lets stock xDSL read and write the op by its syntax; without one, xDSL uses the generic form."""
+        super().__init_subclass__(**arguments)
+        if cls.SYNTAX is not None:
+            cls.parse = classmethod(read_operation)  # pyright: ignore[reportAttributeAccessIssue]
+            cls.print = print_operation
 
 
 class UnaryOp(TensorOp):

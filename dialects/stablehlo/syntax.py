@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, UnregisteredAttr
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, Block, Operation, Region
 
 from wengert.dialects.stablehlo.attributes import ConvDimensionNumbersAttr, DotDimensionNumbersAttr, PrecisionAttr, dimensions
@@ -16,7 +16,7 @@ from wengert.ir import elements
 from wengert.ir import syntax as sx
 from wengert.ir.attributes import bool_array, bools, int_array, int_attr, int_of, ints
 from wengert.ir.parser_operations import OpState, Reader
-from wengert.ir.printer import Writer
+from wengert.ir.printer import Unwritable, Writer
 
 _RANGES = re.compile(r"\s*\[([\d:,\s]*)\]")
 _RANGE = re.compile(r"\s*(\d+)\s*:\s*(\d+)\s*(?::\s*(\d+)\s*)?")
@@ -40,8 +40,11 @@ class ConstantText:
         state.result_types = (cast(Attribute, type),)
 
     def write(self, op: Operation, writer: Writer) -> None:
+        value = op.properties["value"]
+        if getattr(value, "type", None) != op.results[0].type:
+            raise Unwritable
         writer.attribute_dictionary(op)
-        writer.write(f" {writer.attribute_text(op.properties['value'])}")
+        writer.write(f" {writer.attribute_text(value)}")
 
 
 @dataclass(frozen=True)
@@ -108,17 +111,9 @@ class DotText:
 
 def _short_attribute(reader: Reader, name: str) -> Attribute:
     """Reads ``<...>``, an attribute whose name the op implies."""
-    start = reader.skip()
     if reader.peek() == "#":
         return reader.attribute()
-    reader.need("<")
-    depth = 1
-    while depth and reader.here < len(reader.text):
-        depth += {"<": 1, ">": -1}.get(reader.text[reader.here], 0)
-        reader.here += 1
-    if depth:
-        reader.fail("unclosed '<'", start)
-    return UnregisteredAttr.with_name_and_type(name, False)(name, False, False, reader.text[start + 1 : reader.here - 1])
+    return reader.unregistered(name, reader.balanced("<", ">"))
 
 
 class ConvolutionText:
@@ -237,7 +232,12 @@ class WhileText:
         state.shares_location = True
 
     def write(self, op: Operation, writer: Writer) -> None:
-        condition, body = (region.blocks[0] for region in op.regions)
+        condition, body = (region.block for region in op.regions)
+        types = tuple(op.operand_types)
+        if any(tuple(given) != types for given in (op.result_types, condition.arg_types, body.arg_types)):
+            raise Unwritable
+        if writer.locations and any(a.location != op.location for block in (condition, body) for a in block.args):
+            raise Unwritable  # the pretty form has no room for the places of the arguments
         names = [writer.name_argument(value, "iterArg") for value in condition.args]
         for value, name in zip(body.args, names):
             writer.share_name(value, name)
@@ -316,6 +316,9 @@ class ReduceText:
 
     def write(self, op: Operation, writer: Writer) -> None:
         half = len(op.operands) // 2
+        block = op.regions[0].block
+        if len(block.args) != 2 * half or len(op.operands) != 2 * half or not half:
+            raise Unwritable
         pairs = zip(op.operands[:half], op.operands[half:])
         writer.write(", ".join(f"({writer.value(x)} init: {writer.value(a)})" for x, a in pairs))
         applied = applied_op(op)
