@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -25,12 +26,9 @@ def read_inputs(path: str | os.PathLike[str], signature: Signature) -> list[Arra
     """
     try:
         held = np.load(path)
-    except (OSError, ValueError, EOFError) as error:
+        arrays: Mapping[str, Array] = {"in_0": held} if isinstance(held, np.ndarray) else dict(held)
+    except (OSError, ValueError, EOFError, BadZipFile) as error:
         raise InputError(f"cannot read inputs from {os.fspath(path)}: {error}") from None
-    if isinstance(held, np.ndarray):
-        arrays: Mapping[str, Array] = {"in_0": held}
-    else:
-        arrays = dict(held)
     return [_find(arrays, parameter, os.fspath(path)) for parameter in signature.arguments]
 
 
