@@ -1,21 +1,20 @@
 """How elements combine: the kinds of ``core`` ops, and the regions of StableHLO's reductions that are such a kind.
 
 A region of one commutative op on its two arguments is recognised and computed by NumPy's ufunc; its result is what
-folding with the region gives but for the order of summation, which StableHLO leaves open. 16-bit floats are combined in
-f32 and rounded at the end.
+folding with the region gives but for the order of summation, which StableHLO leaves open. Elements are combined in their working type
+(see ``precision``) and rounded at the end.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from xdsl.ir import Attribute, Operation, Region
 
 from wengert.dialects import stablehlo
 from wengert.dialects.core import Kind
-from wengert.ir.tensor_types import bf16, dtype_of, f16, is_boolean
+from wengert.ir.tensor_types import is_boolean
 
 _KINDS: dict[type[Operation], Kind] = {
     stablehlo.AddOp: Kind.add,
@@ -62,9 +61,8 @@ def kind_of(region: Region) -> Kind | None:
     return kind if set(ops[0].operands) == set(block.args) else None
 
 
-def neutral(kind: Kind, held: Attribute) -> Any:
-    """The element that combines with any other to that other one."""
-    dtype = dtype_of(held)
+def neutral(kind: Kind, dtype: np.dtype[Any]) -> Any:
+    """The element of this type that combines with any other to that other one."""
     if dtype == np.bool_:
         return dtype.type(kind in (Kind.mul, Kind.min, Kind.and_))
     if kind in (Kind.add, Kind.or_):
@@ -78,9 +76,4 @@ def neutral(kind: Kind, held: Attribute) -> Any:
         return dtype.type(limits.min if kind is Kind.max else limits.max)
     if dtype.kind == "c":
         return dtype.type(complex(-np.inf if kind is Kind.max else np.inf, 0))
-    return ml_dtypes.finfo(dtype).dtype.type(-np.inf if kind is Kind.max else np.inf)
-
-
-def accumulator(held: Attribute) -> np.dtype[Any]:
-    """The type that elements of this type are combined in."""
-    return np.dtype(np.float32) if held in (f16, bf16) else dtype_of(held)
+    return dtype.type(-np.inf if kind is Kind.max else np.inf)

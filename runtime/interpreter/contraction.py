@@ -16,15 +16,16 @@ from wengert.dialects import chlo, stablehlo
 from wengert.dialects.stablehlo.attributes import DotDimensionNumbersAttr
 from wengert.ir.attributes import bools, int_of, ints
 from wengert.ir.elements import to_numpy
-from wengert.ir.tensor_types import bf16, dtype_of, element, f16, rank, shape
+from wengert.ir.tensor_types import dtype_of, element, rank, shape
 from wengert.runtime.errors import UnsupportedOpError
 from wengert.runtime.interpreter.meaning import Array, Function, evaluates
+from wengert.runtime.interpreter.precision import working_dtype
 from wengert.runtime.interpreter.shape import padded
 
 
 def _sum_dtype(*held: Attribute) -> np.dtype[Any]:
     """The type that products of operands and a result of these element types are summed in."""
-    wide = [np.dtype(np.float32) if e in (f16, bf16) else dtype_of(e) for e in held]
+    wide = [working_dtype(e) for e in held]
     if any(d.kind == "c" for d in wide) or all(d.kind == "f" for d in wide):
         return np.result_type(*wide)
     return wide[-1]

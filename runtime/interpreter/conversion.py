@@ -6,13 +6,15 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+from xdsl.ir import Attribute
 
 from wengert.dialects import stablehlo
 from wengert.ir.attributes import int_of
-from wengert.ir.tensor_types import bf16, dtype_of, element, f64, is_boolean, is_complex, is_float, is_integer, shape
+from wengert.ir.tensor_types import dtype_of, element, f64, is_boolean, is_complex, is_float, is_integer, shape
 from wengert.runtime.errors import UnsupportedOpError
 from wengert.runtime.interpreter.integers import bits
 from wengert.runtime.interpreter.meaning import Function, evaluates
+from wengert.runtime.interpreter.precision import rounded, working_dtype
 
 
 @evaluates(stablehlo.ConvertOp, elementwise=True)
@@ -26,34 +28,26 @@ def convert(op: stablehlo.ConvertOp) -> Function:
     if is_boolean(target):
         return lambda x: x != 0
     if is_complex(source) and not is_complex(target):
-        return _float_to_integer(dtype, real=True) if is_integer(target) else lambda x: x.real.astype(dtype)
+        return _float_to_integer(target, real=True) if is_integer(target) else lambda x: x.real.astype(dtype)
     if is_float(source) and is_integer(target):
-        return _float_to_integer(dtype)
-    if source == f64 and target == bf16:
-        return _f64_to_bf16
+        return _float_to_integer(target)
+    if source == f64 and is_float(target):
+        return lambda x: rounded(x, dtype)
     return lambda x: x.astype(dtype)
 
 
-def _float_to_integer(dtype: np.dtype[Any], real: bool = False) -> Function:
-    limits = np.iinfo(dtype)
+def _float_to_integer(held: Attribute, real: bool = False) -> Function:
+    dtype = dtype_of(held)
+    limits, wide = ml_dtypes.iinfo(dtype), working_dtype(held).type
     lowest, beyond = float(limits.min), float(limits.max) + 1.0  # both are exact, unlike float(limits.max)
 
     def converted(x: Any) -> Any:
         whole = np.trunc((x.real if real else x).astype(np.float64))
         low, high = whole < lowest, whole >= beyond
-        inside = np.where(low | high | np.isnan(whole), 0.0, whole).astype(dtype)
-        return np.where(low, dtype.type(limits.min), np.where(high, dtype.type(limits.max), inside))
+        inside = np.where(low | high | np.isnan(whole), 0.0, whole).astype(wide)
+        return np.where(low, wide(limits.min), np.where(high, wide(limits.max), inside)).astype(dtype)
 
     return converted
-
-
-def _f64_to_bf16(x: Any) -> Any:
-    """Rounds once: f32 rounded to odd on the way keeps enough of what was cut off."""
-    near = x.astype(np.float32)
-    inexact = np.isfinite(near) & (near.astype(np.float64) != x)
-    cut = np.where(np.abs(near.astype(np.float64)) > np.abs(x), np.nextafter(near, np.float32(0)), near)
-    odd = (cut.view(np.uint32) | np.uint32(1)).view(np.float32)
-    return np.where(inexact, odd, near).astype(ml_dtypes.bfloat16)
 
 
 @evaluates(stablehlo.BitcastConvertOp)

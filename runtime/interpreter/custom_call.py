@@ -10,11 +10,12 @@ from scipy.linalg import lapack
 from xdsl.dialects.builtin import StringAttr
 
 from wengert.dialects import stablehlo
-from wengert.ir.tensor_types import bf16, dtype_of, element, shape
+from wengert.ir.tensor_types import dtype_of, element, shape
 from wengert.runtime.errors import ExecutionError, UnsupportedOpError
 from wengert.runtime.interpreter.lapack import lapack_call, lapack_routine, options_of
 from wengert.runtime.interpreter.linalg import over_batches
 from wengert.runtime.interpreter.meaning import Array, Function, Scope, evaluates_in_scope, one_or_tuple
+from wengert.runtime.interpreter.precision import working_dtype
 from wengert.runtime.interpreter.sorting import top_k_of
 
 IDENTITIES = ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement", "xla.sdy.FuncResultSharding", "LayoutConstraint")
@@ -78,6 +79,20 @@ def lu_pivots_to_permutation(op: stablehlo.CustomCallOp) -> Function:
     return lambda pivots: over_batches(lambda p: (permutation_of(p, n),), [pivots], [1], _results(op))[0]
 
 
+@_target("cusolver_gesvdj_ffi")
+def gesvdj(op: stablehlo.CustomCallOp) -> Function:
+    """a -> (zeros, singular values, U, V, info): V itself, not its adjoint."""
+    options = options_of(op)
+    vectors, full = bool(abs(options["compute_uv"])), bool(abs(options["full_matrices"]))
+    function = lapack.get_lapack_funcs(("gesdd",), dtype=dtype_of(element(op.inputs[0])))[0]
+
+    def run(a: Array) -> tuple[Any, ...]:
+        u, s, vt, info = function(a, compute_uv=vectors, full_matrices=full)
+        return 0, s, (u if vectors else 0), (vt.conj().T if vectors else 0), info
+
+    return lambda a: over_batches(run, [a], [2], _results(op))
+
+
 @_target("Eigh")
 def eigh(op: stablehlo.CustomCallOp) -> Function:
     """a -> (eigenvectors, eigenvalues in ascending order); the configuration is ``lower,sort,iterations,tolerance``."""
@@ -102,7 +117,7 @@ def approx_top_k(op: stablehlo.CustomCallOp) -> Function:
     if not _orders_by_value(comparator):
         raise UnsupportedOpError(op, "calls @ApproxTopK with an unknown comparator")
     descending = "gt" in comparator
-    wide = np.dtype(np.float32) if element(op.inputs[0]) == bf16 else dtype_of(element(op.inputs[0]))
+    wide = working_dtype(element(op.inputs[0]))
 
     def run(values: Any, positions: Any, *_: Any) -> tuple[Array, Array]:
         moved = np.moveaxis(values, axis, -1)

@@ -32,7 +32,7 @@ class Kernel:
         if is_boolean(held):
             return self.boolean
         if is_integer(held):
-            return self.integer
+            return self.integer and arithmetic(self.integer, held)
         found = self.complex if is_complex(held) else self.real
         return found and (transcendental if self.transcendental else arithmetic)(found, held)
 

@@ -15,9 +15,10 @@ from wengert.dialects import core, stablehlo
 from wengert.dialects.core import Kind
 from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, ScatterDimensionNumbersAttr
 from wengert.ir.attributes import int_of, ints
-from wengert.ir.tensor_types import bf16, element_of, is_complex, shape
+from wengert.ir.tensor_types import element_of, shape
 from wengert.runtime.interpreter.combining import kind_of, ufunc_of
 from wengert.runtime.interpreter.meaning import Array, Function, RegionFunction, Scope, evaluates, evaluates_in_scope, one_or_tuple
+from wengert.runtime.interpreter.precision import working_dtype
 
 
 def _clamped(start: Any, limit: int) -> int:
@@ -179,7 +180,7 @@ def combine_at(results: Sequence[Array], positions: Array, updates: Sequence[Arr
         results[0][positions] = updates[0]  # of equal positions NumPy keeps the last
         return
     held = element_of(results[0].dtype)
-    if kind is not None and held != bf16 and not (is_complex(held) and kind in (Kind.max, Kind.min)):
+    if kind is not None and working_dtype(held) == results[0].dtype:
         ufunc_of(kind, held).at(results[0], positions, updates[0])
         return
     order = np.argsort(positions, kind="stable")

@@ -11,8 +11,8 @@ from scipy.linalg import blas, lapack
 from wengert.dialects import stablehlo
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import dtype_of, element, shape
-from wengert.runtime.interpreter.combining import accumulator
 from wengert.runtime.interpreter.meaning import Array, Function, evaluates
+from wengert.runtime.interpreter.precision import working_dtype
 
 
 def over_batches(routine: Callable[..., Sequence[Any]], operands: Sequence[Array], ranks: Sequence[int], results: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> tuple[Array, ...]:
@@ -30,7 +30,7 @@ def over_batches(routine: Callable[..., Sequence[Any]], operands: Sequence[Array
 def cholesky(op: stablehlo.CholeskyOp) -> Function:
     """The factor of each matrix, zero in the other triangle; NaN throughout where the matrix is not positive definite."""
     lower = op.lower is not None and bool(int_of(op.lower))
-    wide, dtype = accumulator(element(op.a)), dtype_of(element(op.a))
+    wide, dtype = working_dtype(element(op.a)), dtype_of(element(op.a))
     routine = lapack.get_lapack_funcs(("potrf",), dtype=wide)[0]
     triangle = np.tril if lower else np.triu
 
@@ -44,7 +44,7 @@ def cholesky(op: stablehlo.CholeskyOp) -> Function:
 @evaluates(stablehlo.TriangularSolveOp)
 def triangular_solve(op: stablehlo.TriangularSolveOp) -> Function:
     """Substitution; the other triangle of ``a`` is not read, nor the diagonal if it is to be one."""
-    wide, dtype = accumulator(element(op.a)), dtype_of(element(op.a))
+    wide, dtype = working_dtype(element(op.a)), dtype_of(element(op.a))
     solve = triangular_solver(
         wide,
         left=bool(int_of(op.left_side)),

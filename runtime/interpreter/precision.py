@@ -1,38 +1,68 @@
 """In which precision an op is computed.
 
-* Arithmetic (``+ - * / sqrt``, rounding, comparisons) is computed in its own type; f16 and bf16 are computed in f32 and
-  rounded once, which for these ops gives the correctly rounded result (f32 has more than twice as many bits plus two).
+* Arithmetic (``+ - * / sqrt``, rounding, comparisons) is computed in its own type; floats of 16 bits or fewer are
+  computed in f32 and rounded once, which for these ops gives the correctly rounded result (f32 has more than twice as
+  many bits plus two). Integers of fewer than 8 bits are computed in 8 and wrapped.
 * Transcendental functions of anything narrower than f64 are computed in f64 and rounded once, so that the reference for
   f32 is right to the last bit but for rare ties. Backends are expected to differ by a few units in the last place.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from xdsl.ir import Attribute
 
-from wengert.ir.tensor_types import bf16, c64, dtype_of, f16, f32
+from wengert.ir.tensor_types import c64, dtype_of, f64, is_float
 from wengert.runtime.interpreter.meaning import Function
+
+_BYTES = {ml_dtypes.int2: np.int8, ml_dtypes.int4: np.int8, ml_dtypes.uint2: np.uint8, ml_dtypes.uint4: np.uint8}
+
+
+@cache
+def working_dtype(held: Attribute) -> np.dtype[Any]:
+    """The NumPy type that arithmetic on elements of this type is done in."""
+    dtype = dtype_of(held)
+    if is_float(held) and dtype.itemsize <= 2:
+        return np.dtype(np.float32)
+    return np.dtype(_BYTES.get(dtype.type, dtype))
 
 
 def arithmetic(function: Function, held: Attribute) -> Function:
-    """The function on elements of this type, 16-bit floats computed in f32."""
-    return _through(function, np.float32, held) if held in (f16, bf16) else function
+    """The function on elements of this type, computed in its working type."""
+    wide = working_dtype(held)
+    return function if wide == dtype_of(held) else _through(function, wide, held)
 
 
 def transcendental(function: Function, held: Attribute) -> Function:
     """The function on elements of this type, computed in f64 or complex128."""
-    if held in (f32, f16, bf16):
-        return _through(function, np.float64, held)
-    return _through(function, np.complex128, held) if held == c64 else function
+    if is_float(held) and held != f64:
+        return _through(function, np.dtype(np.float64), held)
+    return _through(function, np.dtype(np.complex128), held) if held == c64 else function
 
 
-def _through(function: Function, wide: type[Any], held: Attribute) -> Function:
+def _through(function: Function, wide: np.dtype[Any], held: Attribute) -> Function:
     narrow = dtype_of(held)
 
     def computed(*operands: Any) -> Any:
-        return function(*[x.astype(wide) for x in operands]).astype(narrow)
+        return rounded(function(*[x.astype(wide) for x in operands]), narrow)
 
     return computed
+
+
+def rounded(x: Any, narrow: np.dtype[Any]) -> Any:
+    """x in a narrower type, rounded once to nearest even.
+
+    The types of ml_dtypes are reached from f64 by way of f32; rounding to odd there keeps what was cut off from being
+    forgotten before the second rounding (Boldo, Melquiond: "When double rounding is odd", 2005).
+    """
+    if x.dtype != np.float64 or narrow.kind == "f" or narrow.kind in "iu":
+        return x.astype(narrow)
+    near = np.asarray(x).astype(np.float32)
+    inexact = np.isfinite(near) & (near.astype(np.float64) != x)
+    cut = np.where(np.abs(near.astype(np.float64)) > np.abs(x), np.nextafter(near, np.float32(0)), near)
+    odd = (cut.view(np.uint32) | np.uint32(1)).view(np.float32)
+    return np.where(inexact, odd, near).astype(narrow)[()]

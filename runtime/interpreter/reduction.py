@@ -12,8 +12,9 @@ from wengert.dialects import core, stablehlo
 from wengert.dialects.core import Kind
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.tensor_types import dtype_of, element, shape
-from wengert.runtime.interpreter.combining import accumulator, kind_of, neutral, ufunc_of
+from wengert.runtime.interpreter.combining import kind_of, neutral, ufunc_of
 from wengert.runtime.interpreter.meaning import Array, Function, Scope, evaluates, evaluates_in_scope, one_or_tuple
+from wengert.runtime.interpreter.precision import working_dtype
 
 
 @evaluates_in_scope(stablehlo.ReduceOp)
@@ -22,8 +23,8 @@ def reduce(op: stablehlo.ReduceOp, scope: Scope) -> Function:
     dims, kind = ints(op.dimensions), kind_of(op.body)
     if kind is not None and kind is not Kind.set:
         held = element(op.inputs[0])
-        combine, wide, dtype = ufunc_of(kind, held), accumulator(held), dtype_of(held)
-        return lambda x, init: combine(init.astype(wide), _reduced(combine, x.astype(wide, copy=False), dims, neutral(kind, held))).astype(dtype, copy=False)
+        combine, wide, dtype = ufunc_of(kind, held), working_dtype(held), dtype_of(held)
+        return lambda x, init: combine(init.astype(wide), _reduced(combine, x.astype(wide, copy=False), dims, neutral(kind, wide))).astype(dtype, copy=False)
     body, count, result = scope.scalar_region(op.body), len(op.inputs), shape(op.results[0])
     folded = prod(shape(op.inputs[0])[d] for d in dims)
     kept = tuple(d for d in range(len(shape(op.inputs[0]))) if d not in dims)
@@ -57,15 +58,15 @@ def map_(op: stablehlo.MapOp, scope: Scope) -> Function:
 def core_reduce(op: core.ReduceOp) -> Function:
     """All elements along the dimensions combined."""
     held, kind, dims = element(op.operand), op.kind.data, ints(op.dimensions)
-    combine, wide, dtype = ufunc_of(kind, held), accumulator(held), dtype_of(held)
-    return lambda x: _reduced(combine, x.astype(wide, copy=False), dims, neutral(kind, held)).astype(dtype, copy=False)
+    combine, wide, dtype = ufunc_of(kind, held), working_dtype(held), dtype_of(held)
+    return lambda x: _reduced(combine, x.astype(wide, copy=False), dims, neutral(kind, wide)).astype(dtype, copy=False)
 
 
 @evaluates(core.CumulativeOp)
 def cumulative(op: core.CumulativeOp) -> Function:
     """The running combination, from either end."""
     held, axis = element(op.operand), int_of(op.dimension)
-    combine, wide, dtype = ufunc_of(op.kind.data, held), accumulator(held), dtype_of(held)
+    combine, wide, dtype = ufunc_of(op.kind.data, held), working_dtype(held), dtype_of(held)
     backward = bool(int_of(op.reverse))
 
     def run(x: Any) -> Array:
@@ -80,7 +81,7 @@ def cumulative(op: core.CumulativeOp) -> Function:
 def argreduce(op: core.ArgReduceOp) -> Function:
     """The extreme element and the lowest position that holds it; NaN is more extreme than any number."""
     axis, index_dtype = int_of(op.dimension), dtype_of(element(op.index))
-    wide = accumulator(element(op.operand))
+    wide = working_dtype(element(op.operand))
     find = np.argmax if op.extreme.data == core.Extreme.max else np.argmin  # both give the first NaN where there is one
 
     def run(x: Any) -> tuple[Any, Any]:

@@ -14,8 +14,9 @@ import numpy as np
 
 from wengert.dialects import chlo, stablehlo
 from wengert.ir.attributes import int_of
-from wengert.ir.tensor_types import bf16, dtype_of, element, shape
+from wengert.ir.tensor_types import dtype_of, element, shape
 from wengert.runtime.interpreter.meaning import Array, Function, Scope, evaluates, evaluates_in_scope, one_or_tuple
+from wengert.runtime.interpreter.precision import working_dtype
 
 Before = Callable[[Array, Array], Array]
 
@@ -76,10 +77,10 @@ def _search(order: Array, low: Array, high: Array, is_left: Array, before: Befor
 @evaluates(chlo.TopKOp)
 def top_k(op: chlo.TopKOp) -> Function:
     """The first k of the last dimension in stable descending order; NaN comes before every number."""
-    k, held = int_of(op.k), element(op.operand)
+    k, keys = int_of(op.k), working_dtype(element(op.operand))
     descending = op.largest is None or bool(int_of(op.largest))
     dtype = dtype_of(element(op.indices))
-    return lambda x: top_k_of(x.astype(np.float32) if held == bf16 else x, x, k, descending, dtype)
+    return lambda x: top_k_of(x.astype(keys, copy=False), x, k, descending, dtype)
 
 
 def top_k_of(keys: Array, x: Array, k: int, descending: bool, dtype: np.dtype[Any]) -> tuple[Array, Array]:

@@ -17,9 +17,10 @@ from wengert.dialects.core import Kind
 from wengert.ir.attributes import ints
 from wengert.ir.elements import to_numpy
 from wengert.ir.tensor_types import dtype_of, element, rank, shape
-from wengert.runtime.interpreter.combining import accumulator, kind_of, neutral, ufunc_of
+from wengert.runtime.interpreter.combining import kind_of, neutral, ufunc_of
 from wengert.runtime.interpreter.indexing import combine_at
 from wengert.runtime.interpreter.meaning import Array, Function, Scope, evaluates, evaluates_in_scope, one_or_tuple
+from wengert.runtime.interpreter.precision import working_dtype
 from wengert.runtime.interpreter.shape import padded
 
 
@@ -61,7 +62,7 @@ def reduce_window(op: stablehlo.ReduceWindowOp, scope: Scope) -> Function:
     kind, count = kind_of(op.body), len(op.inputs)
     if kind is not None and kind is not Kind.set:
         held = element(op.inputs[0])
-        combine, wide, dtype = ufunc_of(kind, held), accumulator(held), dtype_of(held)
+        combine, wide, dtype = ufunc_of(kind, held), working_dtype(held), dtype_of(held)
         return lambda x, init: _fold_windows(lambda a, b: (combine(a, b),), windows, [x.astype(wide)], [init.astype(wide)])[0].astype(dtype, copy=False)
     body = scope.scalar_region(op.body)
     return lambda *operands: one_or_tuple(op, tuple(_fold_windows(body, windows, operands[:count], operands[count:])))
@@ -79,7 +80,7 @@ def _fold_windows(body: Function, windows: Windows, inputs: Sequence[Any], inits
 def window_reduce(op: core.WindowReduceOp) -> Function:
     """Combines every window; padding holds the neutral element."""
     held, kind, edges = element(op.operand), op.kind.data, ints(op.padding)
-    combine, wide, dtype = ufunc_of(kind, held), accumulator(held), dtype_of(held)
+    combine, wide, dtype = ufunc_of(kind, held), working_dtype(held), dtype_of(held)
     windows = Windows(
         ints(op.window_dimensions),
         ints(op.window_strides),
@@ -88,7 +89,7 @@ def window_reduce(op: core.WindowReduceOp) -> Function:
         tuple(zip(edges[::2], edges[1::2], strict=True)),
         shape(op.result),
     )
-    init = neutral(kind, held).astype(wide)
+    init = neutral(kind, wide)
     return lambda x: _fold_windows(lambda a, b: (combine(a, b),), windows, [x.astype(wide)], [init])[0].astype(dtype, copy=False)
 
 
