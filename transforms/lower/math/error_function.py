@@ -1,14 +1,14 @@
 """erf, erfc and the inverse of erf.
 
-|x| < 1: erf(x) = x + x p(x^2).  From there erfc(a) = exp(-a^2) g(u) / (1 + 2a) with u = (a - 4)/(a + 4), where
-g = (1 + 2a) exp(a^2) erfc(a) varies slowly (M. M. Shepherd and J. G. Laframboise, Math. Comp. 36 (1981)); a^2 is a pair, because its
+|x| < 1: erf(x) = x + x p(x^2).  From there erfc(a) = exp(-a^2) g(u) / (a + 4) with u = (a - 4)/(a + 4), where
+g = (a + 4) exp(a^2) erfc(a) varies slowly (after M. M. Shepherd and J. G. Laframboise, Math. Comp. 36 (1981)); a^2 is a pair, because its
 rounding error would be multiplied by a^2 in the exponential.
 """
 
 from __future__ import annotations
 
 from wengert.transforms.lower.math import coefficients
-from wengert.transforms.lower.math.double_double import Pair, exact_product
+from wengert.transforms.lower.math.double_double import Pair, exact_product, exact_sum
 from wengert.transforms.lower.math.exponential import exp_pair
 from wengert.transforms.lower.math.logarithm import INFINITY, log
 from wengert.transforms.lower.math.vector import Code, Float
@@ -21,12 +21,16 @@ def erf_near(code: Code, x: Float) -> Float:
 
 
 def erfc_far(code: Code, a: Float) -> Float:
-    """erfc(a) for 0.45 <= a, 0 where it underflows."""
-    b = code.at_most(a, code.pick(10.1, 27.3))
-    u = (b - 4.0) / (b + 4.0)
-    g = code.polynomial(code.pick(coefficients.ERFC_F32, coefficients.ERFC_F64), u)
+    """erfc(a) for 0.45 <= a; f32 stops at 4.1, where erf is 1."""
+    b = code.at_most(a, code.pick(4.1, 27.3))
+    # 1/(b + 4) as a pair: its error would enter twice.
+    shifted = exact_sum(b, code.constant(4.0))
+    inverse = 1.0 / shifted.hi
+    inverse_low = inverse * code.fma(-inverse, shifted.lo, code.fma(-inverse, shifted.hi, 1.0))
+    u = code.fma(inverse_low, -8.0, code.fma(inverse, -8.0, 1.0))
+    g = code.horner(code.pick(coefficients.ERFC_F32, coefficients.ERFC_F64), u)
     square = exact_product(b, b)
-    return exp_pair(code, Pair(-square.hi, -square.lo)) * (g / code.fma(b, 2.0, 1.0))
+    return exp_pair(code, Pair(-square.hi, -square.lo)) * code.fma(g, inverse, g * inverse_low)
 
 
 def erf(code: Code, x: Float) -> Float:
@@ -37,24 +41,36 @@ def erf(code: Code, x: Float) -> Float:
 
 
 def erfc(code: Code, x: Float) -> Float:
-    """1 - erf(x) without cancellation; subnormal results are rounded, not flushed."""
+    """1 - erf(x) without cancellation; subnormal results are rounded, not flushed; f32 goes through f64."""
+    if not code.double:
+        wide = code.widen(x)
+        return code.narrow(erfc(wide.code, wide))
     a = code.abs(x)
     tail = erfc_far(code, a)
     far = code.select(x < 0.0, 2.0 - tail, tail)
-    return code.select(a > 0.5, far, 1.0 - erf_near(code, x))
+    return code.select(a > 0.6, far, 1.0 - erf_near(code, x))
 
 
 def erf_inv(code: Code, x: Float) -> Float:
     """x P(w) with w = -log(1 - x^2), pieces of P in w and in sqrt(w) (M. Giles, GPU Computing Gems 2, 2011); +-inf at +-1, NaN beyond."""
     a = code.abs(x)
     w = -log(code, (1.0 - a) * (1.0 + a))
+    return code.select(a.equals(1.0), code.copysign(INFINITY, x), x * code.pick(erf_inv_ratio_f32, erf_inv_ratio_f64)(code, w))
+
+
+def erf_inv_ratio_f64(code: Code, w: Float) -> Float:
+    """erfinv(x) / x for w = -log(1 - x^2)."""
     root = code.sqrt(w)
-    if code.double:
-        middle = code.polynomial(coefficients.ERF_INV_MIDDLE_F64, root - 3.25)
-        outer = code.polynomial(coefficients.ERF_INV_OUTER_F64, root - 5.0)
-        p = code.select(w < 16.0, middle, outer)
-        p = code.select(w < 6.25, code.polynomial(coefficients.ERF_INV_INNER_F64, w - 3.125), p)
-    else:
-        outer = code.polynomial(coefficients.ERF_INV_OUTER_F32, root - 3.0)
-        p = code.select(w < 5.0, code.polynomial(coefficients.ERF_INV_INNER_F32, w - 2.5), outer)
-    return code.select(a.equals(1.0), code.copysign(INFINITY, x), x * p)
+    middle = code.polynomial(coefficients.ERF_INV_MIDDLE_F64, root - 3.25)
+    outer = code.polynomial(coefficients.ERF_INV_OUTER_F64, root - 5.0)
+    inner = code.polynomial(coefficients.ERF_INV_INNER_F64, w - 3.125)
+    return code.select(w < 6.25, inner, code.select(w < 16.0, middle, outer))
+
+
+def erf_inv_ratio_f32(code: Code, w: Float) -> Float:
+    """The same; the polynomials cancel and are evaluated in f64."""
+    wide_w, wide_root = code.widen(w), code.widen(code.sqrt(w))
+    wide = wide_w.code
+    outer = wide.polynomial(coefficients.ERF_INV_OUTER_F32, wide_root - 3.0)
+    inner = wide.polynomial(coefficients.ERF_INV_INNER_F32, wide_w - 2.5)
+    return code.narrow(wide.select(wide_w < 5.0, inner, outer))

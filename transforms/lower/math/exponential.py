@@ -51,12 +51,12 @@ def power_of_two(code: Code, biased: Float) -> Scale:
     return Scale((half << mantissa).as_float(), ((bits - half) << mantissa).as_float())
 
 
-def reduce(code: Code, x: Float) -> tuple[Float, Float, Scale]:
-    """(n, r, 2^n) with x = n ln 2 + r."""
+def reduce(code: Code, x: Float) -> tuple[Float, Scale]:
+    """(r, 2^n) with x = n ln 2 + r."""
     biased, n = nearest_integer(code, x, LOG2_E, 2 * code.format.bias)
     high, low = LN2_PARTS[code.element]
     r = code.fma(n, -low, code.fma(n, -high, x))
-    return n, r, power_of_two(code, biased)
+    return r, power_of_two(code, biased)
 
 
 def exp_fraction(code: Code, r: Float) -> Float:
@@ -68,13 +68,13 @@ def exp_fraction(code: Code, r: Float) -> Float:
 def exp(code: Code, x: Float) -> Float:
     """e^x: subnormal results are rounded, not flushed."""
     low, high = RANGE[code.element]
-    _, r, scale = reduce(code, code.at_least(code.at_most(x, high), low))
+    r, scale = reduce(code, code.at_least(code.at_most(x, high), low))
     return scale.apply(exp_fraction(code, r))
 
 
 def exp_half(code: Code, x: Float) -> Float:
     """e^x / 2 for x >= 0, finite wherever sinh and cosh are."""
-    _, r, scale = reduce(code, code.at_most(x, RANGE[code.element][1] + 1.0))
+    r, scale = reduce(code, code.at_most(x, RANGE[code.element][1] + 1.0))
     return (exp_fraction(code, r) * (scale.half * 0.5)) * scale.rest
 
 
@@ -82,11 +82,10 @@ def exp_pair(code: Code, x: Pair) -> Float:
     """exp(hi + lo)."""
     low, high = RANGE[code.element]
     clamped = code.at_least(code.at_most(x.hi, high), low)
-    _, r, scale = reduce(code, clamped)
-    fraction = exp_fraction(code, r)
-    # exp(r + lo) = exp(r) + exp(r) lo + O(lo^2); where x was clamped, lo does not matter, and where hi is infinite it is NaN.
+    r, scale = reduce(code, clamped)
+    # Where hi was clamped, lo does not matter, and where hi is infinite, it is NaN.
     correction = code.select(clamped.equals(x.hi), x.lo, 0.0)
-    return scale.apply(code.fma(fraction, correction, fraction))
+    return scale.apply(exp_fraction(code, r + correction))
 
 
 def exp2(code: Code, x: Float) -> Float:

@@ -132,18 +132,13 @@ def inverse_trigonometric() -> Iterator[Fit]:
 
 def error_function() -> Iterator[Fit]:
     near = series(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, [2 / mp.sqrt(mp.pi) - 1, -2 / (3 * mp.sqrt(mp.pi)), 1 / (5 * mp.sqrt(mp.pi))], "1e-12")
-    for element, degree, far_degree in (("F32", 6, 10), ("F64", 11, 22)):
-        yield Fit(f"ERF_{element}", "erf(x)/x - 1 in z = x^2", near, mp.mpf(0), mp.mpf(1), degree)
-        high = mp.mpf("10.1") if element == "F32" else mp.mpf("27.3")
-        low = mp.mpf("0.45")
-        yield Fit(
-            f"ERFC_{element}",
-            "(1 + 2x) exp(x^2) erfc(x) in u = (x - 4)/(x + 4)",
-            lambda u: scaled_erfc(4 * (1 + u) / (1 - u)),
-            (low - 4) / (low + 4),
-            (high - 4) / (high + 4),
-            far_degree,
-        )
+    yield Fit("ERF_F32", "erf(x)/x - 1 in z = x^2", near, mp.mpf(0), mp.mpf(1), 6)
+    yield Fit("ERF_F64", "erf(x)/x - 1 in z = x^2", near, mp.mpf(0), mp.mpf(1), 11)
+    # u = 1 - 8/(x + 4); f32 needs the range of erf only.
+    low, middle, high = (1 - 8 / (mp.mpf(x) + 4) for x in ("0.45", "4.1", "27.3"))
+    meaning = "(x + 4) exp(x^2) erfc(x) in u = 1 - 8/(x + 4)"
+    yield Fit("ERFC_F32", meaning, scaled_erfc, low, middle, 9, lambda u: 1 / scaled_erfc(u))
+    yield Fit("ERFC_F64", meaning, scaled_erfc, low, high, 22, lambda u: 1 / scaled_erfc(u))
 
 
 def inverse_error_function() -> Iterator[Fit]:
@@ -173,7 +168,9 @@ def inverse_error_function() -> Iterator[Fit]:
 def gamma() -> Iterator[Fit]:
     slope = [1 - mp.euler, (mp.zeta(2) - 1) / 2, -(mp.zeta(3) - 1) / 3]
     at_two = series(lambda t: mp.loggamma(2 + t) / t, slope, "1e-10")
-    yield Fit("LGAMMA_AT_TWO", "lgamma(2 + t) / t", at_two, mp.mpf("-0.5"), mp.mpf("0.5"), 18)
+    yield Fit("LGAMMA_AT_TWO", "lgamma(2 + t) / t", at_two, mp.mpf("-0.76"), mp.mpf("0.5"), 21)
+    at_one = series(lambda s: mp.loggamma(1 + s) / s, [-mp.euler, mp.zeta(2) / 2, -mp.zeta(3) / 3], "1e-10")
+    yield Fit("LGAMMA_AT_ONE", "lgamma(1 + s) / s", at_one, mp.mpf("-0.26"), mp.mpf("0.26"), 18)
     zero = mp.findroot(mp.digamma, 1.46)
     # 0/0 at the zero itself, but no node falls on it.
     at_zero = lambda t: mp.digamma(t + 1.5) / (t + 1.5 - zero)  # noqa: E731
@@ -182,9 +179,10 @@ def gamma() -> Iterator[Fit]:
     yield Fit("DIGAMMA_TWO_TO_THREE", "digamma(5/2 + t)", beyond, mp.mpf("-0.5"), mp.mpf("0.5"), 16)
 
 
-def scaled_erfc(x: mp.mpf) -> mp.mpf:
-    """(1 + 2x) exp(x^2) erfc(x), which varies slowly."""
-    return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
+def scaled_erfc(u: mp.mpf) -> mp.mpf:
+    """(x + 4) exp(x^2) erfc(x) for x = 8/(1 - u) - 4, which varies slowly."""
+    x = 8 / (1 - u) - 4
+    return (x + 4) * mp.exp(x * x) * mp.erfc(x)
 
 
 def fits() -> Iterator[Fit]:

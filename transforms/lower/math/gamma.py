@@ -1,7 +1,7 @@
 """lgamma (log |Gamma|) and digamma; f32 goes through f64.
 
-lgamma, x > 0: the recurrence moves x into [3/2, 5/2], where lgamma(2 + t) = t Q(t) keeps the relative accuracy at the zeros 1 and 2; from 8
-on Stirling's series.  digamma, x > 0: (x - x0) D(x - 3/2) on [1, 2] around its zero x0, a polynomial on [2, 3], the recurrence between, and
+lgamma, x > 0: lgamma(1 + s) = s P(s) and lgamma(2 + t) = t Q(t) keep the relative accuracy around the zeros 1 and 2; the recurrence moves
+other x into [3/2, 5/2]; from 8 on Stirling's series.  digamma, x > 0: (x - x0) D(x - 3/2) on [1, 2] around its zero x0, a polynomial on [2, 3], the recurrence between, and
 the asymptotic series from 10 on.  Negative arguments use the reflection formulas; their relative accuracy is lost near the zeros there,
 the absolute is not.  Source of the formulas: NIST DLMF 5.5, 5.11.
 """
@@ -41,7 +41,7 @@ def lgamma(code: Code, x: Float) -> Float:
 def lgamma_positive(code: Code, x: Float) -> Float:
     """log Gamma(x) for x >= 0."""
     large = x >= 8.0
-    below_half, below_three_halves = x < 0.5, x < 1.5
+    below_half, shifted = x < 0.5, x <= 1.25
     # Downwards: Gamma(x) = (x - 1) (x - 2) ... Gamma(2 + t); upwards: Gamma(2 + t) = x or x (x + 1) times Gamma(x).
     product = code.constant(1.0)
     t = x - 2.0
@@ -49,11 +49,13 @@ def lgamma_positive(code: Code, x: Float) -> Float:
         high = (t > 0.5) & ~large
         product = code.select(high, product * (t + 1.0), product)
         t = code.select(high, t - 1.0, t)
-    t = code.select(below_half, x, code.select(below_three_halves, x - 1.0, t))
-    product = code.select(below_half, x * (x + 1.0), code.select(below_three_halves, x, product))
+    t = code.select(below_half, x, code.select(shifted, x - 1.0, t))
+    product = code.select(below_half, x * (x + 1.0), code.select(shifted, x, product))
     logarithm = log(code, code.select(large, x, product))
-    small = t * code.polynomial(coefficients.LGAMMA_AT_TWO, t)
-    small = small + code.select(below_three_halves, -logarithm, logarithm)
+    small = t * code.horner(coefficients.LGAMMA_AT_TWO, t)
+    small = small + code.select(shifted, -logarithm, logarithm)
+    from_one = x - 1.0
+    small = code.select(code.abs(from_one) <= 0.25, from_one * code.horner(coefficients.LGAMMA_AT_ONE, from_one), small)
     inverse = 1.0 / x
     series = inverse * code.polynomial(STIRLING, inverse * inverse)
     # (x - 1/2) (log x - 1) + (log(2 pi) - 1)/2 + 1/(12 x) - ...
@@ -91,8 +93,8 @@ def digamma_positive(code: Code, x: Float) -> Float:
     shifted = x < 1.0
     near = code.select(shifted, x, x - 1.0)  # y - 1 in [0, 1], exact
     offset = (near - (DIGAMMA_ZERO[0] - 1.0)) - DIGAMMA_ZERO[1]
-    base_low = offset * code.polynomial(coefficients.DIGAMMA_AT_ZERO, near - 0.5)
-    base_high = code.polynomial(coefficients.DIGAMMA_TWO_TO_THREE, y - 2.5)
+    base_low = offset * code.horner(coefficients.DIGAMMA_AT_ZERO, near - 0.5)
+    base_high = code.horner(coefficients.DIGAMMA_TWO_TO_THREE, y - 2.5)
     numerator = code.select(low, code.select(shifted, -1.0, 0.0), numerator)
     denominator = code.select(shifted, x, denominator)
     small = code.select(low, base_low, base_high) + numerator / denominator

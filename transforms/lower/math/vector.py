@@ -260,7 +260,8 @@ class Code:
     def polynomial(self, coefficients: Sequence[float], x: Float) -> Float:
         """sum of coefficients[i] x^i, by Horner's rule in x^2 on the even and the odd half.
 
-        Two chains of half the length hide the latency of fma at the price of one multiplication.
+        Two chains of half the length hide the latency of fma at the price of one multiplication.  Where the halves cancel, `horner`
+        is more accurate.
         """
         if len(coefficients) < 6:
             return self.horner(coefficients, x)
