@@ -10,12 +10,13 @@ op). Only their ratios are used; measured times decide where there are any.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
 from wengert.lab.inputs import random_inputs
 from wengert.lab.measure import Measurement, measure_peaks, measure_times
+from wengert.lab.plain import plain
 from wengert.lab.tables import count, seconds, size, table
 from wengert.runtime.arguments import bind
 from wengert.runtime.derivation import optimized
@@ -112,7 +113,8 @@ class CostReport:
 
     def to_json(self) -> dict[str, Any]:
         """Everything as what JSON holds."""
-        rows = {row.name: {"runs": row.runs, **_cost_json(row.cost), "measured": asdict(row.measured) if row.measured else None} for row in self.rows}
+        names = ("primal", "forward", "reverse")
+        rows = {name: {"runs": row.runs, **_cost_json(row.cost), "measured": plain(row.measured)} for name, row in zip(names, self.rows, strict=True)}
         return {
             "program": self.program,
             "stage": self.stage,
@@ -140,12 +142,14 @@ class CostReport:
 
     def _cells(self, row: Row) -> list[list[str]]:
         c, m = row.cost, row.measured
-        first = [row.name if row is self.primal else f"{row.name}, 1 run", count(c.count), count(c.flops), count(c.transcendentals), size(c.bytes), size(c.peak_bytes)]
+        counts = (c.count, c.flops, c.transcendentals)
+        first = ["primal" if row is self.primal else f"{row.name}, 1 run", *map(count, counts), size(c.bytes), size(c.peak_bytes)]
         first += [size(m.peak_bytes), seconds(m.minimum), seconds(m.median)] if m else []
         if row is self.primal:
             return [first]
-        whole = [f"  full: {count(row.runs)} {_plural('run', row.runs)}", *(count(row.runs * n) for n in (c.count, c.flops, c.transcendentals)), size(row.runs * c.bytes), ""]
-        whole += ["", seconds(row.runs * m.minimum), seconds(row.runs * m.median)] if m else []
+        n = row.runs
+        whole = [f"  full: {count(n)} {_plural('run', n)}", *(count(n * value) for value in counts), size(n * c.bytes), ""]
+        whole += ["", seconds(n * m.minimum), seconds(n * m.median)] if m else []
         return [first, whole]
 
     def _notes(self) -> list[str]:
@@ -159,7 +163,16 @@ class CostReport:
         return notes
 
 
-def report(program: Program, inputs: Sequence[Any] | None = None, *, wrt: Positions = None, of: Positions = None, measure: bool = False, backend: str = "cpu", seed: int = 0) -> CostReport:
+def report(
+    program: Program,
+    inputs: Sequence[Any] | None = None,
+    *,
+    wrt: Positions = None,
+    of: Positions = None,
+    measure: bool = False,
+    backend: str = "cpu",
+    seed: int = 0,
+) -> CostReport:
     """What the program and its derivatives cost.
 
     Args:
@@ -208,7 +221,7 @@ def _call(program: Program, given: Sequence[Any], seed: int, backend: str) -> Ca
 
 
 def _cost_json(c: ProgramCost) -> dict[str, Any]:
-    return {**asdict(c), "ops": dict(sorted(c.ops.items())), "op_count": c.count}
+    return {**plain(c), "ops": dict(sorted(c.ops.items())), "op_count": c.count}
 
 
 def _plural(noun: str, number: int) -> str:

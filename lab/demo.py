@@ -1,7 +1,4 @@
-"""The demonstration behind ``make demo``: one real program, from its text to a checked and compiled gradient.
-
-    python -m wengert.lab.demo [PROGRAM.mlir] [--inputs FILE.npz] [--dump-dir DIR]
-"""
+"""The demonstration behind ``make demo``: one real program, from its text to a checked and compiled gradient. It is ``wengert demo`` too."""
 
 from __future__ import annotations
 
@@ -90,9 +87,10 @@ class Demonstration:
         self.vjp, reverse = timed(lambda: self.program.vjp(dump_dir=self.dumps / "reverse"))
         self.hvp, second = timed(lambda: self.vjp.jvp(wrt=0))
         primal = operations(self.program)
-        for name, program, taken in (("forward (JVP)", self.jvp, forward), ("reverse (VJP)", self.vjp, reverse), ("second order (JVP of VJP)", self.hvp, second)):
-            ops = operations(program)
-            print(f"   {name:26} {ops:5} ops, {ops / primal:.1f} times the primal, made in {seconds(taken)}; {count(len(str(program)))} characters of StableHLO")
+        made = (("forward (JVP)", self.jvp, forward), ("reverse (VJP)", self.vjp, reverse), ("second order (JVP of VJP)", self.hvp, second))
+        for name, program, taken in made:
+            ops, text = operations(program), str(program)
+            print(f"   {name:26} {ops:5} ops, {ops / primal:.1f} times the primal, made in {seconds(taken)}; {count(len(text))} characters of StableHLO")
 
     def run(self) -> None:
         """Compiled and run."""

@@ -108,7 +108,9 @@ def _settle(rungs: list[tuple[float, Array, Array]], center: Array, reach: float
     clear = gap > 16 * noise
     last = np.maximum(len(rungs) - 1 - np.argmax(clear[::-1], axis=0, keepdims=True), 1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        kink = clear.any(axis=0) & (at(gap, last) > _KINK * at(gap, last - 1)) & (at(gap, last) > 100 * epsilon**0.5 * (np.abs(at(left, last)) + np.abs(at(right, last))))
+        lasting = at(gap, last) > _KINK * at(gap, last - 1)
+        large = at(gap, last) > 100 * epsilon**0.5 * (np.abs(at(left, last)) + np.abs(at(right, last)))
+        kink = clear.any(axis=0) & lasting & large
     value = at(central, best)
     return Slopes(value, at(error, best), steps[best[0]], at(left, last), at(right, last), kink)
 

@@ -25,7 +25,7 @@ def read_inputs(path: str | os.PathLike[str], signature: Signature) -> list[Arra
     program of one argument also takes an ``.npy`` file.
     """
     try:
-        held = np.load(path)
+        held: Any = np.load(path)
         arrays: Mapping[str, Array] = {"in_0": held} if isinstance(held, np.ndarray) else dict(held)
     except (OSError, ValueError, EOFError, BadZipFile) as error:
         raise InputError(f"cannot read inputs from {os.fspath(path)}: {error}") from None

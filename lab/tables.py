@@ -20,24 +20,20 @@ def count(value: int) -> str:
     """A count: exact below 100000, then 123 k, 4.56 M, ..."""
     if abs(value) < 100_000:
         return str(value)
-    scaled, unit = float(value), ""
-    for unit in ("k", "M", "G", "T", "P"):
-        scaled /= 1000
-        if abs(scaled) < 999.5:
-            break
-    return f"{scaled:.3g} {unit}"
+    return _scaled(value, 1000, ("k", "M", "G", "T", "P"))
 
 
 def size(value: int) -> str:
     """Bytes: 96 B, 1.5 KiB, 12 MiB, ..."""
     if value < 1024:
         return f"{value} B"
-    scaled, unit = float(value), ""
-    for unit in ("KiB", "MiB", "GiB", "TiB"):
-        scaled /= 1024
-        if scaled < 1000:
-            break
-    return f"{scaled:.3g} {unit}"
+    return _scaled(value, 1024, ("KiB", "MiB", "GiB", "TiB"))
+
+
+def _scaled(value: float, base: int, units: Sequence[str]) -> str:
+    """The value in the first unit in which it has at most three digits before the point."""
+    power = next((p for p in range(1, len(units)) if abs(value) / base**p < 999.5), len(units))
+    return f"{value / base**power:.3g} {units[power - 1]}"
 
 
 def seconds(value: float) -> str:

@@ -1,7 +1,7 @@
 """Runs StableHLO text in XLA through JAX: an independent reader and executor of what we print.
 
 Needs the ``jax`` extra. XLA's CPU fusion emitters are turned off, because jaxlib 0.10.2 miscompiles some f64 programs
-with them.
+with them. JAX has no public way to run a module's text, so this reaches into it; the version is pinned.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,7 @@ def _jax() -> Any:
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     try:
-        import jax
-        from jaxlib import lapack
+        jax, lapack = import_module("jax"), import_module("jaxlib.lapack")
     except ImportError:
         raise InputError("running text in XLA needs JAX: pip install 'wengert[jax]'") from None
     jax.config.update("jax_enable_x64", True)
@@ -36,18 +36,14 @@ def _jax() -> Any:
 def compile_text(text: str) -> Callable[..., list[Array]]:
     """The public ``@main`` of a module's text, compiled by XLA for the CPU: a function of NumPy arrays."""
     jax = _jax()
-    from jax._src import compiler
-    from jax._src.interpreters import mlir
-    from jax.extend.backend import get_backend
-    from jaxlib import _jax as jaxlib_client
-    from jaxlib.mlir import ir
-
-    backend = get_backend("cpu")
+    compiler, mlir = import_module("jax._src.compiler"), import_module("jax._src.interpreters.mlir")
+    client, ir = import_module("jaxlib._jax"), import_module("jaxlib.mlir.ir")
+    backend = import_module("jax.extend.backend").get_backend("cpu")
     device = backend.local_devices()[0]
     with mlir.make_ir_context():
         module = ir.Module.parse(text)
         options = compiler.get_compile_options(num_replicas=1, num_partitions=1)
-        executable = backend.compile_and_load(str(module).encode(), jaxlib_client.DeviceList((device,)), options)
+        executable = backend.compile_and_load(str(module).encode(), client.DeviceList((device,)), options)
 
     def run(*inputs: Any) -> list[Array]:
         results = executable.execute_sharded([jax.device_put(np.asarray(x), device) for x in inputs])

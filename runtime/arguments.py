@@ -45,7 +45,7 @@ def as_argument(parameter: Parameter, value: Any) -> Array:
     """One input as the array that a backend takes for this argument."""
     array = _with_dtype(parameter, value)
     if not _fits(array.shape, parameter.shape):
-        raise InputError(f"{parameter.label} must be {describe(parameter.shape, parameter.dtype)}, found {describe(array.shape, array.dtype)}{_shape_hint(parameter, array)}")
+        raise InputError(f"{_expected(parameter)}, found {describe(array.shape, array.dtype)}{_shape_hint(parameter, array)}")
     # order="C" rather than ascontiguousarray: the latter turns rank 0 into rank 1
     array = np.asarray(array, dtype=parameter.dtype, order="C")
     return array if array.flags.aligned else array.copy()
@@ -66,10 +66,9 @@ def _with_dtype(parameter: Parameter, value: Any) -> Array:
     if expected == _BFLOAT16 and found == np.float32:
         return array.astype(_BFLOAT16)
     if array.dtype == object:
-        raise InputError(f"{parameter.label} must be {describe(parameter.shape, expected)}, found an object of type {type(value).__name__}")
-    raise InputError(
-        f"{parameter.label} must be {describe(parameter.shape, expected)}, found {describe(array.shape, array.dtype)}; inputs are not cast silently: pass x.astype({expected.name!r})"
-    )
+        raise InputError(f"{_expected(parameter)}, found an object of type {type(value).__name__}")
+    hint = f"; inputs are not cast silently: pass x.astype({expected.name!r})"
+    raise InputError(f"{_expected(parameter)}, found {describe(array.shape, array.dtype)}{hint}")
 
 
 def _from_python(parameter: Parameter, value: Any) -> Array:
@@ -82,13 +81,13 @@ def _from_python(parameter: Parameter, value: Any) -> Array:
     if array.size == 0:
         return np.empty(array.shape, expected)
     if array.dtype.kind not in _KIND_ORDER:
-        raise InputError(f"{parameter.label} must be {describe(parameter.shape, expected)}, found {_brief(value)}")
+        raise InputError(f"{_expected(parameter)}, found {_brief(value)}")
     if _KIND_ORDER.index(array.dtype.kind) > _KIND_ORDER.index(_kind(expected)) and not _is_integer_pair(array.dtype, expected):
-        raise InputError(f"{parameter.label} must be {describe(parameter.shape, expected)}; {_brief(value)} does not convert to {expected.name} without loss")
+        raise InputError(f"{_expected(parameter)}; {_brief(value)} does not convert to {expected.name} without loss")
     if expected.kind in "iu" and array.dtype.kind in "iu":
         limits = np.iinfo(expected)
         if int(array.min()) < limits.min or int(array.max()) > limits.max:
-            raise InputError(f"{parameter.label} must be {describe(parameter.shape, expected)}; {_brief(value)} holds a value outside [{limits.min}, {limits.max}]")
+            raise InputError(f"{_expected(parameter)}; {_brief(value)} holds a value outside [{limits.min}, {limits.max}]")
     return array.astype(expected)
 
 
@@ -111,6 +110,10 @@ def describe(shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
     return f"{dtype.newbyteorder('=').name if dtype.kind in 'iufc' else dtype.name}[{extents}]"
 
 
+def _expected(parameter: Parameter) -> str:
+    return f"{parameter.label} must be {describe(parameter.shape, parameter.dtype)}"
+
+
 def _brief(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:37]}..."
@@ -125,9 +128,12 @@ def _shape_hint(parameter: Parameter, array: Array) -> str:
 
 
 def _missing(signature: Signature, found: int) -> str:
-    if found < len(signature.arguments):
-        return f": {signature.arguments[found]} and what follows is missing" if found + 1 < len(signature.arguments) else f": {signature.arguments[found]} is missing"
-    return f"; the program is {signature}" if len(signature.arguments) <= 8 else ""
+    """What a caller who passes so many inputs has left out, or the whole signature if it is short."""
+    expected = signature.arguments
+    if found < len(expected):
+        rest = " and what follows are missing" if found + 1 < len(expected) else " is missing"
+        return f": {expected[found]}{rest}"
+    return f"; the program is {signature}" if len(expected) <= 8 else ""
 
 
 def _plural(count: int, noun: str) -> str:

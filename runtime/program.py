@@ -255,16 +255,16 @@ def choose(option: Literal["wrt", "of"], chosen: Positions, parameters: tuple[Pa
         if not found:
             raise InputError(f"nothing to differentiate: no {kind} is of a float or complex type")
         return found
-    positions = tuple(chosen) if isinstance(chosen, Iterable) and not isinstance(chosen, str) else (chosen,)
+    positions: tuple[Any, ...] = tuple(chosen) if isinstance(chosen, Iterable) and not isinstance(chosen, str) else (chosen,)
     if not positions:
         raise InputError(f"{option} is empty: name at least one {kind}, or leave it out for all")
     return tuple(_position(option, kind, value, i, positions, parameters) for i, value in enumerate(positions))
 
 
-def _position(option: str, kind: str, value: Any, index: int, positions: tuple[Any, ...], parameters: tuple[Parameter, ...]) -> int:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise InputError(f"{option} takes positions of {kind}s, found {value!r}")
-    value = int(value)
+def _position(option: str, kind: str, given: Any, index: int, positions: tuple[Any, ...], parameters: tuple[Parameter, ...]) -> int:
+    if isinstance(given, bool | np.bool_) or not hasattr(given, "__index__"):
+        raise InputError(f"{option} takes positions of {kind}s, found {given!r}")
+    value = int(given)
     if not 0 <= value < len(parameters):
         available = f"0 to {len(parameters) - 1}" if parameters else "none"
         raise InputError(f"{option}: there is no {kind} {value}; the program has {available}")
@@ -279,5 +279,3 @@ def dump_folder(given: PathLike | None) -> Path | None:
     """The folder for dumps: the one given, or that of the environment variable WENGERT_DUMP_DIR, or none."""
     chosen = given if given is not None else os.environ.get("WENGERT_DUMP_DIR")
     return Path(chosen) if chosen else None
-
-

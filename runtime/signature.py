@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
-from wengert.ir.tensor_types import DYNAMIC, dtype_of, is_differentiable, shape_of_type
 from wengert.ir.diagnostics import did_you_mean
+from wengert.ir.tensor_types import DYNAMIC, dtype_of, is_differentiable, shape_of_type
 from wengert.runtime.errors import InputError
 
 NAME_ATTRIBUTES = ("jax.result_info", "jax.arg_info", "wengert.name")
@@ -44,9 +44,10 @@ class Parameter:
 
     @property
     def _tensor(self) -> TensorType[Any]:
-        if not isinstance(self.type, TensorType):
+        found = self.type
+        if not isinstance(found, TensorType):
             raise InputError(f"{self} is not a tensor")
-        return cast("TensorType[Any]", self.type)
+        return cast("TensorType[Any]", found)
 
     @property
     def differentiable(self) -> bool:

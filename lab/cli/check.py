@@ -49,7 +49,8 @@ def rerun_command(options: argparse.Namespace, report: CheckReport) -> str:
     """The command line that checks again what failed and nothing else."""
     bad = [a for a in report.arguments if a.verdict == "MISMATCH"]
     tests = [t for t in TESTS if any(f.test == t and f.verdict == "MISMATCH" for a in bad for f in a.findings)]
-    words = ["wengert", "check", options.program, "--wrt", ",".join(a.argument.split()[1] for a in bad), "--tests", ",".join(tests), "--seed", str(options.seed)]
+    positions = ",".join(a.argument.split()[1] for a in bad)
+    words = ["wengert", "check", options.program, "--wrt", positions, "--tests", ",".join(tests), "--seed", str(options.seed)]
     words += ["--backend", options.backend] + (["--entry", options.entry] if options.entry != "main" else [])
     words += ["--of", ",".join(map(str, options.of))] if options.of else []
     if options.inputs is not None:

@@ -22,7 +22,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="DIR", help="a corpus: manifest.json and a folder per program")
     parser.add_argument("--backend", default="cpu", metavar="NAME", help="cpu (default) or interpreter")
     parser.add_argument("--dtype", type=arguments.names, default=("f64", "f32"), metavar="f64,f32", help="precisions (default: both)")
-    parser.add_argument("--what", type=arguments.names, default=("all",), metavar="KINDS", help=f"of {', '.join(KINDS)}; all (default) is the first five, text the others")
+    kinds = f"of {', '.join(KINDS)}; all (default) is the first five, text the others"
+    parser.add_argument("--what", type=arguments.names, default=("all",), metavar="KINDS", help=kinds)
     parser.add_argument("--only", type=arguments.names, metavar="A,B", help="programs by name")
     parser.add_argument("--form", choices=("pretty", "generic"), default="pretty", help="which text to read")
     parser.add_argument("--json", metavar="FILE", help="write every outcome")
@@ -79,7 +80,7 @@ def lost(task: Task, outcomes: list[Outcome], reason: str) -> list[Outcome]:
 def has_reference(task: Task, kind: str) -> bool:
     """Whether the corpus says that it stores what a kind compares with."""
     flag = {"hvp": "hvp", "text-hvp": "hvp", "jac": "full_jacobian"}.get(kind)
-    return flag is None or bool(task.program.meta.get(flag)) and (flag == "hvp" or task.precision == "f64")
+    return flag is None or (bool(task.program.meta.get(flag)) and (flag == "hvp" or task.precision == "f64"))
 
 
 def summary(outcomes: list[Outcome]) -> list[str]:

@@ -129,6 +129,6 @@ def guarded(work: Callable[[], int], form: Literal["text", "json"], arguments: l
         from wengert.lab.cli.reproducer import write_reproducer
 
         path = write_reproducer(error, arguments)
-        output.report_message(f"internal error: {type(error).__name__}: {error}\nThis is a defect of wengert. What reproduces it is in {path}", form, reproducer=path)
+        message = f"internal error: {type(error).__name__}: {error}\nThis is a defect of wengert. What reproduces it is in {path}"
+        output.report_message(message, form, reproducer=path)
         return Exit.INTERNAL
-

@@ -11,6 +11,7 @@ import numpy as np
 
 from wengert.lab.cli import arguments
 from wengert.lab.cli.exit_codes import Exit
+from wengert.lab.plain import plain
 from wengert.runtime.arguments import describe
 
 
@@ -35,7 +36,8 @@ def execute(options: argparse.Namespace) -> int:
             print(f"{parameter.label}: {describe(result.shape, result.dtype)}")
             print(np.array2string(result, threshold=64, precision=8, separator=", "))
     else:
-        np.savez(options.output, **{f"out_{j}": storable(result) for j, result in enumerate(results)})
+        stored: dict[str, Any] = {f"out_{j}": storable(result) for j, result in enumerate(results)}
+        np.savez(options.output, **stored)
     if options.stats:
         print(json.dumps(plain(compiled.stats), indent=1), file=sys.stderr)
     return Exit.OK
@@ -44,20 +46,3 @@ def execute(options: argparse.Namespace) -> int:
 def storable(array: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dtype[Any]]:
     """An array in a dtype that .npz keeps: bfloat16 is stored as float32, without loss."""
     return array.astype(np.float32) if array.dtype.kind == "V" or array.dtype.name == "bfloat16" else array
-
-
-def plain(value: Any) -> Any:
-    """Statistics as what JSON holds."""
-    if isinstance(value, dict):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(v) for v in value]
-    if isinstance(value, np.generic):
-        return value.item()
-    if value is None or isinstance(value, str | int | float | bool):
-        return value
-    held = getattr(value, "to_json", None)
-    if callable(held):
-        return plain(held())
-    fields = getattr(value, "__dict__", None) or {name: getattr(value, name) for name in getattr(value, "__slots__", ())}
-    return plain({k: v for k, v in fields.items() if not k.startswith("_")}) if fields else str(value)

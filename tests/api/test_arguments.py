@@ -69,7 +69,17 @@ def test_empty() -> None:
 
 @pytest.mark.parametrize(
     ("element", "value", "expected"),
-    [(f64, 3, 3.0), (f32, 0.1, np.float32(0.1)), (i32, 7, 7), (i1, True, True), (f64, True, 1.0), (i32, False, 0), (c128, 1 + 2j, 1 + 2j), (c128, 2, 2), (bf16, 1.5, 1.5)],
+    [
+        (f64, 3, 3.0),
+        (f32, 0.1, np.float32(0.1)),
+        (i32, 7, 7),
+        (i1, True, True),
+        (f64, True, 1.0),
+        (i32, False, 0),
+        (c128, 1 + 2j, 1 + 2j),
+        (c128, 2, 2),
+        (bf16, 1.5, 1.5),
+    ],
 )
 def test_python_numbers(element: Any, value: Any, expected: Any) -> None:
     assert bound((), element, value) == expected
@@ -99,7 +109,16 @@ def test_wrong_dtype_names_the_cast() -> None:
     assert message == "argument 0 (x) must be float32[3], found float64[3]; inputs are not cast silently: pass x.astype('float32')"
 
 
-@pytest.mark.parametrize(("value", "found"), [(np.zeros((4, 3)), "float64[4, 3]"), (np.zeros(12), "float64[12]"), (np.zeros((3, 4, 1)), "float64[3, 4, 1]"), (np.zeros(()), "float64[]"), (1.0, "float64[]")])
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        (np.zeros((4, 3)), "float64[4, 3]"),
+        (np.zeros(12), "float64[12]"),
+        (np.zeros((3, 4, 1)), "float64[3, 4, 1]"),
+        (np.zeros(()), "float64[]"),
+        (1.0, "float64[]"),
+    ],
+)
 def test_wrong_shape(value: Any, found: str) -> None:
     assert f"argument 0 must be float64[3, 4], found {found}" in refused((3, 4), f64, value)
 

@@ -33,7 +33,12 @@ def cases() -> list[object]:
     if "WENGERT_CORPUS" not in os.environ:
         return [pytest.param(None, "", "", (), marks=pytest.mark.skip(reason="WENGERT_CORPUS does not name the corpus folder"))]
     programs = read_corpus(FOLDER)
-    return [pytest.param(p, backend, precision, kinds, id=f"{p.name}-{precision}-{backend}") for backend, precision, kinds in DEPTH for p in programs if precision in p.precisions]
+    return [
+        pytest.param(p, backend, precision, kinds, id=f"{p.name}-{precision}-{backend}")
+        for backend, precision, kinds in DEPTH
+        for p in programs
+        if precision in p.precisions
+    ]
 
 
 @pytest.mark.parametrize(("program", "backend", "precision", "kinds"), cases())

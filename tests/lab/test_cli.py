@@ -50,13 +50,15 @@ def test_unknown_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "there is no command 'chekc'; did you mean 'check'?" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", [c for c in COMMANDS])
+@pytest.mark.parametrize("name", list(COMMANDS))
 def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([name, "--help"]) == 0
     assert "--diagnostics" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("arguments", [["run"], ["run", "p.mlir", "--inputs"], ["vjp", "p.mlir", "--wrt", "a"], ["run", "p.mlir", "--spede"], ["check", "p.mlir", "--tests", "dots"]])
+@pytest.mark.parametrize(
+    "arguments", [["run"], ["run", "p.mlir", "--inputs"], ["vjp", "p.mlir", "--wrt", "a"], ["run", "p.mlir", "--spede"], ["check", "p.mlir", "--tests", "dots"]]
+)
 def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2
     assert "usage: wengert" in capsys.readouterr().err

@@ -8,9 +8,6 @@ integer, and it starts at a constant::
 
 from __future__ import annotations
 
-from typing import Any, cast
-
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from wengert.dialects import stablehlo
@@ -81,7 +78,7 @@ def _count(start: int, step: int, direction: str, bound: int) -> int | None:
 def _integer(value: SSAValue) -> int | None:
     """The value of an integer constant of one element."""
     owner = value.owner
-    if not isinstance(owner, stablehlo.ConstantOp) or not isinstance(owner.value, DenseIntOrFPElementsAttr):
+    if not isinstance(owner, stablehlo.ConstantOp):
         return None
-    found = splat_value(cast("DenseIntOrFPElementsAttr[Any]", owner.value))
+    found = splat_value(owner.value)
     return int(found) if found is not None and found.dtype.kind in "biu" else None
