@@ -123,7 +123,10 @@ def build_pass(cls: type[ModulePass], written: PassText, source: PipelineText) -
         try:
             values[name] = convert([w.text for w in words], types[name])
         except ValueError as error:
-            source.fail(words[0] if words else key, f"option '{key.text}' of pass {cls.name} expects {describe_type(types[name])}, found {error}")
+            choices = _choices(types[name])
+            wrong = next((w for w in words if w.text not in choices), words[0] if words else key)
+            expects = f"option '{key.text}' of pass {cls.name} expects {describe_type(types[name])}"
+            source.fail(wrong, f"{expects}, found {error}", did_you_mean(wrong.text, choices))
     for name in cls.required_fields() - values.keys():
         source.fail(written.name, f"pass {cls.name} needs the option '{kebab(name)}' ({describe_type(types[name])})")
     return cls(**values)
@@ -189,6 +192,13 @@ def describe_type(declared: Any) -> str:
     if origin is tuple:
         return describe_type(arguments[0]).removeprefix("an ").removeprefix("a ") + "s"
     return {int: "an integer", float: "a number", bool: "true or false", str: "a word"}.get(declared, str(declared))
+
+
+def _choices(declared: Any) -> tuple[str, ...]:
+    """The words that a type lists, at any depth."""
+    if get_origin(declared) is Literal:
+        return get_args(declared)
+    return tuple(word for argument in get_args(declared) for word in _choices(argument))
 
 
 def kebab(name: str) -> str:

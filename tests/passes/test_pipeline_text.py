@@ -137,6 +137,8 @@ def test_hints() -> None:
         parse("plian")
     with pytest.raises(DiagnosticError, match="did you mean 'size-limit'"):
         parse("with-options{size-limt=1}")
+    with pytest.raises(DiagnosticError, match="did you mean 'reverse'"):
+        parse("with-options{mode=revers}")
     with pytest.raises(DiagnosticError, match="known passes: needs, plain, with-options"):
         parse("zzz")
 
