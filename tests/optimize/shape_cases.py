@@ -1,0 +1,378 @@
+"""Cases of the rewrites of shapes, movement, indexing, reductions, contractions and control flow."""
+
+from __future__ import annotations
+
+from rewrite_cases import Case, case, constant
+
+UNORDERED = "unordered"
+NUMBERS = "offset_dims = [0], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 0"
+
+
+def transpose(x: str, dims: str, source: str, target: str) -> str:
+    return f"stablehlo.transpose {x}, dims = [{dims}] : (tensor<{source}>) -> tensor<{target}>"
+
+
+def broadcast(x: str, dims: str, source: str, target: str) -> str:
+    return f"stablehlo.broadcast_in_dim {x}, dims = [{dims}] : (tensor<{source}>) -> tensor<{target}>"
+
+
+def reshape(x: str, source: str, target: str) -> str:
+    return f"stablehlo.reshape {x} : (tensor<{source}>) -> tensor<{target}>"
+
+
+def slices(x: str, ranges: str, source: str, target: str) -> str:
+    return f"stablehlo.slice {x} [{ranges}] : (tensor<{source}>) -> tensor<{target}>"
+
+
+def reduces(x: str, kind: str, dims: str, source: str, target: str) -> str:
+    return f'"core.reduce"({x}) <{{dimensions = array<i64: {dims}>, kind = #core<kind {kind}>}}> : (tensor<{source}>) -> tensor<{target}>'
+
+
+SHAPES = [
+    case("move-equal-elements", "", constant("2.0", "tensor<f64>"), broadcast("%0", "", "f64", "3x4xf64"), "%1 : tensor<3x4xf64>", left="constant"),
+    case("move-equal-elements", "", constant("2.0", "tensor<2048x2xf64>"), transpose("%0", "1, 0", "2048x2xf64", "2x2048xf64"), "%1 : tensor<2x2048xf64>", left="constant"),
+    case("transpose-moves-nothing", "%x: tensor<3x1x4xf64>", transpose("%x", "1, 0, 2", "3x1x4xf64", "1x3x4xf64"), "%0 : tensor<1x3x4xf64>", left="reshape"),
+    case("transpose-moves-nothing", "%x: tensor<3x4xf64>", transpose("%x", "0, 1", "3x4xf64", "3x4xf64"), "%0 : tensor<3x4xf64>"),
+    case(
+        "transpose-of-transpose",
+        "%x: tensor<2x3x4xf64>",
+        transpose("%x", "2, 0, 1", "2x3x4xf64", "4x2x3xf64"),
+        transpose("%0", "0, 2, 1", "4x2x3xf64", "4x3x2xf64"),
+        "%1 : tensor<4x3x2xf64>",
+        left="transpose",
+    ),
+    case(
+        "transpose-of-transpose",
+        "%x: tensor<2x3x4xf64>",
+        transpose("%x", "2, 0, 1", "2x3x4xf64", "4x2x3xf64"),
+        transpose("%0", "1, 2, 0", "4x2x3xf64", "2x3x4xf64"),
+        "%1 : tensor<2x3x4xf64>",
+    ),
+    case(
+        "transpose-of-broadcast",
+        "%x: tensor<3xf64>",
+        broadcast("%x", "1", "3xf64", "2x3xf64"),
+        transpose("%0", "1, 0", "2x3xf64", "3x2xf64"),
+        "%1 : tensor<3x2xf64>",
+        left="broadcast_in_dim",
+    ),
+    case("reshape-of-reshape", "%x: tensor<6xf64>", reshape("%x", "6xf64", "2x3xf64"), reshape("%0", "2x3xf64", "3x2xf64"), "%1 : tensor<3x2xf64>", left="reshape"),
+    case("reshape-of-reshape", "%x: tensor<6xf64>", reshape("%x", "6xf64", "6xf64"), "%0 : tensor<6xf64>"),
+    case(
+        "reshape-of-broadcast",
+        "%x: tensor<3xf64>",
+        broadcast("%x", "1", "3xf64", "2x3xf64"),
+        reshape("%0", "2x3xf64", "2x1x3xf64"),
+        "%1 : tensor<2x1x3xf64>",
+        left="broadcast_in_dim",
+    ),
+    case(
+        "reshape-of-broadcast",
+        "%x: tensor<3xf64>",
+        broadcast("%x", "2", "3xf64", "2x1x3xf64"),
+        reshape("%0", "2x1x3xf64", "2x3xf64"),
+        "%1 : tensor<2x3xf64>",
+        left="broadcast_in_dim",
+    ),
+    case("broadcast-repeats-nothing", "%x: tensor<3xf64>", broadcast("%x", "1", "3xf64", "1x3x1xf64"), "%0 : tensor<1x3x1xf64>", left="reshape"),
+    case(
+        "broadcast-of-broadcast",
+        "%x: tensor<3xf64>",
+        broadcast("%x", "1", "3xf64", "2x3xf64"),
+        broadcast("%0", "0, 2", "2x3xf64", "2x4x3xf64"),
+        "%1 : tensor<2x4x3xf64>",
+        left="broadcast_in_dim",
+    ),
+    case(
+        "broadcast-of-reshape",
+        "%x: tensor<3xf64>",
+        reshape("%x", "3xf64", "3x1xf64"),
+        broadcast("%0", "0, 1", "3x1xf64", "3x4xf64"),
+        "%1 : tensor<3x4xf64>",
+        left="broadcast_in_dim",
+    ),
+    case(
+        "compute-before-broadcast",
+        "%x: tensor<3xf64>",
+        broadcast("%x", "0", "3xf64", "3x5xf64"),
+        constant("3.0", "tensor<3x5xf64>"),
+        "stablehlo.divide %0, %1 : tensor<3x5xf64>",
+        "%2 : tensor<3x5xf64>",
+        left="constant divide broadcast_in_dim",
+    ),
+    case("iota-of-one-element", "", "stablehlo.iota dim = 0 : tensor<1x5xi32>", "%0 : tensor<1x5xi32>", left="constant"),
+]
+
+MOVEMENT = [
+    case("slice-of-everything", "%x: tensor<3x4xf64>", slices("%x", "0:3, 0:4", "3x4xf64", "3x4xf64"), "%0 : tensor<3x4xf64>"),
+    case("slice-of-slice", "%x: tensor<20xf64>", slices("%x", "2:18:3", "20xf64", "6xf64"), slices("%0", "1:6:2", "6xf64", "3xf64"), "%1 : tensor<3xf64>", left="slice"),
+    case(
+        "slice-of-broadcast",
+        "%x: tensor<5xf64>",
+        broadcast("%x", "1", "5xf64", "4x5xf64"),
+        slices("%0", "1:3, 2:5", "4x5xf64", "2x3xf64"),
+        "%1 : tensor<2x3xf64>",
+        left="slice broadcast_in_dim",
+    ),
+    case(
+        "slice-of-concatenate",
+        "%x: tensor<3xf64>, %y: tensor<4xf64>",
+        "stablehlo.concatenate %x, %y, dim = 0 : (tensor<3xf64>, tensor<4xf64>) -> tensor<7xf64>",
+        slices("%0", "4:6", "7xf64", "2xf64"),
+        "%1 : tensor<2xf64>",
+        left="slice",
+    ),
+    case(
+        "slice-of-pad",
+        "%x: tensor<5xf64>, %v: tensor<f64>",
+        "stablehlo.pad %x, %v, low = [2], high = [3], interior = [0] : (tensor<5xf64>, tensor<f64>) -> tensor<10xf64>",
+        slices("%0", "3:6:2", "10xf64", "2xf64"),
+        "%1 : tensor<2xf64>",
+        left="slice",
+    ),
+    case(
+        "slice-of-pad",
+        "%x: tensor<5xf64>, %v: tensor<f64>",
+        "stablehlo.pad %x, %v, low = [2], high = [3], interior = [0] : (tensor<5xf64>, tensor<f64>) -> tensor<10xf64>",
+        slices("%0", "7:10", "10xf64", "3xf64"),
+        "%1 : tensor<3xf64>",
+        left="broadcast_in_dim",
+    ),
+    case(
+        "pad-by-nothing",
+        "%x: tensor<5xf64>, %v: tensor<f64>",
+        "stablehlo.pad %x, %v, low = [0], high = [0], interior = [0] : (tensor<5xf64>, tensor<f64>) -> tensor<5xf64>",
+        "%0 : tensor<5xf64>",
+    ),
+    case(
+        "pad-by-nothing",
+        "%x: tensor<5xf64>, %v: tensor<f64>",
+        "stablehlo.pad %x, %v, low = [-1], high = [-2], interior = [0] : (tensor<5xf64>, tensor<f64>) -> tensor<2xf64>",
+        "%0 : tensor<2xf64>",
+        left="slice",
+    ),
+    case(
+        "pad-of-pad",
+        "%x: tensor<5xf64>, %v: tensor<f64>",
+        "stablehlo.pad %x, %v, low = [1], high = [0], interior = [0] : (tensor<5xf64>, tensor<f64>) -> tensor<6xf64>",
+        "stablehlo.pad %0, %v, low = [2], high = [3], interior = [0] : (tensor<6xf64>, tensor<f64>) -> tensor<11xf64>",
+        "%1 : tensor<11xf64>",
+        left="pad",
+    ),
+    case(
+        "pad-equal-elements",
+        "",
+        constant("0.0", "tensor<2000xf64>"),
+        constant("0.0", "tensor<f64>"),
+        "stablehlo.pad %0, %1, low = [1], high = [0], interior = [0] : (tensor<2000xf64>, tensor<f64>) -> tensor<2001xf64>",
+        "%2 : tensor<2001xf64>",
+        left="constant",
+    ),
+    case("concatenate-one", "%x: tensor<5xf64>", "stablehlo.concatenate %x, dim = 0 : (tensor<5xf64>) -> tensor<5xf64>", "%0 : tensor<5xf64>"),
+    case(
+        "concatenate-one",
+        "%x: tensor<5xf64>, %y: tensor<0xf64>, %z: tensor<2xf64>",
+        "stablehlo.concatenate %x, %y, dim = 0 : (tensor<5xf64>, tensor<0xf64>) -> tensor<5xf64>",
+        "stablehlo.concatenate %z, %x, dim = 0 : (tensor<2xf64>, tensor<5xf64>) -> tensor<7xf64>",
+        "stablehlo.concatenate %0, %1, dim = 0 : (tensor<5xf64>, tensor<7xf64>) -> tensor<12xf64>",
+        "%2 : tensor<12xf64>",
+        left="concatenate",
+    ),
+    case(
+        "concatenate-equal-elements",
+        "",
+        constant("1.0", "tensor<2000xf64>"),
+        "stablehlo.concatenate %0, %0, dim = 0 : (tensor<2000xf64>, tensor<2000xf64>) -> tensor<4000xf64>",
+        "%1 : tensor<4000xf64>",
+        left="constant",
+    ),
+    case(
+        "concatenate-adjacent-slices",
+        "%x: tensor<9xf64>",
+        slices("%x", "1:4", "9xf64", "3xf64"),
+        slices("%x", "4:6", "9xf64", "2xf64"),
+        "stablehlo.concatenate %0, %1, dim = 0 : (tensor<3xf64>, tensor<2xf64>) -> tensor<5xf64>",
+        "%2 : tensor<5xf64>",
+        left="slice",
+    ),
+    case(
+        "reverse-of-reverse",
+        "%x: tensor<3x4xf64>",
+        "stablehlo.reverse %x, dims = [0, 1] : tensor<3x4xf64>",
+        "stablehlo.reverse %0, dims = [1] : tensor<3x4xf64>",
+        "%1 : tensor<3x4xf64>",
+        left="reverse",
+    ),
+    case("reverse-of-reverse", "%x: tensor<1x4xf64>", "stablehlo.reverse %x, dims = [0] : tensor<1x4xf64>", "%0 : tensor<1x4xf64>"),
+]
+
+INDEXING = [
+    case(
+        "dynamic-slice-at-constant",
+        "%x: tensor<9xf64>",
+        constant("7", "tensor<i32>"),
+        "stablehlo.dynamic_slice %x, %0, sizes = [4] : (tensor<9xf64>, tensor<i32>) -> tensor<4xf64>",
+        "%1 : tensor<4xf64>",
+        left="slice",
+    ),
+    case(
+        "update-everything",
+        "%x: tensor<9xf64>, %y: tensor<9xf64>, %i: tensor<i32>",
+        "stablehlo.dynamic_update_slice %x, %y, %i : (tensor<9xf64>, tensor<9xf64>, tensor<i32>) -> tensor<9xf64>",
+        "%0 : tensor<9xf64>",
+    ),
+    case(
+        "gather-at-constant",
+        "%x: tensor<5x3xf64>",
+        constant("[-2]", "tensor<1xi32>"),
+        f'"stablehlo.gather"(%x, %0) <{{dimension_numbers = #stablehlo.gather<{NUMBERS}>, slice_sizes = array<i64: 1, 3>}}> : (tensor<5x3xf64>, tensor<1xi32>) -> tensor<3xf64>',
+        "%1 : tensor<3xf64>",
+        left="slice reshape",
+    ),
+]
+
+REDUCTIONS = [
+    case("reduce-one-element", "%x: tensor<5x1xf64>", reduces("%x", "max", "1", "5x1xf64", "5xf64"), "%0 : tensor<5xf64>", left="reshape"),
+    case("reduce-one-element", "%x: tensor<5x1xf64>", reduces("%x", "add", "1", "5x1xf64", "5xf64"), "%0 : tensor<5xf64>", left="reshape constant add"),
+    case("reduce-one-element", "%x: tensor<5x1x2xf64>", reduces("%x", "min", "0, 1", "5x1x2xf64", "2xf64"), "%0 : tensor<2xf64>", left="reshape reduce"),
+    case(
+        "reduce-of-reduce",
+        "%x: tensor<2x3x4xf64>",
+        reduces("%x", "max", "1", "2x3x4xf64", "2x4xf64"),
+        reduces("%0", "max", "0", "2x4xf64", "4xf64"),
+        "%1 : tensor<4xf64>",
+        left="reduce",
+    ),
+    case(
+        "sum-of-sum",
+        "%x: tensor<2x3x4xf64>",
+        reduces("%x", "add", "1", "2x3x4xf64", "2x4xf64"),
+        reduces("%0", "add", "0", "2x4xf64", "4xf64"),
+        "%1 : tensor<4xf64>",
+        left="reduce",
+        assume=UNORDERED,
+    ),
+    case(
+        "reduce-of-transpose",
+        "%x: tensor<2x3x4xi32>",
+        transpose("%x", "2, 1, 0", "2x3x4xi32", "4x3x2xi32"),
+        reduces("%0", "add", "1", "4x3x2xi32", "4x2xi32"),
+        "%1 : tensor<4x2xi32>",
+        left="reduce transpose",
+    ),
+    case(
+        "sum-of-transpose",
+        "%x: tensor<2x3x4xf64>",
+        transpose("%x", "2, 0, 1", "2x3x4xf64", "4x2x3xf64"),
+        reduces("%0", "add", "0", "4x2x3xf64", "2x3xf64"),
+        "%1 : tensor<2x3xf64>",
+        left="reduce",
+        assume=UNORDERED,
+    ),
+    case("reduce-of-reshape", "%x: tensor<2x3xf64>", reshape("%x", "2x3xf64", "6xf64"), reduces("%0", "max", "0", "6xf64", "f64"), "%1 : tensor<f64>", left="reduce"),
+    case(
+        "sum-of-reshape",
+        "%x: tensor<2x3xf64>",
+        reshape("%x", "2x3xf64", "6xf64"),
+        reduces("%0", "add", "0", "6xf64", "f64"),
+        "%1 : tensor<f64>",
+        left="reduce",
+        assume=UNORDERED,
+    ),
+    case(
+        "reduce-of-reshape",
+        "%x: tensor<1x6xf64>",
+        reshape("%x", "1x6xf64", "2x3xf64"),
+        reduces("%0", "max", "0, 1", "2x3xf64", "f64"),
+        "%1 : tensor<f64>",
+        left="reshape reduce",
+    ),
+    case(
+        "extreme-of-broadcast",
+        "%x: tensor<3xf64>",
+        broadcast("%x", "1", "3xf64", "2x3xf64"),
+        reduces("%0", "max", "0", "2x3xf64", "3xf64"),
+        "%1 : tensor<3xf64>",
+    ),
+    case(
+        "sum-of-broadcast",
+        "%x: tensor<3xf64>",
+        broadcast("%x", "1", "3xf64", "4x3xf64"),
+        reduces("%0", "add", "0, 1", "4x3xf64", "f64"),
+        "%1 : tensor<f64>",
+        left="reduce constant multiply constant add",
+        assume=UNORDERED,
+    ),
+    case(
+        "integer-sum-of-broadcast",
+        "%x: tensor<3xi8>",
+        broadcast("%x", "1", "3xi8", "300x3xi8"),
+        reduces("%0", "add", "0", "300x3xi8", "3xi8"),
+        "%1 : tensor<3xi8>",
+        left="constant multiply",
+    ),
+    case("extreme-of-constant", "", constant("2.0", "tensor<3xf64>"), reduces("%0", "min", "0", "3xf64", "f64"), "%1 : tensor<f64>", left="constant"),
+    case("sum-of-zeros", "", constant("-0.0", "tensor<3xf64>"), reduces("%0", "add", "0", "3xf64", "f64"), "%1 : tensor<f64>", left="constant"),
+    case(
+        "cumulative-of-one-element",
+        "%x: tensor<1xi32>",
+        '"core.cumulative"(%x) <{dimension = 0 : i64, kind = #core<kind add>, reverse = false}> : (tensor<1xi32>) -> tensor<1xi32>',
+        "%0 : tensor<1xi32>",
+    ),
+    case(
+        "window-of-one-element",
+        "%x: tensor<5xf64>",
+        '"core.window_reduce"(%x) <{base_dilations = array<i64: 1>, kind = #core<kind max>, padding = array<i64: 0, 0>, window_dilations = array<i64: 1>, '
+        "window_dimensions = array<i64: 1>, window_strides = array<i64: 1>}> : (tensor<5xf64>) -> tensor<5xf64>",
+        "%0 : tensor<5xf64>",
+    ),
+]
+
+CONTRACTIONS = [
+    case(
+        "dot-of-transpose",
+        "%x: tensor<3x4xf64>, %y: tensor<4x5xf64>",
+        transpose("%x", "1, 0", "3x4xf64", "4x3xf64"),
+        "stablehlo.dot_general %0, %y, contracting_dims = [0] x [0] : (tensor<4x3xf64>, tensor<4x5xf64>) -> tensor<3x5xf64>",
+        "%1 : tensor<3x5xf64>",
+        left="dot_general",
+    ),
+    case(
+        "dot-of-transpose",
+        "%x: tensor<2x3x4xf64>, %y: tensor<5x4x2xf64>",
+        transpose("%y", "2, 0, 1", "5x4x2xf64", "2x5x4xf64"),
+        "stablehlo.dot_general %x, %0, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<2x3x4xf64>, tensor<2x5x4xf64>) -> tensor<2x3x5xf64>",
+        "%1 : tensor<2x3x5xf64>",
+        left="dot_general",
+    ),
+    case(
+        "transpose-of-dot",
+        "%x: tensor<2x3x4xf64>, %y: tensor<2x5x4xf64>",
+        "stablehlo.dot_general %x, %y, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<2x3x4xf64>, tensor<2x5x4xf64>) -> tensor<2x3x5xf64>",
+        transpose("%0", "0, 2, 1", "2x3x5xf64", "2x5x3xf64"),
+        "%1 : tensor<2x5x3xf64>",
+        left="dot_general",
+    ),
+]
+
+IF = """  %0 = stablehlo.constant dense<true> : tensor<i1>
+  %1 = "stablehlo.if"(%0) ({
+    %2 = stablehlo.negate %x : tensor<3xf64>
+    %3 = stablehlo.negate %2 : tensor<3xf64>
+    %4 = stablehlo.abs %3 : tensor<3xf64>
+    stablehlo.return %4 : tensor<3xf64>
+  }, {
+    stablehlo.return %x : tensor<3xf64>
+  }) : (tensor<i1>) -> tensor<3xf64>
+  return %1 : tensor<3xf64>"""
+CASE = """  %0 = stablehlo.constant dense<7> : tensor<i32>
+  %1 = "stablehlo.case"(%0) ({
+    stablehlo.return %x : tensor<3xf64>
+  }, {
+    %2 = stablehlo.negate %x : tensor<3xf64>
+    stablehlo.return %2 : tensor<3xf64>
+  }) : (tensor<i32>) -> tensor<3xf64>
+  return %1 : tensor<3xf64>"""
+CONTROL = [Case("known-condition", "%x: tensor<3xf64>", IF, "abs"), Case("known-case", "%x: tensor<3xf64>", CASE, "negate")]
+
+CASES = [*SHAPES, *MOVEMENT, *INDEXING, *REDUCTIONS, *CONTRACTIONS, *CONTROL]
