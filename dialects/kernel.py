@@ -1,0 +1,336 @@
+"""The kernel dialect: fused loop nests over flat buffers, and calls of what is not a loop nest.
+
+A ``kernel.nest`` runs its body once for every point of a box of loop indices, in any order. The body loads scalars from
+its operands at positions given by the indices (:mod:`wengert.dialects.kernel_positions`), computes with scalar functions,
+and yields values, each to a position of a result::
+
+    %r:2 = "kernel.nest"(%x, %b) <{bounds = array<i64: 8, 128>, operandSegmentSizes = array<i32: 2, 0>}> ({
+    ^0(%0: tensor<8x128xf32>, %1: tensor<128xf32>):
+      %2 = "kernel.load"(%0) <{at = #kernel.at<d0 * 128 + d1>}> : (tensor<8x128xf32>) -> f32
+      %3 = "kernel.load"(%1) <{at = #kernel.at<d1>}> : (tensor<128xf32>) -> f32
+      %4 = "kernel.apply"(%2, %3) <{function = "add"}> : (f32, f32) -> f32
+      "kernel.yield"(%4, %4) <{at = [#kernel.at<d0 * 128 + d1>, #kernel.at<d0>], kinds = ["store", "add"]}> : (f32, f32) -> ()
+    }) : (tensor<8x128xf32>, tensor<128xf32>) -> (tensor<8x128xf32>, tensor<8xf32>)
+
+A value of kind ``store`` is written (its position is different for every point); one of a reduction kind is combined with
+what is there, starting from the kind's neutral element. A result may be tied to an ``into`` operand: then the nest writes
+only a part of it, and the rest is what the operand held.
+
+Scalar functions (``kernel.apply``) have the names and the meaning of StableHLO's and CHLO's elementwise ops on one
+element. That is why they are not ``arith`` ops: StableHLO's are total (x / 0 = -1 for integers, oversized shifts are 0,
+conversions saturate, unsigned types exist), while the corresponding ``arith`` ops leave these cases undefined.
+
+What has no loop nest runs in a ``kernel.interpret``, whose body is the original op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import prod
+from typing import Any, NamedTuple, cast
+
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DenseIntOrFPElementsAttr, StringAttr, TensorType
+from xdsl.ir import Attribute, Block, Data, Dialect, Region, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
+from xdsl.utils.exceptions import VerifyException
+
+from wengert.dialects import kernel_positions as positions
+from wengert.dialects.kernel_positions import Position
+from wengert.ir.attributes import I64Attr, ints
+from wengert.ir.tensor_types import shape_of_type, type_of
+
+STORE = "store"
+KINDS = (STORE, "add", "mul", "max", "min", "and", "or")
+
+Guard = tuple[Position, int, int]
+"""``(expression, low, high)``: low <= expression < high."""
+
+
+
+
+@irdl_attr_definition
+class AtAttr(Data[Position]):
+    """A position in a flat buffer."""
+
+    name = "kernel.at"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> Position:
+        with parser.in_angle_brackets():
+            text = parser.parse_str_literal()
+        try:
+            return positions.parse(text)
+        except ValueError as error:
+            parser.raise_error(str(error))
+
+    def print_parameter(self, printer: Printer) -> None:
+        printer.print_string(f'<"{self.data}">')
+
+
+@irdl_attr_definition
+class WhereAttr(Data[tuple[Guard, ...]]):
+    """Conditions on loop indices, all of which must hold: ``<"2 <= d0 < 7, 0 <= d1 + 3 < 4">``."""
+
+    name = "kernel.where"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> tuple[Guard, ...]:
+        with parser.in_angle_brackets():
+            text = parser.parse_str_literal()
+        guards: list[Guard] = []
+        for part in text.split(","):
+            pieces = part.replace("<=", "<").split("<")
+            if len(pieces) != 3:
+                parser.raise_error(f"expected 'low <= position < high', found {part!r}")
+            try:
+                guards.append((positions.parse(pieces[1]), int(pieces[0]), int(pieces[2])))
+            except ValueError as error:
+                parser.raise_error(str(error))
+        return tuple(guards)
+
+    def print_parameter(self, printer: Printer) -> None:
+        printer.print_string('<"' + ", ".join(f"{low} <= {at} < {high}" for at, low, high in self.data) + '">')
+
+
+@lru_cache(maxsize=8192)
+def at_attr(position: Position) -> AtAttr:
+    """The position as an attribute, shared."""
+    return AtAttr(position)
+
+
+@lru_cache(maxsize=512)
+def string(text: str) -> StringAttr:
+    """A string attribute, shared."""
+    return StringAttr(text)
+
+
+@irdl_op_definition
+class LoadOp(IRDLOperation):
+    """The element at a position (plus ``base``, a computed position); zero where the guards do not hold.
+
+    A computed position must lie within the buffer: whoever makes it clamps it.
+    """
+
+    name = "kernel.load"
+    source = operand_def()
+    base = opt_operand_def()
+    at = prop_def(AtAttr)
+    where = opt_prop_def(WhereAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class IndexOp(IRDLOperation):
+    """The value of an expression of loop indices, as a number of the result's type."""
+
+    name = "kernel.index"
+    at = prop_def(AtAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class WithinOp(IRDLOperation):
+    """Whether the guards hold."""
+
+    name = "kernel.within"
+    where = prop_def(WhereAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class ConstantOp(IRDLOperation):
+    """A scalar constant (``value`` is a rank-0 tensor constant)."""
+
+    name = "kernel.constant"
+    value = prop_def(DenseIntOrFPElementsAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class ApplyOp(IRDLOperation):
+    """A scalar function: StableHLO's or CHLO's elementwise op of this name on one element."""
+
+    name = "kernel.apply"
+    arguments = var_operand_def()
+    function = prop_def(StringAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class YieldOp(IRDLOperation):
+    """Ends a body: for a nest, what goes where and how; for an interpreted op, its results.
+
+    Value i goes to result ``targets[i]``, or to result i if there are none: several values may go to parts of one result.
+    """
+
+    name = "kernel.yield"
+    values = var_operand_def()
+    at = opt_prop_def(ArrayAttr)
+    kinds = opt_prop_def(ArrayAttr)
+    targets = opt_prop_def(DenseArrayBase)
+    traits = traits_def(IsTerminator(), Pure())
+
+
+class Write(NamedTuple):
+    """One value that a nest writes in every iteration: to which position of which result, and how."""
+
+    value: SSAValue
+    at: Position
+    kind: str
+    target: int
+
+
+@irdl_op_definition
+class NestOp(IRDLOperation):
+    """A loop nest; see the module's docstring. Result i continues ``into`` operand ``ties[i]`` unless that is -1."""
+
+    name = "kernel.nest"
+    inputs = var_operand_def()
+    into = var_operand_def()
+    bounds = prop_def(DenseArrayBase)
+    ties = opt_prop_def(DenseArrayBase)
+    body = region_def("single_block")
+    outputs = var_result_def()
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(IsolatedFromAbove())
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """The loop bounds."""
+        return ints(self.bounds)
+
+    @property
+    def tied(self) -> tuple[int, ...]:
+        """For every result the ``into`` operand it continues, or -1."""
+        return ints(self.ties) if self.ties is not None else (-1,) * len(self.outputs)
+
+    @property
+    def terminator(self) -> YieldOp:
+        """The yield that ends the body."""
+        last = self.body.block.last_op
+        assert isinstance(last, YieldOp)
+        return last
+
+    @property
+    def writes(self) -> list[Write]:
+        """What is written, and where, by every iteration."""
+        last = self.terminator
+        at = cast("ArrayAttr[AtAttr]", last.at)
+        kinds = cast("ArrayAttr[StringAttr]", last.kinds)
+        targets = range(len(last.values)) if last.targets is None else ints(last.targets)
+        return [Write(value, where.data, kind.data, target) for value, where, kind, target in zip(last.values, at, kinds, targets, strict=True)]
+
+    def verify_(self) -> None:
+        last = self.body.block.last_op
+        if not isinstance(last, YieldOp) or last.at is None or last.kinds is None:
+            raise VerifyException("the body must end in a kernel.yield with positions and kinds")
+        if not len(last.values) == len(last.at) == len(last.kinds) or len(self.outputs) != len(self.tied):
+            raise VerifyException("every yielded value needs a position and a kind")
+        targets = set(range(len(last.values)) if last.targets is None else ints(last.targets))
+        if targets != set(range(len(self.outputs))):
+            raise VerifyException("every result needs a yielded value")
+        if [arg.type for arg in self.body.block.args] != [operand.type for operand in self.inputs]:
+            raise VerifyException("the body's arguments must have the types of the inputs")
+        if 0 in self.extents:
+            return
+        for write in self.writes:
+            self._verify_write(type_of(self.outputs[write.target]), write)
+        for op in self.body.block.ops:
+            if isinstance(op, LoadOp):
+                self._verify_load(op)
+
+    def _verify_write(self, type: TensorType[Any], write: Write) -> None:
+        value, at, kind = write.value, write.at, write.kind
+        if kind not in KINDS:
+            raise VerifyException(f"unknown kind {kind!r}; expected one of {', '.join(KINDS)}")
+        if value.type != type.element_type:
+            raise VerifyException(f"a value of type {value.type} is yielded to a result of {type}")
+        low, high = positions.span(at, self.extents)
+        if low < 0 or high >= prod(shape_of_type(type)):
+            raise VerifyException(f"position {at} reaches [{low}, {high}], outside of {type}")
+
+    def _verify_load(self, op: LoadOp) -> None:
+        if op.where is not None or op.base is not None:
+            return
+        low, high = positions.span(op.at.data, self.extents)
+        if low < 0 or high >= prod(shape_of_type(type_of(op.source))):
+            raise VerifyException(f"position {op.at.data} reaches [{low}, {high}], outside of {op.source.type}")
+
+
+@irdl_op_definition
+class EmptyOp(IRDLOperation):
+    """A tensor whose elements are not yet written."""
+
+    name = "kernel.empty"
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class MatmulOp(IRDLOperation):
+    """result[b, i, j] = sum over p of lhs[b, i, p] * rhs[b, p, j] for contiguous matrices.
+
+    ``sizes`` is batch, rows, columns, depth; with ``transpose_lhs`` (``transpose_rhs``) the operand is stored as
+    [b, p, i] ([b, j, p]).
+    """
+
+    name = "kernel.matmul"
+    lhs = operand_def()
+    rhs = operand_def()
+    sizes = prop_def(DenseArrayBase)
+    transpose_lhs = prop_def(I64Attr)
+    transpose_rhs = prop_def(I64Attr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        batch, rows, columns, depth = ints(self.sizes)
+        for value, count in ((self.lhs, batch * rows * depth), (self.rhs, batch * depth * columns), (self.result, batch * rows * columns)):
+            if prod(shape_of_type(type_of(value))) != count:
+                raise VerifyException(f"{value.type} does not hold {count} elements, as sizes {ints(self.sizes)} need")
+
+
+@irdl_op_definition
+class InterpretOp(IRDLOperation):
+    """Runs one op that has no kernel in the interpreter. The body holds the op and a yield of its results."""
+
+    name = "kernel.interpret"
+    inputs = var_operand_def()
+    body = region_def("single_block")
+    outputs = var_result_def()
+
+
+Kernel = Dialect("kernel", [ApplyOp, ConstantOp, EmptyOp, IndexOp, InterpretOp, LoadOp, MatmulOp, NestOp, WithinOp, YieldOp], [AtAttr, WhereAttr])
+
+
+def nest(inputs: Sequence[SSAValue], into: Sequence[SSAValue], outputs: Sequence[Attribute], extents: Sequence[int], ties: Sequence[int], body: Block) -> NestOp:
+    """A nest op from its parts."""
+    from wengert.ir.attributes import int_array
+
+    properties: dict[str, Attribute] = {"bounds": int_array(extents)}
+    if any(tie >= 0 for tie in ties):
+        properties["ties"] = int_array(ties)
+    return NestOp.build(operands=[list(inputs), list(into)], result_types=[list(outputs)], properties=properties, regions=[Region([body])])

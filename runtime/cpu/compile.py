@@ -1,0 +1,122 @@
+"""Compiling: a core-level module -> kernels -> buffers -> LLVM text -> machine code -> a callable."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from wengert.dialects.kernel import NestOp
+from wengert.ir import elements
+from wengert.runtime.cpu import cache
+from wengert.runtime.cpu.engine import CompileError, Library, emit_object, host
+from wengert.runtime.cpu.entry import CompiledFunction, Stats
+from wengert.runtime.cpu.fallback import Fallback
+from wengert.runtime.errors import InputError
+from wengert.runtime.signature import signature_of
+from wengert.transforms.lower.cpu_codegen import Code, generate
+from wengert.transforms.lower.lower import LoweringError, function, lower
+
+Array = np.ndarray[Any, np.dtype[Any]]
+VERSION = "1"
+"""Part of every cache key: raised when generated code changes its meaning without changing its text."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """``strict`` turns reassociation and contraction off; ``level`` is LLVM's code generation level, 0 to 3."""
+
+    strict: bool = False
+    level: int = 2
+
+
+def compile(module: ModuleOp, *, entry: str = "main", strict: bool = False, level: int = 2) -> CompiledFunction:
+    """A function of the module as a callable on NumPy arrays.
+
+    Args:
+        module: a program of StableHLO, CHLO and core ops with static shapes; calls are inlined and regions recognised on
+            a copy where that has not been done (``to-core``).
+        entry: the function to compile.
+        strict: no reassociation of sums and no contraction to fused multiply-add.
+        level: LLVM's code generation level.
+
+    Raises:
+        InputError: there is no such function, or a type in it that cannot be compiled.
+        CompileError: LLVM rejected the generated code (a defect).
+    """
+    return _Compilation(module, entry, Options(strict, level)).run()
+
+
+class _Compilation:
+    def __init__(self, module: ModuleOp, entry: str, options: Options):
+        self.module = module
+        self.entry = entry
+        self.options = options
+        self.times: dict[str, float] = {}
+        self.cache_hit = False
+
+    @contextmanager
+    def phase(self, name: str) -> Generator[None]:
+        """Adds the time spent inside to a phase."""
+        start = time.perf_counter()
+        yield
+        self.times[name] = self.times.get(name, 0.0) + 1e3 * (time.perf_counter() - start)
+
+    def run(self) -> CompiledFunction:
+        with self.phase("core"):
+            module = core_form(self.module)
+        try:
+            with self.phase("fuse"):
+                lowered = lower(module, self.entry)
+        except LoweringError as error:
+            raise InputError(str(error)) from None
+        with self.phase("codegen"):
+            code = generate(lowered, host().target, strict=self.options.strict)
+        with self.phase("llvm"):
+            image = self._object(code.text)
+        with self.phase("load"):
+            library = Library(image)
+            constants = [np.ascontiguousarray(elements.to_numpy(op.value)) for op in code.buffers.constants]
+            fallback = Fallback(code.interpreted, code.buffers, code.inputs, code.outputs) if code.interpreted else None
+        signature = signature_of(function(module, self.entry))
+        return CompiledFunction(library, signature, constants, code.buffers.arena_bytes, fallback, self._stats(code, lowered, constants), code.text, lowered)
+
+    def _object(self, text: str) -> bytes:
+        found = host()
+        import llvmlite
+
+        name = cache.key(VERSION, text, found.cpu, found.features, llvmlite.__version__, str(self.options.level))
+        image = cache.read(name)
+        self.cache_hit = image is not None
+        if image is None:
+            image = emit_object(text, self.options.level)
+            cache.write(name, image)
+        return image
+
+    def _stats(self, code: Code, lowered: ModuleOp, constants: list[Array]) -> Stats:
+        interpreted = Counter(op.body.block.first_op.name for op in code.interpreted if op.body.block.first_op is not None)
+        calls = sum(isinstance(op, NestOp) for op in lowered.walk())
+        return Stats(code.kernels, calls, dict(interpreted), code.buffers.arena_bytes, sum(a.nbytes for a in constants), self.cache_hit, self.times)
+
+
+_NOT_CORE = frozenset(("func.call", "stablehlo.reduce", "stablehlo.scatter", "stablehlo.reduce_window", "stablehlo.composite"))
+
+
+def core_form(module: ModuleOp) -> ModuleOp:
+    """The module itself if it has no calls and no regions that ``to-core`` would recognise, else a copy in core form."""
+    if not any(op.name in _NOT_CORE for op in module.walk()):
+        return module
+    from wengert.transforms.core.to_core import to_core
+
+    copy = module.clone()
+    to_core(copy)
+    return copy
+
+
+__all__ = ["CompileError", "CompiledFunction", "Options", "compile"]

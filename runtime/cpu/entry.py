@@ -1,0 +1,98 @@
+"""Calling compiled code from Python: arguments in, fresh arrays out."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+
+from wengert.runtime.arguments import bind
+from wengert.runtime.cpu.engine import Library
+from wengert.runtime.cpu.fallback import Fallback
+from wengert.runtime.signature import Signature
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_ALIGNMENT = 64
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What the compiler made of a program.
+
+    ``interpreted`` counts, by name, the ops that run in the interpreter; ``kernels`` are distinct loop nests and ``calls``
+    how often they are called; ``compile_ms`` is the time by phase (``llvm`` is 0 when the object came from the cache).
+    """
+
+    kernels: int
+    calls: int
+    interpreted: dict[str, int]
+    arena_bytes: int
+    constant_bytes: int
+    cache_hit: bool
+    compile_ms: dict[str, float] = field(default_factory=dict[str, float])
+
+    def __str__(self) -> str:
+        fallback = ", ".join(f"{name} x{count}" for name, count in sorted(self.interpreted.items())) or "none"
+        times = ", ".join(f"{phase} {ms:.1f}" for phase, ms in self.compile_ms.items())
+        return f"{self.kernels} kernels, {self.calls} calls; interpreted: {fallback}; arena {self.arena_bytes} bytes; compile ms: {times}"
+
+
+class CompiledFunction:
+    """A compiled program: ``f(*arrays)`` returns a tuple of fresh arrays. It may be called from several threads at once.
+
+    Arguments are taken as :func:`wengert.runtime.arguments.bind` describes; they are never written to.
+
+    Raises (when called):
+        InputError: arguments that do not fit, named.
+        ExecutionError: an op that runs in the interpreter failed.
+    """
+
+    def __init__(self, library: Library, signature: Signature, constants: list[Array], arena_bytes: int, fallback: Fallback | None, stats: Stats, text: str, kernel_ir: Any):
+        self.signature = signature
+        self.stats = stats
+        self.llvm_text = text
+        self.kernel_module = kernel_ir
+        self._library = library
+        self._constants = constants
+        self._fallback = fallback
+        self._expected = [(p.dtype, p.shape) for p in signature.arguments]
+        self._results = [(p.shape, p.dtype) for p in signature.results]
+        self._arena_bytes = arena_bytes
+        self._arenas: list[tuple[Array, int]] = []
+        tail = [array.ctypes.data for array in constants] + [fallback.address if fallback else 0]
+        self._tail = tail
+        self._table = ctypes.c_void_p * (len(self._expected) + len(self._results) + len(tail))
+        self._entry = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(library.address("entry"))
+
+    def __call__(self, *inputs: Any) -> tuple[Array, ...]:
+        arrays = inputs if self._fits(inputs) else bind(self.signature, inputs)
+        results = [np.empty(shape, dtype) for shape, dtype in self._results]
+        table = self._table(*[a.ctypes.data for a in arrays], *[r.ctypes.data for r in results], *self._tail)
+        held = self._arenas.pop() if self._arenas else self._new_arena()
+        status = self._entry(ctypes.addressof(table), held[1])
+        self._arenas.append(held)
+        if status:
+            assert self._fallback is not None
+            raise self._fallback.take(ctypes.addressof(table))
+        return tuple(results)
+
+    def _fits(self, inputs: tuple[Any, ...]) -> bool:
+        """Whether the arguments can be used as they are."""
+        if len(inputs) != len(self._expected):
+            return False
+        for value, (dtype, shape) in zip(inputs, self._expected, strict=True):
+            if type(value) is not np.ndarray or value.dtype != dtype or value.shape != shape or not value.flags.carray and not value.flags.c_contiguous:
+                return False
+            if not value.flags.aligned or not value.dtype.isnative:
+                return False
+        return True
+
+    def _new_arena(self) -> tuple[Array, int]:
+        """Memory for one call at a time, aligned."""
+        memory = np.empty(self._arena_bytes + _ALIGNMENT, np.uint8)
+        address = cast(int, memory.ctypes.data)
+        return memory, (address + _ALIGNMENT - 1) // _ALIGNMENT * _ALIGNMENT
+
+

@@ -1,0 +1,217 @@
+"""What each op is to the fusion: a view of other values, a scalar function, a reduction, or a whole of its own.
+
+Views and sources (constants, iota) cost nothing and live inside the kernels that use them. Scalar functions have a cost
+that decides whether they may be computed again in a second kernel. Whatever is in none of the tables is opaque.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import cast
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Operation
+
+from wengert.dialects import chlo, core, stablehlo
+from wengert.dialects.core import Kind
+from wengert.ir.attributes import int_of
+from wengert.ir.tensor_types import element, is_boolean, is_complex, is_float, is_integer, shape_of_type
+
+
+class Role(Enum):
+    """How an op takes part in fusion."""
+
+    VIEW = auto()
+    SOURCE = auto()
+    SCALAR = auto()
+    REDUCE = auto()
+    CONCATENATE = auto()
+    BARRIER = auto()
+    OPAQUE = auto()
+
+
+_ROLES: dict[type[Operation], Role] = {
+    stablehlo.BroadcastInDimOp: Role.VIEW,
+    stablehlo.ReshapeOp: Role.VIEW,
+    stablehlo.TransposeOp: Role.VIEW,
+    stablehlo.SliceOp: Role.VIEW,
+    stablehlo.ReverseOp: Role.VIEW,
+    stablehlo.PadOp: Role.VIEW,
+    stablehlo.ConstantOp: Role.SOURCE,
+    stablehlo.IotaOp: Role.SOURCE,
+    core.ReduceOp: Role.REDUCE,
+    stablehlo.ConcatenateOp: Role.CONCATENATE,
+    stablehlo.OptimizationBarrierOp: Role.BARRIER,
+}
+
+CHEAP, MEDIUM, EXPENSIVE = 1, 4, 24
+
+_FREE = (stablehlo.ConvertOp, stablehlo.RealOp, stablehlo.ImagOp, stablehlo.ComplexOp, chlo.ConjOp, stablehlo.BitcastConvertOp)
+_CHEAP_ANY = (stablehlo.AddOp, stablehlo.SubtractOp, stablehlo.MultiplyOp, stablehlo.NegateOp, stablehlo.CompareOp, stablehlo.SelectOp, *_FREE)
+_CHEAP_REAL = (stablehlo.AbsOp, stablehlo.MaximumOp, stablehlo.MinimumOp, stablehlo.ClampOp, stablehlo.SignOp, chlo.SquareOp)
+_CHEAP_INTEGER = (
+    stablehlo.AndOp,
+    stablehlo.OrOp,
+    stablehlo.XorOp,
+    stablehlo.NotOp,
+    stablehlo.ShiftLeftOp,
+    stablehlo.ShiftRightArithmeticOp,
+    stablehlo.ShiftRightLogicalOp,
+    stablehlo.PopcntOp,
+    stablehlo.CountLeadingZerosOp,
+)
+_CHEAP_FLOAT = (
+    stablehlo.CeilOp,
+    stablehlo.FloorOp,
+    stablehlo.RoundNearestAfzOp,
+    stablehlo.RoundNearestEvenOp,
+    stablehlo.IsFiniteOp,
+    stablehlo.ReducePrecisionOp,
+    chlo.IsInfOp,
+    chlo.IsPosInfOp,
+    chlo.IsNegInfOp,
+)
+_MEDIUM_FLOAT = (stablehlo.DivideOp, stablehlo.SqrtOp, stablehlo.RsqrtOp)
+_EXPENSIVE_FLOAT = (
+    stablehlo.ExponentialOp,
+    stablehlo.ExponentialMinusOneOp,
+    stablehlo.LogOp,
+    stablehlo.LogPlusOneOp,
+    stablehlo.LogisticOp,
+    stablehlo.SineOp,
+    stablehlo.CosineOp,
+    stablehlo.TanOp,
+    stablehlo.TanhOp,
+    stablehlo.Atan2Op,
+    stablehlo.CbrtOp,
+    stablehlo.PowerOp,
+    stablehlo.RemainderOp,
+    chlo.AcosOp,
+    chlo.AcoshOp,
+    chlo.AsinOp,
+    chlo.AsinhOp,
+    chlo.AtanOp,
+    chlo.AtanhOp,
+    chlo.CoshOp,
+    chlo.ErfOp,
+    chlo.ErfcOp,
+    chlo.SinhOp,
+    chlo.TanOp,
+)
+
+_COMPLEX = (
+    stablehlo.AddOp,
+    stablehlo.SubtractOp,
+    stablehlo.MultiplyOp,
+    stablehlo.NegateOp,
+    stablehlo.SelectOp,
+    stablehlo.RealOp,
+    stablehlo.ImagOp,
+    stablehlo.ComplexOp,
+    stablehlo.CompareOp,
+    stablehlo.ConvertOp,
+    chlo.ConjOp,
+    chlo.SquareOp,
+)
+
+_REAL_COSTS: dict[type[Operation], int] = {
+    **dict.fromkeys((*_CHEAP_ANY, *_CHEAP_REAL, *_CHEAP_FLOAT), CHEAP),
+    **dict.fromkeys(_MEDIUM_FLOAT, MEDIUM),
+    **dict.fromkeys(_EXPENSIVE_FLOAT, EXPENSIVE),
+}
+_INTEGER_COSTS: dict[type[Operation], int] = {
+    **dict.fromkeys((*_CHEAP_ANY, *_CHEAP_REAL, *_CHEAP_INTEGER), CHEAP),
+    stablehlo.DivideOp: EXPENSIVE,
+    stablehlo.RemainderOp: EXPENSIVE,
+}
+_BOOLEAN_COSTS: dict[type[Operation], int] = dict.fromkeys(
+    (
+        stablehlo.AddOp,
+        stablehlo.MultiplyOp,
+        stablehlo.MaximumOp,
+        stablehlo.MinimumOp,
+        stablehlo.AndOp,
+        stablehlo.OrOp,
+        stablehlo.XorOp,
+        stablehlo.NotOp,
+        stablehlo.CompareOp,
+        stablehlo.SelectOp,
+        stablehlo.ConvertOp,
+    ),
+    CHEAP,
+)
+_COMPLEX_COSTS: dict[type[Operation], int] = dict.fromkeys(_COMPLEX, CHEAP)
+
+
+def cost(op: Operation) -> int:
+    """The cost of a scalar function on this op's element type; 0 if there is no scalar function for it."""
+    operand = op.operands[1] if isinstance(op, stablehlo.SelectOp) else op.operands[0]
+    held = element(operand)
+    if isinstance(op, stablehlo.BitcastConvertOp) and not _same_width(held, element(op.results[0])):
+        return 0
+    if is_float(held):
+        return _REAL_COSTS.get(type(op), 0)
+    if is_boolean(held):
+        return _BOOLEAN_COSTS.get(type(op), 0)
+    if is_integer(held):
+        return _INTEGER_COSTS.get(type(op), 0)
+    if isinstance(op, stablehlo.CompareOp) and op.comparison_direction.data not in ("EQ", "NE"):
+        return 0
+    return _COMPLEX_COSTS.get(type(op), 0)
+
+
+_ELEMENTWISE = frozenset((*_REAL_COSTS, *_INTEGER_COSTS, *_BOOLEAN_COSTS, *_COMPLEX_COSTS))
+
+
+def _same_width(one: Attribute, other: Attribute) -> bool:
+    return is_integer(one) != is_integer(other) and _width(one) == _width(other) or one == other
+
+
+def _width(held: Attribute) -> int:
+    return getattr(held, "bitwidth", 0) if not is_complex(held) else 0
+
+
+def role(op: Operation) -> Role:
+    """How this op takes part in fusion."""
+    found = _ROLES.get(type(op))
+    if found is not None:
+        return Role.OPAQUE if found is Role.REDUCE and not _reducible(op) else found
+    if type(op) in _ELEMENTWISE and cost(op):
+        return Role.SCALAR
+    return Role.OPAQUE
+
+
+def _reducible(op: Operation) -> bool:
+    assert isinstance(op, core.ReduceOp)
+    held = element(op.operand)
+    return not is_complex(held) or op.kind.data is Kind.add
+
+
+def reduction_kind(op: core.ReduceOp) -> str:
+    """The kind of a nest's write for a reduction; booleans combine by and, or."""
+    kind = op.kind.data
+    if is_boolean(element(op.operand)):
+        return "or" if kind in (Kind.add, Kind.max, Kind.or_) else "and"
+    return str(kind.value)
+
+
+_COMPARISONS = {"EQ": "eq", "NE": "ne", "LT": "lt", "LE": "le", "GT": "gt", "GE": "ge"}
+
+
+def function_name(op: Operation) -> str:
+    """The name of the scalar function of an elementwise op, with what its attributes say."""
+    if isinstance(op, stablehlo.CompareOp):
+        name = _COMPARISONS[op.comparison_direction.data]
+        return f"total_{name}" if op.compare_type is not None and op.compare_type.data == "TOTALORDER" else name
+    if isinstance(op, stablehlo.ReducePrecisionOp):
+        return f"reduce_precision_e{int_of(op.exponent_bits)}m{int_of(op.mantissa_bits)}"
+    return op.name.partition(".")[2]
+
+
+def is_compilable(type: Attribute) -> bool:
+    """Whether values of this type can be held in a buffer: a tensor of static shape and ordinary elements."""
+    if not isinstance(type, TensorType):
+        return False
+    tensor_type = cast("TensorType[Attribute]", type)
+    held = tensor_type.element_type
+    return -1 not in shape_of_type(tensor_type) and (is_float(held) or is_integer(held) or is_complex(held))

@@ -1,0 +1,159 @@
+"""Loads and stores: between the bytes of a buffer and values in registers, one lane or many, contiguous or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from wengert.transforms.lower.cpu_scalars import Scalars, Value
+from wengert.transforms.lower.cpu_types import Element, vector
+
+Address = Callable[[int], str]
+"""The address of a lane, in order from lane 0 on."""
+
+
+class Memory:
+    """Appends the instructions that move values; ``active`` lanes of ``scalars.lanes`` are read or written."""
+
+    def __init__(self, scalars: Scalars, active: int):
+        self.scalars = scalars
+        self.out = scalars.out
+        self.lanes = scalars.lanes
+        self.active = active
+
+    # -- loads
+
+    def load(self, element: Element, address: str) -> Value:
+        """One element, as a scalar."""
+        one = Scalars(self.out, 1, False)
+        if element.kind == "c":
+            second = one.op(f"getelementptr {element.memory}, ptr {address}, i64 1")
+            return self._raw(element, address, 1), self._raw(element, second, 1)
+        return _to_register(one, element, self._raw(element, address, 1))
+
+    def load_contiguous(self, element: Element, address: str, step: int, mask: str | None = None) -> Value:
+        """Neighbouring elements from ``address`` on (``step`` 1), or down to it (``step`` -1: it is the last lane's)."""
+        if element.kind == "c":
+            return self._load_pairs(element, address, step)
+        raw = self._masked(element, address, mask) if mask or self.active < self.lanes else self._raw(element, address, self.lanes)
+        if step < 0:
+            raw = self._shuffle(element.memory, raw, self.lanes, [self.active - 1 - i if i < self.active else i for i in range(self.lanes)])
+        return _to_register(self.scalars, element, raw)
+
+    def _raw(self, element: Element, address: str, lanes: int) -> str:
+        return self.scalars.op(f"load {vector(element.memory, lanes)}, ptr {address}, align {element.part_size}")
+
+    def _masked(self, element: Element, address: str, mask: str | None) -> str:
+        kind = self.scalars.type(element.memory)
+        mask = mask or self.active_mask()
+        return self.scalars.op(f"call {kind} @llvm.masked.load.{self.scalars.suffix(element.memory)}.p0(ptr {address}, i32 {element.part_size}, {self.scalars.type('i1')} {mask}, {kind} zeroinitializer)")
+
+    def active_mask(self) -> str:
+        """The lanes that take part, as a constant."""
+        return "<" + ", ".join(f"i1 {'true' if i < self.active else 'false'}" for i in range(self.lanes)) + ">"
+
+    def _load_pairs(self, element: Element, address: str, step: int) -> Value:
+        """Complex numbers: real and imaginary parts lie by turns."""
+        width = 2 * self.lanes
+        kind = vector(element.memory, width)
+        if self.active < self.lanes:
+            mask = "<" + ", ".join(f"i1 {'true' if i < 2 * self.active else 'false'}" for i in range(width)) + ">"
+            suffix = f"v{width}{'f64' if element.memory == 'double' else 'f32'}"
+            raw = self.scalars.op(f"call {kind} @llvm.masked.load.{suffix}.p0(ptr {address}, i32 {element.part_size}, <{width} x i1> {mask}, {kind} zeroinitializer)")
+        else:
+            raw = self._raw(element, address, width)
+        order = range(self.lanes) if step > 0 else [self.active - 1 - i if i < self.active else i for i in range(self.lanes)]
+        return self._shuffle(element.memory, raw, width, [2 * i for i in order]), self._shuffle(element.memory, raw, width, [2 * i + 1 for i in order])
+
+    def load_lanes(self, element: Element, address: Address) -> Value:
+        """Elements at any addresses, lane by lane."""
+        parts: list[str] = ["zeroinitializer", "zeroinitializer"]
+        for lane in range(self.active):
+            found = self.load(element, address(lane))
+            for number, scalar in enumerate(found if isinstance(found, tuple) else (found,)):
+                parts[number] = self.insert(element.register, parts[number], scalar, lane)
+        return (parts[0], parts[1]) if element.kind == "c" else parts[0]
+
+    # -- stores
+
+    def store(self, element: Element, value: Value, address: str) -> None:
+        """One element."""
+        if isinstance(value, tuple):
+            second = self.scalars.op(f"getelementptr {element.memory}, ptr {address}, i64 1")
+            self.out.line(f"store {element.memory} {value[0]}, ptr {address}, align {element.part_size}")
+            self.out.line(f"store {element.memory} {value[1]}, ptr {second}, align {element.part_size}")
+            return
+        raw = _to_memory(Scalars(self.out, 1, False), element, value)
+        self.out.line(f"store {element.memory} {raw}, ptr {address}, align {element.size}")
+
+    def store_contiguous(self, element: Element, value: Value, address: str, step: int) -> None:
+        """Neighbouring elements from ``address`` on (``step`` 1), or down to it (``step`` -1)."""
+        if isinstance(value, tuple):
+            width = 2 * self.lanes
+            order = range(self.lanes) if step > 0 else [self.active - 1 - i if i < self.active else i for i in range(self.lanes)]
+            kind = self.scalars.type(element.memory)
+            indices = ", ".join(f"i32 {i}, i32 {self.lanes + i}" for i in order)
+            raw = self.scalars.op(f"shufflevector {kind} {value[0]}, {kind} {value[1]}, <{width} x i32> <{indices}>")
+            self._store_prefix(element, raw, address, width, 2 * self.active)
+            return
+        raw = _to_memory(self.scalars, element, value)
+        if step < 0:
+            raw = self._shuffle(element.memory, raw, self.lanes, [self.active - 1 - i if i < self.active else i for i in range(self.lanes)])
+        self._store_prefix(element, raw, address, self.lanes, self.active)
+
+    def _store_prefix(self, element: Element, raw: str, address: str, width: int, count: int) -> None:
+        """The first lanes, in pieces of powers of two (masked stores are slow on many processors)."""
+        if count == width:
+            self.out.line(f"store {vector(element.memory, width)} {raw}, ptr {address}, align {element.part_size}")
+            return
+        done = 0
+        while done < count:
+            piece = 1 << ((count - done).bit_length() - 1)
+            at = self.scalars.op(f"getelementptr {element.memory}, ptr {address}, i64 {done}") if done else address
+            if piece == 1:
+                part = self.scalars.op(f"extractelement {vector(element.memory, width)} {raw}, i32 {done}")
+            else:
+                part = self._shuffle(element.memory, raw, width, list(range(done, done + piece)))
+            self.out.line(f"store {vector(element.memory, piece)} {part}, ptr {at}, align {element.part_size}")
+            done += piece
+
+    def store_lanes(self, element: Element, value: Value, address: Address) -> None:
+        """Elements to any addresses, lane by lane."""
+        for lane in range(self.active):
+            at = address(lane)
+            if isinstance(value, tuple):
+                self.store(element, (self.extract(element.register, value[0], lane), self.extract(element.register, value[1], lane)), at)
+            else:
+                self.store(element, self.extract(element.register, value, lane), at)
+
+    # -- lanes
+
+    def insert(self, register: str, whole: str, scalar: str, lane: int) -> str:
+        return self.scalars.op(f"insertelement {self.scalars.type(register)} {whole}, {register} {scalar}, i32 {lane}")
+
+    def extract(self, register: str, whole: str, lane: int) -> str:
+        return self.scalars.op(f"extractelement {self.scalars.type(register)} {whole}, i32 {lane}")
+
+    def _shuffle(self, register: str, raw: str, width: int, order: list[int]) -> str:
+        kind = vector(register, width)
+        indices = ", ".join(f"i32 {i}" for i in order)
+        return self.scalars.op(f"shufflevector {kind} {raw}, {kind} poison, <{len(order)} x i32> <{indices}>")
+
+
+def _to_register(scalars: Scalars, element: Element, raw: str) -> str:
+    if element.kind == "b":
+        return scalars.compare("ne", "i8", raw, "zeroinitializer" if scalars.lanes > 1 else "0")
+    if element.narrow == "bf16":
+        return scalars.from_word(raw, element, "i16")
+    if element.narrow == "f16":
+        return scalars.cast("fpext", raw, "half", "float")
+    return raw
+
+
+def _to_memory(scalars: Scalars, element: Element, value: str) -> str:
+    if element.kind == "b":
+        return scalars.cast("zext", value, "i1", "i8")
+    if element.narrow == "bf16":
+        return scalars.to_word(value, element, "i16")
+    if element.narrow == "f16":
+        return scalars.cast("fptrunc", value, "float", "half")
+    return value

@@ -1,0 +1,21 @@
+"""What the code generator needs to know about the processor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Target:
+    """A processor: the bytes of a vector register, and whether f16 conversion is in hardware.
+
+    ``attributes`` are LLVM function attributes that every kernel gets.
+    """
+
+    name: str
+    vector_bytes: int
+    has_f16: bool
+    attributes: str = "nounwind"
+
+
+GENERIC = Target("generic", 16, False)

@@ -1,0 +1,95 @@
+"""Element types on the CPU: how they lie in memory and in which LLVM type they are computed.
+
+Booleans are bytes in memory and ``i1`` in registers. 16-bit floats are computed as ``float`` whose value is one of the
+16-bit type's (every operation rounds its result to it). Complex numbers are two values.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Attribute
+
+from wengert.ir.tensor_types import bf16, c64, c128, dtype_of, f16, f32, f64, i1, is_integer, is_unsigned
+
+
+@dataclass(frozen=True)
+class Element:
+    """One element type: ``kind`` is f(loat), i(nteger), u(nsigned), b(oolean) or c(omplex); ``size`` is in bytes.
+
+    ``memory`` and ``register`` are LLVM types (of one part, for complex numbers); ``narrow`` names a 16-bit float.
+    """
+
+    kind: str
+    memory: str
+    register: str
+    size: int
+    narrow: str = ""
+
+    @property
+    def part_size(self) -> int:
+        """The size of the real (or imaginary) part; the size of what is not complex."""
+        return self.size // 2 if self.kind == "c" else self.size
+
+    @property
+    def bits(self) -> int:
+        """The width of an integer register."""
+        return int(self.register[1:])
+
+    @property
+    def math(self) -> str:
+        """f32 or f64: the format that a float is computed in."""
+        return "f64" if self.register == "double" else "f32"
+
+
+_FLOATS: dict[Attribute, Element] = {
+    f64: Element("f", "double", "double", 8),
+    f32: Element("f", "float", "float", 4),
+    f16: Element("f", "half", "float", 2, "f16"),
+    bf16: Element("f", "i16", "float", 2, "bf16"),
+    c64: Element("c", "float", "float", 8),
+    c128: Element("c", "double", "double", 16),
+    i1: Element("b", "i8", "i1", 1),
+}
+
+
+@lru_cache(maxsize=64)
+def element_of(held: Attribute) -> Element:
+    """The CPU's view of an element type."""
+    found = _FLOATS.get(held)
+    if found is not None:
+        return found
+    assert is_integer(held), f"no such element type: {held}"
+    size = dtype_of(held).itemsize
+    return Element("u" if is_unsigned(held) else "i", f"i{8 * size}", f"i{8 * size}", size)
+
+
+def float_literal(value: float, register: str) -> str:
+    """The LLVM spelling of a float of this register type, exact (NaN payloads of f32 included)."""
+    if register == "float":
+        with np.errstate(all="ignore"):
+            value = float(np.float32(value))
+    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+
+
+def literal(value: Any, element: Element) -> str:
+    """The LLVM spelling of a NumPy scalar in its register type (of a real part or an imaginary part, for complex)."""
+    if element.kind == "b":
+        return "true" if value else "false"
+    if element.kind in "iu":
+        return str(int(value))
+    return float_literal(float(value), element.register)
+
+
+def vector(register: str, lanes: int) -> str:
+    """The type of several lanes; one lane is a scalar."""
+    return register if lanes == 1 else f"<{lanes} x {register}>"
+
+
+def splat(register: str, constant: str, lanes: int) -> str:
+    """A constant in every lane."""
+    return constant if lanes == 1 else f"splat ({register} {constant})"

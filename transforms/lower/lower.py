@@ -1,0 +1,41 @@
+"""From a core-level program to a kernel-level one: fusion, then one op per kernel."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from wengert.ir.locations import describe
+from wengert.transforms.lower.classify import is_compilable
+from wengert.transforms.lower.fusion import plan
+from wengert.transforms.lower.kernels import build
+
+
+class LoweringError(ValueError):
+    """A program that cannot be compiled; the message names the op or argument and its place."""
+
+
+def function(module: ModuleOp, entry: str) -> FuncOp:
+    """The function of this name; a LoweringError if there is none with a body."""
+    for op in module.ops:
+        if isinstance(op, FuncOp) and op.sym_name.data == entry and op.body.blocks:
+            return op
+    raise LoweringError(f"there is no function @{entry}")
+
+
+def lower(module: ModuleOp, entry: str = "main") -> ModuleOp:
+    """The kernel-level module for a function of tensor ops with static shapes and no calls; the input is not changed.
+
+    Raises:
+        LoweringError: a type that cannot be held in memory (a dynamic shape, a token, a tuple).
+    """
+    found = function(module, entry)
+    block = found.body.block
+    for number, argument in enumerate(block.args):
+        if not is_compilable(argument.type):
+            raise LoweringError(f"{describe(found.location)}: error: argument {number} of @{entry} has type {argument.type}, which cannot be compiled")
+    for op in block.ops:
+        for result in op.results:
+            if not is_compilable(result.type):
+                raise LoweringError(f"{describe(op.location)}: error: '{op.name}' has a result of type {result.type}, which cannot be compiled")
+    return build(block, plan(block), entry)
