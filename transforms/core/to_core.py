@@ -67,15 +67,15 @@ def to_core(module: ModuleOp, *, keep_custom: bool = False) -> None:
         rewriter.move_to(op)
         for recognise in RECOGNISERS[type(op)]:
             if (values := recognise(rewriter, op)) is not None:
-                starts = op.operands[len(op.operands) // 2 :]
+                operands = list(op.operands)
                 rewriter.replace(op, values)
-                _erase_unused(starts)
+                _erase_unused(operands)
                 break
     close_control(module)
 
 
 def _erase_unused(values: Sequence[SSAValue]) -> None:
-    """Erases constants (and broadcasts of them) that only fed what was replaced."""
+    """Erases constants, broadcasts of them and counts that only fed what was replaced."""
     pending = list(values)
     while pending:
         op = pending.pop().owner
