@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -185,8 +185,7 @@ def epsilon_of(dtype: np.dtype[Any]) -> float:
     """The distance from 1 to the next number of a float or complex dtype, ml_dtypes included."""
     import ml_dtypes
 
-    info: Any = ml_dtypes.finfo(dtype)
-    return float(info.eps)
+    return float(cast(Any, ml_dtypes).finfo(dtype).eps)
 
 
 class _Checker:

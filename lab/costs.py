@@ -19,7 +19,6 @@ from wengert.lab.measure import Measurement, measure_peaks, measure_times
 from wengert.lab.plain import plain
 from wengert.lab.tables import count, seconds, size, table
 from wengert.runtime.arguments import bind
-from wengert.runtime.derivation import optimized
 from wengert.runtime.program import Positions, Program
 from wengert.runtime.signature import Parameter
 from wengert.transforms.analysis.program_cost import ProgramCost, described, program_cost
@@ -210,7 +209,7 @@ def dimension(parameters: Sequence[Parameter]) -> int:
 
 def _counted(program: Program) -> ProgramCost:
     """The cost of a program at the stage that all rows are counted at."""
-    return program_cost(optimized(program.core_module))
+    return program_cost(program.optimized_module)
 
 
 def _call(program: Program, given: Sequence[Any], seed: int, backend: str) -> Callable[[], Any]:

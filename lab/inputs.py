@@ -25,11 +25,15 @@ def read_inputs(path: str | os.PathLike[str], signature: Signature) -> list[Arra
     program of one argument also takes an ``.npy`` file.
     """
     try:
-        held: Any = np.load(path)
-        arrays: Mapping[str, Array] = {"in_0": held} if isinstance(held, np.ndarray) else dict(held)
+        arrays = _arrays(np.load(path))
     except (OSError, ValueError, EOFError, BadZipFile) as error:
         raise InputError(f"cannot read inputs from {os.fspath(path)}: {error}") from None
     return [_find(arrays, parameter, os.fspath(path)) for parameter in signature.arguments]
+
+
+def _arrays(held: Any) -> dict[str, Array]:
+    """What np.load gave: one array, or an archive of several."""
+    return dict(held) if hasattr(held, "files") else {"in_0": held}
 
 
 def _find(arrays: Mapping[str, Array], parameter: Parameter, path: str) -> Array:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from wengert.ir.diagnostics import did_you_mean
+from wengert.runtime.arguments import bind
+from wengert.runtime.derivation import optimize_with_dumps
 from wengert.runtime.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,24 +20,25 @@ BACKENDS = ("cpu", "interpreter")
 
 
 class Executable(Protocol):
-    """What a backend makes of a program."""
+    """What a backend makes of a program: a callable that checks its inputs and returns arrays of its own."""
 
     @property
     def stats(self) -> Any:
         """What the backend counted."""
         ...
 
-    def run(self, inputs: list[Array]) -> tuple[Array, ...]:
-        """Runs on inputs that were checked and made contiguous; the results belong to the caller."""
+    def __call__(self, *inputs: Any) -> tuple[Array, ...]:
+        """Runs the program."""
         ...
 
 
 def build(program: Program, backend: str, *, dump_dir: Path | None = None, **options: Any) -> Executable:
     """The program built for a backend; an InputError if there is none of this name."""
     if backend == "cpu":
-        return CpuExecutable(program, dump_dir, options)
+        return build_for_cpu(program, dump_dir, options)
     if backend == "interpreter":
-        return InterpreterExecutable(program, options)
+        _check_options(backend, options, ())
+        return InterpreterExecutable(program)
     if backend == "cuda":
         raise InputError(f"backend 'cuda' is not yet supported; available: {', '.join(BACKENDS)}")
     raise unknown_backend(backend)
@@ -46,35 +49,42 @@ def unknown_backend(name: str) -> InputError:
     return InputError(f"there is no backend {name!r}; {did_you_mean(name, BACKENDS) or 'available: ' + ', '.join(BACKENDS)}")
 
 
-class InterpreterExecutable:
-    """Runs a program op by op in NumPy; ``stats`` is the counter of the last run."""
+def _check_options(backend: str, options: dict[str, Any], known: tuple[str, ...]) -> None:
+    for name in options:
+        if name not in known:
+            listed = f"it has: {', '.join(known)}" if known else "it has none"
+            raise InputError(f"backend {backend} has no option {name!r}; {did_you_mean(name, known) or listed}")
 
-    def __init__(self, program: Program, options: dict[str, Any]):
-        if options:
-            raise InputError(f"the interpreter has no options, found {', '.join(sorted(options))}")
+
+class InterpreterExecutable:
+    """Runs a program op by op in NumPy, as it was written; ``stats`` is the counter of the last run."""
+
+    def __init__(self, program: Program):
         self._program = program
         self.stats: Any = None
 
-    def run(self, inputs: list[Array]) -> tuple[Array, ...]:
+    def __call__(self, *inputs: Any) -> tuple[Array, ...]:
         from wengert.runtime.interpreter import Counter, run
 
-        self.stats = Counter()
-        results = run(self._program.module, inputs, entry=self._program.entry, counter=self.stats)
+        self.stats = counter = Counter()
+        arrays = bind(self._program.signature, inputs)
+        results = run(self._program.module, arrays, entry=self._program.entry, counter=counter)
         # Results may be views of inputs, of constants or of one another: copies belong to the caller.
         return tuple(np.array(result, order="C") for result in results)
 
 
-class CpuExecutable:
-    """Native code for this machine."""
+def build_for_cpu(program: Program, dump_dir: Path | None, options: dict[str, Any]) -> Executable:
+    """Native code for this machine. With a folder for dumps: every pass, the kernels, and the LLVM text."""
+    from wengert.runtime import cpu
 
-    def __init__(self, program: Program, dump_dir: Path | None, options: dict[str, Any]):
-        from wengert.runtime.cpu import compile
+    _check_options("cpu", options, ("strict", "level"))
+    if dump_dir is None:
+        return cpu.compile(program.optimized_module, **options)
+    from wengert.ir.dumps import Dumper
+    from wengert.ir.printer import print_module
 
-        self._call = compile(program.core_module, entry="main", **options)
-
-    @property
-    def stats(self) -> Any:
-        return self._call.stats
-
-    def run(self, inputs: list[Array]) -> tuple[Array, ...]:
-        return tuple(self._call(*inputs))
+    dumper = Dumper(dump_dir)
+    compiled = cpu.compile(optimize_with_dumps(program.module, program.entry, dumper), **options)
+    dumper.add("kernel", print_module(compiled.kernel_module))
+    dumper.add("llvm", compiled.llvm_text, "ll")
+    return compiled

@@ -6,12 +6,12 @@ Each is an ordinary pipeline of registered passes, so what a Program does can be
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 
+from wengert.ir.passes import Observer
 from wengert.ir.printer import print_module
 from wengert.transforms.pipelines import BACK, FRONT, OPTIMIZE, parse_pipeline
 
@@ -37,9 +37,14 @@ def derive(core: ModuleOp, mode: Mode, wrt: Sequence[int], of: Sequence[int]) ->
     return parse_pipeline(derivative_pipeline(mode, wrt, of)).run(core.clone())
 
 
-def derive_with_dumps(module: ModuleOp, entry: str, mode: Mode, wrt: Sequence[int], of: Sequence[int], dump_dir: Path) -> ModuleOp:
-    """The same from the module as it was written, with the IR after every pass in a folder."""
-    return parse_pipeline(f"{FRONT},{derivative_pipeline(mode, wrt, of)}").run(with_main(module, entry), dump_dir=dump_dir)
+def derive_with_dumps(module: ModuleOp, entry: str, mode: Mode, wrt: Sequence[int], of: Sequence[int], observer: Observer) -> ModuleOp:
+    """The same from the module as it was written, watched from the first pass on."""
+    return parse_pipeline(f"{FRONT},{derivative_pipeline(mode, wrt, of)}").run(with_main(module, entry), observer=observer)
+
+
+def optimize_with_dumps(module: ModuleOp, entry: str, observer: Observer) -> ModuleOp:
+    """The module as it was written in core form with fewer ops, watched from the first pass on."""
+    return parse_pipeline(f"{FRONT},{OPTIMIZE}").run(with_main(module, entry), observer=observer)
 
 
 def plain_text(module: ModuleOp, *, locations: bool = False, generic: bool = False) -> str:

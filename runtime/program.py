@@ -26,9 +26,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from wengert.runtime.arguments import bind
 from wengert.runtime.backends import Executable, build
-from wengert.runtime.derivation import Mode, core_form, derive, derive_with_dumps, plain_text
+from wengert.runtime.derivation import Mode, core_form, derive, derive_with_dumps, optimized, plain_text
 from wengert.runtime.errors import InputError
 from wengert.runtime.signature import Parameter, Signature, entry_function, signature_of
 
@@ -152,8 +151,11 @@ class Program:
         if folder is None:
             module = derive(self.core_module, mode, inputs, outputs)
         else:
-            module = derive_with_dumps(self.module, self.entry, mode, inputs, outputs, folder)
+            from wengert.ir.dumps import Dumper
+
+            module = derive_with_dumps(self.module, self.entry, mode, inputs, outputs, Dumper(folder))
         derivative = Program(module, name=f"{mode} of {self.name}")
+        derivative.core_module = derivative.optimized_module = module
         self._derivatives[key] = derivative
         return derivative
 
@@ -181,6 +183,11 @@ class Program:
     def core_module(self) -> ModuleOp:
         """The program in core form, as ``@main``: calls inlined, known regions recognised. Treat it as read-only."""
         return core_form(self.module, self.entry)
+
+    @cached_property
+    def optimized_module(self) -> ModuleOp:
+        """The core form with fewer ops: what backends compile and costs are counted on. Treat it as read-only."""
+        return optimized(self.core_module)
 
     def text(self, *, locations: bool = False, generic: bool = False) -> str:
         """The program as plain StableHLO text that JAX reads, with or without locations, pretty or generic."""
@@ -236,7 +243,7 @@ class CompiledProgram:
         self.executable = executable
 
     def __call__(self, *inputs: Any) -> tuple[Array, ...]:
-        return self.executable.run(bind(self.signature, inputs))
+        return self.executable(*inputs)
 
     @property
     def stats(self) -> Any:
