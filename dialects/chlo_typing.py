@@ -17,6 +17,7 @@ from wengert.dialects.stablehlo.typing.checks import (
     compatible,
     expect_elements,
     expect_result,
+    expect_static,
     fail,
     int_property,
     operand,
@@ -70,6 +71,7 @@ def check_constant(op: chlo.ConstantOp) -> None:
     if not isinstance(value, DenseIntOrFPElementsAttr):
         fail(f"value must be a dense constant, found {value}")
     type = cast("DenseIntOrFPElementsAttr[Any]", value).type
+    expect_static("result", as_tensor("result", op.results[0].type))
     if not compatible(op.results[0].type, type):
         fail(f"result type {op.results[0].type} does not match the type {type} of the value")
 

@@ -74,7 +74,7 @@ def verdict(text: str) -> str:
 
 def name_of(text: str) -> str:
     """The op that a case is about."""
-    found = re.search(r'"([a-z_.0-9]+)"\(', text)
+    found = re.search(r'"((?:stablehlo|chlo|core)\.[a-z_0-9]+)"\(', text)
     assert found is not None
     return found[1]
 

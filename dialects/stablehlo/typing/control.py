@@ -106,7 +106,8 @@ def check_tuple(op: ops.TupleOp) -> None:
     type = op.results[0].type
     if not isinstance(type, TupleType):
         fail(f"result must be a tuple, found {type}")
-    expect_types("element of the result", tuple(type.types), [v.type for v in op.operands], "of the operand")
+    if (parts := [v.type for v in op.operands]) != list(type.types):
+        fail(f"result type {type} does not match the inferred {TupleType(parts)}")
 
 
 @typing_rule(ops.GetTupleElementOp)

@@ -28,7 +28,6 @@ from wengert.dialects.stablehlo.typing.checks import (
     is_static,
     operand,
     same_element,
-    same_extent,
 )
 from wengert.dialects.stablehlo.typing.indexing import gathered_shape
 from wengert.dialects.stablehlo.typing.shape import check_broadcast_dimensions
@@ -44,7 +43,7 @@ def expect_shape_operand(op: Operation, index: int, role: str, length: int, what
     found = cast(Tensor, type)
     if not isinstance(found.element_type, IndexType) and not element_class(found.element_type) & INTEGER:
         fail(f"{role} must hold integers, found {found}")
-    if len(found.get_shape()) != 1 or not same_extent(found.get_shape()[0], length):
+    if found.get_shape() != (length,):
         fail(f"{role} must be a list of {length} integers ({what}), found {found}")
 
 

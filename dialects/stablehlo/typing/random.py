@@ -18,7 +18,6 @@ from wengert.dialects.stablehlo.typing.checks import (
     fail,
     operand,
     same_element,
-    same_extent,
 )
 from wengert.ir.tensor_types import DYNAMIC
 from wengert.ir.typing_rules import typing_rule
@@ -44,6 +43,6 @@ def check_rng(op: ops.RngOp) -> None:
     expect_elements("a", a, FLOAT if normal else BOOLEAN | INTEGER | FLOAT)
     shape, result = operand(op, 2, "shape"), as_tensor("result", op.results[0].type)
     expect_elements("shape", shape, INTEGER)
-    if len(shape.get_shape()) != 1 or not same_extent(shape.get_shape()[0], len(result.get_shape())):
+    if shape.get_shape() != (len(result.get_shape()),):
         fail(f"shape must be a list of the {len(result.get_shape())} extents of the result, found {shape}")
     expect_result(op, [DYNAMIC] * len(result.get_shape()), a.element_type)

@@ -90,7 +90,8 @@ def check_sort(op: ops.SortOp) -> None:
     """Results have the inputs' types."""
     inputs = tensors((v.type for v in op.operands), "input")
     rank = len(same_shapes(inputs, "input"))
-    if "dimension" in op.properties and not -rank <= (dimension := int_property(op, "dimension")) < max(rank, 1):
+    dimension = int_property(op, "dimension") if "dimension" in op.properties else -1
+    if not -rank <= dimension < rank:
         fail(f"dimension must be in the range [{-rank}, {rank}) given by the inputs' rank, found {dimension}")
     pairs = [tensor((), x.element_type) for x in inputs for _ in range(2)]
     check_predicate(op.regions[0], "comparator", pairs, "(two elements of each input by turns)")
