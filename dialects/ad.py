@@ -25,12 +25,12 @@ from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, FlatSymbolRefAttr, FunctionType, SymbolRefAttr
 from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, TypeAttribute
-from xdsl.irdl import IRDLOperation, irdl_attr_definition, irdl_op_definition, operand_def, param_def, prop_def, traits_def, var_operand_def, var_result_def
+from xdsl.irdl import irdl_attr_definition, irdl_op_definition, operand_def, param_def, prop_def, traits_def, var_operand_def, var_result_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
-from wengert.dialects.stablehlo.base import UnaryOp
+from wengert.dialects.stablehlo.base import TensorOp, UnaryOp
 from wengert.ir import syntax as sx
 from wengert.ir.attributes import ints
 from wengert.ir.parser_operations import OpState, Reader
@@ -67,7 +67,7 @@ class CalleeText:
         state.properties["callee"] = SymbolRefAttr(reader.symbol())
         sx.ParenthesizedOperands().read(reader, state)
         if self.word:
-            reader.expect_word(self.word)
+            reader.need_word(self.word)
             sx.ParenthesizedOperands().read(reader, state)
 
     def write(self, op: Operation, writer: Writer) -> None:
@@ -96,7 +96,7 @@ class AppliedText:
 _POSITIONS = sx.Keys(sx.Key("wrt", "wrt", sx.INTS), sx.Key("of", "of", sx.INTS), leading=False)
 
 
-class RequestOp(IRDLOperation):
+class RequestOp(TensorOp):
     """A request for a derivative of a function, with respect to the arguments ``wrt``, of the results ``of``."""
 
     arguments = var_operand_def()
@@ -132,7 +132,7 @@ class LinearizeOp(RequestOp):
 
 
 @irdl_op_definition
-class ApplyOp(IRDLOperation):
+class ApplyOp(TensorOp):
     """A linear map applied to tangents."""
 
     name = "ad.apply"
@@ -144,7 +144,7 @@ class ApplyOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ApplyTransposeOp(IRDLOperation):
+class ApplyTransposeOp(TensorOp):
     """The transpose of a linear map applied to cotangents."""
 
     name = "ad.apply_transpose"
@@ -156,7 +156,7 @@ class ApplyTransposeOp(IRDLOperation):
 
 
 @irdl_op_definition
-class TransposedCallOp(IRDLOperation):
+class TransposedCallOp(TensorOp):
     """The transpose of a linear function applied to tangents. ``callee: (residuals, cotangents) -> x`` is linear in its
     last arguments; this op is ``(residuals, x) -> cotangents``. The residuals come first; ``linear`` counts the x."""
 

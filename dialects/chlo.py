@@ -33,9 +33,9 @@ class ChloBinaryOp(BinaryOp):
 
 
 class TopKText:
-    """``(%x, k = 2, largest = true)``."""
+    """``(%x, k = 2)``."""
 
-    properties = ("k", "largest")
+    properties = ("k",)
 
     def read(self, reader: Reader, state: OpState) -> None:
         reader.need("(")
@@ -49,7 +49,7 @@ class TopKText:
         writer.write(")")
 
 
-_TOP_K = sx.Keys(sx.Key("k", "k", sx.INT), sx.Key("largest", "largest", sx.BOOL, optional=True))
+_TOP_K = sx.Keys(sx.Key("k", "k", sx.INT))
 
 
 @irdl_op_definition

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from enum import auto
 
+from typing import ClassVar
+
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Dialect, SpacedOpaqueSyntaxAttribute
@@ -20,17 +22,23 @@ from wengert.dialects.core_control import (
     CONTROL,
     CaseOp,
     ForOp,
+    TapeAddFromOp,
+    TapeAddOp,
     TapeCreateOp,
     TapeExtendOp,
     TapeFromOp,
+    TapeGetOp,
     TapePushOp,
     TapeReadOp,
+    TapeSetFromOp,
+    TapeSetOp,
     TapeSizeOp,
     TapeType,
     WhileOp,
 )
 from wengert.dialects.stablehlo.attributes import ScatterDimensionNumbersAttr
 from wengert.dialects.stablehlo.base import TensorOp
+from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr
 
 
@@ -68,6 +76,7 @@ class ReduceOp(TensorOp):
     """Combines all elements along the dimensions, which disappear; an empty reduction gives the kind's neutral element."""
 
     name = "core.reduce"
+    SYNTAX: ClassVar = sx.Syntax(sx.Value("kind", sx.Word(KindAttr)), sx.Operands(), sx.Phrase("across", "dimensions", sx.INTS), sx.FunctionType())
     operand = operand_def()
     kind = prop_def(KindAttr)
     dimensions = prop_def(DenseArrayBase)
@@ -80,6 +89,7 @@ class ArgReduceOp(TensorOp):
     """The largest (smallest) element along one dimension and its lowest position; NaN wins over every number."""
 
     name = "core.argreduce"
+    SYNTAX: ClassVar = sx.Syntax(sx.Value("extreme", sx.Word(ExtremeAttr)), sx.Operands(), sx.Phrase("along", "dimension", sx.INT), sx.FunctionType())
     operand = operand_def()
     extreme = prop_def(ExtremeAttr)
     dimension = prop_def(I64Attr)
@@ -96,6 +106,18 @@ class WindowReduceOp(TensorOp):
     """
 
     name = "core.window_reduce"
+    SYNTAX: ClassVar = sx.Syntax(
+        sx.Value("kind", sx.Word(KindAttr)),
+        sx.Operands(),
+        sx.Keys(
+            sx.Key("window", "window_dimensions", sx.INTS),
+            sx.Key("strides", "window_strides", sx.INTS),
+            sx.Key("base_dilations", "base_dilations", sx.INTS),
+            sx.Key("window_dilations", "window_dilations", sx.INTS),
+            sx.Key("padding", "padding", sx.INTS),
+        ),
+        sx.FunctionType(),
+    )
     operand = operand_def()
     kind = prop_def(KindAttr)
     window_dimensions = prop_def(DenseArrayBase)
@@ -112,6 +134,7 @@ class CumulativeOp(TensorOp):
     """The running combination along a dimension, inclusive; from the end if reverse."""
 
     name = "core.cumulative"
+    SYNTAX: ClassVar = sx.Syntax(sx.Value("kind", sx.Word(KindAttr)), sx.Operands(), sx.Phrase("along", "dimension", sx.INT), sx.Flag("reverse", "reverse"), sx.SameType())
     operand = operand_def()
     kind = prop_def(KindAttr)
     dimension = prop_def(I64Attr)
@@ -128,6 +151,16 @@ class ScatterOp(TensorOp):
     """
 
     name = "core.scatter"
+    SYNTAX: ClassVar = sx.Syntax(
+        sx.Value("kind", sx.Word(KindAttr)),
+        sx.Operands(),
+        sx.Keys(
+            sx.Key("dims", "scatter_dimension_numbers", sx.ATTRIBUTE),
+            sx.Key("sorted", "indices_are_sorted", sx.BOOL),
+            sx.Key("unique", "unique_indices", sx.BOOL),
+        ),
+        sx.FunctionType(),
+    )
     operand = operand_def()
     scatter_indices = operand_def()
     updates = operand_def()
@@ -153,11 +186,16 @@ __all__ = [
     "KindAttr",
     "ReduceOp",
     "ScatterOp",
+    "TapeAddFromOp",
+    "TapeAddOp",
     "TapeCreateOp",
     "TapeExtendOp",
     "TapeFromOp",
+    "TapeGetOp",
     "TapePushOp",
     "TapeReadOp",
+    "TapeSetFromOp",
+    "TapeSetOp",
     "TapeSizeOp",
     "TapeType",
     "WhileOp",

@@ -10,15 +10,30 @@ reverse sweep needs; pushing consumes the tape that it is given, so there is one
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, ParametrizedAttribute, SSAValue, TypeAttribute
-from xdsl.irdl import irdl_attr_definition, irdl_op_definition, operand_def, param_def, prop_def, region_def, result_def, traits_def, var_operand_def, var_region_def, var_result_def
+from xdsl.irdl import (
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    param_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_region_def,
+    var_result_def,
+)
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.traits import Pure, RecursiveMemoryEffect
 
+from wengert.dialects import core_syntax as cx
 from wengert.dialects.stablehlo.base import TensorOp
+from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr, int_of
 
 
@@ -31,6 +46,7 @@ class ForOp(TensorOp):
     """
 
     name = "core.for"
+    SYNTAX: ClassVar = sx.Syntax(cx.ForText())
     trip_count = operand_def()
     inputs = var_operand_def()
     constants = prop_def(I64Attr)
@@ -56,6 +72,7 @@ class WhileOp(TensorOp):
     """Runs the body as long as the condition holds. Both regions take the constants and the carried values."""
 
     name = "core.while"
+    SYNTAX: ClassVar = sx.Syntax(cx.WhileText())
     inputs = var_operand_def()
     constants = prop_def(I64Attr)
     condition = region_def("single_block")
@@ -77,6 +94,7 @@ class CaseOp(TensorOp):
     """Runs the branch that the index (``tensor<i32>``) picks, the last one if it is out of range; each takes all inputs."""
 
     name = "core.case"
+    SYNTAX: ClassVar = sx.Syntax(cx.CaseText())
     index = operand_def()
     inputs = var_operand_def()
     branches = var_region_def("single_block")
@@ -106,6 +124,7 @@ class TapeCreateOp(TensorOp):
     """A new empty tape. Not pure: two tapes are two."""
 
     name = "core.tape_create"
+    SYNTAX: ClassVar = sx.Syntax(sx.ResultTypes())
     tape = result_def(TapeType)
 
 
@@ -114,6 +133,7 @@ class TapePushOp(TensorOp):
     """The tape with a value at its end; the tape given is consumed."""
 
     name = "core.tape_push"
+    SYNTAX: ClassVar = sx.plain()
     operand = operand_def(TapeType)
     value = operand_def()
     tape = result_def(TapeType)
@@ -124,6 +144,7 @@ class TapeExtendOp(TensorOp):
     """The tape with all values of another at its end; the first tape is consumed."""
 
     name = "core.tape_extend"
+    SYNTAX: ClassVar = sx.plain()
     operand = operand_def(TapeType)
     other = operand_def(TapeType)
     tape = result_def(TapeType)
@@ -134,6 +155,7 @@ class TapeSizeOp(TensorOp):
     """The number of values on a tape, ``tensor<i64>``."""
 
     name = "core.tape_size"
+    SYNTAX: ClassVar = sx.plain()
     operand = operand_def(TapeType)
     size = result_def()
 
@@ -143,6 +165,7 @@ class TapeReadOp(TensorOp):
     """The value at a position (``tensor<i64>``) of a tape that is complete."""
 
     name = "core.tape_read"
+    SYNTAX: ClassVar = sx.plain()
     operand = operand_def(TapeType)
     index = operand_def()
     value = result_def()
@@ -154,10 +177,66 @@ class TapeFromOp(TensorOp):
     """The part of a complete tape that begins at a position."""
 
     name = "core.tape_from"
+    SYNTAX: ClassVar = sx.plain()
     operand = operand_def(TapeType)
     index = operand_def()
     tape = result_def(TapeType)
     traits = traits_def(Pure())
 
 
-CONTROL = (ForOp, WhileOp, CaseOp, TapeCreateOp, TapePushOp, TapeExtendOp, TapeSizeOp, TapeReadOp, TapeFromOp)
+@irdl_op_definition
+class TapeGetOp(TensorOp):
+    """The value at a position of a tape, zeros where nothing was set."""
+
+    name = "core.tape_get"
+    operand = operand_def(TapeType)
+    index = operand_def()
+    value = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class TapeSetOp(TensorOp):
+    """The tape with a value at a position, grown as needed; the tape given is consumed."""
+
+    name = "core.tape_set"
+    operand = operand_def(TapeType)
+    index = operand_def()
+    value = operand_def()
+    tape = result_def(TapeType)
+
+
+@irdl_op_definition
+class TapeAddOp(TensorOp):
+    """The tape with a value added to what is at a position (zeros if nothing is), grown as needed; consumes the tape."""
+
+    name = "core.tape_add"
+    operand = operand_def(TapeType)
+    index = operand_def()
+    value = operand_def()
+    tape = result_def(TapeType)
+
+
+@irdl_op_definition
+class TapeSetFromOp(TensorOp):
+    """The tape with the values of another from a position on; the first tape is consumed."""
+
+    name = "core.tape_set_from"
+    operand = operand_def(TapeType)
+    index = operand_def()
+    other = operand_def(TapeType)
+    tape = result_def(TapeType)
+
+
+@irdl_op_definition
+class TapeAddFromOp(TensorOp):
+    """The tape with the values of another added from a position on; the first tape is consumed."""
+
+    name = "core.tape_add_from"
+    operand = operand_def(TapeType)
+    index = operand_def()
+    other = operand_def(TapeType)
+    tape = result_def(TapeType)
+
+
+CONTROL = (ForOp, WhileOp, CaseOp, TapeCreateOp, TapePushOp, TapeExtendOp, TapeSizeOp, TapeReadOp, TapeFromOp, TapeGetOp, TapeSetOp, TapeAddOp, TapeSetFromOp, TapeAddFromOp)

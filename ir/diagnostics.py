@@ -12,6 +12,7 @@ travels::
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -104,8 +105,19 @@ class DiagnosticError(Exception):
 
 def did_you_mean(word: str, known: Iterable[str], quote: str = "'") -> str:
     """``did you mean 'x'?`` for the known word nearest to ``word``, or an empty string if none is near."""
-    near = difflib.get_close_matches(word, list(known), 1, 0.6)
-    return f"did you mean {quote}{near[0]}{quote}?" if near else ""
+    near = nearest(word, known)
+    return f"did you mean {quote}{near}{quote}?" if near else ""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known word most like ``word`` (of equally near ones, that which begins alike), or an empty string."""
+    near = difflib.get_close_matches(word, list(known), 3, 0.6)
+    return max(near, key=lambda n: (len(os.path.commonprefix((word, n))), -near.index(n)) if _similar(word, n, near[0]) else (-1, 0), default="")
+
+
+def _similar(word: str, candidate: str, best: str) -> bool:
+    ratio = [difflib.SequenceMatcher(None, word, w).ratio() for w in (candidate, best)]
+    return ratio[0] >= ratio[1] - 0.05
 
 
 def one_of(words: Sequence[str]) -> str:

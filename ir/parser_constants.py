@@ -16,13 +16,14 @@ from xdsl.dialects.builtin import BytesAttr, ComplexType, DenseIntOrFPElementsAt
 from xdsl.ir import Attribute
 
 from wengert.ir.parser_types import TypeReader
-from wengert.ir.tensor_types import dtype_of, real_element
+from wengert.ir.tensor_types import dtype_of, i1, real_element
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _NUMBER = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+(?:\.\d*(?:[eE][-+]?\d+)?)?|\d+[eE][-+]?\d+)|true|false")
 _ELEMENTS = re.compile(r"[^\[\],]+")
 _PAIR = re.compile(r"\(([^(),]*),([^(),]*)\)")
+_STRANGE = re.compile(r"[^-+0-9a-zA-Z.,\[\]() \t\r\n]|[nN]|inf")
 _BODY = re.compile(r'\s*"(?:0x)?([0-9a-fA-F]*)"\s*')
 
 
@@ -76,6 +77,8 @@ class ConstantReader(TypeReader):
             if count:
                 self.fail(f"an empty literal for {count} elements", start - 1)
             return b""
+        if _STRANGE.search(body) is not None:
+            self._bad_element(re.split(r"[\[\](),]", body), start, end, element)
         if not body.startswith("["):
             values = self._values([body], start, end, element) if not isinstance(element, ComplexType) else self._complex(body, start, end, element)
             return values.tobytes() if count else b""
@@ -104,7 +107,7 @@ class ConstantReader(TypeReader):
                 items += c == "," and depth == 0
             found.append(items if text[1:2] != "]" else 0)
             text = text[1:]
-        if _skeleton(tuple(found)) == skeleton or (found and found == list(shape)):
+        if _skeleton(tuple(found)) == skeleton:
             self.fail(f"the literal has shape {found}, its type has shape {list(shape)}", start)
         self.fail(f"the literal's lists do not fit the shape {list(shape)} of its type", start)
 
@@ -112,6 +115,8 @@ class ConstantReader(TypeReader):
         if len(digits) % 2:
             self.fail("the hexadecimal string has an odd number of digits", start)
         data = bytes.fromhex(digits)
+        if isinstance(element, IntegerType) and element.width.data in (2, 4):  # stored without their sign
+            data = from_low_bits(data, element.width.data, element.signedness.data is not Signedness.UNSIGNED)
         width = dtype_of(element).itemsize
         if len(data) not in (width, width * count):
             self.fail(f"the hexadecimal string holds {len(data)} bytes; {count} elements of {element} need {width * count}", start)
@@ -158,6 +163,8 @@ class ConstantReader(TypeReader):
                 values = list(map(int, tokens))
         except ValueError:
             self._bad_element(tokens, start, end, element)
+        if element != i1 and ("t" in text or "l" in text):
+            self._bad_element(tokens, start, end, element)
         low, high = _limits(element)
         for index, value in enumerate(values) if values and not (low <= min(values) and max(values) <= high) else ():
             if not low <= value <= high:
@@ -174,10 +181,10 @@ class ConstantReader(TypeReader):
     def _bad_element(self, tokens: list[str], start: int, end: int, element: Attribute) -> Any:
         for token in tokens:
             word = token.strip()
-            if _NUMBER.fullmatch(word) is None or isinstance(element, IntegerType | IndexType) and ("." in word or "e" in word and word not in ("true", "false")):
+            if word and _NUMBER.fullmatch(word) is None or isinstance(element, IntegerType | IndexType) and ("." in word or "e" in word and word not in ("true", "false")):
                 position = self.text.find(word, start, end) if word else start
                 self.fail(f"'{word[:40]}' is not an element of type {element}" if word else "an element is missing", max(position, start))
-            if word in ("true", "false") and not isinstance(element, IntegerType):
+            if word in ("true", "false") and element != i1:
                 self.fail(f"'{word}' is not an element of type {element}", self.text.find(word, start, end))
         self.fail(f"the literal holds something that is not an element of type {element}", start)
 
@@ -187,6 +194,13 @@ def _constant(type: Attribute, data: bytes) -> DenseIntOrFPElementsAttr[Any]:
     found: DenseIntOrFPElementsAttr[Any] = object.__new__(DenseIntOrFPElementsAttr)
     found.__dict__.update(type=type, data=BytesAttr(data))
     return found
+
+
+def from_low_bits(data: bytes, width: int, signed: bool) -> bytes:
+    """Bytes of which only the low bits count, with the sign extended over the whole byte."""
+    low = np.frombuffer(data, np.uint8) & ((1 << width) - 1)
+    half = 1 << (width - 1)
+    return ((low ^ half) - half).astype(np.uint8).tobytes() if signed else low.tobytes()
 
 
 def _boolean_or_int(word: str) -> int:

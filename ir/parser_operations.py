@@ -8,8 +8,10 @@ forward reference; one that is never defined is reported where it was used.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, cast
 
 from xdsl.dialects.builtin import LocationAttr, UnregisteredOp
@@ -20,15 +22,15 @@ from xdsl.parser.core import ForwardDeclaredValue
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.lexer import Span
 
-from wengert.ir.diagnostics import did_you_mean
+from wengert.ir.diagnostics import did_you_mean, nearest
 from wengert.ir.parser_attributes import AttributeReader
 from wengert.ir.parser_cursor import SPACE
 
 _HEAD = re.compile(SPACE + r"(?:%([\w$.-]+)(?::(\d{1,6}))?" + SPACE + "=" + SPACE + r")?([A-Za-z_][\w$.]*)")
 _RESULTS = re.compile(SPACE + r"((?:%[\w$.-]+(?::\d+)?\s*,\s*)*%[\w$.-]+(?::\d+)?)\s*=")
 _RESULT = re.compile(r"%([\w$.-]+)(?::(\d+))?")
-_OPERAND = re.compile(SPACE + r"%([\w$.-]+)(?:#(\d+))?")
-_OPERANDS = re.compile(SPACE + r"(%[\w$.-]+(?:#\d+)?(?:\s*,\s*%[\w$.-]+(?:#\d+)?)*)")
+_OPERAND = re.compile(SPACE + r"%([\w$.-]+)(?:#(\d{1,6}))?")
+_OPERANDS = re.compile(SPACE + r"(%[\w$.-]+(?:#\d{1,6})?(?:\s*,\s*%[\w$.-]+(?:#\d{1,6})?)*)")
 _EACH_OPERAND = re.compile(r"%([\w$.-]+)(?:#(\d+))?")
 _NAME = re.compile(SPACE + r"([A-Za-z_][\w$.]*)")
 _QUOTED_NAME = re.compile(SPACE + r'"([\w$.-]*)"\s*(?=\()')
@@ -36,7 +38,7 @@ _SYMBOL = re.compile(SPACE + r"@(?:([A-Za-z_$.][\w$.-]*)|(\"(?:[^\"\\\n]|\\.)*\"
 _BLOCK = re.compile(SPACE + r"\^([\w$.-]+)")
 _SUCCESSOR = re.compile(SPACE + r"\[(?=\s*\^)")
 _AUTOMATIC = re.compile(r"\d.*|(?:cst|c|arg|iterArg)(?:_?\d+)?")
-_DEPTH = 150
+_DEPTH = 64
 """How deep regions may nest; Python's own stack would end at about twice that."""
 
 Operands = list[tuple[str, int, int]]
@@ -168,7 +170,12 @@ class Reader(AttributeReader):
             self._bad_results()
         self.here = match.end()
         start = match.start(1)
-        return [(m.group(1), int(m.group(2) or 1), start + m.start()) for m in _RESULT.finditer(match.group(1))]
+        return [(m.group(1), self._small(m.group(2) or "1", start + m.start()), start + m.start()) for m in _RESULT.finditer(match.group(1))]
+
+    def _small(self, digits: str, position: int) -> int:
+        if len(digits) > 6:
+            self.fail(f"{digits[:20]}... is too many results", position)
+        return int(digits)
 
     def _bad_results(self) -> Any:
         match = _RESULT.match(self.text, self.here)
@@ -222,11 +229,22 @@ class Reader(AttributeReader):
         return cls
 
     def _op_hint(self, name: str) -> str:
-        dialect = name.partition(".")[0] if "." in name else ""
-        known = [op.name for op in self.ctx.loaded_ops if not issubclass(op, UnregisteredOp) and op.name.startswith(dialect)]
-        return did_you_mean(name, known) or did_you_mean(name, [n.partition(".")[2] for n in known])
+        """The known op that was meant: of the same dialect, or by its short name, or of a dialect with a name like this one."""
+        dialect, dot, short = name.partition(".")
+        known = {op.name for op in self.ctx.loaded_ops if not issubclass(op, UnregisteredOp)}
+        if not dot:
+            return did_you_mean(name, ["module", "call", "return", *known]) or did_you_mean(name, known)
+        dialect = next(iter(get_close_matches(dialect, list(self.ctx.registered_dialect_names), 1, 0.7)), dialect)
+        self.ctx.get_optional_dialect(dialect)
+        of_dialect = [op.name.partition(".")[2] for op in self.ctx.loaded_ops if op.name.startswith(f"{dialect}.") and not issubclass(op, UnregisteredOp)]
+        near = nearest(short, of_dialect)
+        return f"did you mean '{dialect}.{near}'?" if near else ""
 
     def _foreign_operation(self, cls: type[Operation], start: int) -> Operation:
+        if issubclass(cls, UnregisteredOp):
+            name = self.next_word()
+            generic = f"ops of dialects that are not known are read in the generic form: \"{name}\"(...)"
+            self.fail(f"unknown operation '{name}'", hint=self._op_hint(name) or generic)
         with self.foreign(f"'{cls.name}'"):
             self._parser_state.dialect_stack.append(cls.dialect_name())
             token = self._parse_optional_token(self._current_token.kind)
@@ -249,7 +267,10 @@ class Reader(AttributeReader):
             self.need(")")
         if _SUCCESSOR.match(self.text, self.here):
             state.successors = self.listed("[", "]", self._successor)
+        properties_at = self.skip()
         state.properties = self.properties()
+        if state.properties and match.group(1).partition(".")[0] in self.closed_dialects:
+            self._check_properties(state, properties_at)
         if self.accept("("):
             self._generic_regions(state)
         state.set_attributes(self.dictionary())
@@ -260,6 +281,13 @@ class Reader(AttributeReader):
             if key in state.properties and not any(getattr(entry, "data", True) for entry in getattr(state.properties[key], "data", ())):
                 del state.properties[key]  # a list of empty dictionaries, which the pretty form does not write
         return self.build(state)
+
+    def _check_properties(self, state: OpState, position: int) -> None:
+        known = property_names(state.cls)
+        for key in state.properties:
+            if key not in known:
+                found = re.compile(rf"\b{re.escape(key)}\b").search(self.text, position)
+                self.fail(f"'{state.name}' has no property '{key}'", found.start() if found else position, hint=did_you_mean(key, known))
 
     def _generic_regions(self, state: OpState) -> None:
         isolated = state.cls.has_trait(IsolatedFromAbove, value_if_unregistered=False)
@@ -385,7 +413,7 @@ class Reader(AttributeReader):
         if self._depth > _DEPTH:
             self.fail(f"regions nest deeper than {_DEPTH} levels", opened)
         outer = (self.ssa_values, self._scope, self.blocks, self.forward_block_references, self.forward_ssa_references)
-        self._scope, self.blocks, self.forward_block_references = [], {}, {}  # pyright: ignore[reportAttributeAccessIssue]
+        self._scope, self.blocks, self.forward_block_references = [], {}, defaultdict(list)
         if isolated:
             self.ssa_values, self.forward_ssa_references = {}, {}
         region = Region()

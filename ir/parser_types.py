@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ComplexType, IndexType, IntegerType, NoneType,
 from xdsl.ir import Attribute
 from xdsl.parser import Parser
 
+from wengert.ir.diagnostics import did_you_mean
 from wengert.ir.parser_cursor import SPACE, Cursor
 from wengert.ir.tensor_types import DYNAMIC, tensor
 
@@ -20,6 +21,9 @@ _FUNCTION = re.compile(rf"{SPACE}(\(([^()]*)\)\s*->\s*(?:\(([^()]*)\)|{_TENSOR})
 _INTEGER = re.compile(r"(s|u)?i([1-9]\d{0,6})")
 _SIGNS = {None: Signedness.SIGNLESS, "s": Signedness.SIGNED, "u": Signedness.UNSIGNED}
 _FLOATS = Parser._builtin_float_types  # pyright: ignore[reportPrivateUsage]
+
+_KINDS = ("tensor", "memref", "vector", "complex", "tuple", "none", "index")
+_ELEMENTS = ("f64", "f32", "f16", "bf16", "i1", "i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64", "complex<f32>", "complex<f64>", *_FLOATS)
 
 Types = tuple[Attribute, ...]
 
@@ -43,7 +47,7 @@ def _tensor_named(shape: str, element: str) -> Attribute | None:
     if held is None or isinstance(held, NoneType) or len(shape) > 512:
         return None
     extents = tuple(DYNAMIC if extent == "?" else int(extent) for extent in shape.split("x")[:-1])
-    return tensor(extents, held) if all(-1 <= extent < 2**63 for extent in extents) else None
+    return tensor(extents, held) if all(extent < 2**63 for extent in extents) else None
 
 
 class TypeReader(Cursor):
@@ -63,6 +67,15 @@ class TypeReader(Cursor):
             if found is not None:
                 self.here = match.end()
                 return found
+            self.fail(f"unknown element type '{match.group(3)}'", match.start(3), hint=did_you_mean(match.group(3), _ELEMENTS))
+        return self._other_type()
+
+    def _other_type(self) -> Attribute:
+        word = self.next_word()
+        if word and word not in _KINDS and element_named(word) is None:
+            self.fail(f"expected a type, found '{word}'", hint=did_you_mean(word, (*_KINDS, *_ELEMENTS)))
+        if not word and self.peek() not in ("!", "("):
+            self.unexpected("a type")
         with self.foreign("type"):
             found = self.parse_type()
         return found

@@ -68,7 +68,10 @@ class Writer(AttributeWriter):
         return self.names.of.get(id(value)) or self._stray(value)
 
     def _stray(self, value: SSAValue) -> str:
-        """A name for a value that is defined outside of what is printed (or later)."""
+        """A name for a value that is defined outside of what is printed, or by a region that is not yet entered."""
+        if isinstance(value, BlockArgument) and (region := value.block.parent) is not None and id(region) not in self._entered:
+            self._enter(region, "arg")
+            return self.names.of[id(value)]
         name = self.names.of[id(value)] = "%" + self.names.unique(value.name_hint or "outside")
         return name
 

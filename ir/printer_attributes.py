@@ -105,14 +105,13 @@ def dense_text(attribute: DenseIntOrFPElementsAttr[Any], type_text: str) -> str:
         return f"dense<> : {type_text}"
     array = np.frombuffer(data, np.uint8) != 0 if dtype == np.bool_ else np.frombuffer(data, dtype)
     if array.size == 1 or elements.is_splat(attribute):
-        return f"dense<{_splat_text(_scalar_texts(array[:1], element)[0], shape)}> : {type_text}"
+        return f"dense<{_scalar_texts(array[:1], element)[0]}> : {type_text}"
     if array.size > HEX_LIMIT:
-        return f'dense<"0x{array.tobytes().hex().upper()}"> : {type_text}'
+        data = array.tobytes()
+        if isinstance(element, IntegerType) and element.width.data in (2, 4):
+            data = (np.frombuffer(data, np.uint8) & ((1 << element.width.data) - 1)).tobytes()
+        return f'dense<"0x{data.hex().upper()}"> : {type_text}'
     return f"dense<{_nested(_scalar_texts(array, element), shape)}> : {type_text}"
-
-
-def _splat_text(text: str, shape: tuple[int, ...]) -> str:
-    return text
 
 
 class _NestedPrinter(Printer):

@@ -253,6 +253,45 @@ class Value:
 
 
 @dataclass(frozen=True)
+class Phrase:
+    """``word value`` for a property, such as ``along 1``."""
+
+    word: str
+    property: str
+    codec: Codec
+
+    @property
+    def properties(self) -> tuple[str, ...]:
+        return (self.property,)
+
+    def read(self, reader: Reader, state: OpState) -> None:
+        reader.need_word(self.word)
+        state.properties[self.property] = self.codec.read(reader)
+
+    def write(self, op: Operation, writer: Writer) -> None:
+        writer.write(f" {self.word} {self.codec.text(op.properties[self.property], writer)}")
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A word that is there if a boolean property holds."""
+
+    word: str
+    property: str
+
+    @property
+    def properties(self) -> tuple[str, ...]:
+        return (self.property,)
+
+    def read(self, reader: Reader, state: OpState) -> None:
+        state.properties[self.property] = bool_attr(reader.accept_word(self.word))
+
+    def write(self, op: Operation, writer: Writer) -> None:
+        if BOOL.text(op.properties[self.property], writer) == "true":
+            writer.write(f" {self.word}")
+
+
+@dataclass(frozen=True)
 class SymbolName:
     """``@name`` for a property that holds the name as a string."""
 

@@ -14,6 +14,7 @@ from xdsl.printer import Printer
 from xdsl.utils.str_enum import StrEnum
 
 from wengert.ir.attributes import int_attr
+from wengert.ir.diagnostics import did_you_mean
 
 
 class ComparisonDirection(StrEnum):
@@ -136,9 +137,11 @@ class _DimensionNumbers(ParametrizedAttribute):
         found: dict[str, Attribute] = {}
 
         def entry() -> None:
+            position = parser.pos
             key = parser.parse_identifier()
             if key not in (*cls.LISTS, *cls.SCALARS):
-                parser.raise_error(f"unknown key '{key}' in #{cls.name}; expected one of {', '.join((*cls.LISTS, *cls.SCALARS))}")
+                hint = did_you_mean(key, (*cls.LISTS, *cls.SCALARS)) or f"known are {', '.join((*cls.LISTS, *cls.SCALARS))}"
+                parser.raise_error(f"unknown key '{key}' in #{cls.name}; {hint}", position)
             parser.parse_punctuation("=")
             if key in cls.SCALARS:
                 found[key] = int_attr(parser.parse_integer())
