@@ -104,12 +104,12 @@ KERNELS: dict[type[Operation], Kernel] = {
     chlo.TanOp: _elementary(np.tan, np.tan),
     chlo.ErfOp: _elementary(sp.erf),
     chlo.ErfcOp: _elementary(special.erfc),
-    chlo.ErfInvOp: _elementary(sp.erfinv),
+    chlo.ErfInvOp: _elementary(special.erf_inv),
     chlo.LgammaOp: _elementary(special.lgamma),
     chlo.DigammaOp: _elementary(special.digamma),
     chlo.PolygammaOp: _elementary(special.polygamma),
     chlo.ZetaOp: _elementary(special.zeta),
-    chlo.BesselI1eOp: _elementary(sp.i1e),
+    chlo.BesselI1eOp: _elementary(special.bessel_i1e),
 }
 
 

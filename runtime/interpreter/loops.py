@@ -8,6 +8,7 @@ import numpy as np
 
 from wengert.dialects import core
 from wengert.ir.attributes import int_of
+from wengert.ir.tensor_types import dtype_of, type_of
 from wengert.runtime.interpreter.meaning import Function, Scope, evaluates, evaluates_in_scope, one_or_tuple
 
 
@@ -49,15 +50,15 @@ def case(op: core.CaseOp, scope: Scope) -> Function:
 
 @evaluates(core.TapeCreateOp)
 def tape_create(op: core.TapeCreateOp) -> Function:
-    """A tape is a Python list."""
-    return lambda: []
+    """A tape is a Python list; None stands for a value that was not set."""
+    return list
 
 
 @evaluates(core.TapePushOp)
 def tape_push(op: core.TapePushOp) -> Function:
     """The list itself, one longer."""
 
-    def push(tape: list[Any], value: Any) -> list[Any]:
+    def push(tape: Any, value: Any) -> Any:
         tape.append(value)
         return tape
 
@@ -68,8 +69,8 @@ def tape_push(op: core.TapePushOp) -> Function:
 def tape_extend(op: core.TapeExtendOp) -> Function:
     """The list itself, longer by another."""
 
-    def extend(tape: list[Any], other: list[Any]) -> list[Any]:
-        tape.extend(other)
+    def extend(tape: Any, other: Any) -> Any:
+        tape.extend(other[i] for i in range(len(other)))
         return tape
 
     return extend
@@ -87,10 +88,83 @@ def tape_read(op: core.TapeReadOp) -> Function:
     return lambda tape, index: tape[int(index)]
 
 
+@evaluates(core.TapeGetOp)
+def tape_get(op: core.TapeGetOp) -> Function:
+    """One element, or zeros."""
+    held = type_of(op.value)
+    zeros = np.zeros(held.get_shape(), dtype_of(held.element_type))
+
+    def get(tape: Any, index: Any) -> Any:
+        found = tape[int(index)] if int(index) < len(tape) else None
+        return zeros if found is None else found
+
+    return get
+
+
+@evaluates(core.TapeSetOp)
+def tape_set(op: core.TapeSetOp) -> Function:
+    """The list itself, with one element replaced."""
+
+    def set_(tape: Any, index: Any, value: Any) -> Any:
+        _grow(tape, int(index) + 1)
+        tape[int(index)] = value
+        return tape
+
+    return set_
+
+
+@evaluates(core.TapeAddOp)
+def tape_add(op: core.TapeAddOp) -> Function:
+    """The list itself, with one element larger."""
+
+    def add(tape: Any, index: Any, value: Any) -> Any:
+        _accumulate(tape, int(index), value)
+        return tape
+
+    return add
+
+
+@evaluates(core.TapeSetFromOp)
+def tape_set_from(op: core.TapeSetFromOp) -> Function:
+    """The list itself, with elements replaced by another's."""
+
+    def set_from(tape: Any, index: Any, other: Any) -> Any:
+        _grow(tape, int(index) + len(other))
+        for i in range(len(other)):
+            tape[int(index) + i] = other[i]
+        return tape
+
+    return set_from
+
+
+@evaluates(core.TapeAddFromOp)
+def tape_add_from(op: core.TapeAddFromOp) -> Function:
+    """The list itself, with another's elements added."""
+
+    def add_from(tape: Any, index: Any, other: Any) -> Any:
+        for i in range(len(other)):
+            if other[i] is not None:
+                _accumulate(tape, int(index) + i, other[i])
+        return tape
+
+    return add_from
+
+
 @evaluates(core.TapeFromOp)
 def tape_from(op: core.TapeFromOp) -> Function:
     """A part of a list; a view, so that no tape is copied for each iteration that reads it."""
     return lambda tape, index: TapePart(tape, int(index))
+
+
+def _grow(tape: Any, size: int) -> None:
+    while len(tape) < size:
+        tape.append(None)
+
+
+def _accumulate(tape: Any, index: int, value: Any) -> None:
+    _grow(tape, index + 1)
+    held = tape[index]
+    tape[index] = value if held is None else held + value
 
 
 class TapePart:
@@ -103,4 +177,4 @@ class TapePart:
         return self.tape[self.start + index]
 
     def __len__(self) -> int:
-        return len(self.tape) - self.start
+        return max(0, len(self.tape) - self.start)

@@ -105,6 +105,16 @@ def erfc(x: Any) -> Any:
     return np.asarray(_ERFC(x)).astype(np.float64)
 
 
+def erf_inv(x: Any) -> Any:
+    """The inverse error function; a zero keeps its sign."""
+    return np.where(x == 0, x, sp.erfinv(x))
+
+
+def bessel_i1e(x: Any) -> Any:
+    """exp(-|x|) I1(x); an odd function, at zero too."""
+    return np.copysign(sp.i1e(x), x)
+
+
 def lgamma(x: Any) -> Any:
     """log |gamma(x)|; infinite at the poles of gamma and at both infinities."""
     return np.where(np.isinf(x), np.inf, sp.gammaln(x))

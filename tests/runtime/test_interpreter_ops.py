@@ -107,10 +107,12 @@ def _reduce(operand: str, result: str, dims: str, body: str, init: str = "%v") -
     )
 
 
-def _window(operand: str, result: str, options: str, body: str, op: str = "reduce_window") -> str:
+def _window(operand: str, result: str, options: str, body: str, neutral: str = "0.0") -> str:
+    """The initial value is neutral: with others XLA differs from the specification, leaving them out of the padding."""
     element = operand.split("x")[-1]
     return (
-        f'(%x: tensor<{operand}>, %v: tensor<{element}>) -> tensor<{result}> : %r = "stablehlo.{op}"(%x, %v) <{{{options}}}> ({{ '
+        f"(%x: tensor<{operand}>) -> tensor<{result}> : %v = stablehlo.constant dense<{neutral}> : tensor<{element}> ; "
+        f'%r = "stablehlo.reduce_window"(%x, %v) <{{{options}}}> ({{ '
         f"^bb0(%a: tensor<{element}>, %b: tensor<{element}>): ; {body} ; stablehlo.return %c : tensor<{element}> ; }}) : (tensor<{operand}>, tensor<{element}>) -> tensor<{result}>"
     )
 
@@ -152,6 +154,7 @@ REDUCTION = {
         "5xf32",
         "window_dimensions = array<i64: 2>, window_strides = array<i64: 2>, base_dilations = array<i64: 3>, window_dilations = array<i64: 2>, padding = dense<[[2, 0]]> : tensor<1x2xi64>",
         "%c = stablehlo.maximum %a, %b : tensor<f32>",
+        neutral="0xFF800000",
     ),
     "window general": _window(
         "6xf32",
