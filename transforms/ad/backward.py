@@ -14,7 +14,8 @@ from xdsl.ir import Operation, SSAValue
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.locations import Role, with_role
 from wengert.transforms.ad.errors import refuse
-from wengert.transforms.ad.rule import TRANSPOSES, Tangent
+from wengert.transforms.ad.linear import LinearBuilder
+from wengert.transforms.ad.rule import TRANSPOSE_STEPS, TRANSPOSES, Into, Tangent
 
 
 class Cotangents:
@@ -24,12 +25,14 @@ class Cotangents:
         self.b = b
         self._held: dict[SSAValue, Value] = {}
 
-    def add(self, value: SSAValue, x_bar: Tangent) -> None:
+    def add(self, value: SSAValue, x_bar: Tangent | Into) -> None:
         """Adds a contribution to a value's cotangent."""
         if x_bar is None:
             return
         held = self._held.get(value)
-        if held is not None:
+        if isinstance(x_bar, Into):
+            x_bar = x_bar.accumulate(held)
+        elif held is not None:
             with self.b.at(with_role(self.b.location, Role.ACCUMULATION)):
                 x_bar = self.b.add(held, x_bar)
         self._held[value] = x_bar
@@ -39,17 +42,36 @@ class Cotangents:
         return self._held.pop(value, None)
 
 
+def copy_linear(ops: Iterable[Operation], env: dict[SSAValue, SSAValue], lb: LinearBuilder) -> None:
+    """Copies the body of a linear function, renaming by ``env``: linear ops through ``lb``, all others through its primal
+    builder, so that the coefficients stand where the transposes of the linear ops will."""
+    for op in ops:
+        operands = [env[operand] for operand in op.operands]
+        target = lb.primal if lb.linear.isdisjoint(operands) else lb
+        if op.regions:
+            regions = [region.clone() for region in op.regions]  # closed, so there is nothing to rename inside
+            with target.at(op.location):
+                results = target.create(type(op), operands, [r.type for r in op.results], op.properties, regions)
+        else:
+            results = target.copy(op, operands)
+        env.update(zip(op.results, results, strict=True))
+
+
 def transpose_ops(b: OpBuilder, ops: Iterable[Operation], linear: set[SSAValue], cotangents: Cotangents) -> None:
     """Transposes linear ops, given from the last to the first; ``linear`` holds every value that depends on a tangent."""
     for op in ops:
         y_bars = [cotangents.take(result) for result in op.results]
         if all(y_bar is None for y_bar in y_bars):
             continue
-        rule: Any = TRANSPOSES.get(type(op))
-        if rule is None:
-            raise refuse(op, "is not a linear op: it has no transpose")
         is_linear = [operand in linear for operand in op.operands]
+        step = TRANSPOSE_STEPS.get(type(op))
+        rule: Any = TRANSPOSES.get(type(op))
+        if step is None and rule is None:
+            raise refuse(op, "is not a linear op: it has no transpose")
         with b.at(with_role(op.location, Role.COTANGENT)):
+            if step is not None:
+                step(b, op, is_linear, y_bars, cotangents)
+                continue
             x_bars = rule(b, op, is_linear, y_bars)
             for operand, flag, x_bar in zip(op.operands, is_linear, x_bars, strict=True):
                 if flag:

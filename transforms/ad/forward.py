@@ -10,15 +10,15 @@ from collections.abc import Iterable, Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir.locations import Role
-from wengert.ir.tensor_types import is_differentiable
+from wengert.ir.locations import Role, derived
 from wengert.transforms.ad.custom import custom_rule
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.linear import LinearBuilder
-from wengert.transforms.ad.rule import RULES, Rule, Tangent
+from wengert.transforms.ad.rule import RULES, STEPS, Rule, Tangent
+from wengert.transforms.ad.tangents import has_tangent
 
 
 class ForwardSweep:
@@ -51,20 +51,40 @@ class ForwardSweep:
         """The tangent of a value of the old function."""
         return self.tangents.get(value)
 
+    @property
+    def fused(self) -> bool:
+        """Whether linear ops stand among the primal ones (forward mode) or apart from them (linearization)."""
+        return self.lb.block is self.b.block
+
+    def nested(self, primal: Block, linear: Block, tangents: Iterable[Value]) -> ForwardSweep:
+        """A sweep over the body of an op, into blocks of its own; the body is closed, so nothing is known of it yet."""
+        b = OpBuilder(primal, location=self.b.location, pass_name=self.b.pass_name)
+        return ForwardSweep(b, LinearBuilder(linear, b, tangents), self.module)
+
+    def set(self, old: Sequence[SSAValue], primals: Sequence[Value], tangents: Sequence[Tangent]) -> None:
+        """Binds results of an op, and marks their tangents as linear."""
+        self.bind(old, primals, tangents)
+        self.lb.linear.update(x_dot for x_dot in tangents if x_dot is not None)
+
     def _step(self, op: Operation) -> None:
+        step = STEPS.get(type(op))
+        if step is not None and any(operand in self.tangents for operand in op.operands):
+            with self.b.at(op.location), self.lb.at(derived(op, Role.TANGENT, self.b.pass_name)):
+                step(self, op)
+            return
         new = self._emit_primal(op)
         self.primals.update(zip(op.results, new.results, strict=True))
         x_dots = [self.tangents.get(operand) for operand in op.operands]
         captured = self._captures_tangent(op)
         if not captured and all(x_dot is None for x_dot in x_dots):
             return
-        if not any(is_differentiable(result.type) and result.first_use is not None for result in op.results):
+        if not any(has_tangent(result.type) and result.first_use is not None for result in op.results):
             return
         rule = self._rule(op, captured)
         with self.b.deriving(op, Role.COEFFICIENT), self.lb.deriving(op, Role.TANGENT):
             y_dots = rule(self.b, new)(self.lb, x_dots)
         for result, y_dot in zip(op.results, y_dots, strict=True):
-            if y_dot is not None and is_differentiable(result.type):
+            if y_dot is not None and has_tangent(result.type):
                 self.tangents[result] = y_dot
 
     def _rule(self, op: Operation, captured: bool) -> Rule:

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import Pure
 
-from wengert.dialects.builder import OpBuilder, Value
-from wengert.transforms.ad.rule import Tangent
+from wengert.dialects.builder import OpBuilder
 
 
 def begin_function(block: Block, origin: FuncOp, pass_name: str) -> OpBuilder:
     """A builder for the derivative's block, whose ops say that ``pass_name`` made them."""
     return OpBuilder(block, location=origin.location, pass_name=pass_name)
-
-
-def materialized(b: OpBuilder, tangent: Tangent, type: TensorType[Any]) -> Value:
-    """A tangent as a value: at a function's boundary even a structural zero must be one."""
-    return b.zeros(type) if tangent is None else tangent
 
 
 def finish_function(block: Block, results: Sequence[SSAValue], name: str, origin: FuncOp) -> FuncOp:

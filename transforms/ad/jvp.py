@@ -9,11 +9,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir.tensor_types import type_of
 from wengert.transforms.ad.forward import ForwardSweep
-from wengert.transforms.ad.function import begin_function, finish_function, materialized
+from wengert.transforms.ad.function import begin_function, finish_function
 from wengert.transforms.ad.linear import LinearBuilder
 from wengert.transforms.ad.request import Request
+from wengert.transforms.ad.tangents import materialized
 
 
 def jvp_function(asked: Request, name: str, pass_name: str = "jvp") -> FuncOp:
@@ -25,7 +25,7 @@ def jvp_function(asked: Request, name: str, pass_name: str = "jvp") -> FuncOp:
     primals, tangents = block.args[: len(inputs)], block.args[len(inputs) :]
     sweep = forward_over(asked, b, block, list(primals), list(tangents))
     outputs = [sweep.primal(value) for value in asked.results]
-    y_dots = [materialized(b, sweep.tangent(asked.results[j]), type_of(asked.results[j])) for j in asked.of]
+    y_dots = [materialized(b, sweep.tangent(asked.results[j]), asked.results[j].type) for j in asked.of]
     return finish_function(block, [*outputs, *y_dots], name, asked.function)
 
 

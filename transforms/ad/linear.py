@@ -27,9 +27,9 @@ class LinearBuilder(OpBuilder):
     def create(
         self, cls: type[Operation], operands: Sequence[SSAValue], results: Sequence[Attribute], properties: Properties = {}, regions: Sequence[Region] = ()
     ) -> Sequence[SSAValue]:
-        if not regions and self.linear.isdisjoint(operands):
+        if self.linear.isdisjoint(operands):
             with self.primal.at(with_role(self.location, Role.COEFFICIENT)):
-                return self.primal.create(cls, operands, results, properties)
+                return self.primal.create(cls, operands, results, properties, regions)
         made = super().create(cls, operands, results, properties, regions)
         self.linear.update(made)
         return made

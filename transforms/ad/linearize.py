@@ -14,11 +14,11 @@ from xdsl.ir import Block, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.transforms.ad.forward import ForwardSweep
-from wengert.transforms.ad.function import begin_function, discard, finish_function, materialized
+from wengert.transforms.ad.function import begin_function, discard, finish_function
 from wengert.transforms.ad.jvp import forward_over
 from wengert.transforms.ad.request import Request
 from wengert.transforms.ad.rule import Tangent
-from wengert.ir.tensor_types import type_of
+from wengert.transforms.ad.tangents import materialized
 
 
 @dataclass(frozen=True)
@@ -87,5 +87,5 @@ def _linear_function(asked: Request, halves: Linearized, residuals: list[SSAValu
         mapped.update(zip(op.results, b.copy(op, [mapped[o] for o in op.operands]), strict=True))
     y_dots: list[Value] = []
     for j, y_dot in zip(asked.of, halves.y_dots, strict=True):
-        y_dots.append(materialized(b, None if y_dot is None else mapped[y_dot], type_of(asked.results[j])))
+        y_dots.append(materialized(b, None if y_dot is None else mapped[y_dot], asked.results[j].type))
     return finish_function(block, y_dots, name, asked.function)

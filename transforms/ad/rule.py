@@ -30,6 +30,7 @@ infinite or NaN on a path that does not matter cannot poison the result.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from xdsl.ir import Operation
@@ -49,12 +50,26 @@ Partial = Callable[[OpBuilder, Value], Value]
 Rule = Callable[[OpBuilder, Operation], LinearMap]
 """Emits coefficients for an op (given with its operands and results in the new function) and returns its linear map."""
 
-Transpose = Callable[[OpBuilder, Operation, Sequence[bool], Sequence[Tangent]], Sequence[Tangent]]
+Transpose = Callable[[OpBuilder, Operation, Sequence[bool], Sequence[Tangent]], Sequence["Tangent | Into"]]
 """Emits the transpose of a linear op: (builder, op, which operands it is linear in, cotangents of its results) to the
 cotangents of its operands (None for those that it is not linear in, or where the cotangent is structurally zero)."""
 
 RULES: dict[type[Operation], Rule] = {}
 TRANSPOSES: dict[type[Operation], Transpose] = {}
+STEPS: dict[type[Operation], Callable[[Any, Any], None]] = {}
+"""Ops with regions take the forward sweep's step themselves: (sweep, op) emits primal and linear ops and binds the results."""
+TRANSPOSE_STEPS: dict[type[Operation], Callable[..., None]] = {}
+"""Linear ops with regions transpose themselves: (builder, op, which operands are linear, y_bars, cotangents)."""
+INACTIVE: set[type[Operation]] = set()
+"""Ops whose results never have a tangent."""
+
+
+@dataclass(frozen=True)
+class Into:
+    """A cotangent that can be added to what is there already more cheaply than by forming it and adding: an indexed read
+    transposes to an addition in place, whatever the size of what was read from."""
+
+    accumulate: Callable[[Value | None], Value]
 
 
 def derivative(*ops: type[Operation]) -> Callable[[Callable[[OpBuilder, Any], LinearMap]], Callable[[OpBuilder, Any], LinearMap]]:
@@ -69,10 +84,10 @@ def derivative(*ops: type[Operation]) -> Callable[[Callable[[OpBuilder, Any], Li
     return register
 
 
-def transpose(*ops: type[Operation]) -> Callable[[Callable[..., Sequence[Tangent]]], Callable[..., Sequence[Tangent]]]:
+def transpose(*ops: type[Operation]) -> Callable[[Callable[..., Sequence[Tangent | Into]]], Callable[..., Sequence[Tangent | Into]]]:
     """Declares how linear ops are transposed."""
 
-    def register(rule: Callable[..., Sequence[Tangent]]) -> Callable[..., Sequence[Tangent]]:
+    def register(rule: Callable[..., Sequence[Tangent | Into]]) -> Callable[..., Sequence[Tangent | Into]]:
         for op in ops:
             _claim(TRANSPOSES, op)
             TRANSPOSES[op] = rule
@@ -133,6 +148,7 @@ def inactive(*ops: type[Operation]) -> None:
     for op in ops:
         _claim(RULES, op)
         RULES[op] = rule
+        INACTIVE.add(op)
 
 
 def _claim(table: dict[type[Operation], Any], op: type[Operation]) -> None:

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 
-from wengert.ir.tensor_types import is_differentiable, type_of
-from wengert.transforms.ad.backward import Cotangents, transpose_ops
+from wengert.ir.tensor_types import is_differentiable
+from wengert.transforms.ad.backward import Cotangents, copy_linear, transpose_ops
 from wengert.transforms.ad.errors import refuse
-from wengert.transforms.ad.function import begin_function, discard, finish_function, materialized
+from wengert.transforms.ad.function import begin_function, discard, finish_function
 from wengert.transforms.ad.linear import LinearBuilder
 from wengert.transforms.ad.request import Request
+from wengert.transforms.ad.tangents import materialized
 
 
 def transpose_function(asked: Request, name: str) -> FuncOp:
@@ -28,15 +29,12 @@ def transpose_function(asked: Request, name: str) -> FuncOp:
     lb = LinearBuilder(scratch, b, scratch.args)
     mapped: dict[SSAValue, SSAValue] = dict(zip([old.args[i] for i in others], block.args, strict=False))
     mapped.update(zip([old.args[i] for i in asked.wrt], scratch.args, strict=True))
-    for op in asked.ops:
-        operands = [mapped[operand] for operand in op.operands]
-        target = b if lb.linear.isdisjoint(operands) else lb
-        mapped.update(zip(op.results, target.copy(op, operands), strict=True))
+    copy_linear(asked.ops, mapped, lb)
     y_bars = block.args[len(others) :]
     cotangents = Cotangents(b)
     _seed(asked, [mapped[value] for value in asked.results], y_bars, lb, cotangents)
     transpose_ops(b, reversed(list(scratch.ops)), lb.linear, cotangents)
-    x_bars = [materialized(b, cotangents.take(x), type_of(x)) for x in scratch.args]
+    x_bars = [materialized(b, cotangents.take(x), x.type) for x in scratch.args]
     discard(scratch)
     return finish_function(block, x_bars, name, asked.function)
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block
 
-from wengert.ir.tensor_types import type_of
 from wengert.transforms.ad.backward import Cotangents, transpose_ops
-from wengert.transforms.ad.function import begin_function, discard, finish_function, materialized
+from wengert.transforms.ad.function import begin_function, discard, finish_function
 from wengert.transforms.ad.linearize import linearize_into
 from wengert.transforms.ad.request import Request
+from wengert.transforms.ad.tangents import materialized
 
 
 def vjp_function(asked: Request, name: str) -> FuncOp:
@@ -27,6 +27,6 @@ def vjp_function(asked: Request, name: str) -> FuncOp:
         if y_dot is not None:
             cotangents.add(y_dot, y_bar)
     transpose_ops(b, reversed(list(halves.block.ops)), halves.linear_values, cotangents)
-    x_bars = [materialized(b, cotangents.take(x_dot), type_of(x_dot)) for x_dot in halves.block.args]
+    x_bars = [materialized(b, cotangents.take(x_dot), x_dot.type) for x_dot in halves.block.args]
     discard(halves.block)
     return finish_function(block, [*halves.outputs, *x_bars], name, asked.function)

@@ -15,7 +15,7 @@ from wengert.ir.attributes import int_attr, int_of, ints
 from wengert.ir.tensor_types import dtype_of, element, i32, i64, is_unsigned, shape, size, tensor, type_of
 from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.errors import refuse
-from wengert.transforms.ad.rule import LinearMap, Tangent, derivative, linear, same_op, sum_of, transpose
+from wengert.transforms.ad.rule import Into, LinearMap, Tangent, derivative, linear, same_op, transpose
 
 # -- slices
 
@@ -24,10 +24,15 @@ linear(hlo.DynamicUpdateSliceOp, operands=(0, 1))
 
 
 @transpose(hlo.DynamicSliceOp)
-def dynamic_slice(b: OpBuilder, op: hlo.DynamicSliceOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent]:
+def dynamic_slice(b: OpBuilder, op: hlo.DynamicSliceOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent | Into]:
     # both ops clamp their start in the same way
-    x_bar = b.dynamic_update_slice(b.zeros(type_of(op.operand)), y_bars[0], op.start_indices)
-    return [x_bar, *[None] * len(op.start_indices)]
+    def accumulate(held: Tangent) -> Value:
+        if held is None:
+            return b.dynamic_update_slice(b.zeros(type_of(op.operand)), y_bars[0], op.start_indices)
+        there = b.dynamic_slice(held, op.start_indices, shape(y_bars[0]))
+        return b.dynamic_update_slice(held, b.add(there, y_bars[0]), op.start_indices)
+
+    return [Into(accumulate), *[None] * len(op.start_indices)]
 
 
 @transpose(hlo.DynamicUpdateSliceOp)
@@ -44,13 +49,17 @@ linear(hlo.GatherOp, operands=(0,))
 
 
 @transpose(hlo.GatherOp)
-def gather(b: OpBuilder, op: hlo.GatherOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent]:
+def gather(b: OpBuilder, op: hlo.GatherOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent | Into]:
     # gather clamps its starts and scatter drops what does not fit; so clamp, then add
     numbers = scatter_numbers(op.dimension_numbers)
     starts = clamped_starts(b, op.start_indices, op.dimension_numbers, shape(op.operand), ints(op.slice_sizes))
-    zeros = b.zeros(type_of(op.operand))
     is_sorted = op.indices_are_sorted is not None and bool(int_of(op.indices_are_sorted))
-    return [b.scatter(Kind.add, zeros, starts, y_bars[0], numbers, sorted=is_sorted), None]
+
+    def accumulate(held: Tangent) -> Value:
+        base = b.zeros(type_of(op.operand)) if held is None else held
+        return b.scatter(Kind.add, base, starts, y_bars[0], numbers, sorted=is_sorted)
+
+    return [Into(accumulate), None]
 
 
 def scatter_numbers(numbers: GatherDimensionNumbersAttr) -> ScatterDimensionNumbersAttr:

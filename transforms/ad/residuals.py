@@ -1,0 +1,120 @@
+"""Which intermediate values a region keeps for its linear part, and which are computed again.
+
+The linear ops of a loop's body use *residuals*, values of the primal body. Keeping one costs memory in every trip, so:
+
+- what follows from constants and the iteration alone is never kept (induction variables, masks, reads of a constant at
+  the iteration, and what does not change at all);
+- a residual that follows from others by a cheap op is computed again from those;
+- one that is a cheap function of a smaller value gives way to that value (the source of a broadcast, for example).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Block, Operation, SSAValue
+
+from wengert.dialects import chlo, core
+from wengert.dialects import stablehlo as hlo
+from wengert.ir.tensor_types import dtype_of, shape_of_type
+
+CHEAP: frozenset[type[Operation]] = frozenset(
+    {
+        hlo.AbsOp,
+        hlo.AddOp,
+        hlo.AndOp,
+        hlo.BroadcastInDimOp,
+        hlo.CeilOp,
+        hlo.ClampOp,
+        hlo.CompareOp,
+        hlo.ComplexOp,
+        hlo.ConstantOp,
+        hlo.ConvertOp,
+        hlo.DynamicSliceOp,
+        hlo.FloorOp,
+        hlo.ImagOp,
+        hlo.IotaOp,
+        hlo.MaximumOp,
+        hlo.MinimumOp,
+        hlo.MultiplyOp,
+        hlo.NegateOp,
+        hlo.NotOp,
+        hlo.OrOp,
+        hlo.RealOp,
+        hlo.ReshapeOp,
+        hlo.ReverseOp,
+        hlo.SelectOp,
+        hlo.SignOp,
+        hlo.SliceOp,
+        hlo.SubtractOp,
+        hlo.TransposeOp,
+        hlo.XorOp,
+        chlo.SquareOp,
+        core.TapeReadOp,
+    }
+)
+"""Ops that cost about as much as reading their result from memory."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Residuals to keep, and the ops that compute the others from them, in order."""
+
+    kept: list[SSAValue]
+    recomputed: list[Operation]
+
+
+def plan(block: Block, residuals: Sequence[SSAValue], given: Iterable[SSAValue]) -> Plan:
+    """What to keep of a block so that its residuals can be had later, where the ``given`` values are at hand anyway."""
+    available = _following_from(block, set(given))
+    kept: dict[SSAValue, None] = {}
+    pending = {value for value in residuals if value not in available}
+    order = {result: n for n, op in enumerate(block.ops) for result in op.results}
+    while pending:
+        value = max(pending, key=lambda v: order.get(v, -1))
+        pending.remove(value)
+        sources = _sources(value, available)
+        new = None if sources is None else [s for s in sources if s not in pending and s not in kept]
+        if new is not None and sum(map(_bytes, new)) <= (_bytes(value) if len(new) == 1 else 0):
+            pending.update(new)
+        else:
+            kept[value] = None
+    return Plan(list(kept), _recomputation(block, residuals, set(kept) | set(given)))
+
+
+def _following_from(block: Block, given: set[SSAValue]) -> set[SSAValue]:
+    """What can be computed from given values by cheap ops alone, ops without operands included."""
+    found = set(given)
+    for op in block.ops:
+        if type(op) in CHEAP and all(operand in found for operand in op.operands):
+            found.update(op.results)
+    return found
+
+
+def _sources(value: SSAValue, available: set[SSAValue]) -> list[SSAValue] | None:
+    """What a value is computed from by a cheap op, or None if it is not."""
+    owner = value.owner
+    if not isinstance(owner, Operation) or type(owner) not in CHEAP:
+        return None
+    return list(dict.fromkeys(operand for operand in owner.operands if operand not in available))
+
+
+def _recomputation(block: Block, residuals: Sequence[SSAValue], at_hand: set[SSAValue]) -> list[Operation]:
+    needed: set[Operation] = set()
+    pending = [value for value in residuals if value not in at_hand]
+    while pending:
+        owner = pending.pop().owner
+        assert isinstance(owner, Operation)
+        if owner not in needed:
+            needed.add(owner)
+            pending.extend(operand for operand in owner.operands if operand not in at_hand)
+    return [op for op in block.ops if op in needed]
+
+
+def _bytes(value: SSAValue) -> int:
+    if not isinstance(value.type, TensorType):
+        return 0
+    return prod(shape_of_type(value.type)) * dtype_of(value.type.element_type).itemsize
