@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from wengert.transforms.lower.math import error_function, exponential, gamma, hyperbolic, inverse_trigonometric, logarithm, power, trigonometric
+from wengert.transforms.lower.math.bounds import BOUNDS
 from wengert.transforms.lower.math.emitter import Emitter
 from wengert.transforms.lower.math.vector import Code, Float
 
-__all__ = ["SUPPORTED", "Emitter", "emit"]
+__all__ = ["BOUNDS", "SUPPORTED", "Emitter", "emit"]
 
 Unary = Callable[[Code, Float], Float]
 Binary = Callable[[Code, Float, Float], Float]

@@ -31,7 +31,7 @@ def lgamma(code: Code, x: Float) -> Float:
     a = code.abs(x)
     positive = lgamma_positive(code, a)
     # |Gamma(x)| = pi / (|x sin(pi x)| Gamma(|x|)) for x < 0
-    sine = code.abs(sine_of(code, reduce_turns(code, code.at_most(a, 2.0**40))))
+    sine = code.abs(sine_of(code, reduce_turns(code, in_turn(code, a))))
     reflected = code.select(a < 2.0**-200, positive, LOG_PI - log(code, a * sine) - positive)
     integer = code.floor(x).equals(x)
     y = code.select(x < 0.0, code.select(integer, INFINITY, reflected), positive)
@@ -55,12 +55,17 @@ def lgamma_positive(code: Code, x: Float) -> Float:
     small = t * code.horner(coefficients.LGAMMA_AT_TWO, t)
     small = small + code.select(shifted, -logarithm, logarithm)
     from_one = x - 1.0
-    small = code.select(code.abs(from_one) <= 0.25, from_one * code.horner(coefficients.LGAMMA_AT_ONE, from_one), small)
+    small = code.select(code.abs(from_one) <= 0.25, code.fma(from_one, code.horner(coefficients.LGAMMA_AT_ONE, from_one), 0.0), small)
     inverse = 1.0 / x
     series = inverse * code.polynomial(STIRLING, inverse * inverse)
     # (x - 1/2) (log x - 1) + (log(2 pi) - 1)/2 + 1/(12 x) - ...
     stirling = code.fma(x - 0.5, logarithm - 1.0, series + STIRLING_CONSTANT)
     return code.select(large, stirling, small)
+
+
+def in_turn(code: Code, x: Float) -> Float:
+    """x modulo 2 in [0, 2), exact for x >= 0."""
+    return code.fma(code.floor(x * 0.5), -2.0, x)
 
 
 def digamma(code: Code, x: Float) -> Float:
@@ -71,8 +76,8 @@ def digamma(code: Code, x: Float) -> Float:
     negative = x < 0.0
     positive = digamma_positive(code, code.select(negative, 1.0 - x, x))
     # digamma(x) = digamma(1 - x) - pi / tan(pi x)
-    tangent = tangent_of(code, reduce_turns(code, code.at_least(x, -(2.0**40))))
-    y = code.select(negative, positive - PI / tangent, positive)
+    tangent = tangent_of(code, reduce_turns(code, in_turn(code, -x)))
+    y = code.select(negative, positive + PI / tangent, positive)
     pole = (x <= 0.0) & code.floor(x).equals(x)
     return code.select(pole, NAN, y)
 
