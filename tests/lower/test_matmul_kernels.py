@@ -1,0 +1,248 @@
+"""Generated matrix products against numpy.einsum, with every operand and the result ending or starting at an inaccessible page."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import mmap
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from wengert.transforms.lower import matmul
+from wengert.transforms.lower.matmul import AVX2, AVX512, NEON, SSE2, MatmulPlan, Target
+
+Array = NDArray[Any]
+TYPES = {
+    "f32": np.float32, "f64": np.float64, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
+    "ui8": np.uint8, "ui16": np.uint16, "ui32": np.uint32, "ui64": np.uint64, "c64": np.complex64, "c128": np.complex128,
+}  # fmt: skip
+TOLERANCE = {"f32": 2e-5, "c64": 2e-5, "f64": 1e-13, "c128": 1e-13}
+HOST = matmul.target_of(llvm.get_default_triple(), llvm.get_host_cpu_features())
+_engines: list[Any] = []
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Guarded:
+    """Arrays of exact size that touch an inaccessible page at their end, or at their start."""
+
+    def __init__(self, at_end: bool) -> None:
+        self.at_end = at_end
+        self.maps: list[Any] = []
+
+    def address(self, size: int) -> int:
+        """Memory of `size` bytes beside the inaccessible page."""
+        page = mmap.PAGESIZE
+        whole = -(-max(size, 1) // page) * page
+        area = mmap.mmap(-1, whole + 2 * page)
+        base = ctypes.addressof(ctypes.c_char.from_buffer(area))
+        self.maps.append(area)
+        for guard in (base, base + page + whole):
+            assert _libc.mprotect(ctypes.c_void_p(guard), ctypes.c_size_t(page), 0) == 0
+        return base + page + (whole - size if self.at_end else 0)
+
+    def copy(self, source: Array) -> int:
+        """The memory of the array, as it is laid out, at a guarded address."""
+        address = self.address(source.nbytes)
+        ctypes.memmove(address, source.ctypes.data, source.nbytes)
+        return address
+
+    def release(self) -> None:
+        """Makes the guards accessible again, so that the maps can be dropped."""
+        for area in self.maps:
+            base = ctypes.addressof(ctypes.c_char.from_buffer(area))
+            _libc.mprotect(ctypes.c_void_p(base), ctypes.c_size_t(len(area)), mmap.PROT_READ | mmap.PROT_WRITE)
+
+
+def compiled(plan: MatmulPlan) -> Any:
+    """The function of a plan."""
+    matmul.register_symbols()
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    module = llvm.parse_assembly(matmul.declarations(plan) + matmul.emit_function(plan, "product"))
+    module.verify()
+    target = llvm.Target.from_default_triple()
+    machine = target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2, jit=True)
+    engine = llvm.create_mcjit_compiler(module, machine)
+    engine.finalize_object()
+    _engines.append(engine)
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(engine.get_function_address("product"))
+
+
+def einsum(a: Array, b: Array, batch: tuple[tuple[int, ...], tuple[int, ...]], contracting: tuple[tuple[int, ...], tuple[int, ...]]) -> Array:
+    """dot_general by NumPy: batch, then free dimensions of a, then of b."""
+    letters = iter("abcdefghijklmnop")
+    names_a, names_b = [""] * a.ndim, [""] * b.ndim
+    result = ""
+    for pairs, kept in ((batch, True), (contracting, False)):
+        for i, j in zip(*pairs, strict=True):
+            names_a[i] = names_b[j] = next(letters)
+            result += names_a[i] if kept else ""
+    for names in (names_a, names_b):
+        for d, name in enumerate(names):
+            if not name:
+                names[d] = next(letters)
+                result += names[d]
+    return np.einsum(f"{''.join(names_a)},{''.join(names_b)}->{result}", a, b)
+
+
+def values(shape: tuple[int, ...], element: str, seed: int) -> Array:
+    rng = np.random.default_rng(seed)
+    if element.startswith("c"):
+        return (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(TYPES[element])
+    return rng.normal(size=shape).astype(TYPES[element]) if element.startswith("f") else rng.integers(0, 1 << 7, shape).astype(TYPES[element])
+
+
+def check(
+    a: Array,
+    b: Array,
+    element: str,
+    contracting: tuple[tuple[int, ...], tuple[int, ...]],
+    batch: tuple[tuple[int, ...], tuple[int, ...]] = ((), ()),
+    target: Target = HOST,
+    blas: bool = False,
+) -> MatmulPlan:
+    """Compares the generated product with einsum; the operands may be views of contiguous arrays with permuted dimensions."""
+    plan = matmul.plan(
+        a.shape, b.shape, element, lhs_batch=batch[0], rhs_batch=batch[1], lhs_contracting=contracting[0], rhs_contracting=contracting[1],
+        target=target, blas=blas, lhs_strides=[s // a.itemsize for s in a.strides], rhs_strides=[s // b.itemsize for s in b.strides],
+    )  # fmt: skip
+    function = compiled(plan)
+    expected = einsum(a, b, batch, contracting)
+    for at_end in (True, False):
+        memory = Guarded(at_end)
+        c = memory.address(expected.nbytes)
+        function(memory.copy(a), memory.copy(b), c, memory.address(plan.scratch_bytes))
+        got = np.frombuffer(ctypes.string_at(c, expected.nbytes), expected.dtype).reshape(expected.shape)
+        memory.release()
+        if element in TOLERANCE:
+            size = max(1.0, float(np.abs(expected).max(initial=0)))
+            np.testing.assert_allclose(got, expected, rtol=0, atol=TOLERANCE[element] * size)
+        else:
+            np.testing.assert_array_equal(got, expected)
+    return plan
+
+
+def matrices(m: int, n: int, k: int, element: str, turn_a: bool, turn_b: bool) -> tuple[Array, Array, tuple[tuple[int], tuple[int]]]:
+    """Operands for C[m, n] whose memory is row-major or column-major, and their contracted dimensions."""
+    a = values((k, m) if turn_a else (m, k), element, 1)
+    b = values((n, k) if turn_b else (k, n), element, 2)
+    return a, b, ((0 if turn_a else 1,), (1 if turn_b else 0,))
+
+
+SIZES = (1, 2, 3, 5, 7, 8, 13, 16, 19, 33)
+
+
+@pytest.mark.parametrize("element", ["f32", "f64"])
+@pytest.mark.parametrize("layout", ["NN", "NT", "TN", "TT"])
+def test_small_sizes_in_all_layouts(element: str, layout: str) -> None:
+    rng = np.random.default_rng(["NN", "NT", "TN", "TT"].index(layout) * 2 + (element == "f64"))
+    for _ in range(24):
+        m, n, k = (int(x) for x in rng.choice(SIZES, 3))
+        a, b, contracting = matrices(m, n, k, element, layout[0] == "T", layout[1] == "T")
+        check(a, b, element, contracting)
+
+
+@pytest.mark.parametrize("layout", ["NN", "NT", "TN", "TT"])
+@pytest.mark.parametrize("m,n,k", [(1, 1, 1), (1, 1, 100), (1, 100, 37), (100, 1, 37), (100, 37, 1), (1, 37, 1), (64, 3, 65), (3, 64, 65), (2, 2, 200)])
+def test_vectors_dots_and_outer_products(layout: str, m: int, n: int, k: int) -> None:
+    a, b, contracting = matrices(m, n, k, "f32", layout[0] == "T", layout[1] == "T")
+    check(a, b, "f32", contracting)
+
+
+@pytest.mark.parametrize("m,n,k", [(0, 3, 4), (3, 0, 4), (3, 4, 0), (0, 0, 0), (1, 1, 0)])
+@pytest.mark.parametrize("element", ["f32", "i32", "c64"])
+def test_empty_dimensions(m: int, n: int, k: int, element: str) -> None:
+    a, b, contracting = matrices(m, n, k, element, False, False)
+    check(a, b, element, contracting)
+
+
+@pytest.mark.parametrize("element", sorted(TYPES))
+def test_element_types(element: str) -> None:
+    for turn_a, turn_b in itertools.product((False, True), repeat=2):
+        a, b, contracting = matrices(7, 18, 33, element, turn_a, turn_b)
+        check(a, b, element, contracting)
+
+
+@pytest.mark.parametrize("target", [AVX512, AVX2, NEON, SSE2])
+def test_register_tiles_of_every_target(target: Target) -> None:
+    for m, n, k in ((29, 41, 19), (6, 70, 20), (50, 5, 21)):
+        for turn_b in (False, True):
+            a, b, contracting = matrices(m, n, k, "f32", False, turn_b)
+            check(a, b, "f32", contracting, target=target)
+
+
+def test_far_rows_are_packed() -> None:
+    a, b, contracting = matrices(53, 140, 150, "f32", False, False)
+    assert check(a, b, "f32", contracting).method == "packed"
+
+
+@pytest.mark.parametrize("element", ["f32", "f64"])
+@pytest.mark.parametrize("layout", ["NN", "NT", "TN", "TT"])
+def test_large_products_call_blas(element: str, layout: str) -> None:
+    a, b, contracting = matrices(520, 515, 517, element, layout[0] == "T", layout[1] == "T")
+    plan = check(a, b, element, contracting, blas=True)
+    assert plan.method == "blas"
+    assert plan.symbols == (f"wg.blas.{'s' if element == 'f32' else 'd'}gemm",)
+
+
+@pytest.mark.parametrize(
+    "shape_a,shape_b,batch,contracting",
+    [
+        ((5, 4, 3), (5, 3, 6), ((0,), (0,)), ((2,), (1,))),
+        ((4, 5, 3), (3, 6, 5), ((1,), (2,)), ((2,), (0,))),
+        ((2, 3, 4, 5), (2, 3, 5, 6), ((0, 1), (0, 1)), ((3,), (2,))),
+        ((2, 4, 3, 5), (3, 5, 2, 6), ((0, 2), (2, 0)), ((3,), (1,))),
+        ((3, 4, 5, 6), (5, 6, 7), ((), ()), ((2, 3), (0, 1))),
+        ((3, 4, 5, 6), (6, 5, 7), ((), ()), ((2, 3), (1, 0))),
+        ((5, 3, 6, 4), (7, 6, 5), ((), ()), ((0, 2), (2, 1))),
+        ((5, 3, 6, 4), (6, 7, 5, 2), ((), ()), ((0, 2), (2, 0))),
+        ((3, 9, 4), (2, 9, 5), ((), ()), ((1,), (1,))),
+        ((6,), (6,), ((), ()), ((0,), (0,))),
+        ((3, 2), (4, 5), ((), ()), ((), ())),
+        ((2, 3), (2, 3), ((0, 1), (0, 1)), ((), ())),
+        ((2, 1, 3), (2, 1, 4), ((0,), (0,)), ((1,), (1,))),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("element", ["f32", "c128", "i16"])
+def test_dimension_numbers(shape_a: Any, shape_b: Any, batch: Any, contracting: Any, element: str) -> None:
+    check(values(shape_a, element, 1), values(shape_b, element, 2), element, contracting, batch)
+
+
+def test_permuted_views_are_read_in_place() -> None:
+    a = values((4, 6, 10), "f32", 1).transpose(2, 0, 1)
+    b = values((12, 6), "f32", 2).T
+    plan = check(a, b, "f32", ((2,), (0,)))
+    assert plan.copy_a is None and plan.copy_b is None
+
+
+def test_broadcast_operand_is_read_in_place() -> None:
+    a = np.broadcast_to(values((1, 9), "f32", 1), (5, 9))
+    b = values((9, 11), "f32", 2)
+    plan = matmul.plan((5, 9), (9, 11), "f32", lhs_contracting=(1,), rhs_contracting=(0,), target=HOST, lhs_strides=(0, 1))
+    c = np.empty((5, 11), np.float32)
+    compiled(plan)(a.ctypes.data, b.ctypes.data, c.ctypes.data, None)
+    np.testing.assert_allclose(c, a @ b, rtol=1e-5, atol=1e-5)
+
+
+def test_nan_and_infinity_reach_the_result() -> None:
+    a, b = np.ones((5, 9), np.float32), np.ones((9, 13), np.float32)
+    a[1, 2], b[3, 4], b[5, 12] = np.nan, np.inf, -np.inf
+    check_with = matmul.plan((5, 9), (9, 13), "f32", lhs_contracting=(1,), rhs_contracting=(0,), target=HOST)
+    c = np.empty((5, 13), np.float32)
+    compiled(check_with)(a.ctypes.data, b.ctypes.data, c.ctypes.data, None)
+    np.testing.assert_array_equal(c, a @ b)
+
+
+def test_unsupported_element_is_refused() -> None:
+    with pytest.raises(matmul.UnsupportedMatmul, match="bf16"):
+        matmul.plan((2, 2), (2, 2), "bf16", lhs_contracting=(1,), rhs_contracting=(0,), target=HOST)
+
+
+def test_text_stays_short() -> None:
+    for m, n, k in itertools.product((1, 6, 29, 128), (1, 7, 24, 100), (1, 9, 64)):
+        plan = matmul.plan((m, k), (k, n), "f32", lhs_contracting=(1,), rhs_contracting=(0,), target=AVX2, blas=False)
+        assert matmul.emit_function(plan, "product").count("\n") < 1200
