@@ -54,7 +54,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from wengert.dialects import kernel_positions as positions
 from wengert.dialects.kernel_positions import Position
-from wengert.ir.attributes import I64Attr, ints
+from wengert.dialects.stablehlo.attributes import DotDimensionNumbersAttr
+from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import shape_of_type, type_of
 
 STORE = "store"
@@ -291,26 +292,32 @@ class EmptyOp(IRDLOperation):
 
 @irdl_op_definition
 class MatmulOp(IRDLOperation):
-    """result[b, i, j] = sum over p of lhs[b, i, p] * rhs[b, p, j] for contiguous matrices.
+    """A contraction: ``stablehlo.dot_general`` of two strided views of buffers.
 
-    ``sizes`` is batch, rows, columns, depth; with ``transpose_lhs`` (``transpose_rhs``) the operand is stored as
-    [b, p, i] ([b, j, p]).
+    Element (i, j, ...) of an operand is element ``offset + i * strides[0] + j * strides[1] + ...`` of its buffer, so that
+    transposes, slices and broadcasts of the operands cost no copy. The result is contiguous.
     """
 
     name = "kernel.matmul"
     lhs = operand_def()
     rhs = operand_def()
-    sizes = prop_def(DenseArrayBase)
-    transpose_lhs = prop_def(I64Attr)
-    transpose_rhs = prop_def(I64Attr)
+    dimension_numbers = prop_def(DotDimensionNumbersAttr)
+    lhs_shape = prop_def(DenseArrayBase)
+    lhs_strides = prop_def(DenseArrayBase)
+    rhs_shape = prop_def(DenseArrayBase)
+    rhs_strides = prop_def(DenseArrayBase)
+    offsets = prop_def(DenseArrayBase)
     result = result_def()
     traits = traits_def(Pure())
 
     def verify_(self) -> None:
-        batch, rows, columns, depth = ints(self.sizes)
-        for value, count in ((self.lhs, batch * rows * depth), (self.rhs, batch * depth * columns), (self.result, batch * rows * columns)):
-            if prod(shape_of_type(type_of(value))) != count:
-                raise VerifyException(f"{value.type} does not hold {count} elements, as sizes {ints(self.sizes)} need")
+        operands = ((self.lhs, self.lhs_shape, self.lhs_strides), (self.rhs, self.rhs_shape, self.rhs_strides))
+        for (value, extents, steps), offset in zip(operands, ints(self.offsets), strict=True):
+            if len(extents) != len(steps) or min([*ints(extents), *ints(steps), offset], default=0) < 0:
+                raise VerifyException("shapes and strides must be lists of equal length, of numbers that are not negative")
+            reach = offset + sum((n - 1) * step for n, step in zip(ints(extents), ints(steps), strict=True))
+            if 0 not in ints(extents) and reach >= prod(shape_of_type(type_of(value))):
+                raise VerifyException(f"the operand reaches position {reach}, outside of {value.type}")
 
 
 @irdl_op_definition

@@ -45,10 +45,11 @@ def host() -> Host:
 
 def _target(cpu: str, features: dict[str, bool]) -> Target:
     if features.get("avx512f") and features.get("avx512vl") and features.get("avx512dq") and features.get("avx512bw"):
-        return Target(cpu, 64, True, 'nounwind "prefer-vector-width"="512"')
+        return Target(cpu, 64, 32, True, 'nounwind "prefer-vector-width"="512"')
     if features.get("avx2"):
-        return Target(cpu, 32, bool(features.get("f16c")))
-    return Target(cpu, 16, bool(features.get("f16c") or features.get("neon")))
+        return Target(cpu, 32, 16, bool(features.get("f16c")))
+    neon = bool(features.get("neon"))
+    return Target(cpu, 16, 32 if neon else 16, neon or bool(features.get("f16c")))
 
 
 @lru_cache(maxsize=4)

@@ -8,6 +8,7 @@ offset in one arena, allotted in program order from what is free at that moment 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from math import prod
@@ -56,6 +57,7 @@ class Buffers:
     places: dict[SSAValue, Place] = field(default_factory=dict[SSAValue, Place])
     constants: list[stablehlo.ConstantOp] = field(default_factory=list[stablehlo.ConstantOp])
     copies: list[Copy] = field(default_factory=list[Copy])
+    scratch: dict[Operation, Place] = field(default_factory=dict[Operation, Place])
     arena_bytes: int = 0
 
 
@@ -65,9 +67,9 @@ def byte_size(value: SSAValue) -> int:
     return prod(shape_of_type(type)) * dtype_of(type.element_type).itemsize
 
 
-def assign(block: Block) -> Buffers:
-    """Places for every value of a kernel-level block."""
-    return _Assignment(block).run()
+def assign(block: Block, scratch: Callable[[Operation], int] = lambda op: 0) -> Buffers:
+    """Places for every value of a kernel-level block; ``scratch`` tells how many bytes an op needs while it runs."""
+    return _Assignment(block, scratch).run()
 
 
 class _Storage:
@@ -85,8 +87,9 @@ class _Storage:
 
 
 class _Assignment:
-    def __init__(self, block: Block):
+    def __init__(self, block: Block, scratch: Callable[[Operation], int]):
         self.block = block
+        self.scratch = scratch
         self.ops = list(block.ops)
         self.found = Buffers()
         self.storage: dict[SSAValue, _Storage] = {}
@@ -151,6 +154,9 @@ class _Assignment:
                 storage = self.storage[result]
                 if storage.place is None and storage.first == number:
                     storage.place = Place(Space.ARENA, free.take(storage.bytes))
+            if extra := self.scratch(op):
+                self.found.scratch[op] = Place(Space.ARENA, free.take(extra))
+                free.give(self.found.scratch[op].at, extra)
             for storage in ends.get(number, ()):
                 if id(storage) not in reused:
                     assert storage.place is not None

@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Operation
 from wengert.dialects import chlo, core, stablehlo
 from wengert.dialects.core import Kind
 from wengert.ir.attributes import int_of
-from wengert.ir.tensor_types import element, is_boolean, is_complex, is_float, is_integer, shape_of_type
+from wengert.ir.tensor_types import bf16, element, f16, i1, is_boolean, is_complex, is_float, is_integer, shape_of_type
 
 
 class Role(Enum):
@@ -26,6 +26,7 @@ class Role(Enum):
     SCALAR = auto()
     REDUCE = auto()
     CONCATENATE = auto()
+    CONTRACT = auto()
     BARRIER = auto()
     OPAQUE = auto()
 
@@ -164,7 +165,7 @@ _ELEMENTWISE = frozenset((*_REAL_COSTS, *_INTEGER_COSTS, *_BOOLEAN_COSTS, *_COMP
 
 
 def _same_width(one: Attribute, other: Attribute) -> bool:
-    return is_integer(one) != is_integer(other) and _width(one) == _width(other) or one == other
+    return _width(one) == _width(other) != 0 and not is_boolean(one)
 
 
 def _width(held: Attribute) -> int:
@@ -174,11 +175,19 @@ def _width(held: Attribute) -> int:
 def role(op: Operation) -> Role:
     """How this op takes part in fusion."""
     found = _ROLES.get(type(op))
+    if isinstance(op, stablehlo.DotGeneralOp):
+        return Role.CONTRACT if has_product(op) else Role.OPAQUE
     if found is not None:
         return Role.OPAQUE if found is Role.REDUCE and not _reducible(op) else found
     if type(op) in _ELEMENTWISE and cost(op):
         return Role.SCALAR
     return Role.OPAQUE
+
+
+def has_product(op: stablehlo.DotGeneralOp) -> bool:
+    """Whether there is a matrix product for these element types."""
+    held = element(op.lhs)
+    return held == element(op.rhs) == element(op.result) and held not in (f16, bf16, i1) and op.algorithm is None
 
 
 def _reducible(op: Operation) -> bool:

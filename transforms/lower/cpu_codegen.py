@@ -8,15 +8,20 @@ the callback returned if that was not 0, at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
-from wengert.dialects.kernel import InterpretOp, NestOp
-from wengert.transforms.lower.buffers import Buffers, Space, assign, byte_size
+from wengert.dialects.kernel import InterpretOp, MatmulOp, NestOp
+from wengert.ir.attributes import ints
+from wengert.ir.tensor_types import shape
+from wengert.transforms.lower.buffers import Buffers, Place, Space, assign, byte_size
+from wengert.transforms.lower.cpu_matmul import product_plan, scratch_bytes
 from wengert.transforms.lower.cpu_nest import NestCode
 from wengert.transforms.lower.cpu_target import Target
+from wengert.transforms.lower.matmul import declarations, emit_function
 
 ENTRY = "entry"
 
@@ -31,6 +36,7 @@ class Code:
     kernels: int
     inputs: int
     outputs: int
+    calls_blas: bool
 
 
 def generate(module: ModuleOp, target: Target, *, strict: bool = False) -> Code:
@@ -44,12 +50,14 @@ class _Generator:
         self.block = function.body.block
         self.target = target
         self.strict = strict
-        self.buffers = assign(self.block)
+        self.buffers = assign(self.block, scratch_bytes(target))
         self.functions: dict[str, str] = {}
         self.helpers: dict[str, str] = {}
         self.lines: list[str] = []
         self.pointers: dict[object, str] = {}
         self.interpreted: list[InterpretOp] = []
+        self.symbols: set[str] = set()
+        self.count = 0
         self.inputs = len(self.block.args)
         last = self.block.last_op
         assert last is not None
@@ -59,13 +67,15 @@ class _Generator:
         for op in self.block.ops:
             if isinstance(op, NestOp):
                 self._call(op)
+            elif isinstance(op, MatmulOp):
+                self._product(op)
             elif isinstance(op, InterpretOp):
                 self._interpret(op)
         for copy in self.buffers.copies:
             self._copy(copy.source, copy.output)
-        kernels = [text.replace("@KERNEL(", f"@{name}(", 1) for text, name in self.functions.items()]
+        kernels = [text.replace("@KERNEL", f"@{name}") for text, name in self.functions.items()]
         text = "\n".join([*self.helpers.values(), *kernels, self._entry()])
-        return Code(text, self.buffers, tuple(self.interpreted), len(self.functions), self.inputs, self.outputs)
+        return Code(text, self.buffers, tuple(self.interpreted), len(self.functions), self.inputs, self.outputs, bool(self.symbols))
 
     def _entry(self) -> str:
         body = "\n".join(self.lines)
@@ -77,7 +87,9 @@ class _Generator:
     # -- pointers
 
     def _pointer(self, value: SSAValue) -> str:
-        place = self.buffers.places[value]
+        return self._place(self.buffers.places[value])
+
+    def _place(self, place: Place) -> str:
         found = self.pointers.get(place)
         if found is None:
             name = f"%b{len(self.pointers)}"
@@ -100,12 +112,39 @@ class _Generator:
         code = NestCode(op, self.target, self.strict)
         text = code.text("KERNEL")
         self.helpers.update(code.out.functions)
-        name = self.functions.get(text)
-        if name is None:
-            name = f"kernel{len(self.functions)}"
-            self.functions[text] = name
+        name = self._function(text)
         arguments = [f"ptr {self._pointer(value)}" for value in (*op.inputs, *op.outputs)]
         self.lines.append(f"call void @{name}({', '.join(arguments)})")
+
+    def _function(self, text: str) -> str:
+        """The name of the function with this text, which is made once."""
+        name = self.functions.get(text)
+        if name is None:
+            name = self.functions[text] = f"kernel{len(self.functions)}"
+        return name
+
+    def _product(self, op: MatmulOp) -> None:
+        found = product_plan(op, self.target)
+        if found.empty:
+            return
+        text = emit_function(found, "KERNEL", "internal")
+        for symbol in found.symbols:
+            self.symbols.add(symbol)
+            self.helpers[symbol] = declarations(found)
+        name = self._function(text)
+        pointers = [self._shifted(value, offset) for value, offset in zip((op.lhs, op.rhs), ints(op.offsets), strict=True)]
+        scratch = self.buffers.scratch.get(op)
+        pointers += [self._pointer(op.result), "null" if scratch is None else self._place(scratch)]
+        self.lines.append(f"call void @{name}({', '.join(f'ptr {p}' for p in pointers)})")
+
+    def _shifted(self, value: SSAValue, offset: int) -> str:
+        pointer = self._pointer(value)
+        if offset == 0:
+            return pointer
+        self.count += 1
+        size = byte_size(value) // prod(shape(value))
+        self.lines.append(f"%shifted{self.count} = getelementptr i8, ptr {pointer}, i64 {offset * size}")
+        return f"%shifted{self.count}"
 
     def _interpret(self, op: InterpretOp) -> None:
         if not self.interpreted:

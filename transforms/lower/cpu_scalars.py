@@ -215,7 +215,11 @@ class Scalars:
             low = self.compare("ule", word, power, self.constant(word, (bias - small) << nmant))
             found = self.select(high, word, self.binary("or", word, sign, self.constant(word, exponents)), found)
             found = self.select(low, word, sign, found)
-        return self.select(self.compare("uno", register, x, x), register, x, self.cast("bitcast", found, word, register))
+        nan = x
+        if not mantissa:  # without mantissa bits there is no NaN
+            sign = self.binary("and", word, bits, self.constant(word, -(1 << (nexp + nmant))))
+            nan = self.cast("bitcast", self.binary("or", word, sign, self.constant(word, ((1 << nexp) - 1) << nmant)), word, register)
+        return self.select(self.compare("uno", register, x, x), register, nan, self.cast("bitcast", found, word, register))
 
     def narrowed(self, x: str, narrow: str) -> str:
         """A float rounded to a 16-bit format, still as a float."""

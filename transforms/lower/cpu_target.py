@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Target:
-    """A processor: the bytes of a vector register, and whether f16 conversion is in hardware.
+    """A processor: the bytes of a vector register, how many there are, and whether f16 conversion is in hardware.
 
     ``attributes`` are LLVM function attributes that every kernel gets.
     """
 
     name: str
     vector_bytes: int
+    vector_registers: int
     has_f16: bool
     attributes: str = "nounwind"
 
 
-GENERIC = Target("generic", 16, False)
+GENERIC = Target("generic", 16, 16, False)

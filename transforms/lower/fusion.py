@@ -25,6 +25,7 @@ from wengert.dialects import stablehlo
 from wengert.ir.elements import is_splat
 from wengert.ir.tensor_types import shape, size
 from wengert.transforms.lower.classify import Role, cost, role
+from wengert.transforms.lower.contractions import strided
 from wengert.transforms.lower.views import keeps_position, repeats_rows
 
 RECOMPUTE_COST = 6
@@ -136,6 +137,9 @@ class _Fusion:
                     self._needs_memory(operand)
                 for value in captured(op):
                     self._needs_memory(value)
+            elif self.roles[op] is Role.CONTRACT:
+                for operand in op.operands:
+                    self._needs_memory(strided(operand, self.resolve).base)
         self._break_long_chains()
 
     def _break_long_chains(self) -> None:
@@ -171,7 +175,7 @@ class _Fusion:
             self._copy_if_needed(op)
         elif kind is Role.CONCATENATE:
             self._place_concatenate(op)
-        elif kind is Role.OPAQUE and op is not self.block.last_op:
+        elif kind in (Role.OPAQUE, Role.CONTRACT) and op is not self.block.last_op:
             self.groups.append(Group(None, [op]))
             done = len(self.groups)
             self.ready.update((result, (done, done)) for result in op.results)

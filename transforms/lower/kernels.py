@@ -20,7 +20,8 @@ from wengert.dialects.kernel_positions import ZERO, Position, flatten, index
 from wengert.ir.attributes import int_array, int_of
 from wengert.ir.elements import is_splat
 from wengert.ir.tensor_types import dtype_of, element, i1, shape, tensor, type_of
-from wengert.transforms.lower.classify import function_name, reduction_kind
+from wengert.transforms.lower.classify import function_name, has_product, reduction_kind
+from wengert.transforms.lower.contractions import matmul, strided
 from wengert.transforms.lower.fusion import Copy, Group, Piece, Plan, captured, is_stored_constant
 from wengert.transforms.lower.views import Index, operand_index, pad_index, reshaped
 
@@ -57,7 +58,10 @@ class _FunctionBuilder:
             if group.domain is None:
                 (op,) = group.members
                 assert isinstance(op, Operation)
-                self._interpret(op)
+                if isinstance(op, stablehlo.DotGeneralOp) and has_product(op):
+                    self._contract(op)
+                else:
+                    self._interpret(op)
             else:
                 _NestBuilder(self, number, group).run()
 
@@ -86,6 +90,12 @@ class _FunctionBuilder:
             assert 0 in shape(value), f"{value} was not stored by its group"
         self.outer.add_op(op)
         return op.results[0]
+
+    def _contract(self, op: stablehlo.DotGeneralOp) -> None:
+        lhs, rhs = strided(op.lhs, self.resolve), strided(op.rhs, self.resolve)
+        held = matmul(op, lhs, rhs, self.in_memory(lhs.base), self.in_memory(rhs.base))
+        self.outer.add_op(held)
+        self.env[op.result] = held.result
 
     def _interpret(self, op: Operation) -> None:
         outside = captured(op)
