@@ -118,7 +118,10 @@ def summarize(exception: BaseException) -> str:
     message = " ".join(str(exception).split())
     if isinstance(exception, DiagnosticError | InputError | ExecutionError):
         return message[:400]
-    ours = [f for f in traceback.extract_tb(exception.__traceback__) if not f.filename.startswith(("<", sys.prefix))]
+    root = exception
+    while root.__cause__ is not None:
+        root = root.__cause__
+    ours = [f for f in traceback.extract_tb(root.__traceback__) if not f.filename.startswith(("<", sys.prefix))]
     place = f" (at {Path(ours[-1].filename).name}:{ours[-1].lineno} in {ours[-1].name})" if ours else ""
     return f"{type(exception).__name__}: {message[:400]}{place}"
 

@@ -1,0 +1,168 @@
+"""The gradient check finds what is wrong, leaves alone what is right, and knows a kink when it sees one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.lab.check import check
+from wengert.lab.cli.main import main
+from wengert.lab.differences import ladder, slopes
+
+
+def program(body: str, arguments: str = "%x: tensor<3xf64>", result: str = "tensor<3xf64>") -> wg.Program:
+    return wg.parse(f"func.func public @main({arguments}) -> {result} {{\n{body}\n  return %r : {result}\n}}", "p.mlir")
+
+
+SMOOTH = "%0 = stablehlo.sine %x : tensor<3xf64>\n  %r = stablehlo.multiply %0, %x : tensor<3xf64>"
+
+
+@pytest.mark.parametrize("backend", ["cpu", "interpreter"])
+def test_right_derivatives(backend: str) -> None:
+    report = check(program(SMOOTH), backend=backend, second_order=True)
+    assert report.ok
+    assert [f.test for f in report.arguments[0].findings] == ["values", "differences", "dot product", "second order"]
+    assert all(f.verdict == "ok" for f in report.arguments[0].findings)
+    assert report.arguments[0].findings[1].bound < 1e-7
+
+
+@pytest.mark.parametrize(("element", "bound"), [("f32", 1e-2), ("f16", 1.0), ("bf16", 2.0)])
+def test_low_precision_is_held_to_what_it_can_do(element: str, bound: float) -> None:
+    p = program(SMOOTH.replace("f64", element), f"%x: tensor<3x{element}>", f"tensor<3x{element}>")
+    report = check(p)
+    assert report.ok, str(report)
+    assert report.arguments[0].findings[1].bound < bound
+
+
+def test_precision_is_that_of_the_coarsest_type_inside() -> None:
+    body = "%0 = stablehlo.convert %x : (tensor<3xf64>) -> tensor<3xbf16>\n  %1 = stablehlo.sine %0 : tensor<3xbf16>\n"
+    report = check(program(body + "  %r = stablehlo.convert %1 : (tensor<3xbf16>) -> tensor<3xf64>"))
+    assert report.precision == "bfloat16"
+    assert report.ok, str(report)
+
+
+def test_complex() -> None:
+    body = "%0 = stablehlo.exponential %x : tensor<3xcomplex<f64>>\n  %r = stablehlo.multiply %0, %x : tensor<3xcomplex<f64>>"
+    assert check(program(body, "%x: tensor<3xcomplex<f64>>", "tensor<3xcomplex<f64>>"), second_order=True).ok
+    modulus = program("%r = stablehlo.abs %x : (tensor<3xcomplex<f64>>) -> tensor<3xf64>", "%x: tensor<3xcomplex<f64>>")
+    assert check(modulus).ok
+
+
+def test_integers_are_skipped() -> None:
+    report = check(program(SMOOTH, "%x: tensor<3xf64>, %n: tensor<i32>"))
+    assert [a.verdict for a in report.arguments] == ["ok", "skipped"]
+    assert "skipped: not of a float or complex type" in str(report)
+
+
+def test_empty_and_rank_zero() -> None:
+    assert check(program(SMOOTH.replace("3x", "0x"), "%x: tensor<0xf64>", "tensor<0xf64>")).ok
+    assert check(program(SMOOTH.replace("3x", ""), "%x: tensor<f64>", "tensor<f64>")).ok
+
+
+@pytest.mark.parametrize(("x", "verdict"), [([0.0, 1.0, -1.0], "at a kink"), ([0.5, 1.0, -1.0], "ok")])
+def test_kinks(x: list[float], verdict: str) -> None:
+    report = check(program("%r = stablehlo.abs %x : tensor<3xf64>"), [x])
+    assert report.arguments[0].verdict == verdict, str(report)
+    assert report.ok
+    if verdict == "at a kink":
+        assert "not decided by differences: argument 0" in str(report)
+
+
+def test_values_that_are_not_finite() -> None:
+    report = check(program("%r = stablehlo.log %x : tensor<3xf64>"), [[-1.0, -2.0, -3.0]])
+    assert report.arguments[0].verdict == "unsettled"
+    assert check(program("%r = stablehlo.log %x : tensor<3xf64>"), [[-1.0, 2.0, 3.0]]).arguments[0].verdict == "ok"
+
+
+def wrong_transpose(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reverse mode with a wrong sign in every cotangent of argument 0."""
+    right = wg.Program.vjp
+
+    def vjp(self: wg.Program, *args: Any, **options: Any) -> wg.Program:
+        derivative = right(self, *args, **options)
+        if not any(op.name == "stablehlo.cosine" for op in derivative.module.walk()):
+            return derivative
+        return wg.parse(str(derivative).replace("stablehlo.cosine", "stablehlo.sine"), "wrong.mlir")
+
+    monkeypatch.setattr(wg.Program, "vjp", vjp)
+
+
+def wrong_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forward mode that takes sine for the derivative of sine."""
+    right = wg.Program.jvp
+
+    def jvp(self: wg.Program, *args: Any, **options: Any) -> wg.Program:
+        derivative = right(self, *args, **options)
+        if not any(op.name == "stablehlo.cosine" for op in derivative.module.walk()):
+            return derivative
+        return wg.parse(str(derivative).replace("stablehlo.cosine", "stablehlo.sine"), "wrong.mlir")
+
+    monkeypatch.setattr(wg.Program, "jvp", jvp)
+
+
+def test_a_wrong_rule_is_found_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong_rule(monkeypatch)
+    body = "%0 = stablehlo.exponential %x : tensor<3xf64>\n  %1 = stablehlo.sine %0 : tensor<3xf64>\n  %r = stablehlo.multiply %1, %x : tensor<3xf64>"
+    report = check(program(body))
+    assert not report
+    verdicts = {f.test: f.verdict for f in report.arguments[0].findings}
+    assert verdicts == {"values": "ok", "differences": "MISMATCH", "dot product": "MISMATCH"}
+    assert report.culprit is not None
+    assert report.culprit.op == "stablehlo.sine"
+    assert report.culprit.place == "p.mlir:3:3"
+    assert "operand 0: differences: MISMATCH" in report.culprit.finding
+
+
+def test_a_wrong_transpose_shows_in_the_dot_product_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong_transpose(monkeypatch)
+    report = check(program(SMOOTH))
+    verdicts = {f.test: f.verdict for f in report.arguments[0].findings}
+    assert verdicts == {"values": "ok", "differences": "ok", "dot product": "MISMATCH"}
+    assert report.culprit is not None
+    assert "dot product: MISMATCH" in report.culprit.finding
+
+
+def test_the_command_says_how_to_repeat_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    wrong_rule(monkeypatch)
+    path = tmp_path / "p.mlir"
+    program(SMOOTH, "%n: tensor<i32>, %x: tensor<3xf64>").save(path)
+    assert main(["check", str(path), "--seed", "4"]) == 3
+    out = capsys.readouterr().out
+    assert "MISMATCH in argument 1" in out
+    assert f"again: wengert check {path} --wrt 1 --tests 'differences,dot product' --seed 4 --backend cpu" in out
+    assert "stablehlo.sine at " in out
+    assert "step" in out
+
+
+def test_positions_and_inputs_are_checked() -> None:
+    p = program(SMOOTH)
+    with pytest.raises(wg.InputError, match="there is no argument 1"):
+        check(p, wrt=1)
+    with pytest.raises(wg.InputError, match="argument 0 must be"):
+        check(p, [np.zeros(4)])
+
+
+def test_through_the_program() -> None:
+    assert program(SMOOTH).check(np.ones(3), seed=3).seed == 3
+
+
+def test_slopes_know_their_error() -> None:
+    def f(x: Any) -> list[Any]:
+        return [np.sin(x[0]) * np.exp(x[1])]
+
+    x = [np.linspace(-2, 2, 7), np.array(0.3)]
+    v = [np.ones(7), np.array(0.0)]
+    (found,) = slopes(f, x, v, 2.2e-16)
+    actual = np.cos(x[0]) * np.exp(0.3)
+    assert (np.abs(found.value - actual) <= found.error).all()
+    assert found.error.max() < 1e-8
+    assert not found.kink.any()
+
+
+def test_ladders_end_where_rounding_begins() -> None:
+    assert ladder(2.2e-16)[-1] < 1e-8
+    assert ladder(1.2e-7)[-1] > 4e-5
+    assert len(ladder(2**-8)) == 3
