@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import BoolAttr
 from xdsl.ir import Dialect, Operation
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_attr_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from wengert.dialects.stablehlo.base import BinaryOp, TensorOp, UnaryOp
@@ -232,7 +232,7 @@ class TopKOp(TensorOp):
     SYNTAX: ClassVar = sx.Syntax(TopKText(), sx.ArrowTypes())
     operand = operand_def()
     k = prop_def(I64Attr)
-    largest = opt_prop_def(BoolAttr)
+    largest = opt_attr_def(BoolAttr)
     values = result_def()
     indices = result_def()
     traits = traits_def(Pure())
@@ -284,4 +284,5 @@ Chlo = Dialect(
     ],
 )
 
-from wengert.dialects import chlo_typing  # noqa: E402, F401  # pyright: ignore[reportUnusedImport]  (registers the typing rules of the ops above)
+# Registers the typing rules of the ops above.
+from wengert.dialects import chlo_typing  # noqa: E402, F401  # pyright: ignore[reportUnusedImport]

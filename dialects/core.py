@@ -202,4 +202,5 @@ __all__ = [
     "WindowReduceOp",
 ]
 
-from wengert.dialects import core_typing  # noqa: E402, F401  # pyright: ignore[reportUnusedImport]  (registers the typing rules of the ops above)
+# Registers the typing rules of the ops above.
+from wengert.dialects import core_control_typing, core_typing  # noqa: E402, F401  # pyright: ignore[reportUnusedImport]

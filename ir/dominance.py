@@ -84,4 +84,6 @@ def explain(op: Operation, value: SSAValue) -> tuple[str, Operation | None]:
     block = owner if isinstance(owner, Block) else owner.parent
     if any(a.parent is block for a in around):
         return "which is defined later", definer
+    if block is not None and any(a.parent is not None and a.parent.parent is block.parent for a in around):
+        return "which is defined in a block that does not dominate this one", definer
     return "which is defined in a region that does not enclose this op", definer

@@ -116,7 +116,10 @@ class _Verifier:
         if not isinstance(place, FileLineColLoc):
             return Diagnostic(message, severity=severity, hint=hint)
         file, line, column = place.filename.data, place.line.data, place.column.data
-        return Diagnostic(message, file, line, column, severity, self.source_line(file, line), len(op.name) if column else 1, hint)
+        source = self.source_line(file, line)
+        named = source.find(op.name.removeprefix("func."), column - 1)
+        length = named + len(op.name.removeprefix("func.")) - column + 1 if named >= 0 else 1
+        return Diagnostic(message, file, line, column, severity, source, length, hint)
 
     def source_line(self, file: str, line: int) -> str:
         if self.lines is not None:

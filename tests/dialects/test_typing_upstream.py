@@ -14,18 +14,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+
 from wengert.dialects.registry import make_context
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parser import parse_module
 from wengert.ir.printer import print_module
 from wengert.ir.verifier import verify
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, Region, SSAValue
 
 sys.path.insert(0, str(Path(__file__).parent))
-from typing_cases import WELL_TYPED, name_of  # noqa: E402
-from typing_mutations import mutate  # noqa: E402
+from typing_cases import WELL_TYPED, name_of
+from typing_mutations import mutate
 
 pytestmark = pytest.mark.oracle
 
@@ -141,7 +142,9 @@ def test_agreement_on_changed_cases(upstream: Callable[[str], str]) -> None:
 
 def alone(op: Operation) -> str:
     """A module whose @main applies this op to its arguments."""
-    inner = set(op.results) | {v for o in op.walk() if o is not op for v in o.results} | {a for r in op.walk() for g in r.regions for b in g.blocks for a in b.args}
+    inner = (
+        set(op.results) | {v for o in op.walk() if o is not op for v in o.results} | {a for r in op.walk() for g in r.regions for b in g.blocks for a in b.args}
+    )
     outer: list[SSAValue] = []
     for nested in op.walk():
         outer += [v for v in nested.operands if v not in inner and v not in outer]

@@ -32,8 +32,10 @@ def region(arguments: str, *ops: str, returns: str = "%a0") -> str:
     """A region with arguments %a0, %a1, ... and these ops; ``returns`` lists values, whose types follow a colon."""
     entry = ", ".join(f"%a{i}: {t}" for i, t in enumerate(expand(arguments)))
     values, _, types = returns.partition(":")
-    types = ", ".join(expand(types)) if types else ", ".join(expand(arguments)[: len(values.split(","))])
-    return "{\n^bb0" + (f"({entry})" if entry else "") + ":\n" + "".join(f"  {o}\n" for o in ops) + f'  "stablehlo.return"({values.strip()}) : ({types}) -> ()\n}}'
+    types = ", ".join(expand(types) if types else expand(arguments)[: len(values.split(",")) if values else 0])
+    return (
+        "{\n^bb0" + (f"({entry})" if entry else "") + ":\n" + "".join(f"  {o}\n" for o in ops) + f'  "stablehlo.return"({values.strip()}) : ({types}) -> ()\n}}'
+    )
 
 
 def reducer(element: str, op: str = "stablehlo.add") -> str:
@@ -79,12 +81,46 @@ def name_of(text: str) -> str:
     return found[1]
 
 
-FLOATS = "cbrt ceil cosine exponential exponential_minus_one floor log log_plus_one logistic negate round_nearest_afz round_nearest_even rsqrt sign sine sqrt tan tanh".split()
-INEXACT = "cbrt cosine exponential exponential_minus_one log log_plus_one logistic negate rsqrt sign sine sqrt tan tanh".split()
-BINARY = "add atan2 divide maximum minimum multiply power remainder subtract".split()
-BITS = "and or xor".split()
-SHIFTS = "shift_left shift_right_arithmetic shift_right_logical".split()
-CHLO = "acos acosh asin asinh atan atanh bessel_i1e conj cosh digamma erf erf_inv erfc lgamma sinh square tan".split()
+FLOATS = [
+    "cbrt",
+    "ceil",
+    "cosine",
+    "exponential",
+    "exponential_minus_one",
+    "floor",
+    "log",
+    "log_plus_one",
+    "logistic",
+    "negate",
+    "round_nearest_afz",
+    "round_nearest_even",
+    "rsqrt",
+    "sign",
+    "sine",
+    "sqrt",
+    "tan",
+    "tanh",
+]
+INEXACT = [
+    "cbrt",
+    "cosine",
+    "exponential",
+    "exponential_minus_one",
+    "log",
+    "log_plus_one",
+    "logistic",
+    "negate",
+    "rsqrt",
+    "sign",
+    "sine",
+    "sqrt",
+    "tan",
+    "tanh",
+]
+BINARY = ["add", "atan2", "divide", "maximum", "minimum", "multiply", "power", "remainder", "subtract"]
+BITS = ["and", "or", "xor"]
+SHIFTS = ["shift_left", "shift_right_arithmetic", "shift_right_logical"]
+CHLO = ["acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_i1e", "conj", "cosh", "digamma", "erf", "erf_inv", "erfc", "lgamma", "sinh", "square", "tan"]
 
 ELEMENTWISE = [
     *[case(n, "2x?xf32 -> 2x?xf32") for n in FLOATS],
@@ -103,7 +139,9 @@ ELEMENTWISE = [
     case("real", "2xf64 -> 2xf64"),
     case("is_finite", "2xbf16 -> 2xi1"),
     case("complex", "2xf32, 2xf32 -> 2xc64"),
-    case("compare", "2xf32, 2xf32 -> 2xi1", "comparison_direction = #stablehlo<comparison_direction LT>, compare_type = #stablehlo<comparison_type TOTALORDER>"),
+    case(
+        "compare", "2xf32, 2xf32 -> 2xi1", "comparison_direction = #stablehlo<comparison_direction LT>, compare_type = #stablehlo<comparison_type TOTALORDER>"
+    ),
     case("compare", "2xui8, 2xui8 -> 2xi1", "comparison_direction = #stablehlo<comparison_direction EQ>, compare_type = #stablehlo<comparison_type UNSIGNED>"),
     case("compare", "2xi1, 2xi1 -> 2xi1", "comparison_direction = #stablehlo<comparison_direction NE>"),
     case("select", "i1, 2xf32, 2xf32 -> 2xf32"),
@@ -145,8 +183,15 @@ SHAPE = [
     case("reverse", "2xf32 -> 2xf32", "dimensions = array<i64>"),
 ]
 
-_DOT = "dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = [0], rhs_batching_dimensions = [2], lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [0]>"
+_DOT = (
+    "dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = [0], rhs_batching_dimensions = [2], "
+    "lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [0]>"
+)
 _MATMUL = "dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>"
+_RAGGED = (
+    "ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], "
+    "rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]>"
+)
 _CONV = "feature_group_count = 1 : i64, batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>"
 CONTRACTION = [
     case("dot_general", "2x3x4xf32, 4x5x2xf32 -> 2x3x5xf32", _DOT),
@@ -162,7 +207,11 @@ CONTRACTION = [
     case("convolution", "2x8x9x4xf32, 3x2x2x6xf32 -> 2x6x8x6xf32", _CONV.replace("feature_group_count = 1", "feature_group_count = 2")),
     case("convolution", "4x8x9x3xf32, 3x2x3x6xf32 -> 2x6x8x6xf32", _CONV.replace("batch_group_count = 1", "batch_group_count = 2")),
     case("convolution", "?x8x9x3xf32, 3x2x3x5xf32 -> ?x6x8x5xf32", _CONV),
-    case("chlo.ragged_dot", "6x4xf32, 2x4x5xf32, 2xi64 -> 6x5xf32", "ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]>"),
+    case(
+        "chlo.ragged_dot",
+        "6x4xf32, 2x4x5xf32, 2xi64 -> 6x5xf32",
+        _RAGGED,
+    ),
 ]
 
 _TRIANGULAR = "left_side = {}, lower = true, unit_diagonal = false, transpose_a = #stablehlo<transpose {}>"
@@ -185,9 +234,7 @@ _WINDOW = "window_dimensions = array<i64: 2, 3>, window_strides = array<i64: 1, 
 REDUCTION = [
     case("reduce", "2x3xf32, f32 -> 3xf32", "dimensions = array<i64: 0>", reducer("f32")),
     case("reduce", "2x?xbf16, bf16 -> ?xf32", "dimensions = array<i64: 0>", reducer("f32")),
-    case(
-        "reduce", "2x3xf32, 2x3xi32, f32, i32 -> f32, i32", "dimensions = array<i64: 0, 1>", region("f32, i32, f32, i32", returns="%a0, %a1: f32, i32")
-    ),
+    case("reduce", "2x3xf32, 2x3xi32, f32, i32 -> f32, i32", "dimensions = array<i64: 0, 1>", region("f32, i32, f32, i32", returns="%a0, %a1: f32, i32")),
     case("reduce", "2xf32, f32 -> 2xf32", "dimensions = array<i64>", reducer("f32")),
     case("reduce_window", "4x9xf32, f32 -> 3x4xf32", _WINDOW, reducer("f32")),
     case(
@@ -200,7 +247,9 @@ REDUCTION = [
     case("sort", "2x3xf32 -> 2x3xf32", "dimension = 1 : i64, is_stable = true", predicate("f32, f32")),
     case("sort", "3xf32, 3xi32 -> 3xf32, 3xi32", "dimension = -1 : i64", predicate("f32, f32, i32, i32")),
     case("map", "2x3xf32, 2x3xf32 -> 2x3xf32", "dimensions = array<i64: 0, 1>", reducer("f32")),
-    case("map", "3xf32 -> 3xi32", "dimensions = array<i64: 0>", region("f32", '%c = "stablehlo.convert"(%a0) : (tensor<f32>) -> tensor<i32>', returns="%c: i32")),
+    case(
+        "map", "3xf32 -> 3xi32", "dimensions = array<i64: 0>", region("f32", '%c = "stablehlo.convert"(%a0) : (tensor<f32>) -> tensor<i32>', returns="%c: i32")
+    ),
 ]
 
 _GATHER = "dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>"
@@ -238,7 +287,13 @@ INDEXING = [
 _STEP = '%n = "stablehlo.add"(%a1, %a1) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>'
 _ZERO = '%z = "stablehlo.constant"() <{value = dense<0.0> : tensor<f32>}> : () -> tensor<f32>'
 CONTROL = [
-    case("while", "i32, 2xf32 -> i32, 2xf32", "", predicate("i32, 2xf32").replace("(%a0, %a1)", "(%a0, %a0)"), region("i32, 2xf32", _STEP, returns="%a0, %n: i32, 2xf32")),
+    case(
+        "while",
+        "i32, 2xf32 -> i32, 2xf32",
+        "",
+        predicate("i32, 2xf32").replace("(%a0, %a1)", "(%a0, %a0)"),
+        region("i32, 2xf32", _STEP, returns="%a0, %n: i32, 2xf32"),
+    ),
     case("case", "i32 -> f32", "", region("", _ZERO, returns="%z: f32"), region("", _ZERO, returns="%z: f32")),
     case("case", "i32 ->", "", region("", returns="")),
     case("if", "i1 -> f32", "", region("", _ZERO, returns="%z: f32"), region("", _ZERO, returns="%z: f32")),
@@ -275,6 +330,8 @@ COLLECTIVE = [
     case("replica_id", "-> ui32"),
 ]
 
+_TAPE = "!core.tape<tensor<2xf32>>"
+_ALWAYS = region("i32, f32", '%p = "stablehlo.constant"() <{value = dense<true> : tensor<i1>}> : () -> tensor<i1>', returns="%p: i1")
 CORE = [
     case("core.reduce", "2x3xf32 -> 3xf32", "kind = #core<kind add>, dimensions = array<i64: 0>"),
     case("core.reduce", "2x3xi1 -> 2xi1", "kind = #core<kind or>, dimensions = array<i64: 1>"),
@@ -286,6 +343,17 @@ CORE = [
         "window_dilations = array<i64: 1, 1>, padding = array<i64: 1, 0, 0, 0>",
     ),
     case("core.cumulative", "2x3xf32 -> 2x3xf32", "kind = #core<kind mul>, dimension = 1 : i64, reverse = false"),
+    case("core.for", "i64, 2xf32, f32 -> f32", "constants = 1 : i64", region("i64, 2xf32, f32", returns="%a2: f32")),
+    case("core.while", "i32, f32 -> f32", "constants = 1 : i64", _ALWAYS, region("i32, f32", returns="%a1: f32")),
+    case("core.case", "i32, f32 -> f32", "", region("f32"), region("f32")),
+    case("core.tape_create", f"-> {_TAPE}"),
+    case("core.tape_push", f"{_TAPE}, 2xf32 -> {_TAPE}"),
+    case("core.tape_extend", f"{_TAPE}, {_TAPE} -> {_TAPE}"),
+    case("core.tape_size", f"{_TAPE} -> i64"),
+    *[case(f"core.{n}", f"{_TAPE}, i64 -> 2xf32") for n in ("tape_read", "tape_get")],
+    case("core.tape_from", f"{_TAPE}, i64 -> {_TAPE}"),
+    *[case(f"core.{n}", f"{_TAPE}, i64, 2xf32 -> {_TAPE}") for n in ("tape_set", "tape_add")],
+    *[case(f"core.{n}", f"{_TAPE}, i64, {_TAPE} -> {_TAPE}") for n in ("tape_set_from", "tape_add_from")],
 ]
 
 WELL_TYPED = [*ELEMENTWISE, *SHAPE, *CONTRACTION, *LINALG, *REDUCTION, *INDEXING, *CONTROL, *DYNAMIC, *COLLECTIVE, *CORE]

@@ -9,9 +9,6 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from wengert.ir.attributes import bool_array, bool_attr, int_array, int_attr, ints
-from wengert.ir.elements import from_numpy, to_numpy
-from wengert.ir.tensor_types import DYNAMIC, bf16, c64, c128, f16, f32, f64, i1, i8, i32, i64, tensor, ui8, ui32
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
@@ -27,6 +24,10 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, Operation
+
+from wengert.ir.attributes import bool_array, bool_attr, int_array, int_attr, ints
+from wengert.ir.elements import from_numpy, to_numpy
+from wengert.ir.tensor_types import DYNAMIC, bf16, c64, c128, f16, f32, f64, i1, i8, i32, i64, tensor, ui8, ui32
 
 ELEMENTS = [f32, f64, f16, bf16, i1, i8, i32, i64, ui8, ui32, c64, c128, IntegerType(4), Float8E5M2Type()]
 

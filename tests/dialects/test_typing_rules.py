@@ -1,0 +1,44 @@
+"""Typing rules: every op has well-typed cases, and ill-typed ones that are rejected with the right words."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from wengert.dialects.chlo import Chlo
+from wengert.dialects.core import Core
+from wengert.dialects.stablehlo import StableHLO
+from wengert.ir.typing_rules import TYPING_RULES
+
+sys.path.insert(0, str(Path(__file__).parent))
+from typing_cases import WELL_TYPED, name_of, verdict
+from typing_ill_cases import ILL_TYPED
+
+ALL_OPS = {op.name: op for dialect in (StableHLO, Chlo, Core) for op in dialect.operations}
+WITHOUT_OWN_ERRORS = {"stablehlo.return"}
+"""Ops that can be wrong only together with the op around them."""
+
+
+def numbered(texts: list[str]) -> list[str]:
+    return [f"{i}-{name_of(text).split('.')[-1]}" for i, text in enumerate(texts)]
+
+
+@pytest.mark.parametrize("text", WELL_TYPED, ids=numbered(WELL_TYPED))
+def test_well_typed(text: str) -> None:
+    assert not verdict(text)
+
+
+@pytest.mark.parametrize(("text", "message"), ILL_TYPED, ids=numbered([text for text, _ in ILL_TYPED]))
+def test_ill_typed(text: str, message: str) -> None:
+    found = verdict(text)
+    assert message in found
+    assert name_of(text) in found
+
+
+def test_every_op_has_a_rule_and_cases() -> None:
+    well, ill = {name_of(text) for text in WELL_TYPED}, {name_of(text) for text, _ in ILL_TYPED}
+    assert not [name for name, op in ALL_OPS.items() if op not in TYPING_RULES]
+    assert not set(ALL_OPS) - well - WITHOUT_OWN_ERRORS
+    assert not set(ALL_OPS) - ill - WITHOUT_OWN_ERRORS
