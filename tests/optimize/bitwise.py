@@ -11,7 +11,7 @@ import numpy as np
 Array = np.ndarray[Any, np.dtype[Any]]
 
 FLOATS = [0.0, -0.0, 1.0, -1.0, 2.5, -3.0, np.inf, -np.inf, np.nan, 1e-310, 1.7e308]
-SMALL = [0.0, -0.0, 1.0, -1.0, 2.5, -3.0, 0.5, 7.0, -2.0, 1e-310, 4.0]
+SMALL = [0.0, -0.0, 1.0, -1.0, 2.5, -3.0, 0.5, 7.0, -2.0, 0.25, 4.0]
 """Finite, and so small that sums and products of them are exact."""
 
 

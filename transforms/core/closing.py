@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+
 from xdsl.ir import Operation, Region, SSAValue
 
 from wengert.dialects import stablehlo

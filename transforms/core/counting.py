@@ -7,7 +7,6 @@ order of the comparison do not matter; start and bound may be known only at run 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 

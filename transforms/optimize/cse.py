@@ -1,8 +1,8 @@
 """Common subexpression elimination: of equal ops, the one that dominates stays.
 
 A forward walk keeps a table of the ops seen so far by class, operands, properties and result types; a pure op that is in the
-table already is replaced by the one there. A nested region sees the ops before its own op, and what it adds is forgotten
-after it, so an op is only ever shared with one that runs before it whenever it runs. Ops with regions are equal if their
+table already is replaced by the one there. A nested region sees the ops before its own op (a closed one sees nothing outside), and
+what it adds is forgotten after it, so an op is only ever shared with one that runs before it whenever it runs. Ops with regions are equal if their
 regions are, up to the names of the values inside.
 
 Before and after::
@@ -23,6 +23,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from wengert.transforms.optimize.effects import is_shareable
+from wengert.transforms.optimize.flows import CLOSED
 
 @dataclass(frozen=True)
 class CsePass(ModulePass):
@@ -58,7 +59,8 @@ class _Sharer:
         while op is not None:
             following = op.next_op
             for region in op.regions:
-                changed |= any([self.share(inner, ({}, *tables)) for inner in region.blocks])
+                around = () if type(op) in CLOSED else tables
+                changed |= any([self.share(inner, ({}, *around)) for inner in region.blocks])
             if is_shareable(op):
                 key = self._key(op, {})
                 earlier = next((t[key] for t in tables if key in t), None)

@@ -24,10 +24,9 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
-from wengert.dialects import stablehlo
+from wengert.ir.attributes import int_attr
 from wengert.transforms.optimize.effects import is_removable
-
-Branching = stablehlo.CaseOp | stablehlo.IfOp
+from wengert.transforms.optimize.flows import Flow, flow_of
 
 
 @dataclass(frozen=True)
@@ -85,39 +84,42 @@ class _Needed:
         if op in self.ops:
             return
         self.ops.add(op)
-        if isinstance(op, stablehlo.WhileOp):
-            self._need_all(_terminator(op.cond.block).operands)
-            self.ops.update((_terminator(op.cond.block), _terminator(op.body.block)))
-        elif isinstance(op, Branching):
-            self._need(op.operands[0])
-            self.ops.update(_terminator(region.block) for region in op.regions)
-        else:
-            self._need_all(op.operands)
-            for inner in op.walk() if op.regions and is_removable(op) else ():
-                self.ops.add(inner)
-                self._need_all(inner.operands)
+        flow = flow_of(op) if op.regions else None
+        if flow is not None:
+            self._need_all(op.operands[: flow.own_operands])
+            for end in flow.deciding():
+                self._need_all(end.operands)
+            self.ops.update((*flow.deciding(), *flow.returning()))
+            return
+        self._need_all(op.operands)
+        for inner in op.walk() if op.regions and is_removable(op) else ():
+            self.ops.add(inner)
+            self._need_all(inner.operands)
 
     def spread(self) -> None:
         """Marks all that needed values depend on."""
         while self._pending:
             value = self._pending.pop()
             if isinstance(value, BlockArgument):
-                parent = value.owner.parent_op()
-                if isinstance(parent, stablehlo.WhileOp):
-                    self._need(parent.results[value.index])
+                self._need_source(value)
                 continue
             op = cast(Operation, value.owner)
             self._need_op(op)
-            if isinstance(op, stablehlo.WhileOp):
+            flow = flow_of(op) if op.regions else None
+            if flow is not None:
                 index = op.results.index(value)
-                self._need_all((op.operands[index], _terminator(op.body.block).operands[index]))
-            elif isinstance(op, Branching):
-                index = op.results.index(value)
-                self._need_all([_terminator(region.block).operands[index] for region in op.regions])
+                self._need_all([end.operands[index] for end in flow.returning()])
+                if flow.is_loop:
+                    self._need(flow.passed[flow.constants + index])
 
-
-def _terminator(block: Block) -> Operation:
-    return cast(Operation, block.last_op)
+    def _need_source(self, argument: BlockArgument) -> None:
+        """Marks what an argument of a region gets its value from."""
+        parent = argument.owner.parent_op()
+        flow = None if parent is None else flow_of(parent)
+        if parent is None or flow is None or argument.index < flow.own_arguments:
+            return
+        result = flow.result_of(argument.index)
+        self._need(flow.passed[argument.index - flow.own_arguments] if result is None else parent.results[result])
 
 
 def _sweep_region(region: Region, needed: _Needed) -> bool:
@@ -133,52 +135,51 @@ def _sweep(block: Block, needed: _Needed) -> bool:
             block.erase_op(op, safe_erase=False)
             changed = True
         elif op.regions:
-            if isinstance(op, stablehlo.WhileOp | Branching):
-                op, shrunk = _shrink(op, needed)
-                changed |= shrunk
+            flow = flow_of(op)
+            if flow is not None:
+                shrunk = _shrink(flow, needed)
+                changed |= shrunk is not op
+                op = shrunk
             changed |= any([_sweep_region(region, needed) for region in op.regions])
         op = before
     return changed
 
 
-def _shrink(op: Operation, needed: _Needed) -> tuple[Operation, bool]:
-    """The op without the results (for a loop: carried values) that nothing needs."""
-    kept = [i for i, result in enumerate(op.results) if result in needed.values]
-    if len(kept) == len(op.results):
-        return op, False
-    operands = list(op.operands)
-    for region in op.regions:
-        end = _terminator(region.block)
-        if isinstance(op, stablehlo.WhileOp):
-            if region is op.body:
-                end.operands = [end.operands[i] for i in kept]
-            _drop_arguments(region.block, kept)
-        else:
-            end.operands = [end.operands[i] for i in kept]
-    if isinstance(op, stablehlo.WhileOp):
-        operands = [operands[i] for i in kept]
-    new = _with_results(op, operands, kept)
-    return new, True
+def _shrink(flow: Flow, needed: _Needed) -> Operation:
+    """The op without the results, carried values and constants that nothing needs; the op itself if it has none of those."""
+    op = flow.op
+    results = [i for i, result in enumerate(op.results) if result in needed.values]
+    constants = [i for i in range(flow.constants) if any(block.args and block.args[flow.own_arguments + i] in needed.values for block in flow.blocks)]
+    if len(results) == len(op.results) and len(constants) == flow.constants:
+        return op
+    passed = [*constants, *(flow.constants + i for i in results)] if flow.is_loop else constants
+    for end in flow.returning():
+        end.operands = [end.operands[i] for i in results]
+    for block in flow.blocks:
+        _keep_arguments(block, flow.own_arguments, passed)
+    operands = [*op.operands[: flow.own_operands], *(flow.passed[i] for i in passed)]
+    return _rebuild(op, operands, results, len(constants))
 
 
-def _drop_arguments(block: Block, kept: list[int]) -> None:
-    for index in reversed(range(len(block.args))):
-        if index not in kept:
-            block.erase_arg(block.args[index], safe_erase=False)
+def _keep_arguments(block: Block, own: int, passed: list[int]) -> None:
+    kept = {*range(own), *(own + i for i in passed)}
+    for argument in reversed(block.args):
+        if argument.index not in kept:
+            block.erase_arg(argument, safe_erase=False)
 
 
-def _with_results(op: Operation, operands: list[SSAValue], kept: list[int]) -> Operation:
+def _rebuild(op: Operation, operands: Sequence[SSAValue], results: list[int], constants: int) -> Operation:
     new = type(op).create(
         operands=operands,
-        result_types=[op.results[i].type for i in kept],
-        properties=op.properties,
+        result_types=[op.results[i].type for i in results],
+        properties={**op.properties, "constants": int_attr(constants)} if "constants" in op.properties else op.properties,
         attributes=op.attributes,
         regions=[op.detach_region(region) for region in list(op.regions)],
         location=op.location,
     )
     block = cast(Block, op.parent)
     block.insert_op_before(new, op)
-    for i, result in zip(kept, new.results, strict=True):
+    for i, result in zip(results, new.results, strict=True):
         result.name_hint = op.results[i].name_hint
         op.results[i].replace_all_uses_with(result)
     block.erase_op(op, safe_erase=False)

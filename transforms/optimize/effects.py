@@ -10,7 +10,7 @@ from functools import lru_cache
 from xdsl.ir import Operation
 from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect
 
-from wengert.dialects import stablehlo
+from wengert.dialects import core, stablehlo
 from wengert.ir.attributes import int_of
 
 _REMOVABLE = (
@@ -20,6 +20,10 @@ _REMOVABLE = (
     stablehlo.AfterAllOp,
     stablehlo.PartitionIdOp,
     stablehlo.ReplicaIdOp,
+    core.TapeCreateOp,
+    core.TapePushOp,
+    core.TapeExtendOp,
+    core.TapeSizeOp,
 )
 """Ops that are not pure, because two of them are not one, and still do nothing that is seen when their results are not."""
 

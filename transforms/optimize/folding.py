@@ -228,6 +228,8 @@ def _slices(op: Any, x: list[Array]) -> Array:
 
 
 def _pads(op: Any, x: list[Array]) -> Array:
+    if x[0].ndim == 0:
+        return x[0]
     low, high, interior = ints(op.edge_padding_low), ints(op.edge_padding_high), ints(op.interior_padding)
     dilated = np.full([max(0, (n - 1) * (mid + 1) + 1) if n else 0 for n, mid in zip(x[0].shape, interior, strict=True)], x[1][()], x[0].dtype)
     dilated[tuple(slice(None, None, mid + 1) for mid in interior)] = x[0]

@@ -23,9 +23,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from wengert.dialects import stablehlo
 from wengert.ir.builder import Properties
 from wengert.transforms.optimize import algebra, booleans, complex_numbers, contractions, control, conversions, indexing, movement, reductions, shapes
 from wengert.transforms.optimize.dce import dce
+from wengert.transforms.optimize.flows import CLOSED, Flow, flow_of
 from wengert.transforms.optimize.folding import fold
 from wengert.transforms.optimize.rewrites import REWRITES, Assumption, Rewrite, Rewritten, rewrites_by_op
 from wengert.transforms.rewriter import Rewriter
@@ -94,6 +96,8 @@ class Simplifier(Rewriter):
             self.move_to(op)
             values = self._rewritten(op)
             if values is None:
+                if type(op) in CLOSED:
+                    self._bring_in_constants(op)
                 for region in op.regions:
                     self.walk(region)
             else:
@@ -101,6 +105,21 @@ class Simplifier(Rewriter):
                 # What a rewrite builds is simplified already; the ops of a branch that it moved here are not.
                 following, self.spliced = self.spliced or following, None
             op = following
+
+    def _bring_in_constants(self, op: Operation) -> None:
+        """Makes constants that are passed to a closed region again inside, where rewrites see them; dce drops the inputs."""
+        flow = cast(Flow, flow_of(op))
+        for index in range(flow.constants):
+            maker = flow.passed[index].owner
+            if type(maker) is not stablehlo.ConstantOp:
+                continue
+            for block in flow.blocks:
+                argument = block.args[flow.own_arguments + index]
+                if argument.uses:
+                    copy = maker.clone()
+                    block.insert_op_before(copy, cast(Operation, block.first_op))
+                    argument.replace_all_uses_with(copy.results[0])
+                    self.changed = True
 
     def place(self, op: Operation) -> None:
         super().place(op)
