@@ -9,6 +9,7 @@ from wengert.runtime.interpreter import (
     control,
     conversion,
     custom_call,
+    dynamic,
     elementwise,
     fft,
     indexing,
@@ -24,6 +25,6 @@ from wengert.runtime.interpreter.counter import Counter
 from wengert.runtime.interpreter.machine import evaluate, prepare, run
 from wengert.runtime.interpreter.meaning import MEANINGS
 
-FAMILIES = (contraction, control, conversion, custom_call, elementwise, fft, indexing, linalg, loops, random, reduction, shape, sorting, windows)
+FAMILIES = (contraction, control, conversion, custom_call, dynamic, elementwise, fft, indexing, linalg, loops, random, reduction, shape, sorting, windows)
 
 __all__ = ["FAMILIES", "MEANINGS", "Counter", "evaluate", "prepare", "run"]

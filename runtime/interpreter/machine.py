@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import IsTerminator
 
-from wengert.ir.tensor_types import dtype_of
+from wengert.ir.tensor_types import DYNAMIC, dtype_of
 from wengert.runtime.errors import InputError, UnsupportedOpError
 from wengert.runtime.interpreter.counter import Counter
 from wengert.runtime.interpreter.meaning import ELEMENTWISE, MEANINGS, Array, Function, RegionFunction
@@ -266,7 +266,7 @@ def _check_input(name: str, number: int, value: Any, expected: SSAValue) -> Any:
     if not isinstance(expected.type, TensorType):
         raise InputError(f"@{name}: argument {number} has type {expected.type}, which cannot be passed from outside")
     wanted = tuple(expected.type.get_shape())
-    fits = len(wanted) == array.ndim and all(w in (-1, n) for w, n in zip(wanted, array.shape, strict=True))
+    fits = len(wanted) == array.ndim and all(w in (DYNAMIC, n) for w, n in zip(wanted, array.shape, strict=True))
     if array.dtype != _dtype(expected) or not fits:
         found = f"{array.dtype} of shape {array.shape}"
         raise InputError(f"@{name}: argument {number} must be {expected.type} ({_dtype(expected)} of shape {wanted}), found {found}")

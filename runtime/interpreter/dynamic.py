@@ -1,0 +1,78 @@
+"""Ops whose shapes are computed. They run because arrays carry their shapes; ops that read static shapes refuse them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert.dialects import stablehlo
+from wengert.ir.attributes import int_of, ints
+from wengert.ir.tensor_types import dtype_of, element
+from wengert.runtime.errors import UnsupportedOpError
+from wengert.runtime.interpreter.meaning import Array, Function, evaluates
+from wengert.runtime.interpreter.shape import iota_array, padded
+
+
+def _extents(shape: Any) -> tuple[int, ...]:
+    return tuple(int(n) for n in shape)
+
+
+@evaluates(stablehlo.GetDimensionSizeOp)
+def get_dimension_size(op: stablehlo.GetDimensionSizeOp) -> Function:
+    """The extent of a dimension."""
+    dimension = int_of(op.dimension)
+    return lambda x: np.int32(x.shape[dimension])
+
+
+@evaluates(stablehlo.SetDimensionSizeOp)
+def set_dimension_size(op: stablehlo.SetDimensionSizeOp) -> Function:
+    """The first ``size`` elements along a dimension."""
+    dimension = int_of(op.dimension)
+    return lambda x, size: x[(slice(None),) * dimension + (slice(0, int(size)),)]
+
+
+@evaluates(stablehlo.DynamicBroadcastInDimOp)
+def dynamic_broadcast_in_dim(op: stablehlo.DynamicBroadcastInDimOp) -> Function:
+    """broadcast_in_dim to a computed shape."""
+    dims = ints(op.broadcast_dimensions)
+    order = tuple(int(d) for d in np.argsort(dims))
+
+    def spread(x: Any, shape: Any) -> Array:
+        aligned = [1] * len(shape)
+        for source, target in enumerate(dims):
+            aligned[target] = x.shape[source]
+        return np.broadcast_to(x.transpose(order).reshape(aligned), _extents(shape))
+
+    return spread
+
+
+@evaluates(stablehlo.DynamicIotaOp)
+def dynamic_iota(op: stablehlo.DynamicIotaOp) -> Function:
+    """iota of a computed shape."""
+    dimension, dtype = int_of(op.iota_dimension), dtype_of(element(op.result))
+    return lambda shape: iota_array(_extents(shape), dimension, dtype)
+
+
+@evaluates(stablehlo.DynamicReshapeOp)
+def dynamic_reshape(op: stablehlo.DynamicReshapeOp) -> Function:
+    """reshape to a computed shape."""
+    return lambda x, shape: x.reshape(_extents(shape))
+
+
+@evaluates(stablehlo.DynamicPadOp)
+def dynamic_pad(op: stablehlo.DynamicPadOp) -> Function:
+    """pad by computed amounts."""
+    return lambda x, value, low, high, interior: padded(x, value, tuple(zip(_extents(low), _extents(high), _extents(interior), strict=True)))
+
+
+@evaluates(stablehlo.RealDynamicSliceOp)
+def real_dynamic_slice(op: stablehlo.RealDynamicSliceOp) -> Function:
+    """slice with computed bounds."""
+    return lambda x, start, limit, strides: x[tuple(slice(*bounds) for bounds in zip(_extents(start), _extents(limit), _extents(strides), strict=True))]
+
+
+@evaluates(stablehlo.DynamicGatherOp)
+def dynamic_gather(op: stablehlo.DynamicGatherOp) -> Function:
+    """Refused: its slice sizes are computed."""
+    raise UnsupportedOpError(op, "with computed slice sizes is not supported")
