@@ -76,7 +76,6 @@ class TorchIndexSelectOp(TensorOp):
     """Slices of the operand along a dimension at the given indices."""
 
     name = "stablehlo.torch_index_select"
-    SYNTAX: ClassVar = sx.keyed(sx.Key("dim", "dim", sx.INT), sx.Key("batch_dims", "batch_dims", sx.INT))
     operand = operand_def()
     index = operand_def()
     dim = prop_def(I64Attr)
