@@ -106,9 +106,14 @@ def test_counts_are_those_of_the_counting_interpreter(name: str, mode: str) -> N
     compare_with_the_interpreter(program, random_inputs(program.signature, 0))
 
 
-@pytest.mark.parametrize(("text", "inputs"), [(loop(0, 1, "LT", 7), [np.ones(3)]), (loop(10, -3, "GE", 1), [np.ones(3)]), (BRANCHES, [np.ones(3), np.int32(1)])])
-def test_counts_of_loops_and_branches(text: str, inputs: list[Any]) -> None:
-    compare_with_the_interpreter(wg.parse(text), [np.asarray(x) for x in inputs])
+@pytest.mark.parametrize(
+    ("text", "inputs"), [(loop(0, 1, "LT", 7), [np.ones(3)]), (loop(10, -3, "GE", 1), [np.ones(3)]), (BRANCHES, [np.ones(3), np.int32(1)])]
+)
+@pytest.mark.parametrize("mode", ["primal", "core", "jvp", "vjp"])
+def test_counts_of_loops_and_branches(text: str, inputs: list[Any], mode: str) -> None:
+    program = wg.parse(text)
+    program = program if mode == "primal" else wg.Program(program.optimized_module) if mode == "core" else getattr(program, mode)()
+    compare_with_the_interpreter(program, [np.asarray(x) for x in inputs] + [np.ones(3)] * (mode in ("jvp", "vjp")))
 
 
 def compare_with_the_interpreter(program: wg.Program, inputs: list[Any]) -> None:
@@ -131,7 +136,11 @@ def test_peak_of_a_chain_is_two_values_beside_the_input() -> None:
 
 @pytest.mark.parametrize(
     ("name", "decision"),
-    [("mlp", "Use reverse: 1 VJP instead of 6410 JVPs"), ("transformer_block", "Use reverse: 1024 VJPs instead of"), ("decay_curve", "Use forward: 2 JVPs instead of 1000 VJPs")],
+    [
+        ("mlp", "Use reverse: 1 VJP instead of 6410 JVPs"),
+        ("transformer_block", "Use reverse: 1024 VJPs instead of"),
+        ("decay_curve", "Use forward: 2 JVPs instead of 1000 VJPs"),
+    ],
 )
 def test_recommendations(name: str, decision: str) -> None:
     found = report(wg.load(EXAMPLES / f"{name}.mlir"))

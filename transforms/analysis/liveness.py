@@ -6,7 +6,7 @@ are both live (nothing is computed in place). This is what the interpreter's cou
 which results share an array with an operand.
 
 Inside a loop the carried values that a trip replaces exist twice: the ones the loop was entered with, which the
-enclosing block still holds, and those of the trip.
+enclosing block still holds, and those of the trip. What a tape holds is not known from the text and counts nothing.
 """
 
 from __future__ import annotations
@@ -16,10 +16,13 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
-from wengert.dialects import stablehlo
+from wengert.dialects import core_control, stablehlo
 from wengert.transforms.analysis.opcost import bytes_of
 
 Functions = dict[str, FuncOp]
+LOOPS = (stablehlo.WhileOp, core_control.ForOp, core_control.WhileOp)
+"""Loops: the body is the last region, and the carried values are its last arguments."""
+BRANCHES = (stablehlo.CaseOp, stablehlo.IfOp, core_control.CaseOp)
 
 
 def peak_bytes(module: ModuleOp, entry: str = "main") -> int:
@@ -49,18 +52,25 @@ def _peak(block: Block, owned: tuple[SSAValue, ...], functions: Functions) -> in
 
 def _inside(op: Operation, functions: Functions) -> int:
     """The peak of what an op's regions or callee make while it runs."""
-    if isinstance(op, stablehlo.WhileOp):
-        condition, body = (region.block for region in op.regions)
-        last = body.last_op
-        assert last is not None
-        replaced = [i for i, value in enumerate(last.operands) if value is not body.args[i]]
-        return max(_peak(block, tuple(block.args[i] for i in replaced), functions) for block in (condition, body))
-    if isinstance(op, stablehlo.CaseOp | stablehlo.IfOp):
+    if isinstance(op, LOOPS):
+        return max(_peak(region.block, _replaced(op, region.block), functions) for region in op.regions)
+    if isinstance(op, BRANCHES):
         return max((_peak(region.block, (), functions) for region in op.regions if region.blocks), default=0)
     if isinstance(op, CallOp) and op.callee.string_value() in functions:
         callee = functions[op.callee.string_value()]
         return _peak(callee.body.block, (), functions) if callee.body.blocks else 0
     return 0
+
+
+def _replaced(loop: Operation, block: Block) -> tuple[SSAValue, ...]:
+    """The arguments of a loop's block that nobody else holds: the iteration, and what a trip before has made of the carried values."""
+    body = loop.regions[-1].block
+    last = body.last_op
+    assert last is not None
+    carried = body.args[len(body.args) - len(last.operands) :]
+    passed_on = {i for i, (value, argument) in enumerate(zip(last.operands, carried, strict=True)) if value is argument}
+    made = tuple(argument for i, argument in enumerate(block.args[len(block.args) - len(carried) :]) if i not in passed_on)
+    return (block.args[0], *made) if isinstance(loop, core_control.ForOp) else made
 
 
 def last_uses(block: Block) -> dict[Operation, list[SSAValue]]:

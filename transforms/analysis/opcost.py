@@ -34,7 +34,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ComplexType, TensorType
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 
-from wengert.dialects import chlo, core, stablehlo
+from wengert.dialects import chlo, core, core_control, stablehlo
 from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import dtype_of, element, is_complex, is_float, shape, size
 
@@ -117,6 +117,9 @@ _FREE: frozenset[type[Operation]] = frozenset(
         stablehlo.WhileOp,
         stablehlo.IfOp,
         stablehlo.CaseOp,
+        core_control.ForOp,
+        core_control.WhileOp,
+        core_control.CaseOp,
         stablehlo.CompositeOp,
         stablehlo.TupleOp,
         stablehlo.GetTupleElementOp,

@@ -17,7 +17,7 @@ from xdsl.traits import IsTerminator
 
 from wengert.dialects import stablehlo
 from wengert.ir.locations import describe
-from wengert.transforms.analysis.liveness import peak_bytes
+from wengert.transforms.analysis.liveness import BRANCHES, LOOPS, peak_bytes
 from wengert.transforms.analysis.opcost import cost
 from wengert.transforms.analysis.trip_count import trip_count
 
@@ -86,21 +86,23 @@ class _Counting:
         total.flops += found.flops
         total.transcendentals += found.transcendentals
         total.bytes += found.bytes
-        if isinstance(op, stablehlo.WhileOp):
+        if isinstance(op, LOOPS):
             self._loop(op, total)
-        elif isinstance(op, stablehlo.CaseOp | stablehlo.IfOp):
+        elif isinstance(op, BRANCHES):
             total.add(self._costliest(op))
             total.branches += (describe(op.location),)
         elif isinstance(op, CallOp) and op.callee.string_value() in self.functions:
             total.add(self._callee(op.callee.string_value()))
 
-    def _loop(self, op: stablehlo.WhileOp, total: ProgramCost) -> None:
+    def _loop(self, op: Operation, total: ProgramCost) -> None:
         trips = trip_count(op)
         if trips is None:
             total.uncounted += (describe(op.location),)
-        condition, body = (region.block for region in op.regions)
-        total.add(self.block(condition), 2 if trips is None else trips + 1)
-        total.add(self.block(body), 1 if trips is None else trips)
+            trips = 1
+        *condition, body = (region.block for region in op.regions)
+        for block in condition:
+            total.add(self.block(block), trips + 1)
+        total.add(self.block(body), trips)
 
     def _costliest(self, op: Operation) -> ProgramCost:
         found = [self.block(region.block) for region in op.regions if region.blocks]

@@ -4,20 +4,25 @@ A loop is counted if its condition compares one carried integer with a constant,
 integer, and it starts at a constant::
 
     while (i = 0) cond { i < 7 } do { return i + 1 }          # 7 trips
+
+A ``core.for`` states its trip count as an operand.
 """
 
 from __future__ import annotations
 
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from wengert.dialects import stablehlo
+from wengert.dialects import core_control, stablehlo
 from wengert.ir.elements import splat_value
 
 _MIRRORED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "NE": "NE"}
 
 
 def trip_count(loop: Operation) -> int | None:
-    """The number of trips of a ``stablehlo.while``, or None where it depends on data or is written in another way."""
+    """The number of trips of a loop, or None where it depends on data or is written in another way."""
+    if isinstance(loop, core_control.ForOp):
+        stated = _integer(loop.trip_count)
+        return None if stated is None else max(0, stated)
     if not isinstance(loop, stablehlo.WhileOp):
         return None
     condition, body = (region.block for region in loop.regions)
