@@ -147,13 +147,13 @@ def test_small_sizes_in_all_layouts(element: str, layout: str) -> None:
 
 
 @pytest.mark.parametrize("layout", ["NN", "NT", "TN", "TT"])
-@pytest.mark.parametrize("m,n,k", [(1, 1, 1), (1, 1, 100), (1, 100, 37), (100, 1, 37), (100, 37, 1), (1, 37, 1), (64, 3, 65), (3, 64, 65), (2, 2, 200)])
+@pytest.mark.parametrize(("m", "n", "k"), [(1, 1, 1), (1, 1, 100), (1, 100, 37), (100, 1, 37), (100, 37, 1), (1, 37, 1), (64, 3, 65), (3, 64, 65), (2, 2, 200)])
 def test_vectors_dots_and_outer_products(layout: str, m: int, n: int, k: int) -> None:
     a, b, contracting = matrices(m, n, k, "f32", layout[0] == "T", layout[1] == "T")
     check(a, b, "f32", contracting)
 
 
-@pytest.mark.parametrize("m,n,k", [(0, 3, 4), (3, 0, 4), (3, 4, 0), (0, 0, 0), (1, 1, 0)])
+@pytest.mark.parametrize(("m", "n", "k"), [(0, 3, 4), (3, 0, 4), (3, 4, 0), (0, 0, 0), (1, 1, 0)])
 @pytest.mark.parametrize("element", ["f32", "i32", "c64"])
 def test_empty_dimensions(m: int, n: int, k: int, element: str) -> None:
     a, b, contracting = matrices(m, n, k, element, False, False)
@@ -190,7 +190,7 @@ def test_large_products_call_blas(element: str, layout: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "shape_a,shape_b,batch,contracting",
+    ("shape_a", "shape_b", "batch", "contracting"),
     [
         ((5, 4, 3), (5, 3, 6), ((0,), (0,)), ((2,), (1,))),
         ((4, 5, 3), (3, 6, 5), ((1,), (2,)), ((2,), (0,))),
@@ -216,7 +216,8 @@ def test_permuted_views_are_read_in_place() -> None:
     a = values((4, 6, 10), "f32", 1).transpose(2, 0, 1)
     b = values((12, 6), "f32", 2).T
     plan = check(a, b, "f32", ((2,), (0,)))
-    assert plan.copy_a is None and plan.copy_b is None
+    assert plan.copy_a is None
+    assert plan.copy_b is None
 
 
 def test_broadcast_operand_is_read_in_place() -> None:

@@ -1,4 +1,4 @@
-"""Minimax polynomials, lowest power first.  Written by fit_coefficients.py: do not edit."""
+"""Minimax polynomials, lowest power first.  Written by benchmarks/fit_math_coefficients.py: do not edit."""
 
 # 2/pi in words of 64 bits, most significant first, behind one word of zeros
 TWO_OVER_PI_WORDS: tuple[int, ...] = (
@@ -468,4 +468,3 @@ DIGAMMA_TWO_TO_THREE: tuple[float, ...] = (
     5.126588714664309e-07,
     -2.0902803085633844e-07,
 )
-

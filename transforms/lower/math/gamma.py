@@ -1,9 +1,9 @@
 """lgamma (log |Gamma|) and digamma; f32 goes through f64.
 
-lgamma, x > 0: lgamma(1 + s) = s P(s) and lgamma(2 + t) = t Q(t) keep the relative accuracy around the zeros 1 and 2; the recurrence moves
-other x into [3/2, 5/2]; from 8 on Stirling's series.  digamma, x > 0: (x - x0) D(x - 3/2) on [1, 2] around its zero x0, a polynomial on [2, 3], the recurrence between, and
-the asymptotic series from 10 on.  Negative arguments use the reflection formulas; their relative accuracy is lost near the zeros there,
-the absolute is not.  Source of the formulas: NIST DLMF 5.5, 5.11.
+lgamma, x > 0: lgamma(1 + s) = s P(s) and lgamma(2 + t) = t Q(t) keep the relative accuracy around the zeros 1 and 2; the recurrence
+moves other x into [3/2, 5/2]; from 8 on Stirling's series.  digamma, x > 0: (x - x0) D(x - 3/2) on [1, 2] around its zero x0, a polynomial
+on [2, 3], the recurrence between, and the asymptotic series from 10 on.  Negative arguments use the reflection formulas;
+their relative accuracy is lost near the zeros there, the absolute is not.  Source of the formulas: NIST DLMF 5.5, 5.11.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ so that 64 significant bits of the fraction remain.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 from wengert.transforms.lower.math.coefficients import TWO_OVER_PI_WORDS
 from wengert.transforms.lower.math.double_double import Pair, multiply, split
@@ -36,7 +37,7 @@ def window(code: Code, exponent: str) -> list[str]:
         index = code.op(f"add i64 {first}, {offset}")
         address = code.op(f"getelementptr i64, ptr @{TABLE}, i64 {index}")
         words.append(code.op(f"load i64, ptr {address}"))
-    return [code.op(f"call i64 @llvm.fshl.i64(i64 {high}, i64 {low}, i64 {shift})") for high, low in zip(words, words[1:], strict=False)]
+    return [code.op(f"call i64 @llvm.fshl.i64(i64 {high}, i64 {low}, i64 {shift})") for high, low in pairwise(words)]
 
 
 def turn_fraction(code: Code, m: str, words: list[str]) -> str:

@@ -72,10 +72,12 @@ def rotate(code: Code, reduced: Reduced, quarters: int) -> Float:
 
 
 def sine_of(code: Code, reduced: Reduced) -> Float:
+    """sin of a reduced argument."""
     return rotate(code, reduced, 0)
 
 
 def cosine_of(code: Code, reduced: Reduced) -> Float:
+    """cos of a reduced argument."""
     return rotate(code, reduced, 1)
 
 

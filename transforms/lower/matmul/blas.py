@@ -20,7 +20,7 @@ def symbol_addresses() -> dict[str, int]:
     """Addresses of the routines by symbol."""
     import scipy.linalg.cython_blas as cython_blas
 
-    capsules = cython_blas.__pyx_capi__
+    capsules: dict[str, object] = vars(cython_blas)["__pyx_capi__"]
     name_of, pointer_of = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
     name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
     pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
@@ -33,7 +33,7 @@ def register_symbols() -> None:
     import llvmlite.binding as llvm
 
     for symbol, address in symbol_addresses().items():
-        llvm.add_symbol(symbol, address)
+        llvm.add_symbol(symbol, address)  # pyright: ignore[reportUnknownMemberType]
 
 
 def gemm_definitions(plan: MatmulPlan, name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 
@@ -72,14 +72,14 @@ class FunctionText:
         return name
 
     @contextmanager
-    def loop(self, count: int) -> Iterator[Loop]:
+    def loop(self, count: int) -> Generator[Loop, None, None]:
         """A loop of `count` >= 1 turns."""
         loop = Loop(self, count)
         yield loop
         loop.close()
 
     @contextmanager
-    def repeat(self, count: int) -> Iterator[str]:
+    def repeat(self, count: int) -> Generator[str, None, None]:
         """The index of a loop of `count` turns, the constant 0 and no loop for one turn."""
         if count == 1:
             yield "0"

@@ -48,7 +48,7 @@ def transpose_block(text: FunctionText, arithmetic: Arithmetic, source: str, sou
     rows = [text.load(block, text.at(source, arithmetic.scalar, "0", 0, i * source_step), size) for i in range(BLOCK)]
     low = [shuffle(rows[i], rows[i + 1], (0, 4, 2, 6)) for i in (0, 2)]
     high = [shuffle(rows[i], rows[i + 1], (1, 5, 3, 7)) for i in (0, 2)]
-    columns = [shuffle(*low, (0, 1, 4, 5)), shuffle(*high, (0, 1, 4, 5)), shuffle(*low, (2, 3, 6, 7)), shuffle(*high, (2, 3, 6, 7))]
+    columns = [shuffle(half[0], half[1], mask) for mask in ((0, 1, 4, 5), (2, 3, 6, 7)) for half in (low, high)]
     for i, column in enumerate(columns):
         text.store(block, column, text.at(target, arithmetic.scalar, "0", 0, i * target_step), size)
 

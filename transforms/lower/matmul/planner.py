@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from wengert.transforms.lower.matmul.tiling import split_columns
 from wengert.transforms.lower.matmul.target import ELEMENT_BYTES, Target
+from wengert.transforms.lower.matmul.tiling import split_columns
 
 Method = Literal["zero", "rows", "packed", "dot", "blas", "scalar"]
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-ELEMENT_BYTES = {"f32": 4, "f64": 8, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "ui8": 1, "ui16": 2, "ui32": 4, "ui64": 8, "c64": 8, "c128": 16, "bf16": 2, "f16": 2}
+ELEMENT_BYTES = {
+    "f32": 4, "f64": 8, "bf16": 2, "f16": 2, "c64": 8, "c128": 16,
+    "i8": 1, "i16": 2, "i32": 4, "i64": 8, "ui8": 1, "ui16": 2, "ui32": 4, "ui64": 8,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ def split_columns(m: int, n: int, k: int, target: Target, element: str) -> Colum
             break
         wide = balanced(vectors, wide)
         tall = balanced(m, tall)
-        cost = sum(turn_cost(rows, columns) * times for rows, row_times in parts(m, tall) for columns, column_times in parts(vectors, wide) for times in [row_times * column_times])
+        cost = sum(r_times * c_times * turn_cost(rows, columns) for rows, r_times in parts(m, tall) for columns, c_times in parts(vectors, wide))
         # Ties go to the wider tile, which reads A less often.
         if best is None or cost <= best[0]:
             best = (cost, tall, wide)

@@ -1,6 +1,6 @@
-"""Fits the polynomials of `coefficients.py`: run by hand (needs mpmath), never imported by the package.
+"""Fits the polynomials of transforms/lower/math/coefficients.py: run by hand (needs mpmath), never imported by the package.
 
-    python fit_coefficients.py > coefficients.py
+    python benchmarks/fit_math_coefficients.py > transforms/lower/math/coefficients.py
 
 The Remez exchange algorithm (E. Remez, C. R. Acad. Sci. 199, 1934) in 40 decimal digits finds the polynomial p of a degree that
 minimises max |(p(x) - f(x)) w(x)| on an interval.  Every table is written with its interval, degree and that maximum.
@@ -114,7 +114,7 @@ def trigonometric() -> Iterator[Fit]:
 
 
 def power() -> Iterator[Fit]:
-    yield Fit("RCBRT", "m^(-1/3)", lambda m: m ** (-mp.mpf(1) / 3), mp.mpf("0.353"), mp.mpf("2.83"), 6, lambda m: mp.cbrt(m))
+    yield Fit("RCBRT", "m^(-1/3)", lambda m: m ** (-mp.mpf(1) / 3), mp.mpf("0.353"), mp.mpf("2.83"), 6, mp.cbrt)
     top = ((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)) ** 2 * mp.mpf("1.001")
     terms = [mp.mpf(2) / (2 * k + 5) for k in range(6)]
     tail = series(lambda z: ((2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 2) / z - mp.mpf(2) / 3) / z, terms)
@@ -205,20 +205,20 @@ def two_over_pi_words(count: int = 21) -> list[int]:
 
 def main() -> None:
     mp.mp.dps = 40
-    print('"""Minimax polynomials, lowest power first.  Written by fit_coefficients.py: do not edit."""\n')
-    print("# 2/pi in words of 64 bits, most significant first, behind one word of zeros")
+    print('"""Minimax polynomials, lowest power first.  Written by benchmarks/fit_math_coefficients.py: do not edit."""')
+    print("\n# 2/pi in words of 64 bits, most significant first, behind one word of zeros")
     print("TWO_OVER_PI_WORDS: tuple[int, ...] = (")
     for word in two_over_pi_words():
         print(f"    0x{word:016X},")
-    print(")\n")
+    print(")")
     for fit in fits():
         coefficients, error = remez(fit)
         interval = f"[{mp.nstr(fit.low, 8)}, {mp.nstr(fit.high, 8)}]"
-        print(f"# {fit.meaning} on {interval}, degree {fit.degree}, weighted error {mp.nstr(error, 3)}")
+        print(f"\n# {fit.meaning} on {interval}, degree {fit.degree}, weighted error {mp.nstr(error, 3)}")
         print(f"{fit.name}: tuple[float, ...] = (")
         for coefficient in coefficients:
             print(f"    {float(coefficient)!r},")
-        print(")\n")
+        print(")")
 
 
 if __name__ == "__main__":
