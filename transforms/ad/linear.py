@@ -33,3 +33,9 @@ class LinearBuilder(OpBuilder):
         made = super().create(cls, operands, results, properties, regions)
         self.linear.update(made)
         return made
+
+    def copy(self, op: Operation, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        results = super().copy(op, operands)
+        if not self.linear.isdisjoint(operands):
+            self.linear.update(results)
+        return results

@@ -1,7 +1,21 @@
 """The derivative of every op, one file per family; importing this package fills the rule table."""
 
-from wengert.transforms.ad.rules import algebra, branches, contraction, elementwise, indexing, loops, reduction, shape, special, tapes, windows
+from wengert.transforms.ad.rules import (
+    algebra,
+    branches,
+    contraction,
+    elementwise,
+    fourier,
+    indexing,
+    loops,
+    ordering,
+    reduction,
+    shape,
+    special,
+    tapes,
+    windows,
+)
 
-ALL_CASES = [case for family in (elementwise, shape, contraction, reduction, windows, indexing, special) for case in family.CASES]
+ALL_CASES = [case for family in (elementwise, shape, contraction, reduction, windows, indexing, ordering, fourier, special) for case in family.CASES]
 
 __all__ = ["ALL_CASES", "algebra", "branches", "loops", "tapes"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wengert.dialects import chlo, core
+from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.core import Kind
@@ -236,31 +236,6 @@ def scatter_transpose(b: OpBuilder, op: core.ScatterOp, linear: Sequence[bool], 
     return [x_bar, None, b.select(_in_bounds(b, op), picked, b.full_like(picked, 0))]
 
 
-# -- positions found by ordering
-
-
-@derivative(chlo.TopKOp)
-def top_k(b: OpBuilder, op: chlo.TopKOp) -> LinearMap:
-    # d values = dx at the positions found
-    last = len(shape(op.operand)) - 1
-
-    def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
-        x_dot = tangents[0]
-        assert x_dot is not None
-        return [take_along(lb, x_dot, op.indices, last), None]
-
-    return apply
-
-
-def take_along(b: OpBuilder, x: Value, indices: Value, dim: int) -> Value:
-    """x at the given positions along a dimension, all other dimensions running along (a batched gather)."""
-    rank = len(shape(x))
-    batch = [d for d in range(rank) if d != dim]
-    starts = b.reshape(indices, [*shape(indices), 1])
-    numbers = GatherDimensionNumbersAttr(dimensions(()), dimensions((dim,)), dimensions(batch), dimensions(batch), dimensions((dim,)), int_attr(rank))
-    return b.gather(x, starts, numbers, [1] * rank, shape(indices))
-
-
 def _index(*values: int) -> Arg:
     return Arg((len(values), 1), values=values, dtype="int32")
 
@@ -280,8 +255,6 @@ CASES = [
     Case("dynamic slice", lambda b, x, i: b.dynamic_slice(x, [i, b.full_like(i, 9)], [2, 2]), (Arg((4, 5)), Arg((), values=(1,), dtype="int32"))),
     Case("dynamic update", lambda b, x, u, i: b.dynamic_update_slice(x, u, [i]), (Arg((5,)), Arg((2,)), Arg((), values=(9,), dtype="int32"))),
     Case("gather rows", lambda b, x, i: b.gather(x, i, _ROWS, [1, 3], [4, 3]), (Arg((4, 3)), _index(2, 0, 2, 99))),
-    Case("take along", lambda b, x, i: take_along(b, x, i, 1), (Arg((2, 4)), Arg((2, 3), values=(0, 3, 3, 2, 1, 2), dtype="int32"))),
-    Case("top k", lambda b, x: b.create(chlo.TopKOp, (x,), (tensor((2, 2), element(x)), tensor((2, 2), i32)), {"k": int_attr(2)})[0], (Arg((2, 5)),)),
     _scatter_case(Kind.add, "scatter add", -1, 1, 2, 0, 2, 9),
     _scatter_case(Kind.set, "scatter set with duplicates", -1, 1, 2, 0, 2, 9),
     _scatter_case(Kind.set, "scatter set once", -1, 1, 2),
