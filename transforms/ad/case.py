@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -39,19 +39,31 @@ class Arg:
         return np.asarray(drawn, dtype="complex128" if self.complex else self.dtype)
 
 
+Built = Value | Sequence[Value]
+Build = (
+    Callable[[OpBuilder, Value], Built]
+    | Callable[[OpBuilder, Value, Value], Built]
+    | Callable[[OpBuilder, Value, Value, Value], Built]
+    | Callable[[OpBuilder, Value, Value, Value, Value], Built]
+    | Callable[[OpBuilder, Value, Value, Value, Value, Value], Built]
+)
+"""Builds the body of a function from its arguments."""
+
+
 @dataclass(frozen=True)
 class Case:
     """A function to differentiate, built from ops, with its arguments."""
 
     name: str
-    build: Callable[..., Value | Sequence[Value]]
+    build: Build
     args: tuple[Arg, ...]
 
     def module(self) -> ModuleOp:
         """A module whose @main is the function."""
         types = [tensor(arg.shape, element_of(np.dtype("complex128" if arg.complex else arg.dtype))) for arg in self.args]
         block = Block(arg_types=types)
-        made = self.build(OpBuilder(block), *block.args)
+        build = cast(Callable[..., Built], self.build)
+        made = build(OpBuilder(block), *block.args)
         results = [made] if isinstance(made, Value) else list(made)
         block.add_op(ReturnOp(*results))
         return ModuleOp([FuncOp("main", (types, [r.type for r in results]), Region([block]), "public")])
