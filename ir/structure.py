@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from xdsl.ir import Attribute, Operation
 from xdsl.irdl import AnyAttr, AttrSizedSegments, IRDLOperation, OpDef, OptPropertyDef, RangeOf, VariadicDef
@@ -83,7 +83,7 @@ def _count(what: str, defs: Sequence[tuple[str, Any]]) -> Count:
 
 
 def _is_any(constraint: Any) -> bool:
-    return constraint == _ANY or (isinstance(constraint, RangeLengthConstraint) and constraint.constraint == _ANY)
+    return constraint == _ANY or (isinstance(constraint, RangeLengthConstraint) and cast(Any, constraint).constraint == _ANY)
 
 
 @lru_cache(maxsize=2048)

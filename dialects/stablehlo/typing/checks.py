@@ -12,11 +12,11 @@ from typing import Any, NoReturn, cast
 
 from xdsl.dialects.builtin import ComplexType, DenseArrayBase, DenseIntOrFPElementsAttr, FixedBitwidthType, IntegerAttr, IntegerType, Signedness, TensorType
 from xdsl.ir import Attribute, Operation
-from xdsl.utils.exceptions import VerifyException
 
 from wengert.ir.attributes import ints
 from wengert.ir.elements import to_numpy
-from wengert.ir.tensor_types import DYNAMIC, i1, i64, tensor
+from wengert.ir.tensor_types import DYNAMIC, i1, i64, real_element, tensor
+from wengert.ir.typing_rules import TypingError
 
 Tensor = TensorType[Any]
 Shape = tuple[int, ...]
@@ -35,9 +35,13 @@ _CLASS_NAMES = (
 )
 
 
-def fail(message: str) -> NoReturn:
-    """Rejects the op."""
-    raise VerifyException(message)
+CONVERT = "elements are converted by stablehlo.convert only"
+BROADCAST = "shapes are broadcast by stablehlo.broadcast_in_dim only"
+
+
+def fail(message: str, hint: str = "") -> NoReturn:
+    """Rejects the op; the hint says what might be meant."""
+    raise TypingError(message, hint)
 
 
 # -- element types
@@ -46,9 +50,10 @@ def fail(message: str) -> NoReturn:
 def element_class(element: Attribute) -> int:
     """The class of an element type; 0 for one that StableHLO does not have."""
     if isinstance(element, IntegerType):
-        if element.width.data == 1:
+        if element == i1:
             return BOOLEAN
-        return {Signedness.SIGNLESS: SIGNED, Signedness.UNSIGNED: UNSIGNED}.get(element.signedness.data, 0)
+        signedness: Signedness = cast("Any", element).signedness.data
+        return {Signedness.SIGNLESS: SIGNED, Signedness.UNSIGNED: UNSIGNED}.get(signedness, 0)
     if isinstance(element, ComplexType):
         return COMPLEX
     return FLOAT if isinstance(element, FixedBitwidthType) else 0
@@ -57,10 +62,8 @@ def element_class(element: Attribute) -> int:
 def bit_width(element: Attribute) -> int:
     """Bits in one element (both parts of a complex number)."""
     if isinstance(element, ComplexType):
-        return 2 * bit_width(cast(Attribute, element.element_type))
-    if isinstance(element, IntegerType):
-        return element.width.data
-    return cast(FixedBitwidthType, element).bitwidth
+        return 2 * bit_width(real_element(cast(Attribute, element)))
+    return int(cast("Any", element).bitwidth)
 
 
 def is_promotable(source: Attribute, target: Attribute) -> bool:
@@ -92,7 +95,7 @@ def expect_elements(role: str, type: Tensor, allowed: int) -> None:
 def same_element(role: str, type: Tensor, other_role: str, other: Tensor) -> None:
     """Two tensors have the same element type."""
     if type.element_type is not other.element_type and type.element_type != other.element_type:
-        fail(f"{role} and {other_role} must have the same element type, found {type.element_type} and {other.element_type}")
+        fail(f"{role} and {other_role} must have the same element type, found {type.element_type} and {other.element_type}", CONVERT)
 
 
 # -- shapes
@@ -106,6 +109,13 @@ def same_extent(a: int, b: int) -> bool:
 def same_shape(a: Sequence[int], b: Sequence[int]) -> bool:
     """Whether two shapes can be equal."""
     return a == b or (len(a) == len(b) and all(map(same_extent, a, b)))
+
+
+def difference_hint(a: Attribute, b: Attribute) -> str:
+    """What makes two types that should be the same alike."""
+    if not isinstance(a, TensorType) or not isinstance(b, TensorType):
+        return ""
+    return CONVERT if cast(Tensor, a).element_type != cast(Tensor, b).element_type else BROADCAST
 
 
 def compatible(a: Attribute, b: Attribute) -> bool:
@@ -177,7 +187,7 @@ def expect_scalar(role: str, type: Attribute, element: Attribute | None = None) 
 def expect_static(role: str, type: Tensor) -> None:
     """Every extent of the type is known."""
     if not is_static(type.get_shape()):
-        fail(f"{role} must have a static shape, found {type}; where the shape is computed at run time there is a dynamic form of the op")
+        fail(f"{role} must have a static shape, found {type}", "where the shape is computed at run time there is a dynamic form of the op")
 
 
 def int_list(op: Operation, name: str, length: int | None = None, default: int = 0, meaning: str = "the rank of the operand") -> Shape:

@@ -107,7 +107,7 @@ def check_tuple(op: ops.TupleOp) -> None:
     if not isinstance(type, TupleType):
         fail(f"result must be a tuple, found {type}")
     if (parts := [v.type for v in op.operands]) != list(type.types):
-        fail(f"result type {type} does not match the inferred {TupleType(parts)}")
+        fail(f"result type {type} does not match the inferred {TupleType(cast('Any', parts))}")
 
 
 @typing_rule(ops.GetTupleElementOp)

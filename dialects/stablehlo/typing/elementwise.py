@@ -23,6 +23,7 @@ from wengert.dialects.stablehlo.typing.checks import (
     boolean_result,
     class_names,
     compatible,
+    difference_hint,
     element_class,
     expect_elements,
     expect_result,
@@ -92,7 +93,7 @@ def one_type(allowed: int) -> TypingRule:
             fail(f"{op.name} takes {class_names(allowed)}, found {first}")
         for value in operands[1:]:
             if value.type is not first and not compatible(value.type, first):
-                fail(f"operands must have the same type, found {first} and {value.type}")
+                fail(f"operands must have the same type, found {first} and {value.type}", difference_hint(first, value.type))
         if op.results[0].type is not first and not all(compatible(op.results[0].type, v.type) for v in operands):
             fail(f"result type {op.results[0].type} does not match the inferred {first}")
 
@@ -131,7 +132,7 @@ def same_operands(op: Operation) -> Tensor:
     """The common type of lhs and rhs."""
     lhs, rhs = operand(op, 0, "lhs"), operand(op, 1, "rhs")
     if not compatible(lhs, rhs):
-        fail(f"lhs and rhs must have the same type, found {lhs} and {rhs}")
+        fail(f"lhs and rhs must have the same type, found {lhs} and {rhs}", difference_hint(lhs, rhs))
     return lhs
 
 
@@ -170,7 +171,7 @@ def check_select(op: ops.SelectOp) -> None:
     """A predicate for each element or one for all."""
     pred, on_true, on_false = operand(op, 0, "pred"), operand(op, 1, "on_true"), operand(op, 2, "on_false")
     if not compatible(on_true, on_false):
-        fail(f"on_true and on_false must have the same type, found {on_true} and {on_false}")
+        fail(f"on_true and on_false must have the same type, found {on_true} and {on_false}", difference_hint(on_true, on_false))
     if pred.element_type != i1:
         fail(f"pred must hold booleans (i1), found {pred}")
     if pred.get_shape() and not same_shape(pred.get_shape(), on_true.get_shape()):
