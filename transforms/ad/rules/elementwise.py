@@ -6,11 +6,13 @@ kinks the conventions are JAX's: |x|' = 1 at 0, and a tie of max or min gives ha
 
 from __future__ import annotations
 
+from xdsl.ir import Operation
+
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import c128, element, f64, is_complex, type_of
 from wengert.transforms.ad.case import Arg, Case
-from wengert.transforms.ad.rule import Partial, derivative, divide_by, elementwise, identity, inactive, linear, negation, scale, sum_of, where
+from wengert.transforms.ad.rule import LinearMap, Partial, derivative, divide_by, elementwise, identity, inactive, linear, negation, scale, sum_of, where
 
 Partials = tuple[Partial | None, ...]
 
@@ -212,7 +214,7 @@ inactive(hlo.FloorOp, hlo.CeilOp, hlo.RoundNearestAfzOp, hlo.RoundNearestEvenOp,
 
 
 @derivative(hlo.SignOp)
-def sign(b: OpBuilder, op: hlo.SignOp):
+def sign(b: OpBuilder, op: hlo.SignOp) -> LinearMap:
     x = op.operand
     if not is_complex(element(x)):
         # piecewise constant
@@ -230,8 +232,8 @@ def sign(b: OpBuilder, op: hlo.SignOp):
     return sum_of([apply])
 
 
-def _unary(op: type[hlo.SineOp], low: float, high: float) -> Case:
-    return Case(op.name, lambda b, x: b.like(op, x), (Arg((3,), low, high),))
+def _unary(op: type[Operation], low: float, high: float, complex: bool = False) -> Case:
+    return Case(f"{op.name}{' of complex' if complex else ''}", lambda b, x: b.like(op, x), (Arg((3,), low, high, complex),))
 
 
 CASES = [
@@ -262,10 +264,7 @@ CASES = [
     _unary(hlo.CosineOp, -3, 3),
     _unary(hlo.TanOp, -1.2, 1.2),
     _unary(hlo.TanhOp, -2, 2),
-    *(
-        Case(f"{op.name} of complex", lambda b, x, op=op: b.like(op, x), (Arg((3,), complex=True),))
-        for op in (hlo.SineOp, hlo.CosineOp, hlo.ExponentialOp, hlo.LogOp, hlo.SqrtOp, hlo.TanhOp, hlo.SignOp, hlo.RsqrtOp)
-    ),
+    *(_unary(op, -1, 1, complex=True) for op in (hlo.SineOp, hlo.CosineOp, hlo.ExponentialOp, hlo.LogOp, hlo.SqrtOp, hlo.TanhOp, hlo.SignOp, hlo.RsqrtOp)),
     Case("multiply complex", lambda b, x, y: b.multiply(x, y), (Arg((3,), complex=True), Arg((3,), complex=True))),
     Case("divide complex", lambda b, x, y: b.divide(x, y), (Arg((3,), complex=True), Arg((3,), complex=True))),
     Case("power of complex", lambda b, x, y: b.power(x, y), (Arg((3,), complex=True), Arg((3,), complex=True))),

@@ -7,6 +7,7 @@ from math import pi, sqrt
 
 import numpy as np
 from numpy.polynomial import chebyshev
+from xdsl.ir import Operation
 
 from wengert.dialects import chlo
 from wengert.dialects.builder import OpBuilder, Value
@@ -193,7 +194,7 @@ def next_after(b: OpBuilder, x: Value, direction: Value, y: Value) -> Partials:
     return identity, None
 
 
-def _unary(op: type[chlo.SinhOp], low: float, high: float, complex: bool = False) -> Case:
+def _unary(op: type[Operation], low: float, high: float, complex: bool = False) -> Case:
     return Case(f"{op.name}{' of complex' if complex else ''}", lambda b, x: b.like(op, x), (Arg((3,), low, high, complex),))
 
 
