@@ -15,18 +15,31 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from wengert.ir.diagnostics import Diagnostic, DiagnosticError
-    from wengert.runtime.errors import InputError
+    from wengert.runtime.errors import ExecutionError, InputError
     from wengert.runtime.program import CompiledProgram, Program, load, parse
     from wengert.runtime.signature import Parameter, Signature
 
 __version__ = "0.1.0"
 
-__all__ = ["CompiledProgram", "Diagnostic", "DiagnosticError", "InputError", "Parameter", "Program", "Signature", "__version__", "load", "parse"]
+__all__ = [
+    "CompiledProgram",
+    "Diagnostic",
+    "DiagnosticError",
+    "ExecutionError",
+    "InputError",
+    "Parameter",
+    "Program",
+    "Signature",
+    "__version__",
+    "load",
+    "parse",
+]
 
 _HOMES = {
     "CompiledProgram": "wengert.runtime.program",
     "Diagnostic": "wengert.ir.diagnostics",
     "DiagnosticError": "wengert.ir.diagnostics",
+    "ExecutionError": "wengert.runtime.errors",
     "InputError": "wengert.runtime.errors",
     "Parameter": "wengert.runtime.signature",
     "Program": "wengert.runtime.program",

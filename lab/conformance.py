@@ -28,7 +28,7 @@ from wengert.runtime.program import Program, load
 
 KINDS = ("primal", "jvp", "vjp", "hvp", "jac", "text-primal", "text-jvp", "text-vjp", "text-hvp")
 GROUPS = {"all": KINDS[:5], "text": KINDS[5:]}
-REFUSALS = ("not yet supported", "has no derivative rule")
+REFUSALS = ("not yet supported", "has no derivative rule", "cannot be compiled")
 """What a diagnostic says that refuses a program because something is not covered, rather than because it is wrong."""
 Status = Literal["passed", "failed", "refused"]
 Runner = Callable[[Program, Sequence[Array]], Sequence[Array]]
@@ -110,7 +110,9 @@ def _attempt(state: _Differentiated, kind: str) -> tuple[Status, float | None, f
 
 def is_refusal(exception: BaseException) -> bool:
     """Whether an exception says that something is not yet covered, rather than wrong."""
-    return isinstance(exception, UnsupportedOpError) or (isinstance(exception, DiagnosticError) and any(words in str(exception) for words in REFUSALS))
+    if isinstance(exception, DiagnosticError | InputError):
+        return any(words in str(exception) for words in REFUSALS)
+    return isinstance(exception, UnsupportedOpError)
 
 
 def summarize(exception: BaseException) -> str:
