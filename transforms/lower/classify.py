@@ -223,4 +223,4 @@ def is_compilable(type: Attribute) -> bool:
         return False
     tensor_type = cast("TensorType[Attribute]", type)
     held = tensor_type.element_type
-    return -1 not in shape_of_type(tensor_type) and (is_float(held) or is_integer(held) or is_complex(held))
+    return all(n >= 0 for n in shape_of_type(tensor_type)) and (is_float(held) or is_integer(held) or is_complex(held))

@@ -233,6 +233,8 @@ class _NestBuilder:
     def _new_value(self, value: SSAValue, at: Index, guards: Guards) -> SSAValue:
         if value in self.function.env:
             return self._load(self.function.env[value], at, guards)
+        if 0 in shape(value):
+            return self._load(self.function.in_memory(value), at, guards)
         owner = value.owner
         assert isinstance(owner, Operation), "a block argument is always in memory"
         if isinstance(owner, stablehlo.ConstantOp):
@@ -246,6 +248,8 @@ class _NestBuilder:
         return self._value(owner.operands[0], operand_index(owner, at, self.domain), guards)
 
     def _pad(self, op: stablehlo.PadOp, at: Index, guards: Guards) -> SSAValue:
+        if 0 in shape(op.operand):
+            return self._value(op.padding_value, (), guards)
         inner, more = pad_index(op, at, self.domain)
         if not more:
             return self._value(op.operand, inner, guards)
