@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import CallSiteLoc, ModuleOp
+from xdsl.dialects.func import CallOp, FuncOp
+
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.locations import describe
 from wengert.ir.parser import parse_module
@@ -11,8 +14,6 @@ from wengert.ir.verifier import verify
 from wengert.runtime.interpreter import run
 from wengert.transforms.core.inline import inline
 from wengert.transforms.core.symbol_dce import symbol_dce
-from xdsl.dialects.builtin import CallSiteLoc, ModuleOp
-from xdsl.dialects.func import CallOp, FuncOp
 
 NESTED = """
 module {
@@ -135,7 +136,9 @@ def test_composites_are_inlined_by_their_decomposition() -> None:
 
 
 def test_functions_with_their_own_derivatives_can_be_kept() -> None:
-    text = NESTED.replace("private @inner(%x: tensor<f64>) -> tensor<f64>", 'private @inner(%x: tensor<f64>) -> tensor<f64> attributes {ad.custom_jvp = @outer}')
+    text = NESTED.replace(
+        "private @inner(%x: tensor<f64>) -> tensor<f64>", "private @inner(%x: tensor<f64>) -> tensor<f64> attributes {ad.custom_jvp = @outer}"
+    )
     module = inlined(text, keep_custom=True)
     assert calls(module) == 3
     symbol_dce(module)
@@ -153,7 +156,11 @@ def test_a_function_that_something_else_refers_to_is_not_moved_away() -> None:
 @pytest.mark.parametrize(
     ("text", "message", "line"),
     [
-        (NESTED.replace("stablehlo.sine %x : tensor<f64>", "func.call @outer(%x) : (tensor<f64>) -> tensor<f64>"), "recursive call: @outer -> @inner -> @outer", 13),
+        (
+            NESTED.replace("stablehlo.sine %x : tensor<f64>", "func.call @outer(%x) : (tensor<f64>) -> tensor<f64>"),
+            "recursive call: @outer -> @inner -> @outer",
+            13,
+        ),
         (NESTED.replace("stablehlo.sine %x : tensor<f64>", "func.call @inner(%x) : (tensor<f64>) -> tensor<f64>"), "recursive call: @inner -> @inner", 13),
         (NESTED.replace("call @inner(%0)", "call @absent(%0)"), "@absent", 5),
     ],
@@ -167,7 +174,10 @@ def test_refused_with_a_place(text: str, message: str, line: int) -> None:
 
 
 def test_a_long_chain_of_calls_needs_no_deep_recursion() -> None:
-    links = [f"func.func private @f{i}(%x: tensor<f64>) -> tensor<f64> {{ %0 = call @f{i + 1}(%x) : (tensor<f64>) -> tensor<f64> return %0 : tensor<f64> }}" for i in range(400)]
+    links = [
+        f"func.func private @f{i}(%x: tensor<f64>) -> tensor<f64> {{ %0 = call @f{i + 1}(%x) : (tensor<f64>) -> tensor<f64> return %0 : tensor<f64> }}"
+        for i in range(400)
+    ]
     last = "func.func private @f400(%x: tensor<f64>) -> tensor<f64> { return %x : tensor<f64> }"
     first = "func.func public @main(%x: tensor<f64>) -> tensor<f64> { %0 = call @f0(%x) : (tensor<f64>) -> tensor<f64> return %0 : tensor<f64> }"
     module = parse_module("\n".join([first, *links, last]))

@@ -9,16 +9,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import ModuleOp
+
 from wengert.ir.parser import parse_module
 from wengert.ir.printer import print_module
+from wengert.ir.tensor_types import dtype_of, shape_of_type
 from wengert.ir.verifier import verify
 from wengert.runtime.interpreter import run
 from wengert.transforms.core.from_core import EXPANSIONS, from_core
 from wengert.transforms.core.to_core import to_core
-from xdsl.dialects.builtin import ModuleOp
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "optimize"))
-from bitwise import assert_same_bits, special_inputs  # noqa: E402
+from bitwise import assert_same_bits, special_inputs
 
 ARGMAX = """
   ^bb0(%a: T, %i: tensor<i32>, %b: T, %j: tensor<i32>):
@@ -64,7 +66,8 @@ def reduce(op: str, init: str, held: str = "f64") -> str:
     return f"""
     func.func public @main(%x: tensor<5x7x{held}>, %s: tensor<{held}>) -> tensor<7x{held}> {{
       %init = stablehlo.constant dense<{init}> : tensor<{held}>
-      %0 = stablehlo.reduce(%x init: {"%s" if init == "%s" else "%init"}) applies stablehlo.{op} across dimensions = [0] : (tensor<5x7x{held}>, tensor<{held}>) -> tensor<7x{held}>
+      %0 = stablehlo.reduce(%x init: {"%s" if init == "%s" else "%init"}) applies stablehlo.{op} across dimensions = [0]
+        : (tensor<5x7x{held}>, tensor<{held}>) -> tensor<7x{held}>
       return %0 : tensor<7x{held}>
     }}""".replace("dense<%s>", "dense<1>" if held[0] == "i" else "dense<1.0>")
 
@@ -132,9 +135,7 @@ RECOGNISED = {
     "maximum from zero": (reduce("maximum", "0.0"), "core.reduce stablehlo.maximum"),
     "product from an argument": (reduce("multiply", "%s"), "core.reduce stablehlo.multiply"),
     "sum and maximum": (
-        two_regions(
-            "%1 = stablehlo.add %c, %a : tensor<f64>\n%2 = stablehlo.maximum %b, %d : tensor<f64>\nstablehlo.return %1, %2 : tensor<f64>, tensor<f64>"
-        ),
+        two_regions("%1 = stablehlo.add %c, %a : tensor<f64>\n%2 = stablehlo.maximum %b, %d : tensor<f64>\nstablehlo.return %1, %2 : tensor<f64>, tensor<f64>"),
         "core.reduce core.reduce",
     ),
     "argmax": (argument_reduce(ARGMAX), "core.argreduce"),
@@ -144,7 +145,10 @@ RECOGNISED = {
     "cumulative maximum from the end": (window("maximum", LOW, "5, 1", "[[0, 4], [0, 0]]"), "core.cumulative"),
     "cumulative product from two": (window("multiply", "1.0", "1, 7", "[[0, 0], [6, 0]]"), "core.cumulative"),
     "average pool": (window("add", "0.0", "2, 2", "[[0, 0], [0, 1]]", "2x4", ", window_strides = array<i64: 2, 2>"), "core.window_reduce"),
-    "dilated maximum": (window("maximum", LOW, "2, 2", "[[0, 0], [0, 0]]", "3x12", ", base_dilations = array<i64: 1, 2>, window_dilations = array<i64: 2, 1>"), "core.window_reduce"),
+    "dilated maximum": (
+        window("maximum", LOW, "2, 2", "[[0, 0], [0, 0]]", "3x12", ", base_dilations = array<i64: 1, 2>, window_dilations = array<i64: 2, 1>"),
+        "core.window_reduce",
+    ),
     "windows that count the start": (window("add", "1.0", "2, 2", "[[1, 0], [0, 1]]", "5x7"), "core.window_reduce stablehlo.add"),
     "scatter add": (scatter(combining("add")), "core.scatter"),
     "scatter multiply": (scatter(combining("multiply")), "core.scatter"),
@@ -174,8 +178,7 @@ def ops(module: ModuleOp) -> str:
 
 def check_same(before: ModuleOp, after: ModuleOp) -> None:
     """Same results on special values; sums of them may come out in another order, so the third draw is of exact sums only."""
-    kinds = [t for t in next(iter(before.ops)).function_type.inputs]  # type: ignore[attr-defined]
-    from wengert.ir.tensor_types import dtype_of, shape_of_type
+    kinds = list(next(iter(before.ops)).function_type.inputs)  # type: ignore[attr-defined]
 
     for seed in range(3):
         inputs = special_inputs([(shape_of_type(t), dtype_of(t.element_type)) for t in kinds], seed)

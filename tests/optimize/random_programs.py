@@ -5,15 +5,16 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Region, SSAValue
+
 from wengert.dialects import stablehlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.core import Kind
 from wengert.ir.attributes import int_array
 from wengert.ir.tensor_types import element, f64, i1, i32, shape, tensor, type_of
 from wengert.transforms.core.kinds import region_of
-from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
-from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Region, SSAValue
 
 INF = float("inf")
 FLOATS = [0.0, -0.0, 1.0, -1.0, 2.0, 0.5, -4.0, 3.0, INF, -INF, float("nan")]
@@ -77,7 +78,9 @@ class Program:
     def binary(self) -> SSAValue:
         x = self.pick()
         y = self.partner(x)
-        names = BINARY if element(x) == f64 else ["add", "subtract", "multiply", "maximum", "and_", "or_", "xor"] if element(x) == i32 else ["and_", "or_", "xor"]
+        names = (
+            BINARY if element(x) == f64 else ["add", "subtract", "multiply", "maximum", "and_", "or_", "xor"] if element(x) == i32 else ["and_", "or_", "xor"]
+        )
         return getattr(self.b, self.rng.choice(names))(*((x, y) if self.rng.random() < 0.5 else (y, x)))
 
     def compare(self) -> SSAValue:

@@ -51,29 +51,29 @@ def unary(name: str, x: str, type: str = "T") -> str:
     return f"stablehlo.{name} {x} : {type}"
 
 
-X, XY, I, B = "%x: T", "%x: T, %y: T", "%x: I", "%x: B"
+X, XY, N, B = "%x: T", "%x: T, %y: T", "%x: I", "%x: B"
 NSZ, FINITE = "no-signed-zeros", "finite"
 LESS = "stablehlo.compare LT, %x, %y, FLOAT : (T, T) -> B"
 
 ALGEBRA = [
     case("add-nothing", X, constant("-0.0"), binary("add", "%x", "%0"), "%1 : T"),
     case("add-nothing", X, constant("-0.0"), binary("add", "%0", "%x"), "%1 : T"),
-    case("add-nothing", I, constant("0", "I"), binary("add", "%x", "%0", "I"), "%1 : I"),
+    case("add-nothing", N, constant("0", "I"), binary("add", "%x", "%0", "I"), "%1 : I"),
     case("add-nothing", B, constant("false", "B"), binary("add", "%x", "%0", "B"), "%1 : B"),
     case("add-zero", X, constant("0.0"), binary("add", "%x", "%0"), "%1 : T", assume=NSZ),
     case("subtract-nothing", X, constant("0.0"), binary("subtract", "%x", "%0"), "%1 : T"),
     case("subtract-zero", X, constant("-0.0"), binary("subtract", "%x", "%0"), "%1 : T", assume=NSZ),
     case("subtract-from-nothing", X, constant("-0.0"), binary("subtract", "%0", "%x"), "%1 : T", left="negate"),
-    case("subtract-from-nothing", I, constant("0", "I"), binary("subtract", "%0", "%x", "I"), "%1 : I", left="negate"),
+    case("subtract-from-nothing", N, constant("0", "I"), binary("subtract", "%0", "%x", "I"), "%1 : I", left="negate"),
     case("subtract-from-zero", X, constant("0.0"), binary("subtract", "%0", "%x"), "%1 : T", left="negate", assume=NSZ),
-    case("subtract-integer-from-itself", I, binary("subtract", "%x", "%x", "I"), "%0 : I", left="constant"),
+    case("subtract-integer-from-itself", N, binary("subtract", "%x", "%x", "I"), "%0 : I", left="constant"),
     case("subtract-from-itself", X, binary("subtract", "%x", "%x"), "%0 : T", left="constant", assume=FINITE),
     case("add-negated", XY, unary("negate", "%y"), binary("add", "%x", "%0"), "%1 : T", left="subtract"),
     case("add-negated", XY, unary("negate", "%y"), binary("add", "%0", "%x"), "%1 : T", left="subtract"),
     case("subtract-negated", XY, unary("negate", "%y"), binary("subtract", "%x", "%0"), "%1 : T", left="add"),
     case(
         "add-integer-constants",
-        I,
+        N,
         constant("2147483647", "I"),
         constant("5", "I"),
         binary("add", "%x", "%0", "I"),
@@ -81,20 +81,20 @@ ALGEBRA = [
         "%3 : I",
         left="constant add",
     ),
-    case("subtract-integer-constant", I, constant("-2147483648", "I"), binary("subtract", "%x", "%0", "I"), "%1 : I", left="constant add"),
+    case("subtract-integer-constant", N, constant("-2147483648", "I"), binary("subtract", "%x", "%0", "I"), "%1 : I", left="constant add"),
     case("multiply-by-one", X, constant("1.0"), binary("multiply", "%0", "%x"), "%1 : T"),
-    case("multiply-by-one", I, constant("1", "I"), binary("multiply", "%x", "%0", "I"), "%1 : I"),
+    case("multiply-by-one", N, constant("1", "I"), binary("multiply", "%x", "%0", "I"), "%1 : I"),
     case("multiply-by-one", B, constant("true", "B"), binary("multiply", "%x", "%0", "B"), "%1 : B"),
     case("multiply-by-minus-one", X, constant("-1.0"), binary("multiply", "%x", "%0"), "%1 : T", left="negate"),
-    case("multiply-by-minus-one", I, constant("-1", "I"), binary("multiply", "%x", "%0", "I"), "%1 : I", left="negate"),
-    case("multiply-integer-by-zero", I, constant("0", "I"), binary("multiply", "%x", "%0", "I"), "%1 : I", left="constant"),
+    case("multiply-by-minus-one", N, constant("-1", "I"), binary("multiply", "%x", "%0", "I"), "%1 : I", left="negate"),
+    case("multiply-integer-by-zero", N, constant("0", "I"), binary("multiply", "%x", "%0", "I"), "%1 : I", left="constant"),
     case("multiply-by-zero", X, constant("0.0"), binary("multiply", "%x", "%0"), "%1 : T", left="constant", assume=f"{NSZ} {FINITE}"),
     case("multiply-negated", XY, unary("negate", "%x"), unary("negate", "%y"), binary("multiply", "%0", "%1"), "%2 : T", left="multiply"),
     case("multiply-negated", X, unary("negate", "%x"), constant("3.0"), binary("multiply", "%1", "%0"), "%2 : T", left="constant multiply"),
     case("negate-multiple", X, constant("3.0"), binary("multiply", "%x", "%0"), unary("negate", "%1"), "%2 : T", left="constant multiply"),
     case(
         "multiply-integer-constants",
-        I,
+        N,
         constant("65537", "I"),
         constant("65539", "I"),
         binary("multiply", "%0", "%x", "I"),
@@ -103,14 +103,14 @@ ALGEBRA = [
         left="constant multiply",
     ),
     case("divide-by-one", X, constant("1.0"), binary("divide", "%x", "%0"), "%1 : T"),
-    case("divide-by-one", I, constant("1", "I"), binary("divide", "%x", "%0", "I"), "%1 : I"),
+    case("divide-by-one", N, constant("1", "I"), binary("divide", "%x", "%0", "I"), "%1 : I"),
     case("divide-by-minus-one", X, constant("-1.0"), binary("divide", "%x", "%0"), "%1 : T", left="negate"),
     case("divide-by-power-of-two", X, constant("8.0"), binary("divide", "%x", "%0"), "%1 : T", left="constant multiply"),
     case("divide-by-power-of-two", "%x: S", constant("-0.25", "S"), binary("divide", "%x", "%0", "S"), "%1 : S", left="constant multiply"),
     case("divide-negated", XY, unary("negate", "%x"), unary("negate", "%y"), binary("divide", "%0", "%1"), "%2 : T", left="divide"),
     case("divide-negated", X, unary("negate", "%x"), constant("3.0"), binary("divide", "%0", "%1"), "%2 : T", left="constant divide"),
     case("divide-negated", X, unary("negate", "%x"), constant("3.0"), binary("divide", "%1", "%0"), "%2 : T", left="constant divide"),
-    case("integer-remainder-by-one", I, constant("1", "I"), binary("remainder", "%x", "%0", "I"), "%1 : I", left="constant"),
+    case("integer-remainder-by-one", N, constant("1", "I"), binary("remainder", "%x", "%0", "I"), "%1 : I", left="constant"),
     case("power-of-constant-exponent", X, constant("2.0"), binary("power", "%x", "%0"), "%1 : T", left="multiply"),
     case("power-of-constant-exponent", X, constant("1.0"), binary("power", "%x", "%0"), "%1 : T"),
     case("power-of-constant-exponent", X, constant("0.0"), binary("power", "%x", "%0"), "%1 : T", left="constant"),
@@ -126,15 +126,13 @@ ALGEBRA = [
     case("extreme-of-itself", X, binary("maximum", "%x", "%x"), "%0 : T"),
     case("extreme-with-infinity", X, constant("0xFFF0000000000000"), binary("maximum", "%x", "%0"), "%1 : T"),
     case("extreme-with-infinity", X, constant("0x7FF0000000000000"), binary("minimum", "%0", "%x"), "%1 : T"),
-    case("extreme-with-infinity", I, constant("2147483647", "I"), binary("minimum", "%x", "%0", "I"), "%1 : I"),
+    case("extreme-with-infinity", N, constant("2147483647", "I"), binary("minimum", "%x", "%0", "I"), "%1 : I"),
     case("extreme-with-infinity", "%x: U", constant("0", "U"), binary("maximum", "%x", "%0", "U"), "%1 : U"),
 ]
 
 BOOLEANS = [
-    case("double-complement", I, unary("not", "%x", "I"), unary("not", "%0", "I"), "%1 : I"),
-    case(
-        "complement-of-comparison", XY, "stablehlo.compare EQ, %x, %y, FLOAT : (T, T) -> B", unary("not", "%0", "B"), "%1 : B", left="compare"
-    ),
+    case("double-complement", N, unary("not", "%x", "I"), unary("not", "%0", "I"), "%1 : I"),
+    case("complement-of-comparison", XY, "stablehlo.compare EQ, %x, %y, FLOAT : (T, T) -> B", unary("not", "%0", "B"), "%1 : B", left="compare"),
     case(
         "complement-of-comparison",
         "%x: I, %y: I",
@@ -143,20 +141,18 @@ BOOLEANS = [
         "%1 : B",
         left="compare",
     ),
-    case("bits-with-itself", I, binary("and", "%x", "%x", "I"), "%0 : I"),
-    case("and-with-constant", I, constant("-1", "I"), binary("and", "%x", "%0", "I"), "%1 : I"),
+    case("bits-with-itself", N, binary("and", "%x", "%x", "I"), "%0 : I"),
+    case("and-with-constant", N, constant("-1", "I"), binary("and", "%x", "%0", "I"), "%1 : I"),
     case("and-with-constant", B, constant("false", "B"), binary("and", "%0", "%x", "B"), "%1 : B", left="constant"),
     case("or-with-constant", "%x: U", constant("255", "U"), binary("or", "%x", "%0", "U"), "%1 : U", left="constant"),
     case("or-with-constant", B, constant("false", "B"), binary("or", "%0", "%x", "B"), "%1 : B"),
-    case("xor-with-constant", I, binary("xor", "%x", "%x", "I"), "%0 : I", left="constant"),
-    case("xor-with-constant", I, constant("-1", "I"), binary("xor", "%x", "%0", "I"), "%1 : I", left="not"),
+    case("xor-with-constant", N, binary("xor", "%x", "%x", "I"), "%0 : I", left="constant"),
+    case("xor-with-constant", N, constant("-1", "I"), binary("xor", "%x", "%0", "I"), "%1 : I", left="not"),
     case("xor-with-constant", B, constant("false", "B"), binary("xor", "%x", "%0", "B"), "%1 : B"),
-    case("shift-by-nothing", I, constant("0", "I"), binary("shift_left", "%x", "%0", "I"), "%1 : I"),
-    case("compare-with-itself", I, "stablehlo.compare LE, %x, %x, SIGNED : (I, I) -> B", "%0 : B", left="constant"),
+    case("shift-by-nothing", N, constant("0", "I"), binary("shift_left", "%x", "%0", "I"), "%1 : I"),
+    case("compare-with-itself", N, "stablehlo.compare LE, %x, %x, SIGNED : (I, I) -> B", "%0 : B", left="constant"),
     case("compare-with-itself", X, "stablehlo.compare LT, %x, %x, FLOAT : (T, T) -> B", "%0 : B", left="constant"),
-    case(
-        "compare-boolean-with-constant", B, constant("false", "B"), "stablehlo.compare EQ, %x, %0, UNSIGNED : (B, B) -> B", "%1 : B", left="not"
-    ),
+    case("compare-boolean-with-constant", B, constant("false", "B"), "stablehlo.compare EQ, %x, %0, UNSIGNED : (B, B) -> B", "%1 : B", left="not"),
     case("compare-boolean-with-constant", B, constant("true", "B"), "stablehlo.compare EQ, %0, %x, UNSIGNED : (B, B) -> B", "%1 : B"),
     case(
         "compare-converted-boolean",
@@ -236,7 +232,7 @@ CONVERSIONS = [
         "%1 : U",
         left="convert",
     ),
-    case("bitcast-of-bitcast", I, "stablehlo.bitcast_convert %x : (I) -> S", "stablehlo.bitcast_convert %0 : (S) -> I", "%1 : I"),
+    case("bitcast-of-bitcast", N, "stablehlo.bitcast_convert %x : (I) -> S", "stablehlo.bitcast_convert %0 : (S) -> I", "%1 : I"),
 ]
 
 CASES = [*ALGEBRA, *BOOLEANS, *COMPLEX, *CONVERSIONS]

@@ -30,7 +30,14 @@ def reduces(x: str, kind: str, dims: str, source: str, target: str) -> str:
 
 SHAPES = [
     case("move-equal-elements", "", constant("2.0", "tensor<f64>"), broadcast("%0", "", "f64", "3x4xf64"), "%1 : tensor<3x4xf64>", left="constant"),
-    case("move-equal-elements", "", constant("2.0", "tensor<2048x2xf64>"), transpose("%0", "1, 0", "2048x2xf64", "2x2048xf64"), "%1 : tensor<2x2048xf64>", left="constant"),
+    case(
+        "move-equal-elements",
+        "",
+        constant("2.0", "tensor<2048x2xf64>"),
+        transpose("%0", "1, 0", "2048x2xf64", "2x2048xf64"),
+        "%1 : tensor<2x2048xf64>",
+        left="constant",
+    ),
     case("transpose-moves-nothing", "%x: tensor<3x1x4xf64>", transpose("%x", "1, 0, 2", "3x1x4xf64", "1x3x4xf64"), "%0 : tensor<1x3x4xf64>", left="reshape"),
     case("transpose-moves-nothing", "%x: tensor<3x4xf64>", transpose("%x", "0, 1", "3x4xf64", "3x4xf64"), "%0 : tensor<3x4xf64>"),
     case(
@@ -56,7 +63,14 @@ SHAPES = [
         "%1 : tensor<3x2xf64>",
         left="broadcast_in_dim",
     ),
-    case("reshape-of-reshape", "%x: tensor<6xf64>", reshape("%x", "6xf64", "2x3xf64"), reshape("%0", "2x3xf64", "3x2xf64"), "%1 : tensor<3x2xf64>", left="reshape"),
+    case(
+        "reshape-of-reshape",
+        "%x: tensor<6xf64>",
+        reshape("%x", "6xf64", "2x3xf64"),
+        reshape("%0", "2x3xf64", "3x2xf64"),
+        "%1 : tensor<3x2xf64>",
+        left="reshape",
+    ),
     case("reshape-of-reshape", "%x: tensor<6xf64>", reshape("%x", "6xf64", "6xf64"), "%0 : tensor<6xf64>"),
     case(
         "reshape-of-broadcast",
@@ -105,7 +119,14 @@ SHAPES = [
 
 MOVEMENT = [
     case("slice-of-everything", "%x: tensor<3x4xf64>", slices("%x", "0:3, 0:4", "3x4xf64", "3x4xf64"), "%0 : tensor<3x4xf64>"),
-    case("slice-of-slice", "%x: tensor<20xf64>", slices("%x", "2:18:3", "20xf64", "6xf64"), slices("%0", "1:6:2", "6xf64", "3xf64"), "%1 : tensor<3xf64>", left="slice"),
+    case(
+        "slice-of-slice",
+        "%x: tensor<20xf64>",
+        slices("%x", "2:18:3", "20xf64", "6xf64"),
+        slices("%0", "1:6:2", "6xf64", "3xf64"),
+        "%1 : tensor<3xf64>",
+        left="slice",
+    ),
     case(
         "slice-of-broadcast",
         "%x: tensor<5xf64>",
@@ -225,7 +246,8 @@ INDEXING = [
         "gather-at-constant",
         "%x: tensor<5x3xf64>",
         constant("[-2]", "tensor<1xi32>"),
-        f'"stablehlo.gather"(%x, %0) <{{dimension_numbers = #stablehlo.gather<{NUMBERS}>, slice_sizes = array<i64: 1, 3>}}> : (tensor<5x3xf64>, tensor<1xi32>) -> tensor<3xf64>',
+        f'"stablehlo.gather"(%x, %0) <{{dimension_numbers = #stablehlo.gather<{NUMBERS}>, slice_sizes = array<i64: 1, 3>}}> '
+        ": (tensor<5x3xf64>, tensor<1xi32>) -> tensor<3xf64>",
         "%1 : tensor<3xf64>",
         left="slice reshape",
     ),
@@ -269,7 +291,14 @@ REDUCTIONS = [
         left="reduce",
         assume=UNORDERED,
     ),
-    case("reduce-of-reshape", "%x: tensor<2x3xf64>", reshape("%x", "2x3xf64", "6xf64"), reduces("%0", "max", "0", "6xf64", "f64"), "%1 : tensor<f64>", left="reduce"),
+    case(
+        "reduce-of-reshape",
+        "%x: tensor<2x3xf64>",
+        reshape("%x", "2x3xf64", "6xf64"),
+        reduces("%0", "max", "0", "6xf64", "f64"),
+        "%1 : tensor<f64>",
+        left="reduce",
+    ),
     case(
         "sum-of-reshape",
         "%x: tensor<2x3xf64>",

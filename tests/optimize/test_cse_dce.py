@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import ModuleOp
+
 from wengert.ir.parser import parse_module
 from wengert.ir.verifier import verify
 from wengert.runtime.interpreter import run
 from wengert.transforms.core.to_core import to_core
 from wengert.transforms.optimize.cse import cse
 from wengert.transforms.optimize.dce import dce
-from xdsl.dialects.builtin import ModuleOp
 
 
 def ops(module: ModuleOp) -> list[str]:
@@ -179,7 +180,7 @@ def test_closed_loops_lose_constants_and_carried_values(loop: str) -> None:
         %1 = stablehlo.compare LT, %a, %k, FLOAT : (tensor<f64>, tensor<f64>) -> tensor<i1>
         stablehlo.return %1 : tensor<i1>
       }, {"""
-    head = ('(%n, %x, %y, %x, %y)', "({", "%i: tensor<i64>, ", "tensor<i64>, ") if loop == "core.for" else ("(%x, %y, %x, %y)", condition, "", "")
+    head = ("(%n, %x, %y, %x, %y)", "({", "%i: tensor<i64>, ", "tensor<i64>, ") if loop == "core.for" else ("(%x, %y, %x, %y)", condition, "", "")
     module = function(
         f"""
       %n = stablehlo.constant dense<3> : tensor<i64>

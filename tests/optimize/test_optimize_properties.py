@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from xdsl.dialects.builtin import ModuleOp
+
 from wengert.ir.printer import print_module
 from wengert.ir.verifier import verify
 from wengert.runtime.interpreter import run
@@ -19,11 +21,10 @@ from wengert.transforms.core.to_core import to_core
 from wengert.transforms.optimize.cse import cse
 from wengert.transforms.optimize.dce import dce
 from wengert.transforms.optimize.simplify import simplify
-from xdsl.dialects.builtin import ModuleOp
 
 sys.path.insert(0, str(Path(__file__).parent))
-from bitwise import assert_same_bits, special_inputs  # noqa: E402
-from random_programs import random_program  # noqa: E402
+from bitwise import assert_same_bits, special_inputs
+from random_programs import random_program
 
 ARGUMENTS = [((2, 3), np.dtype(np.float64)), ((3, 1), np.dtype(np.float64)), ((2, 3), np.dtype(np.int32)), ((2, 3), np.dtype(np.bool_))]
 
@@ -44,7 +45,15 @@ def everything(module: ModuleOp) -> None:
         verify(module)
 
 
-PASSES: dict[str, Callable[[ModuleOp], Any]] = {"simplify": strictly, "cse": cse, "dce": dce, "to-core": to_core, "from-core": from_core, "there-and-back": there_and_back, "all": everything}
+PASSES: dict[str, Callable[[ModuleOp], Any]] = {
+    "simplify": strictly,
+    "cse": cse,
+    "dce": dce,
+    "to-core": to_core,
+    "from-core": from_core,
+    "there-and-back": there_and_back,
+    "all": everything,
+}
 
 
 @pytest.mark.parametrize("name", PASSES)

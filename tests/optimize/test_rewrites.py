@@ -8,20 +8,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
 from wengert.ir.parser import parse_module
 from wengert.ir.tensor_types import dtype_of, shape_of_type
 from wengert.ir.verifier import verify
 from wengert.runtime.interpreter import run
 from wengert.transforms.optimize.rewrites import REWRITES, Assumption
 from wengert.transforms.optimize.simplify import simplify
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 
 sys.path.insert(0, str(Path(__file__).parent))
-import rewrite_cases  # noqa: E402
-import shape_cases  # noqa: E402
-from bitwise import assert_same_bits, special_inputs  # noqa: E402
-from rewrite_cases import Case  # noqa: E402
+import rewrite_cases
+import shape_cases
+from bitwise import assert_same_bits, special_inputs
+from rewrite_cases import Case
 
 CASES = [*rewrite_cases.CASES, *shape_cases.CASES]
 each_case = pytest.mark.parametrize("case", CASES, ids=[f"{i}-{case.id}" for i, case in enumerate(CASES)])

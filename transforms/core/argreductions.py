@@ -32,9 +32,9 @@ _COMPARE: dict[ComparisonDirection, Callable[[Any, Any], bool]] = {
     ComparisonDirection.GE: operator.ge,
 }
 _LOGIC: dict[type[Operation], Callable[[Any, Any], Any]] = {
-    stablehlo.AndOp: operator.and_,
-    stablehlo.OrOp: operator.or_,
-    stablehlo.XorOp: operator.xor,
+    stablehlo.AndOp: lambda x, y: x and y,
+    stablehlo.OrOp: lambda x, y: x or y,
+    stablehlo.XorOp: operator.ne,
 }
 _NAN = float("nan")
 
@@ -152,5 +152,3 @@ def _region(extreme: Extreme, held: Attribute, counted: Attribute) -> Region:
     results = (b.select(wins, x, y), b.select(b.or_(wins, tie), i, j))
     block.add_op(stablehlo.ReturnOp.create(operands=results))
     return Region([block])
-
-

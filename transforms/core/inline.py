@@ -12,8 +12,9 @@ Before and after::
     }                                                             }
 
 ``stablehlo.composite`` is a call too: of its decomposition. An inlined op's location is a call site, ``callsite(where it was
-written at where it was called)``. A private function that is called once is moved, not copied. Calls to declarations stay, and so do calls of functions with derivatives of their own
-(``ad.custom_jvp``, ``ad.custom_vjp``) if asked, since inlining loses what those say.
+written at where it was called)``. A private function that is called once is moved, not copied. Calls to declarations stay,
+and so do calls of functions with derivatives of their own (``ad.custom_jvp``, ``ad.custom_vjp``) if asked, since inlining
+loses what those say.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, ModuleOp, SymbolRefAttr
+from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
@@ -81,43 +82,34 @@ def inline(module: ModuleOp, *, keep_custom: bool = False) -> None:
 
 
 def _calls(function: FuncOp) -> list[Operation]:
-    return [op for op in function.walk() if isinstance(op, CallOp | stablehlo.CompositeOp)]
+    return [op for op in function.walk() if type(op) is CallOp or type(op) is stablehlo.CompositeOp]
 
 
 def _callee_name(call: Operation) -> str:
     if isinstance(call, CallOp):
         return call.callee.string_value()
-    return cast("SymbolRefAttr", cast(stablehlo.CompositeOp, call).decomposition).string_value()
+    return cast(stablehlo.CompositeOp, call).decomposition.string_value()
 
 
 def _callees_first(calls: dict[str, list[Operation]]) -> list[str]:
     """The functions in an order in which each comes after all that it calls (an iterative depth-first search)."""
-    order: list[str] = []
-    open_calls: dict[str, Operation] = {}
-    done: set[str] = set()
-    for root in calls:
-        if root in done:
-            continue
-        path: list[tuple[str, Iterator[Operation]]] = [(root, iter(calls[root]))]
-        open_calls = {}
-        on_path = {root}
+    order: dict[str, None] = {}
+    for root, found in calls.items():
+        path = {} if root in order else {root: iter(found)}
         while path:
-            name, rest = path[-1]
+            name, rest = next(reversed(path.items()))
             call = next(rest, None)
             if call is None:
-                path.pop()
-                on_path.discard(name)
-                done.add(name)
-                order.append(name)
+                del path[name]
+                order[name] = None
                 continue
             callee = _callee_name(call)
-            if callee in on_path:
-                raise _recursion(call, [n for n, _ in path[[n for n, _ in path].index(callee) :]])
-            if callee in calls and callee not in done:
-                open_calls[callee] = call
-                on_path.add(callee)
-                path.append((callee, iter(calls[callee])))
-    return order
+            if callee in path:
+                names = list(path)
+                raise _recursion(call, names[names.index(callee) :])
+            if callee in calls and callee not in order:
+                path[callee] = iter(calls[callee])
+    return list(order)
 
 
 def _recursion(call: Operation, cycle: list[str]) -> DiagnosticError:

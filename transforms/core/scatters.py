@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from typing import cast
 
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 
 from wengert.dialects import core, stablehlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.core import Kind
-from wengert.dialects.stablehlo.attributes import ScatterDimensionNumbersAttr
 from wengert.ir.attributes import bool_attr, int_of
 from wengert.ir.tensor_types import element
 from wengert.transforms.core.kinds import combiner_kinds, region_of, returned_values
@@ -21,7 +20,7 @@ from wengert.transforms.core.kinds import combiner_kinds, region_of, returned_va
 def recognise_scatter(b: OpBuilder, op: stablehlo.ScatterOp) -> list[SSAValue] | None:
     """scatter(x, indices, u) with an op, or ``return u``, as region = core.scatter."""
     block, count = op.update_computation.block, len(op.inputs)
-    numbers = cast(ScatterDimensionNumbersAttr, op.scatter_dimension_numbers)
+    numbers = op.scatter_dimension_numbers
     is_sorted, is_unique = _flag(op.indices_are_sorted), _flag(op.unique_indices)
     returned = returned_values(block)
     if count == 1 and returned[0] is block.args[0]:
@@ -45,7 +44,7 @@ def recognise_scatter(b: OpBuilder, op: stablehlo.ScatterOp) -> list[SSAValue] |
 
 def _subtracts_update(value: SSAValue, arguments: tuple[SSAValue, ...]) -> bool:
     op = value.owner
-    return isinstance(op, Operation) and isinstance(op, stablehlo.SubtractOp) and tuple(op.operands) == tuple(arguments) and len(list(op.parent.ops)) == 2  # pyright: ignore
+    return isinstance(op, stablehlo.SubtractOp) and tuple(op.operands) == tuple(arguments) and len(list(cast(Block, op.parent).ops)) == 2
 
 
 def _flag(attribute: Attribute | None) -> bool:

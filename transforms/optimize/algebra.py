@@ -7,8 +7,9 @@ assumes. ``x + 0`` is not ``x`` for x = -0; ``x + (-0)`` is.
 from __future__ import annotations
 
 from math import frexp
-from typing import Any
+from typing import Any, cast
 
+import ml_dtypes
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
@@ -243,9 +244,7 @@ def divide_by_power_of_two(b: OpBuilder, op: stablehlo.DivideOp) -> Rewritten:
 
 
 def _normal_range(dtype: np.dtype[Any]) -> tuple[float, float]:
-    import ml_dtypes
-
-    limits = ml_dtypes.finfo(dtype)
+    limits = cast(Any, ml_dtypes.finfo)(dtype)
     return float(limits.smallest_normal), float(limits.max)
 
 
@@ -315,7 +314,7 @@ def even_function(b: OpBuilder, op: Any) -> Rewritten:
     inner = made_by(op.operand, stablehlo.NegateOp)
     if inner is None or not is_float(element(op.operand)):
         return None
-    return b.one(type(op), (inner.operand,), op.result.type, **op.properties)
+    return b.one(cast("type[Operation]", type(op)), (inner.operand,), op.result.type, **op.properties)
 
 
 @rewrite(chlo.SquareOp)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from xdsl.ir import SSAValue
 
@@ -20,7 +19,7 @@ Sides = tuple[tuple[int, ...], tuple[int, ...]]
 
 def _numbers(op: stablehlo.DotGeneralOp) -> tuple[Sides, Sides]:
     """Batching and contracting dimensions, each of lhs and rhs."""
-    n = cast(DotDimensionNumbersAttr, op.dot_dimension_numbers)
+    n = op.dot_dimension_numbers
     batching = n.dims("lhs_batching_dimensions"), n.dims("rhs_batching_dimensions")
     return batching, (n.dims("lhs_contracting_dimensions"), n.dims("rhs_contracting_dimensions"))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -25,14 +25,16 @@ def is_widening(source: Attribute, target: Attribute) -> bool:
         return is_float(target) and _covers(dtype_of(target), dtype_of(source))
     bits = 8 * dtype_of(source).itemsize - (0 if is_unsigned(source) else 1)
     if is_float(target):
-        return bits <= ml_dtypes.finfo(dtype_of(target)).nmant + 1 and 2.0**bits <= float(ml_dtypes.finfo(dtype_of(target)).max)
+        limits = cast(Any, ml_dtypes.finfo)(dtype_of(target))
+        return bits <= limits.nmant + 1 and 2.0**bits <= float(limits.max)
     room = 8 * dtype_of(target).itemsize - (0 if is_unsigned(target) else 1)
     return bits <= room and (is_unsigned(source) or not is_unsigned(target))
 
 
 def _covers(wide: np.dtype[Any], narrow: np.dtype[Any]) -> bool:
-    w, n = ml_dtypes.finfo(wide), ml_dtypes.finfo(narrow)
-    return w.nmant >= n.nmant and w.maxexp >= n.maxexp and w.minexp <= n.minexp
+    w = cast(Any, ml_dtypes.finfo)(wide)
+    n = cast(Any, ml_dtypes.finfo)(narrow)
+    return bool(w.nmant >= n.nmant and w.maxexp >= n.maxexp and w.minexp <= n.minexp)
 
 
 @rewrite(stablehlo.ConvertOp, stablehlo.BitcastConvertOp)

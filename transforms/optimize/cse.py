@@ -25,6 +25,7 @@ from xdsl.passes import ModulePass
 from wengert.transforms.optimize.effects import is_shareable
 from wengert.transforms.optimize.flows import CLOSED
 
+
 @dataclass(frozen=True)
 class CsePass(ModulePass):
     """Computes equal things once."""
@@ -38,7 +39,8 @@ class CsePass(ModulePass):
 def cse(module: Operation) -> bool:
     """Shares equal ops under an op (a module or a function), in place; returns whether there were any."""
     sharer = _Sharer()
-    return any([sharer.share(block, ({},)) for region in module.regions for block in region.blocks])
+    changed = [sharer.share(block, ({},)) for region in module.regions for block in region.blocks]
+    return any(changed)
 
 
 Tables = tuple[dict[Any, Operation], ...]
@@ -60,7 +62,8 @@ class _Sharer:
             following = op.next_op
             for region in op.regions:
                 around = () if type(op) in CLOSED else tables
-                changed |= any([self.share(inner, ({}, *around)) for inner in region.blocks])
+                for inner in region.blocks:
+                    changed |= self.share(inner, ({}, *around))
             if is_shareable(op):
                 key = self._key(op, {})
                 earlier = next((t[key] for t in tables if key in t), None)

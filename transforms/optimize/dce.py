@@ -20,7 +20,7 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
@@ -44,7 +44,7 @@ def dce(module: Operation) -> bool:
     needed = _Needed()
     needed.mark_roots(module)
     needed.spread()
-    return any([_sweep_region(region, needed) for region in module.regions])
+    return _sweep_regions(module, needed)
 
 
 class _Needed:
@@ -122,8 +122,9 @@ class _Needed:
         self._need(flow.passed[argument.index - flow.own_arguments] if result is None else parent.results[result])
 
 
-def _sweep_region(region: Region, needed: _Needed) -> bool:
-    return any([_sweep(block, needed) for block in region.blocks])
+def _sweep_regions(op: Operation, needed: _Needed) -> bool:
+    changed = [_sweep(block, needed) for region in op.regions for block in region.blocks]
+    return any(changed)
 
 
 def _sweep(block: Block, needed: _Needed) -> bool:
@@ -140,7 +141,7 @@ def _sweep(block: Block, needed: _Needed) -> bool:
                 shrunk = _shrink(flow, needed)
                 changed |= shrunk is not op
                 op = shrunk
-            changed |= any([_sweep_region(region, needed) for region in op.regions])
+            changed |= _sweep_regions(op, needed)
         op = before
     return changed
 

@@ -5,7 +5,7 @@ The two differ: an ``rng`` that nothing uses may go, but two of them must stay t
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 from xdsl.ir import Operation
 from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect
@@ -28,13 +28,13 @@ _REMOVABLE = (
 """Ops that are not pure, because two of them are not one, and still do nothing that is seen when their results are not."""
 
 
-@lru_cache(maxsize=None)
+@cache
 def is_pure(cls: type[Operation]) -> bool:
     """Whether ops of this class depend on nothing but operands and properties, and do nothing but give results."""
     return cls.has_trait(Pure) and not cls.has_trait(IsTerminator)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _is_removable_class(cls: type[Operation]) -> bool:
     return is_pure(cls) or cls.has_trait(RecursiveMemoryEffect) or issubclass(cls, _REMOVABLE)
 

@@ -8,7 +8,7 @@ left alone. A constant filled with one element is folded as that element at any 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
@@ -55,7 +55,7 @@ def fold(b: OpBuilder, op: Operation) -> SSAValue | None:
 
 
 def _splat(b: OpBuilder, op: Operation, result: Array) -> SSAValue:
-    return b.full(result.astype(dtype_of(element(op.results[0])), copy=False)[()], type_of(op.results[0]))
+    return b.full(cast(Any, result.astype(dtype_of(element(op.results[0])), copy=False)[()]), type_of(op.results[0]))
 
 
 def _size(value: SSAValue) -> int:

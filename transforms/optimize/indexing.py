@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 import numpy as np
 from xdsl.ir import SSAValue
 
 from wengert.dialects import stablehlo
 from wengert.dialects.builder import OpBuilder
-from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr
 from wengert.ir import elements
 from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import DYNAMIC, shape
@@ -49,7 +47,7 @@ def update_everything(b: OpBuilder, op: stablehlo.DynamicUpdateSliceOp) -> Rewri
 @rewrite(stablehlo.GatherOp)
 def gather_at_constant(b: OpBuilder, op: stablehlo.GatherOp) -> Rewritten:
     """gather of one slice at a constant position = slice"""
-    numbers = cast(GatherDimensionNumbersAttr, op.dimension_numbers)
+    numbers = op.dimension_numbers
     starts, extents, sizes = constant_of(op.start_indices), shape(op.operand), ints(op.slice_sizes)
     if starts is None or DYNAMIC in extents or numbers.dims("operand_batching_dims"):
         return None

@@ -86,5 +86,3 @@ def unit_insertion(narrow: tuple[int, ...], wide: tuple[int, ...]) -> list[int] 
         places.append(d)
         d += 1
     return places if all(n == 1 for n in wide[d:]) else None
-
-

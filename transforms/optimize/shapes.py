@@ -5,9 +5,9 @@ Of two ops that move nothing the reshape is kept: it costs nothing anywhere.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects import chlo, stablehlo
 from wengert.dialects.builder import OpBuilder
@@ -153,7 +153,7 @@ def compute_before_broadcast(b: OpBuilder, op: Any) -> Rewritten:
             operands.append(b.full(value, tensor(small, element(operand))))
         else:
             return None
-    result = b.one(type(op), operands, tensor(small, element(op.result)), **op.properties)
+    result = b.one(cast("type[Operation]", type(op)), operands, tensor(small, element(op.result)), **op.properties)
     return b.broadcast_in_dim(result, dims, shape(op.result))
 
 

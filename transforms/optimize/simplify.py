@@ -38,6 +38,8 @@ FAMILIES = (algebra, booleans, complex_numbers, conversions, shapes, movement, i
 DEFAULT = (Assumption.UNORDERED,)
 """What is assumed unless asked otherwise: what the ops themselves are documented to leave open."""
 
+NO_PROPERTIES: Properties = {}
+
 Trace = Callable[[str, Operation], None]
 """Called with the name of a rewrite and the op that it is about to replace."""
 
@@ -126,7 +128,12 @@ class Simplifier(Rewriter):
         self._placed = op
 
     def create(
-        self, cls: type[Operation], operands: Sequence[SSAValue], results: Sequence[Attribute], properties: Properties = {}, regions: Sequence[Region] = ()  # noqa: B006
+        self,
+        cls: type[Operation],
+        operands: Sequence[SSAValue],
+        results: Sequence[Attribute],
+        properties: Properties = NO_PROPERTIES,
+        regions: Sequence[Region] = (),
     ) -> Sequence[SSAValue]:
         self._placed = None
         made = super().create(cls, operands, results, properties, regions)
@@ -134,7 +141,7 @@ class Simplifier(Rewriter):
         if op is None or cast("OpResult[Any]", made[0]).op is not op:
             return made
         values = self._rewritten(op)
-        if values is None or any(value is result for value, result in zip(values, op.results, strict=True)):
+        if values is None or any(value in op.results for value in values):
             return made
         self.block.erase_op(op)
         return values
