@@ -14,7 +14,6 @@ from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects.kernel import InterpretOp
 from wengert.ir.tensor_types import dtype_of, shape_of_type
-from wengert.runtime.interpreter import prepare
 from wengert.transforms.lower.buffers import Buffers, Space
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -53,6 +52,8 @@ class Fallback:
         self.address = cast(int, ctypes.cast(self.pointer, ctypes.c_void_p).value)
 
     def _step(self, op: InterpretOp, buffers: Buffers, inputs: int, outputs: int) -> Callable[[int, int], None]:
+        from wengert.runtime.interpreter import prepare  # imports scipy, which most programs do without
+
         block = op.body.block
         inner = block.first_op
         assert isinstance(inner, Operation)
