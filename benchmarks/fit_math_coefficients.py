@@ -134,10 +134,10 @@ def error_function() -> Iterator[Fit]:
     near = series(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, [2 / mp.sqrt(mp.pi) - 1, -2 / (3 * mp.sqrt(mp.pi)), 1 / (5 * mp.sqrt(mp.pi))], "1e-12")
     yield Fit("ERF_F32", "erf(x)/x - 1 in z = x^2", near, mp.mpf(0), mp.mpf(1), 6)
     yield Fit("ERF_F64", "erf(x)/x - 1 in z = x^2", near, mp.mpf(0), mp.mpf(1), 11)
-    # u = 1 - 8/(x + 4); f32 needs the range of erf only.
-    low, middle, high = (1 - 8 / (mp.mpf(x) + 4) for x in ("0.45", "4.1", "27.3"))
+    center = mp.mpf("2.46")
+    yield Fit("ERFC_F32", "erfc(2.46 + t)", lambda t: mp.erfc(t + center), 1 - center, mp.mpf("3.92") - center, 13)
+    low, high = (1 - 8 / (mp.mpf(x) + 4) for x in ("0.45", "27.3"))
     meaning = "(x + 4) exp(x^2) erfc(x) in u = 1 - 8/(x + 4)"
-    yield Fit("ERFC_F32", meaning, scaled_erfc, low, middle, 9, lambda u: 1 / scaled_erfc(u))
     yield Fit("ERFC_F64", meaning, scaled_erfc, low, high, 22, lambda u: 1 / scaled_erfc(u))
 
 

@@ -28,7 +28,7 @@ BOUNDS: dict[tuple[str, str], float] = {
     ("cosh", "f64"): 1.5,
     ("digamma", "f32"): 0.51,
     ("digamma", "f64"): 3.3,
-    ("erf", "f32"): 1.5,
+    ("erf", "f32"): 1.8,
     ("erf", "f64"): 1.3,
     ("erf_inv", "f32"): 2.0,
     ("erf_inv", "f64"): 3.4,
@@ -60,6 +60,6 @@ BOUNDS: dict[tuple[str, str], float] = {
     ("sqrt", "f64"): 0.5,
     ("tan", "f32"): 2.3,
     ("tan", "f64"): 2.1,
-    ("tanh", "f32"): 1.1,
-    ("tanh", "f64"): 1.1,
+    ("tanh", "f32"): 1.5,
+    ("tanh", "f64"): 1.4,
 }
