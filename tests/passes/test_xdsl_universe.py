@@ -48,8 +48,9 @@ def test_passes_load_under_the_name_that_xdsl_knows(name: str) -> None:
 
 
 @pytest.mark.parametrize("passes", ["simplify", "wengert-cse,wengert-dce", "vjp{wrt=0},simplify"])
-def test_stock_xdsl_opt_runs_our_passes(generic: str, passes: str) -> None:
-    done = xdsl_opt("--allow-unregistered-dialect", "-p", passes, generic)
+@pytest.mark.parametrize("form", ["generic", "pretty"])
+def test_stock_xdsl_opt_runs_our_passes(generic: str, form: str, passes: str) -> None:
+    done = xdsl_opt("--allow-unregistered-dialect", "-p", passes, generic if form == "generic" else str(EXAMPLE))
     assert done.returncode == 0, done.stderr
     assert "stablehlo.sine" in done.stdout
     assert ("stablehlo.cosine" in done.stdout) == ("vjp" in passes)
