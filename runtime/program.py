@@ -149,7 +149,7 @@ class Program:
         if folder is None and (made := self._derivatives.get(key)) is not None:
             return made
         if folder is None:
-            module = derive(self.core_module, mode, inputs, outputs)
+            module = derive(self.optimized_module, mode, inputs, outputs)
         else:
             from wengert.ir.dumps import Dumper
 
@@ -186,7 +186,7 @@ class Program:
 
     @cached_property
     def optimized_module(self) -> ModuleOp:
-        """The core form with fewer ops: what backends compile and costs are counted on. Treat it as read-only."""
+        """The core form with fewer ops: what is differentiated, compiled and counted. Treat it as read-only."""
         return optimized(self.core_module)
 
     def text(self, *, locations: bool = False, generic: bool = False) -> str:

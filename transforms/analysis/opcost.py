@@ -158,11 +158,13 @@ def work(op: Operation) -> tuple[int, int]:
         return _WORK[cls](op)
     if not op.operands or not op.results or not _is_floating(op.operands[-1]):
         return 0, 0
-    n = size(op.results[0])
     if cls in _TRANSCENDENTAL:
+        n = size(op.results[0])
         return n, n
-    real, complex_ = _ARITHMETIC.get(cls, (0, 0))
-    return n * (complex_ if is_complex(element(op.operands[0])) else real), 0
+    if cls not in _ARITHMETIC:
+        return 0, 0
+    real, complex_ = _ARITHMETIC[cls]
+    return size(op.results[0]) * (complex_ if is_complex(element(op.operands[0])) else real), 0
 
 
 def _is_floating(value: SSAValue) -> bool:
