@@ -24,13 +24,14 @@ _ROUNDING = (stablehlo.CeilOp, stablehlo.FloorOp, stablehlo.RoundNearestEvenOp, 
 
 
 def _either(op: Any) -> tuple[tuple[SSAValue, SSAValue], tuple[SSAValue, SSAValue]]:
-    return (op.lhs, op.rhs), (op.rhs, op.lhs)
+    x, y = op.operands
+    return (x, y), (y, x)
 
 
 # -- sums
 
 
-@rewrite(stablehlo.AddOp)
+@rewrite(stablehlo.AddOp, given=[stablehlo.ConstantOp])
 def add_nothing(b: OpBuilder, op: stablehlo.AddOp) -> Rewritten:
     """x + (-0) = x; for integers and booleans x + 0 = x"""
     for x, y in _either(op):
@@ -39,7 +40,7 @@ def add_nothing(b: OpBuilder, op: stablehlo.AddOp) -> Rewritten:
     return None
 
 
-@rewrite(stablehlo.AddOp, needs=[Assumption.NO_SIGNED_ZEROS])
+@rewrite(stablehlo.AddOp, needs=[Assumption.NO_SIGNED_ZEROS], given=[stablehlo.ConstantOp])
 def add_zero(b: OpBuilder, op: stablehlo.AddOp) -> Rewritten:
     """x + 0 = x (not for x = -0)"""
     for x, y in _either(op):
@@ -48,25 +49,25 @@ def add_zero(b: OpBuilder, op: stablehlo.AddOp) -> Rewritten:
     return None
 
 
-@rewrite(stablehlo.SubtractOp)
+@rewrite(stablehlo.SubtractOp, given=[stablehlo.ConstantOp])
 def subtract_nothing(b: OpBuilder, op: stablehlo.SubtractOp) -> Rewritten:
     """x - 0 = x, the zero being positive"""
     return op.lhs if is_zero(op.rhs) else None
 
 
-@rewrite(stablehlo.SubtractOp, needs=[Assumption.NO_SIGNED_ZEROS])
+@rewrite(stablehlo.SubtractOp, needs=[Assumption.NO_SIGNED_ZEROS], given=[stablehlo.ConstantOp])
 def subtract_zero(b: OpBuilder, op: stablehlo.SubtractOp) -> Rewritten:
     """x - (-0) = x (not for x = -0)"""
     return op.lhs if is_inexact(op.lhs) and is_splat_of(op.rhs, 0) else None
 
 
-@rewrite(stablehlo.SubtractOp)
+@rewrite(stablehlo.SubtractOp, given=[stablehlo.ConstantOp])
 def subtract_from_nothing(b: OpBuilder, op: stablehlo.SubtractOp) -> Rewritten:
     """-0 - x = -x; for integers 0 - x = -x"""
     return b.negate(op.rhs) if is_zero(op.lhs, negative=is_inexact(op.lhs)) else None
 
 
-@rewrite(stablehlo.SubtractOp, needs=[Assumption.NO_SIGNED_ZEROS])
+@rewrite(stablehlo.SubtractOp, needs=[Assumption.NO_SIGNED_ZEROS], given=[stablehlo.ConstantOp])
 def subtract_from_zero(b: OpBuilder, op: stablehlo.SubtractOp) -> Rewritten:
     """0 - x = -x (not for x = 0)"""
     return b.negate(op.rhs) if is_inexact(op.lhs) and is_splat_of(op.lhs, 0) else None
@@ -84,7 +85,7 @@ def subtract_from_itself(b: OpBuilder, op: stablehlo.SubtractOp) -> Rewritten:
     return b.full_like(op.lhs, 0) if op.lhs is op.rhs else None
 
 
-@rewrite(stablehlo.AddOp)
+@rewrite(stablehlo.AddOp, given=[stablehlo.NegateOp])
 def add_negated(b: OpBuilder, op: stablehlo.AddOp) -> Rewritten:
     """x + (-y) = x - y"""
     for x, y in _either(op):
@@ -93,14 +94,14 @@ def add_negated(b: OpBuilder, op: stablehlo.AddOp) -> Rewritten:
     return None
 
 
-@rewrite(stablehlo.SubtractOp)
+@rewrite(stablehlo.SubtractOp, given=[stablehlo.NegateOp])
 def subtract_negated(b: OpBuilder, op: stablehlo.SubtractOp) -> Rewritten:
     """x - (-y) = x + y"""
     negated = made_by(op.rhs, stablehlo.NegateOp)
     return None if negated is None else b.add(op.lhs, negated.operand)
 
 
-@rewrite(stablehlo.AddOp)
+@rewrite(stablehlo.AddOp, given=[stablehlo.ConstantOp])
 def add_integer_constants(b: OpBuilder, op: stablehlo.AddOp) -> Rewritten:
     """(x + c) + d = x + (c + d) for integers, which wrap around"""
     if not _is_number(op.result):
@@ -115,7 +116,7 @@ def add_integer_constants(b: OpBuilder, op: stablehlo.AddOp) -> Rewritten:
     return None
 
 
-@rewrite(stablehlo.SubtractOp)
+@rewrite(stablehlo.SubtractOp, given=[stablehlo.ConstantOp])
 def subtract_integer_constant(b: OpBuilder, op: stablehlo.SubtractOp) -> Rewritten:
     """x - c = x + (-c) for integers, which wrap around"""
     if not _is_number(op.result) or splat(op.rhs) is None:
@@ -130,7 +131,7 @@ def _is_number(x: SSAValue) -> bool:
 # -- products
 
 
-@rewrite(stablehlo.MultiplyOp)
+@rewrite(stablehlo.MultiplyOp, given=[stablehlo.ConstantOp])
 def multiply_by_one(b: OpBuilder, op: stablehlo.MultiplyOp) -> Rewritten:
     """x * 1 = x"""
     if is_complex(element(op.result)):
@@ -141,7 +142,7 @@ def multiply_by_one(b: OpBuilder, op: stablehlo.MultiplyOp) -> Rewritten:
     return None
 
 
-@rewrite(stablehlo.MultiplyOp)
+@rewrite(stablehlo.MultiplyOp, given=[stablehlo.ConstantOp])
 def multiply_by_minus_one(b: OpBuilder, op: stablehlo.MultiplyOp) -> Rewritten:
     """x * -1 = -x"""
     if is_complex(element(op.result)) or is_boolean(element(op.result)):
@@ -152,7 +153,7 @@ def multiply_by_minus_one(b: OpBuilder, op: stablehlo.MultiplyOp) -> Rewritten:
     return None
 
 
-@rewrite(stablehlo.MultiplyOp)
+@rewrite(stablehlo.MultiplyOp, given=[stablehlo.ConstantOp])
 def multiply_integer_by_zero(b: OpBuilder, op: stablehlo.MultiplyOp) -> Rewritten:
     """x * 0 = 0 for integers and booleans"""
     if is_integer(element(op.result)):
@@ -162,7 +163,7 @@ def multiply_integer_by_zero(b: OpBuilder, op: stablehlo.MultiplyOp) -> Rewritte
     return None
 
 
-@rewrite(stablehlo.MultiplyOp, needs=[Assumption.FINITE, Assumption.NO_SIGNED_ZEROS])
+@rewrite(stablehlo.MultiplyOp, needs=[Assumption.FINITE, Assumption.NO_SIGNED_ZEROS], given=[stablehlo.ConstantOp])
 def multiply_by_zero(b: OpBuilder, op: stablehlo.MultiplyOp) -> Rewritten:
     """x * 0 = 0 (not for infinities, NaN and negative x)"""
     for _, y in _either(op):
@@ -171,7 +172,7 @@ def multiply_by_zero(b: OpBuilder, op: stablehlo.MultiplyOp) -> Rewritten:
     return None
 
 
-@rewrite(stablehlo.MultiplyOp)
+@rewrite(stablehlo.MultiplyOp, given=[stablehlo.NegateOp])
 def multiply_negated(b: OpBuilder, op: stablehlo.MultiplyOp) -> Rewritten:
     """(-x) * (-y) = x * y; (-x) * c = x * (-c)"""
     if is_complex(element(op.result)):
@@ -187,7 +188,7 @@ def multiply_negated(b: OpBuilder, op: stablehlo.MultiplyOp) -> Rewritten:
     return None
 
 
-@rewrite(stablehlo.NegateOp)
+@rewrite(stablehlo.NegateOp, given=[stablehlo.MultiplyOp])
 def negate_multiple(b: OpBuilder, op: stablehlo.NegateOp) -> Rewritten:
     """-(x * c) = x * (-c), unless the product is needed anyway"""
     product = made_by(op.operand, stablehlo.MultiplyOp)
@@ -199,7 +200,7 @@ def negate_multiple(b: OpBuilder, op: stablehlo.NegateOp) -> Rewritten:
     return None
 
 
-@rewrite(stablehlo.MultiplyOp)
+@rewrite(stablehlo.MultiplyOp, given=[stablehlo.ConstantOp])
 def multiply_integer_constants(b: OpBuilder, op: stablehlo.MultiplyOp) -> Rewritten:
     """(x * c) * d = x * (c * d) for integers, which wrap around"""
     if not _is_number(op.result):
@@ -217,19 +218,19 @@ def multiply_integer_constants(b: OpBuilder, op: stablehlo.MultiplyOp) -> Rewrit
 # -- quotients and powers
 
 
-@rewrite(stablehlo.DivideOp)
+@rewrite(stablehlo.DivideOp, given=[stablehlo.ConstantOp])
 def divide_by_one(b: OpBuilder, op: stablehlo.DivideOp) -> Rewritten:
     """x / 1 = x"""
     return op.lhs if is_splat_of(op.rhs, 1) and not is_complex(element(op.result)) else None
 
 
-@rewrite(stablehlo.DivideOp)
+@rewrite(stablehlo.DivideOp, given=[stablehlo.ConstantOp])
 def divide_by_minus_one(b: OpBuilder, op: stablehlo.DivideOp) -> Rewritten:
     """x / -1 = -x for floating point (for integers the lowest one overflows)"""
     return b.negate(op.lhs) if is_splat_of(op.rhs, -1) and is_float(element(op.result)) else None
 
 
-@rewrite(stablehlo.DivideOp)
+@rewrite(stablehlo.DivideOp, given=[stablehlo.ConstantOp])
 def divide_by_power_of_two(b: OpBuilder, op: stablehlo.DivideOp) -> Rewritten:
     """x / c = x * (1 / c) where c is a power of two and 1 / c is a normal number"""
     c = splat(op.rhs)
@@ -248,7 +249,7 @@ def _normal_range(dtype: np.dtype[Any]) -> tuple[float, float]:
     return float(limits.smallest_normal), float(limits.max)
 
 
-@rewrite(stablehlo.DivideOp)
+@rewrite(stablehlo.DivideOp, given=[stablehlo.NegateOp])
 def divide_negated(b: OpBuilder, op: stablehlo.DivideOp) -> Rewritten:
     """(-x) / (-y) = x / y; (-x) / c = x / (-c); c / (-x) = (-c) / x, all for floating point"""
     if not is_float(element(op.result)):
@@ -263,13 +264,13 @@ def divide_negated(b: OpBuilder, op: stablehlo.DivideOp) -> Rewritten:
     return None
 
 
-@rewrite(stablehlo.RemainderOp)
+@rewrite(stablehlo.RemainderOp, given=[stablehlo.ConstantOp])
 def integer_remainder_by_one(b: OpBuilder, op: stablehlo.RemainderOp) -> Rewritten:
     """x % 1 = 0 for integers"""
     return b.full_like(op.lhs, 0) if _is_number(op.result) and is_splat_of(op.rhs, 1) else None
 
 
-@rewrite(stablehlo.PowerOp)
+@rewrite(stablehlo.PowerOp, given=[stablehlo.ConstantOp])
 def power_of_constant_exponent(b: OpBuilder, op: stablehlo.PowerOp) -> Rewritten:
     """x ** 0 = 1, x ** 1 = x, x ** 2 = x * x, x ** -1 = 1 / x (each the exact power, rounded once)"""
     exponent = splat(op.rhs)
@@ -287,28 +288,28 @@ def power_of_constant_exponent(b: OpBuilder, op: stablehlo.PowerOp) -> Rewritten
 # -- signs and rounding
 
 
-@rewrite(stablehlo.NegateOp)
+@rewrite(stablehlo.NegateOp, given=[stablehlo.NegateOp])
 def double_negation(b: OpBuilder, op: stablehlo.NegateOp) -> Rewritten:
     """-(-x) = x"""
     inner = made_by(op.operand, stablehlo.NegateOp)
     return None if inner is None else inner.operand
 
 
-@rewrite(stablehlo.NegateOp, needs=[Assumption.NO_SIGNED_ZEROS])
+@rewrite(stablehlo.NegateOp, needs=[Assumption.NO_SIGNED_ZEROS], given=[stablehlo.SubtractOp])
 def negate_difference(b: OpBuilder, op: stablehlo.NegateOp) -> Rewritten:
     """-(x - y) = y - x (not for x = y)"""
     inner = made_by(op.operand, stablehlo.SubtractOp)
     return b.subtract(inner.rhs, inner.lhs) if inner is not None and used_once(op.operand) else None
 
 
-@rewrite(stablehlo.NegateOp)
+@rewrite(stablehlo.NegateOp, given=[stablehlo.SubtractOp])
 def negate_integer_difference(b: OpBuilder, op: stablehlo.NegateOp) -> Rewritten:
     """-(x - y) = y - x for integers"""
     inner = made_by(op.operand, stablehlo.SubtractOp)
     return b.subtract(inner.rhs, inner.lhs) if inner is not None and used_once(op.operand) and _is_number(op.result) else None
 
 
-@rewrite(stablehlo.AbsOp, chlo.SquareOp, stablehlo.CosineOp, chlo.CoshOp)
+@rewrite(stablehlo.AbsOp, chlo.SquareOp, stablehlo.CosineOp, chlo.CoshOp, given=[stablehlo.NegateOp])
 def even_function(b: OpBuilder, op: Any) -> Rewritten:
     """f(-x) = f(x) for abs, square, cosine and cosh of real numbers"""
     inner = made_by(op.operand, stablehlo.NegateOp)
@@ -317,7 +318,7 @@ def even_function(b: OpBuilder, op: Any) -> Rewritten:
     return b.one(cast("type[Operation]", type(op)), (inner.operand,), op.result.type, **op.properties)
 
 
-@rewrite(chlo.SquareOp)
+@rewrite(chlo.SquareOp, given=[stablehlo.AbsOp])
 def square_of_absolute(b: OpBuilder, op: chlo.SquareOp) -> Rewritten:
     """|x| squared = x squared for real numbers"""
     inner = made_by(op.operand, stablehlo.AbsOp)
@@ -341,7 +342,7 @@ def extreme_of_itself(b: OpBuilder, op: Any) -> Rewritten:
     return op.lhs if op.lhs is op.rhs else None
 
 
-@rewrite(stablehlo.MaximumOp, stablehlo.MinimumOp)
+@rewrite(stablehlo.MaximumOp, stablehlo.MinimumOp, given=[stablehlo.ConstantOp])
 def extreme_with_infinity(b: OpBuilder, op: Any) -> Rewritten:
     """max(x, -inf) = x and min(x, inf) = x; for integers with the lowest and the highest one"""
     held = element(op.result)

@@ -25,14 +25,14 @@ def _is_ones(x: SSAValue) -> bool:
     return found is not None and bool(found == (True if is_boolean(element(x)) else np.invert(dtype_of(element(x)).type(0))))
 
 
-@rewrite(stablehlo.NotOp)
+@rewrite(stablehlo.NotOp, given=[stablehlo.NotOp])
 def double_complement(b: OpBuilder, op: stablehlo.NotOp) -> Rewritten:
     """not (not x) = x"""
     inner = made_by(op.operand, stablehlo.NotOp)
     return None if inner is None else inner.operand
 
 
-@rewrite(stablehlo.NotOp)
+@rewrite(stablehlo.NotOp, given=[stablehlo.CompareOp])
 def complement_of_comparison(b: OpBuilder, op: stablehlo.NotOp) -> Rewritten:
     """not (x = y) is x != y and the reverse; for integers also not (x < y) is x >= y"""
     inner = made_by(op.operand, stablehlo.CompareOp)
@@ -49,7 +49,7 @@ def bits_with_itself(b: OpBuilder, op: Any) -> Rewritten:
     return op.lhs if op.lhs is op.rhs else None
 
 
-@rewrite(stablehlo.AndOp)
+@rewrite(stablehlo.AndOp, given=[stablehlo.ConstantOp])
 def and_with_constant(b: OpBuilder, op: stablehlo.AndOp) -> Rewritten:
     """x and 0 = 0; x and (all ones) = x"""
     for x, y in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
@@ -60,7 +60,7 @@ def and_with_constant(b: OpBuilder, op: stablehlo.AndOp) -> Rewritten:
     return None
 
 
-@rewrite(stablehlo.OrOp)
+@rewrite(stablehlo.OrOp, given=[stablehlo.ConstantOp])
 def or_with_constant(b: OpBuilder, op: stablehlo.OrOp) -> Rewritten:
     """x or 0 = x; x or (all ones) = all ones"""
     for x, y in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
@@ -84,7 +84,7 @@ def xor_with_constant(b: OpBuilder, op: stablehlo.XorOp) -> Rewritten:
     return None
 
 
-@rewrite(stablehlo.ShiftLeftOp, stablehlo.ShiftRightArithmeticOp, stablehlo.ShiftRightLogicalOp)
+@rewrite(stablehlo.ShiftLeftOp, stablehlo.ShiftRightArithmeticOp, stablehlo.ShiftRightLogicalOp, given=[stablehlo.ConstantOp])
 def shift_by_nothing(b: OpBuilder, op: Any) -> Rewritten:
     """x shifted by 0 = x"""
     return op.lhs if is_splat_of(op.rhs, 0) else None
@@ -102,7 +102,7 @@ def compare_with_itself(b: OpBuilder, op: stablehlo.CompareOp) -> Rewritten:
     return b.full(False, op.result.type) if direction in (ComparisonDirection.LT, ComparisonDirection.GT) else None  # pyright: ignore[reportArgumentType]
 
 
-@rewrite(stablehlo.CompareOp)
+@rewrite(stablehlo.CompareOp, given=[stablehlo.ConstantOp])
 def compare_boolean_with_constant(b: OpBuilder, op: stablehlo.CompareOp) -> Rewritten:
     """p = true is p, p = false is not p, and the reverse for !="""
     direction = op.comparison_direction.data
@@ -115,7 +115,7 @@ def compare_boolean_with_constant(b: OpBuilder, op: stablehlo.CompareOp) -> Rewr
     return None
 
 
-@rewrite(stablehlo.CompareOp)
+@rewrite(stablehlo.CompareOp, given=[stablehlo.ConvertOp])
 def compare_converted_boolean(b: OpBuilder, op: stablehlo.CompareOp) -> Rewritten:
     """convert(p) != 0 is p, and convert(p) = 0 is not p, for a boolean p"""
     direction = op.comparison_direction.data
@@ -134,7 +134,7 @@ def select_known(b: OpBuilder, op: stablehlo.SelectOp) -> Rewritten:
     return None if pred is None else op.on_true if pred else op.on_false
 
 
-@rewrite(stablehlo.SelectOp)
+@rewrite(stablehlo.SelectOp, given=[stablehlo.ConstantOp])
 def select_between_booleans(b: OpBuilder, op: stablehlo.SelectOp) -> Rewritten:
     """select(p, true, false) = p; select(p, false, true) = not p"""
     if not is_boolean(element(op.result)) or shape(op.pred) != shape(op.result):
@@ -145,14 +145,14 @@ def select_between_booleans(b: OpBuilder, op: stablehlo.SelectOp) -> Rewritten:
     return op.pred if chosen[0] else b.not_(op.pred)
 
 
-@rewrite(stablehlo.SelectOp)
+@rewrite(stablehlo.SelectOp, given=[stablehlo.NotOp])
 def select_by_complement(b: OpBuilder, op: stablehlo.SelectOp) -> Rewritten:
     """select(not p, x, y) = select(p, y, x)"""
     inner = made_by(op.pred, stablehlo.NotOp)
     return None if inner is None else b.select(inner.operand, op.on_false, op.on_true)
 
 
-@rewrite(stablehlo.SelectOp)
+@rewrite(stablehlo.SelectOp, given=[stablehlo.SelectOp])
 def select_of_select(b: OpBuilder, op: stablehlo.SelectOp) -> Rewritten:
     """select(p, select(p, x, y), z) = select(p, x, z), and the same on the other side"""
     first, second = made_by(op.on_true, stablehlo.SelectOp), made_by(op.on_false, stablehlo.SelectOp)
@@ -163,14 +163,14 @@ def select_of_select(b: OpBuilder, op: stablehlo.SelectOp) -> Rewritten:
     return None
 
 
-@rewrite(stablehlo.SelectOp)
+@rewrite(stablehlo.SelectOp, given=[stablehlo.BroadcastInDimOp])
 def select_by_splat_broadcast(b: OpBuilder, op: stablehlo.SelectOp) -> Rewritten:
     """select(broadcast(p), x, y) = select(p, x, y) for a scalar p"""
     spread = made_by(op.pred, stablehlo.BroadcastInDimOp)
     return b.select(spread.operand, op.on_true, op.on_false) if spread is not None and shape(spread.operand) == () and shape(op.pred) != () else None
 
 
-@rewrite(stablehlo.ClampOp)
+@rewrite(stablehlo.ClampOp, given=[stablehlo.ConstantOp])
 def clamp_by_infinities(b: OpBuilder, op: stablehlo.ClampOp) -> Rewritten:
     """clamp(-inf, x, inf) = x"""
     low, high = splat(op.min), splat(op.max)

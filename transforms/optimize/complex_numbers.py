@@ -26,7 +26,7 @@ def imag_of_complex(b: OpBuilder, op: stablehlo.ImagOp) -> Rewritten:
     return None if conjugate is None else b.negate(b.imag(conjugate.operand))
 
 
-@rewrite(stablehlo.ComplexOp)
+@rewrite(stablehlo.ComplexOp, given=[stablehlo.RealOp])
 def complex_of_parts(b: OpBuilder, op: stablehlo.ComplexOp) -> Rewritten:
     """complex(real z, imag z) = z"""
     real, imag = made_by(op.lhs, stablehlo.RealOp), made_by(op.rhs, stablehlo.ImagOp)

@@ -29,7 +29,7 @@ def _dot(b: OpBuilder, like: stablehlo.DotGeneralOp, x: SSAValue, y: SSAValue, b
     return b.one(stablehlo.DotGeneralOp, (x, y), result.type, **{**like.properties, "dot_dimension_numbers": numbers})
 
 
-@rewrite(stablehlo.DotGeneralOp)
+@rewrite(stablehlo.DotGeneralOp, given=[stablehlo.TransposeOp])
 def dot_of_transpose(b: OpBuilder, op: stablehlo.DotGeneralOp) -> Rewritten:
     """dot(transpose(x), y) = dot(x, y) with other dimension numbers, where x's free dimensions keep their order"""
     batching, contracting = _numbers(op)
@@ -55,7 +55,7 @@ def _sides(pair: Sequence[tuple[int, ...]]) -> Sides:
     return pair[0], pair[1]
 
 
-@rewrite(stablehlo.TransposeOp)
+@rewrite(stablehlo.TransposeOp, given=[stablehlo.DotGeneralOp])
 def transpose_of_dot(b: OpBuilder, op: stablehlo.TransposeOp) -> Rewritten:
     """transpose(dot(x, y)) = dot(y, x), where the free dimensions of x and y change places"""
     dot = made_by(op.operand, stablehlo.DotGeneralOp)

@@ -12,7 +12,7 @@ from wengert.transforms.optimize.rewrites import Rewritten, rewrite
 from wengert.transforms.rewriter import Rewriter
 
 
-@rewrite(stablehlo.IfOp)
+@rewrite(stablehlo.IfOp, given=[stablehlo.ConstantOp])
 def known_condition(b: OpBuilder, op: stablehlo.IfOp) -> Rewritten:
     """if true then a else b = a; if false then a else b = b"""
     pred = splat(op.pred)
@@ -42,7 +42,7 @@ def known_closed_case(b: OpBuilder, op: core.CaseOp) -> Rewritten:
     return cast(Rewriter, b).splice(taken.block, op.inputs)
 
 
-@rewrite(core.ForOp)
+@rewrite(core.ForOp, given=[stablehlo.ConstantOp])
 def loop_of_few_trips(b: OpBuilder, op: core.ForOp) -> Rewritten:
     """A loop of no trip gives its initial values; one of a single trip is its body"""
     trips = splat(op.trip_count)

@@ -43,7 +43,7 @@ def convert_to_same_type(b: OpBuilder, op: Any) -> Rewritten:
     return op.operand if op.operand.type == op.result.type else None
 
 
-@rewrite(stablehlo.ConvertOp)
+@rewrite(stablehlo.ConvertOp, given=[stablehlo.ConvertOp])
 def convert_of_widening(b: OpBuilder, op: stablehlo.ConvertOp) -> Rewritten:
     """convert(convert(x)) = convert(x) where the inner conversion loses nothing"""
     inner = made_by(op.operand, stablehlo.ConvertOp)
@@ -55,7 +55,7 @@ def convert_of_widening(b: OpBuilder, op: stablehlo.ConvertOp) -> Rewritten:
     return b.convert(inner.operand, target)
 
 
-@rewrite(stablehlo.ConvertOp)
+@rewrite(stablehlo.ConvertOp, given=[stablehlo.ConvertOp])
 def convert_of_wrapping(b: OpBuilder, op: stablehlo.ConvertOp) -> Rewritten:
     """convert(convert(x)) = convert(x) for integers that get narrower each time, since bits are cut off"""
     inner = made_by(op.operand, stablehlo.ConvertOp)
@@ -68,7 +68,7 @@ def convert_of_wrapping(b: OpBuilder, op: stablehlo.ConvertOp) -> Rewritten:
     return b.convert(inner.operand, held[2]) if widths[0] >= widths[1] >= widths[2] else None
 
 
-@rewrite(stablehlo.BitcastConvertOp)
+@rewrite(stablehlo.BitcastConvertOp, given=[stablehlo.BitcastConvertOp])
 def bitcast_of_bitcast(b: OpBuilder, op: stablehlo.BitcastConvertOp) -> Rewritten:
     """bitcast(bitcast(x)) = x where the types are the same again"""
     inner = made_by(op.operand, stablehlo.BitcastConvertOp)

@@ -44,7 +44,7 @@ def update_everything(b: OpBuilder, op: stablehlo.DynamicUpdateSliceOp) -> Rewri
     return op.operand if 0 in shape(op.update) else None
 
 
-@rewrite(stablehlo.GatherOp)
+@rewrite(stablehlo.GatherOp, given=[stablehlo.ConstantOp])
 def gather_at_constant(b: OpBuilder, op: stablehlo.GatherOp) -> Rewritten:
     """gather of one slice at a constant position = slice"""
     numbers = op.dimension_numbers

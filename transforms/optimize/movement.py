@@ -41,7 +41,7 @@ def slice_of_everything(b: OpBuilder, op: stablehlo.SliceOp) -> Rewritten:
     return op.operand if op.operand.type == op.result.type and _is_static(op.operand) else None
 
 
-@rewrite(stablehlo.SliceOp)
+@rewrite(stablehlo.SliceOp, given=[stablehlo.SliceOp])
 def slice_of_slice(b: OpBuilder, op: stablehlo.SliceOp) -> Rewritten:
     """slice(slice(x)) = slice(x)"""
     inner = made_by(op.operand, stablehlo.SliceOp)
@@ -54,7 +54,7 @@ def slice_of_slice(b: OpBuilder, op: stablehlo.SliceOp) -> Rewritten:
     return _cut(b, inner.operand, ranges)
 
 
-@rewrite(stablehlo.SliceOp)
+@rewrite(stablehlo.SliceOp, given=[stablehlo.BroadcastInDimOp])
 def slice_of_broadcast(b: OpBuilder, op: stablehlo.SliceOp) -> Rewritten:
     """slice(broadcast(x)) = broadcast(slice(x)), cutting only the dimensions that are not repeated"""
     inner = made_by(op.operand, stablehlo.BroadcastInDimOp)
@@ -65,7 +65,7 @@ def slice_of_broadcast(b: OpBuilder, op: stablehlo.SliceOp) -> Rewritten:
     return b.broadcast_in_dim(_cut(b, inner.operand, kept), dims, shape(op.result))
 
 
-@rewrite(stablehlo.SliceOp)
+@rewrite(stablehlo.SliceOp, given=[stablehlo.ConcatenateOp])
 def slice_of_concatenate(b: OpBuilder, op: stablehlo.SliceOp) -> Rewritten:
     """slice(concatenate(x, y)) = slice(x) if it takes from x alone"""
     inner = made_by(op.operand, stablehlo.ConcatenateOp)
@@ -84,7 +84,7 @@ def slice_of_concatenate(b: OpBuilder, op: stablehlo.SliceOp) -> Rewritten:
     return None
 
 
-@rewrite(stablehlo.SliceOp)
+@rewrite(stablehlo.SliceOp, given=[stablehlo.PadOp])
 def slice_of_pad(b: OpBuilder, op: stablehlo.SliceOp) -> Rewritten:
     """slice(pad(x, v)) = slice(x) if it takes no padding, and v if it takes nothing else"""
     inner = made_by(op.operand, stablehlo.PadOp)
@@ -117,7 +117,7 @@ def pad_by_nothing(b: OpBuilder, op: stablehlo.PadOp) -> Rewritten:
     return _cut(b, op.operand, [(-lo, n + hi, 1) for lo, hi, n in zip(low, high, extents, strict=True)])
 
 
-@rewrite(stablehlo.PadOp)
+@rewrite(stablehlo.PadOp, given=[stablehlo.PadOp])
 def pad_of_pad(b: OpBuilder, op: stablehlo.PadOp) -> Rewritten:
     """pad(pad(x, v), v) = pad(x, v) for edges that add"""
     inner = made_by(op.operand, stablehlo.PadOp)
@@ -162,13 +162,13 @@ def concatenate_one(b: OpBuilder, op: stablehlo.ConcatenateOp) -> Rewritten:
     return op.inputs[0] if not parts else parts[0] if len(parts) == 1 else b.concatenate(parts, dim)
 
 
-@rewrite(stablehlo.ConcatenateOp)
+@rewrite(stablehlo.ConcatenateOp, given=[stablehlo.ConstantOp])
 def concatenate_equal_elements(b: OpBuilder, op: stablehlo.ConcatenateOp) -> Rewritten:
     """concatenate(v, v) = v for constants"""
     return b.full(splat(op.inputs[0]), type_of(op.result)) if _equal_splats(op.inputs) else None
 
 
-@rewrite(stablehlo.ConcatenateOp)
+@rewrite(stablehlo.ConcatenateOp, given=[stablehlo.SliceOp])
 def concatenate_adjacent_slices(b: OpBuilder, op: stablehlo.ConcatenateOp) -> Rewritten:
     """concatenate(x[i:j], x[j:k]) = x[i:k]"""
     dim = int_of(op.dimension)

@@ -53,13 +53,13 @@ def _merge(b: OpBuilder, op: core.ReduceOp) -> SSAValue | None:
     return b.reduce(op.kind.data, inner.operand, sorted(removed | {left[d] for d in ints(op.dimensions)}))
 
 
-@rewrite(core.ReduceOp)
+@rewrite(core.ReduceOp, given=[core.ReduceOp])
 def reduce_of_reduce(b: OpBuilder, op: core.ReduceOp) -> Rewritten:
     """reduce(reduce(x)) = reduce(x) over both dimensions, where the order does not show"""
     return None if _is_ordered(op) else _merge(b, op)
 
 
-@rewrite(core.ReduceOp, needs=[Assumption.UNORDERED])
+@rewrite(core.ReduceOp, needs=[Assumption.UNORDERED], given=[core.ReduceOp])
 def sum_of_sum(b: OpBuilder, op: core.ReduceOp) -> Rewritten:
     """reduce(reduce(x)) = reduce(x) over both dimensions, for sums and products that round"""
     return _merge(b, op) if _is_ordered(op) and op.operand.has_one_use() else None
@@ -75,13 +75,13 @@ def _through_transpose(b: OpBuilder, op: core.ReduceOp) -> SSAValue | None:
     return b.transpose(reduced, [sorted(kept).index(p) for p in kept])
 
 
-@rewrite(core.ReduceOp)
+@rewrite(core.ReduceOp, given=[stablehlo.TransposeOp])
 def reduce_of_transpose(b: OpBuilder, op: core.ReduceOp) -> Rewritten:
     """reduce(transpose(x)) = transpose(reduce(x)), where the order does not show"""
     return None if _is_ordered(op) else _through_transpose(b, op)
 
 
-@rewrite(core.ReduceOp, needs=[Assumption.UNORDERED])
+@rewrite(core.ReduceOp, needs=[Assumption.UNORDERED], given=[stablehlo.TransposeOp])
 def sum_of_transpose(b: OpBuilder, op: core.ReduceOp) -> Rewritten:
     """reduce(transpose(x)) = transpose(reduce(x)), for sums and products that round"""
     return _through_transpose(b, op) if _is_ordered(op) else None
@@ -97,13 +97,13 @@ def _of_everything(b: OpBuilder, op: core.ReduceOp) -> SSAValue | None:
     return b.reduce(op.kind.data, b.reshape(inner.operand, plain), range(len(plain)))
 
 
-@rewrite(core.ReduceOp)
+@rewrite(core.ReduceOp, given=[stablehlo.ReshapeOp])
 def reduce_of_reshape(b: OpBuilder, op: core.ReduceOp) -> Rewritten:
     """reduce(reshape(x)) = reduce(x) over all dimensions, where the order does not show"""
     return None if _is_ordered(op) else _of_everything(b, op)
 
 
-@rewrite(core.ReduceOp, needs=[Assumption.UNORDERED])
+@rewrite(core.ReduceOp, needs=[Assumption.UNORDERED], given=[stablehlo.ReshapeOp])
 def sum_of_reshape(b: OpBuilder, op: core.ReduceOp) -> Rewritten:
     """reduce(reshape(x)) = reduce(x) over all dimensions, for sums and products that round"""
     return _of_everything(b, op) if _is_ordered(op) else None
@@ -135,7 +135,7 @@ def _without_repetition(b: OpBuilder, op: core.ReduceOp) -> tuple[SSAValue, int]
     return (b.reduce(op.kind.data, y, left) if left else y), count
 
 
-@rewrite(core.ReduceOp)
+@rewrite(core.ReduceOp, given=[stablehlo.BroadcastInDimOp])
 def extreme_of_broadcast(b: OpBuilder, op: core.ReduceOp) -> Rewritten:
     """max of equal elements = the element; so for min, and, or"""
     if op.kind.data in (Kind.add, Kind.mul) or 0 in shape(op.operand):
@@ -144,7 +144,7 @@ def extreme_of_broadcast(b: OpBuilder, op: core.ReduceOp) -> Rewritten:
     return None if found is None else found[0]
 
 
-@rewrite(core.ReduceOp, needs=[Assumption.UNORDERED])
+@rewrite(core.ReduceOp, needs=[Assumption.UNORDERED], given=[stablehlo.BroadcastInDimOp])
 def sum_of_broadcast(b: OpBuilder, op: core.ReduceOp) -> Rewritten:
     """The sum of n equal elements = n times the element (rounded once; + 0, since a sum starts there)"""
     held = element(op.operand)
@@ -159,7 +159,7 @@ def sum_of_broadcast(b: OpBuilder, op: core.ReduceOp) -> Rewritten:
     return with_positive_zeros(b, b.multiply(y, b.full_like(y, count)))
 
 
-@rewrite(core.ReduceOp)
+@rewrite(core.ReduceOp, given=[stablehlo.BroadcastInDimOp])
 def integer_sum_of_broadcast(b: OpBuilder, op: core.ReduceOp) -> Rewritten:
     """The sum of n equal integers = n times the integer, which wraps around alike"""
     if op.kind.data is not Kind.add or is_inexact(op.operand):
@@ -173,7 +173,7 @@ def integer_sum_of_broadcast(b: OpBuilder, op: core.ReduceOp) -> Rewritten:
     return b.multiply(y, b.full_like(y, wrapped - 2**bits if wrapped >= 2 ** (bits - 1) and dtype_of(element(y)).kind == "i" else wrapped))
 
 
-@rewrite(core.ReduceOp)
+@rewrite(core.ReduceOp, given=[stablehlo.ConstantOp])
 def extreme_of_constant(b: OpBuilder, op: core.ReduceOp) -> Rewritten:
     """max of a constant's equal elements = the element; so for min, and, or"""
     value = splat(op.operand)
@@ -182,7 +182,7 @@ def extreme_of_constant(b: OpBuilder, op: core.ReduceOp) -> Rewritten:
     return b.full(value, type_of(op.result))
 
 
-@rewrite(core.ReduceOp)
+@rewrite(core.ReduceOp, given=[stablehlo.ConstantOp])
 def sum_of_zeros(b: OpBuilder, op: core.ReduceOp) -> Rewritten:
     """The sum of zeros = 0; the product of ones = 1"""
     value = splat(op.operand)

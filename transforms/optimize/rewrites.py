@@ -4,11 +4,11 @@ A rewrite takes a builder and an op and returns what stands for the op's results
 default a law holds bit for bit, for NaN, infinities and zeros of both signs (the payload of a NaN apart). One that does not
 says which :class:`Assumption` it needs, and is applied only where that assumption was asked for.
 
-    @rewrite(stablehlo.NegateOp)
+    @rewrite(stablehlo.NegateOp, given=[stablehlo.NegateOp])
     def double_negation(b: OpBuilder, op: stablehlo.NegateOp) -> Rewritten:
         \"\"\"-(-x) = x\"\"\"
-        inner = op.operand.owner
-        return inner.operand if isinstance(inner, stablehlo.NegateOp) else None
+        inner = made_by(op.operand, stablehlo.NegateOp)
+        return None if inner is None else inner.operand
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ class Rewrite:
     law: str
     ops: tuple[type[Operation], ...]
     needs: frozenset[Assumption]
+    given: frozenset[type[Operation]]
+    """Op classes of which one must make an operand, else the law is not even tried (none: it always is)."""
     function: RewriteFunction
 
     @property
@@ -59,12 +61,15 @@ REWRITES: list[Rewrite] = []
 """Every rewrite, in the order in which they are tried."""
 
 
-def rewrite(*ops: type[Operation], needs: Sequence[Assumption] = ()) -> Callable[[RewriteFunction], RewriteFunction]:
-    """Registers a function as a rewrite of these ops; its name and the first line of its docstring describe it."""
+def rewrite(*ops: type[Operation], needs: Sequence[Assumption] = (), given: Sequence[type[Operation]] = ()) -> Callable[[RewriteFunction], RewriteFunction]:
+    """Registers a function as a rewrite of these ops; its name and the first line of its docstring describe it.
+
+    ``given`` saves time: the function is called only for an op that has an operand made by an op of one of these classes.
+    """
 
     def register(function: RewriteFunction) -> RewriteFunction:
         law = (function.__doc__ or "").strip().split("\n")[0].rstrip(".")
-        REWRITES.append(Rewrite(function.__name__.replace("_", "-"), law, ops, frozenset(needs), function))
+        REWRITES.append(Rewrite(function.__name__.replace("_", "-"), law, ops, frozenset(needs), frozenset(given), function))
         return function
 
     return register

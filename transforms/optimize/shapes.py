@@ -30,7 +30,7 @@ def _is_static(*values: SSAValue) -> bool:
     return all(DYNAMIC not in shape(v) for v in values)
 
 
-@rewrite(*_UNCHANGED)
+@rewrite(*_UNCHANGED, given=[stablehlo.ConstantOp])
 def move_equal_elements(b: OpBuilder, op: Any) -> Rewritten:
     """Moving the elements of a constant that are all equal gives the constant of the new shape"""
     value = splat(op.operands[0])
@@ -50,7 +50,7 @@ def transpose_moves_nothing(b: OpBuilder, op: stablehlo.TransposeOp) -> Rewritte
     return b.reshape(op.operand, shape(op.result))
 
 
-@rewrite(stablehlo.TransposeOp)
+@rewrite(stablehlo.TransposeOp, given=[stablehlo.TransposeOp])
 def transpose_of_transpose(b: OpBuilder, op: stablehlo.TransposeOp) -> Rewritten:
     """transpose(transpose(x, p), q) = transpose(x, p[q])"""
     inner = made_by(op.operand, stablehlo.TransposeOp)
@@ -60,7 +60,7 @@ def transpose_of_transpose(b: OpBuilder, op: stablehlo.TransposeOp) -> Rewritten
     return b.transpose(inner.operand, [first[q] for q in ints(op.permutation)])
 
 
-@rewrite(stablehlo.TransposeOp)
+@rewrite(stablehlo.TransposeOp, given=[stablehlo.BroadcastInDimOp])
 def transpose_of_broadcast(b: OpBuilder, op: stablehlo.TransposeOp) -> Rewritten:
     """transpose(broadcast(x)) = broadcast(x), where x's dimensions keep their order"""
     inner = made_by(op.operand, stablehlo.BroadcastInDimOp)
@@ -83,7 +83,7 @@ def reshape_of_reshape(b: OpBuilder, op: stablehlo.ReshapeOp) -> Rewritten:
     return op.operand if op.operand.type == op.result.type else None
 
 
-@rewrite(stablehlo.ReshapeOp)
+@rewrite(stablehlo.ReshapeOp, given=[stablehlo.BroadcastInDimOp])
 def reshape_of_broadcast(b: OpBuilder, op: stablehlo.ReshapeOp) -> Rewritten:
     """reshape(broadcast(x)) = broadcast(x) where the reshape puts in or takes out new dimensions of extent 1"""
     inner = made_by(op.operand, stablehlo.BroadcastInDimOp)
@@ -113,7 +113,7 @@ def broadcast_repeats_nothing(b: OpBuilder, op: stablehlo.BroadcastInDimOp) -> R
     return b.reshape(op.operand, result)
 
 
-@rewrite(stablehlo.BroadcastInDimOp)
+@rewrite(stablehlo.BroadcastInDimOp, given=[stablehlo.BroadcastInDimOp])
 def broadcast_of_broadcast(b: OpBuilder, op: stablehlo.BroadcastInDimOp) -> Rewritten:
     """broadcast(broadcast(x, d), e) = broadcast(x, e[d])"""
     inner = made_by(op.operand, stablehlo.BroadcastInDimOp)
@@ -123,7 +123,7 @@ def broadcast_of_broadcast(b: OpBuilder, op: stablehlo.BroadcastInDimOp) -> Rewr
     return b.broadcast_in_dim(inner.operand, [outer[d] for d in ints(inner.broadcast_dimensions)], shape(op.result))
 
 
-@rewrite(stablehlo.BroadcastInDimOp)
+@rewrite(stablehlo.BroadcastInDimOp, given=[stablehlo.ReshapeOp])
 def broadcast_of_reshape(b: OpBuilder, op: stablehlo.BroadcastInDimOp) -> Rewritten:
     """broadcast(reshape(x)) = broadcast(x) where the reshape only puts in dimensions of extent 1"""
     inner = made_by(op.operand, stablehlo.ReshapeOp)
@@ -136,7 +136,7 @@ def broadcast_of_reshape(b: OpBuilder, op: stablehlo.BroadcastInDimOp) -> Rewrit
     return b.broadcast_in_dim(inner.operand, [dims[p] for p in places], shape(op.result))
 
 
-@rewrite(*_POINTWISE)
+@rewrite(*_POINTWISE, given=[stablehlo.BroadcastInDimOp])
 def compute_before_broadcast(b: OpBuilder, op: Any) -> Rewritten:
     """f(broadcast(x), broadcast(y)) = broadcast(f(x, y)), constants counting as broadcasts of anything"""
     spread = [made_by(o, stablehlo.BroadcastInDimOp) for o in op.operands]

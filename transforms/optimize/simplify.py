@@ -39,6 +39,7 @@ DEFAULT = (Assumption.UNORDERED,)
 """What is assumed unless asked otherwise: what the ops themselves are documented to leave open."""
 
 NO_PROPERTIES: Properties = {}
+_CONSTANT = {stablehlo.ConstantOp}
 
 Trace = Callable[[str, Operation], None]
 """Called with the name of a rewrite and the op that it is about to replace."""
@@ -147,12 +148,16 @@ class Simplifier(Rewriter):
         return values
 
     def _rewritten(self, op: Operation) -> Sequence[SSAValue] | None:
-        values: Rewritten = fold(self, op)
+        candidates = self._table.get(type(op))
+        makers = {type(operand.owner) for operand in op.operands}
+        values: Rewritten = fold(self, op) if makers == _CONSTANT else None
         if values is not None:
             if self._trace is not None:
                 self._trace("fold-constants", op)
             return (values,)
-        for candidate in self._table.get(type(op), ()):
+        for candidate in candidates or ():
+            if candidate.given and makers.isdisjoint(candidate.given):
+                continue
             values = candidate.function(self, op)
             if values is not None:
                 if self._trace is not None:
