@@ -50,6 +50,7 @@ STRICTER = {
     "stablehlo.all_reduce": ("cannot be promoted", "as for reduce"),
     "stablehlo.reduce_scatter": ("", "as for reduce; and the result holds what the computation returns"),
     "stablehlo.rng_bit_generator": ("does not match the inferred", "the state keeps its element type (C1)"),
+    "stablehlo.select": ("pred must be of rank 0", "upstream compares pred with on_true alone, also where on_false knows an extent that on_true does not"),
     "stablehlo.torch_index_select": ("", "upstream does not compare the result"),
     "chlo.bessel_i1e": ("takes floats", "no complex Bessel function here"),
     "chlo.top_k": ("must hold", "complex numbers have no order"),

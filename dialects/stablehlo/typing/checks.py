@@ -118,6 +118,13 @@ def difference_hint(a: Attribute, b: Attribute) -> str:
     return CONVERT if cast(Tensor, a).element_type != cast(Tensor, b).element_type else BROADCAST
 
 
+def merged(a: Tensor, b: Tensor) -> Tensor:
+    """Of two compatible types what is known of either."""
+    if a is b:
+        return a
+    return tensor([n if m == DYNAMIC else m for m, n in zip(a.get_shape(), b.get_shape(), strict=True)], a.element_type)
+
+
 def compatible(a: Attribute, b: Attribute) -> bool:
     """Whether two types can be the same type at run time."""
     if a is b or a == b:

@@ -89,8 +89,8 @@ def check_all_reduce(op: ops.AllReduceOp) -> None:
     operands = tensors((v.type for v in op.operands), "operand")
     expect_result_per_operand(op, operands)
     expect_groups(op)
-    (accumulator,) = check_reducer(op.regions[0], "computation", operands[:1], operands[:1])
-    expect_results(op, [tensor(x.get_shape(), accumulator.element_type) for x in operands], "inferred from the operand and the computation")
+    results = [tensor(x.get_shape(), check_reducer(op.regions[0], "computation", [x], [x])[0].element_type) for x in operands]
+    expect_results(op, results, "inferred from the operand and the computation")
 
 
 @typing_rule(ops.ReduceScatterOp)

@@ -30,6 +30,7 @@ from wengert.dialects.stablehlo.typing.checks import (
     extents,
     fail,
     int_property,
+    merged,
     operand,
     result_name,
     same_element,
@@ -133,7 +134,7 @@ def same_operands(op: Operation) -> Tensor:
     lhs, rhs = operand(op, 0, "lhs"), operand(op, 1, "rhs")
     if not compatible(lhs, rhs):
         fail(f"lhs and rhs must have the same type, found {lhs} and {rhs}", difference_hint(lhs, rhs))
-    return lhs
+    return merged(lhs, rhs)
 
 
 @typing_rule(ops.ComplexOp)
@@ -142,7 +143,7 @@ def check_complex(op: ops.ComplexOp) -> None:
     part = same_operands(op)
     if part.element_type not in (f32, f64):
         fail(f"the parts of a complex number must hold f32 or f64, found {part}")
-    expect_result(op, part.get_shape(), ComplexType(cast("ComplexType", part.element_type)))  # pyright: ignore
+    expect_result(op, part.get_shape(), ComplexType(part.element_type))
 
 
 ORDERS = {
@@ -172,11 +173,12 @@ def check_select(op: ops.SelectOp) -> None:
     pred, on_true, on_false = operand(op, 0, "pred"), operand(op, 1, "on_true"), operand(op, 2, "on_false")
     if not compatible(on_true, on_false):
         fail(f"on_true and on_false must have the same type, found {on_true} and {on_false}", difference_hint(on_true, on_false))
+    value = merged(on_true, on_false)
     if pred.element_type != i1:
         fail(f"pred must hold booleans (i1), found {pred}")
-    if pred.get_shape() and not same_shape(pred.get_shape(), on_true.get_shape()):
-        fail(f"pred must be of rank 0 or have the shape {extents(on_true.get_shape())} of on_true, found {pred}")
-    expect_result(op, on_true.get_shape(), on_true.element_type)
+    if pred.get_shape() and not same_shape(pred.get_shape(), value.get_shape()):
+        fail(f"pred must be of rank 0 or have the shape {extents(value.get_shape())} of on_true, found {pred}")
+    expect_result(op, value.get_shape(), value.element_type)
 
 
 @typing_rule(ops.ClampOp)
