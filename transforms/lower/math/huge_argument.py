@@ -8,7 +8,6 @@ so that 64 significant bits of the fraction remain.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 
 from wengert.transforms.lower.math.coefficients import TWO_OVER_PI_WORDS
@@ -95,63 +94,78 @@ def reduce_huge(code: Code, x: Float) -> tuple[Integer, Pair]:
     return code.select_bits(x < 0.0, opposite, rounded), Pair(r.hi * sign + (x - x), r.lo * sign)
 
 
-def with_rare_case(code: Code, name: str, x: Float, fast: Float, rare: Mask, exact: Callable[[Code, Float], Float]) -> Float:
-    """`fast`, where no lane is rare; else a call that computes the rare lanes one by one with `exact`.
-
-    `rare` must be |x| > limit for the limit that `exact` needs; `name` names the out-of-line function.
-    """
-    symbol = f"wg.math.{name}.{code.suffix}"
+def replace_huge(code: Code, x: Float, huge: Mask, quadrant: Integer, remainder: Pair) -> tuple[Integer, Pair]:
+    """The reduced argument, where some lane is huge with those lanes computed anew by an out-of-line function (once per module)."""
+    symbol = f"wg.math.reduce_huge.{code.suffix}"
     if symbol not in code.out.functions:
-        code.out.functions[symbol] = ""
-        code.out.functions[symbol] = lane_loop(code, symbol, exact)
-    some = code.any(rare)
+        code.out.functions[symbol] = lane_loop(code, symbol)
+    some = code.any(huge)
     here, slow, join = (code.out.fresh()[1:] for _ in range(3))
-    replaced = code.out.fresh()
-    mask = rare.name
+    values = ((code.integer_type, quadrant.name), (code.type, remainder.hi.name), (code.type, remainder.lo.name))
+    result_type = ", ".join(kind for kind, _ in values)
+    arguments = ", ".join(f"{kind} {name}" for kind, name in (*values, (code.type, x.name), (code.mask_type, huge.name)))
     code.out.line(f"br label %{here}")
     code.out.line(f"{here}:")
     code.out.line(f"br i1 {some}, label %{slow}, label %{join}")
     code.out.line(f"{slow}:")
-    code.out.line(f"{replaced} = call {code.type} @{symbol}({code.type} {x.name}, {code.type} {fast.name}, {code.mask_type} {mask}) cold")
+    replaced = code.op(f"call {{{result_type}}} @{symbol}({arguments}) cold")
+    parts = [code.op(f"extractvalue {{{result_type}}} {replaced}, {i}") for i in range(3)]
     code.out.line(f"br label %{join}")
     code.out.line(f"{join}:")
-    return Float(code, code.op(f"phi {code.type} [{fast.name}, %{here}], [{replaced}, %{slow}]"))
+    merged = [code.op(f"phi {kind} [{old}, %{here}], [{new}, %{slow}]") for (kind, old), new in zip(values, parts, strict=True)]
+    return Integer(code, merged[0]), Pair(Float(code, merged[1]), Float(code, merged[2]))
 
 
-def lane_loop(code: Code, symbol: str, exact: Callable[[Code, Float], Float]) -> str:
-    """A function (x, fast, mask) -> fast with the lanes under the mask replaced by exact(x)."""
+def reduce_lane(code: Code, x: Float) -> tuple[str, str, str]:
+    """Quadrant and remainder of one lane; f32 goes through f64."""
+    if code.double:
+        quadrant, remainder = reduce_huge(code, x)
+        return quadrant.name, remainder.hi.name, remainder.lo.name
+    wide = code.widen(x)
+    quadrant, remainder = reduce_huge(wide.code, wide)
+    high = code.narrow(remainder.hi)
+    low = code.narrow((remainder.hi - code.widen(high)) + remainder.lo)
+    return code.op(f"trunc i64 {quadrant.name} to i32"), high.name, low.name
+
+
+def lane_loop(code: Code, symbol: str) -> str:
+    """A function (quadrant, hi, lo, x, mask) -> (quadrant, hi, lo) that replaces the lanes under the mask."""
     body = Emitter(functions=code.out.functions, prefix="%e")
     scalar = Code(code.element, 1, body)
-    kind, element, mask = code.type, code.format.llvm, code.mask_type
-    lane_mask = "%mask" if code.lanes == 1 else "%bit"
-    extract = [] if code.lanes == 1 else [f"%bit = extractelement {mask} %mask, i64 %i"]
-    result = exact(scalar, Float(scalar, "%value"))
+    element, integer = code.format.llvm, f"i{code.format.bits}"
+    reduced = reduce_lane(scalar, Float(scalar, "%value"))
+    names = ("quadrant", "hi", "lo")
+    kinds, scalars = (code.integer_type, code.type, code.type), (integer, element, element)
+    result = f"{{{', '.join(kinds)}}}"
+    parameters = ", ".join(f"{kind} %{name}" for kind, name in zip((*kinds, code.type, code.mask_type), (*names, "x", "mask"), strict=True))
     lines = [
-        f"define internal {kind} @{symbol}({kind} %x, {kind} %fast, {mask} %mask) noinline cold nounwind {{",
+        f"define internal {result} @{symbol}({parameters}) noinline cold nounwind {{",
         "entry:",
-        f"%from = alloca {kind}",
-        f"%to = alloca {kind}",
-        f"store {kind} %x, ptr %from",
-        f"store {kind} %fast, ptr %to",
+        *(f"%{name}.at = alloca {kind}\nstore {kind} %{name}, ptr %{name}.at" for kind, name in zip((*kinds, code.type), (*names, "x"), strict=True)),
         "br label %lane",
         "lane:",
         "%i = phi i64 [0, %entry], [%next, %latch]",
-        *extract,
-        f"br i1 {lane_mask}, label %compute, label %latch",
+        "%bit = and i1 %mask, true" if code.lanes == 1 else f"%bit = extractelement {code.mask_type} %mask, i64 %i",
+        "br i1 %bit, label %compute, label %latch",
         "compute:",
-        f"%source = getelementptr {element}, ptr %from, i64 %i",
+        f"%source = getelementptr {element}, ptr %x.at, i64 %i",
         f"%value = load {element}, ptr %source",
         *body.lines,
-        f"%target = getelementptr {element}, ptr %to, i64 %i",
-        f"store {element} {result.name}, ptr %target",
+        *(
+            f"%{name}.lane = getelementptr {kind}, ptr %{name}.at, i64 %i\nstore {kind} {value}, ptr %{name}.lane"
+            for kind, name, value in zip(scalars, names, reduced, strict=True)
+        ),
         "br label %latch",
         "latch:",
         "%next = add i64 %i, 1",
         f"%more = icmp ult i64 %next, {code.lanes}",
         "br i1 %more, label %lane, label %done",
         "done:",
-        f"%result = load {kind}, ptr %to",
-        f"ret {kind} %result",
+        *(f"%{name}.new = load {kind}, ptr %{name}.at" for kind, name in zip(kinds, names, strict=True)),
+        f"%r0 = insertvalue {result} poison, {kinds[0]} %quadrant.new, 0",
+        f"%r1 = insertvalue {result} %r0, {kinds[1]} %hi.new, 1",
+        f"%r2 = insertvalue {result} %r1, {kinds[2]} %lo.new, 2",
+        f"ret {result} %r2",
         "}",
     ]
     return "\n".join(lines) + "\n"

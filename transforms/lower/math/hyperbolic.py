@@ -11,7 +11,6 @@ from wengert.transforms.lower.math.exponential import exp_half, exp_moderate, ex
 from wengert.transforms.lower.math.logarithm import INFINITY, NAN, log1p, log_of_sum
 from wengert.transforms.lower.math.vector import Code, Float, Mask
 
-
 # P and D of the 5th (error 2^-30 up to 0.6) and the 8th convergent (2^-58).
 LAMBERT = {
     "f32": ((315.0, 14.0), (945.0, 420.0, 15.0)),

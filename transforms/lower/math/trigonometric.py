@@ -2,18 +2,17 @@
 
 x = n pi/2 + r with n = rint(2x/pi), pi/2 in three floats (Cody and Waite; with fused multiply-add the first subtraction is exact and r
 comes out as a pair), then the minimax polynomials of sin and cos on [-pi/4, pi/4] with the low part of r as a first-order correction
-(the kernels of fdlibm, K. C. Ng 1993).  Arguments beyond `limit` take a call of an out-of-line function (see `huge_argument.py`).
+(the kernels of fdlibm, K. C. Ng 1993).  Arguments beyond `limit` are reduced by an out-of-line function (see `huge_argument.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from wengert.transforms.lower.math import coefficients
 from wengert.transforms.lower.math.double_double import Pair, exact_product, exact_sum, quick_sum
 from wengert.transforms.lower.math.exponential import nearest_integer
-from wengert.transforms.lower.math.huge_argument import reduce_huge, with_rare_case
+from wengert.transforms.lower.math.huge_argument import replace_huge
 from wengert.transforms.lower.math.vector import Code, Float, Integer
 
 TWO_OVER_PI = 0.6366197723675814
@@ -32,18 +31,17 @@ class Reduced:
     remainder: Pair
 
 
-Kernel = Callable[[Code, Reduced], Float]
-
-
 def reduce(code: Code, x: Float) -> Reduced:
-    """The reduction for |x| <= LIMIT."""
+    """The reduction of any x; the remainder of infinities and NaN is NaN."""
     biased, n = nearest_integer(code, x, TWO_OVER_PI)
     first, second, third = HALF_PI[code.element]
     # Both operands are multiples of 2^-mantissa and the difference is below 1: exact.
     difference = code.fma(n, -first, x)
     product = exact_product(n, -second)
     total = exact_sum(difference, product.hi)
-    return Reduced(biased.bits(), quick_sum(total.hi, total.lo + code.fma(n, -third, product.lo)))
+    remainder = quick_sum(total.hi, total.lo + code.fma(n, -third, product.lo))
+    # The comparison is false for NaN, which is in the remainder already.
+    return Reduced(*replace_huge(code, x, code.abs(x) > LIMIT[code.element], biased.bits(), remainder))
 
 
 def sine(code: Code, r: Pair, z: Float) -> Float:
@@ -89,35 +87,20 @@ def tangent_of(code: Code, reduced: Reduced) -> Float:
     return code.select(even, s, -c) / code.select(even, c, s)
 
 
-def evaluate(code: Code, x: Float, name: str, kernel: Kernel) -> Float:
-    """The kernel after the fast reduction, replaced for lanes with a huge argument."""
-
-    def exact(scalar: Code, value: Float) -> Float:
-        """One lane, any size: f32 goes through f64."""
-        if scalar.double:
-            return kernel(scalar, Reduced(*reduce_huge(scalar, value)))
-        wide = scalar.widen(value)
-        return scalar.narrow(kernel(wide.code, Reduced(*reduce_huge(wide.code, wide))))
-
-    fast = kernel(code, reduce(code, x))
-    # The comparison is false for NaN, which the fast path propagates.
-    return with_rare_case(code, name, x, fast, code.abs(x) > LIMIT[code.element], exact)
-
-
 def sin(code: Code, x: Float) -> Float:
     """sin(x), exact reduction for every x; -0 stays -0, NaN for infinities."""
-    y = evaluate(code, x, "sin", sine_of)
+    y = sine_of(code, reduce(code, x))
     return code.select(code.abs(x) < tiny(code), x, y)
 
 
 def cos(code: Code, x: Float) -> Float:
     """cos(x)."""
-    return evaluate(code, x, "cos", cosine_of)
+    return cosine_of(code, reduce(code, x))
 
 
 def tan(code: Code, x: Float) -> Float:
     """tan(x)."""
-    y = evaluate(code, x, "tan", tangent_of)
+    y = tangent_of(code, reduce(code, x))
     return code.select(code.abs(x) < tiny(code), x, y)
 
 

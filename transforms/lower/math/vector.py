@@ -2,8 +2,8 @@
 
 A `Code` fixes the element type and the number of lanes; `Float`, `Integer` and `Mask` are SSA names with operators that append one
 instruction each.  Python numbers become splat constants.  Everything is element-wise and uses only instructions and intrinsics that
-code generation expands inline, so the text needs no optimisation pass and no library.  The one exception is fma on a processor
-without it (x86-64 before 2013): there LLVM calls the C library, which is slow and right.
+code generation expands inline, so the text needs no optimisation pass and no library.  The one exception is `fma`, for steps that
+must be exact, on a processor without it (x86-64 before 2013): there LLVM calls the C library, which is slow and right.
 """
 
 from __future__ import annotations
@@ -228,6 +228,10 @@ class Code:
         """a * b + c rounded once."""
         return self._intrinsic("fma", a, b, c)
 
+    def multiply_add(self, a: Operand, b: Operand, c: Operand) -> Float:
+        """a * b + c, fused where the processor can."""
+        return self._intrinsic("fmuladd", a, b, c)
+
     def abs(self, a: Operand) -> Float:
         return self._intrinsic("fabs", a)
 
@@ -266,13 +270,13 @@ class Code:
         if len(coefficients) < 6:
             return self.horner(coefficients, x)
         square = x * x
-        return self.fma(self.horner(coefficients[1::2], square), x, self.horner(coefficients[0::2], square))
+        return self.multiply_add(self.horner(coefficients[1::2], square), x, self.horner(coefficients[0::2], square))
 
     def horner(self, coefficients: Sequence[float], x: Float) -> Float:
         """sum of coefficients[i] x^i, highest power first."""
         result = self.constant(coefficients[-1])
         for coefficient in reversed(coefficients[:-1]):
-            result = self.fma(result, x, coefficient)
+            result = self.multiply_add(result, x, coefficient)
         return result
 
     def any(self, mask: Mask) -> str:

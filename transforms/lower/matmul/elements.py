@@ -46,12 +46,12 @@ class Arithmetic:
         return "0.0" if self.floating else "0"
 
     def multiply_add(self, text: FunctionText, a: str, b: str, sum: str | None) -> str:
-        """a * b + sum, or a * b; floats are rounded once."""
+        """a * b + sum, or a * b; floats are fused where the processor can."""
         kind = self.vector
         if self.floating:
             if sum is None:
                 return text.op(f"fmul {kind} {a}, {b}")
-            return text.op(f"call {kind} @llvm.fma.{self.suffix}({kind} {a}, {kind} {b}, {kind} {sum})")
+            return text.op(f"call {kind} @llvm.fmuladd.{self.suffix}({kind} {a}, {kind} {b}, {kind} {sum})")
         product = text.op(f"mul {kind} {a}, {b}")
         return product if sum is None else text.op(f"add {kind} {sum}, {product}")
 

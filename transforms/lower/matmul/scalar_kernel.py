@@ -10,8 +10,8 @@ def emit_complex(text: FunctionText, plan: MatmulPlan, a: str, b: str, c: str) -
     """C = A B, one element of C at a time; strides count complex numbers."""
     kind, suffix, align = ("float", "f32", 4) if plan.element == "c64" else ("double", "f64", 8)
 
-    def fma(x: str, y: str, sum: str) -> str:
-        return text.op(f"call {kind} @llvm.fma.{suffix}({kind} {x}, {kind} {y}, {kind} {sum})")
+    def multiply_add(x: str, y: str, sum: str) -> str:
+        return text.op(f"call {kind} @llvm.fmuladd.{suffix}({kind} {x}, {kind} {y}, {kind} {sum})")
 
     def parts(pointer: str) -> tuple[str, str]:
         return text.load(kind, pointer, align), text.load(kind, text.at(pointer, kind, "0", 0, 1), align)
@@ -25,8 +25,8 @@ def emit_complex(text: FunctionText, plan: MatmulPlan, a: str, b: str, c: str) -
             x, y = parts(text.at(a_row, kind, loop.index, 2 * plan.a_k))
             u, v = parts(text.at(b_column, kind, loop.index, 2 * plan.b_k))
             minus_y = text.op(f"fneg {kind} {y}")
-            new_real = fma(minus_y, v, fma(x, u, real))
-            new_imaginary = fma(y, u, fma(x, v, imaginary))
+            new_real = multiply_add(minus_y, v, multiply_add(x, u, real))
+            new_imaginary = multiply_add(y, u, multiply_add(x, v, imaginary))
             loop.update(real, new_real)
             loop.update(imaginary, new_imaginary)
         text.store(kind, new_real, place, align)
