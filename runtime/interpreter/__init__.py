@@ -11,6 +11,7 @@ from wengert.runtime.interpreter import (
     custom_call,
     dynamic,
     elementwise,
+    factorizations,
     fft,
     indexing,
     linalg,
@@ -25,6 +26,6 @@ from wengert.runtime.interpreter.counter import Counter
 from wengert.runtime.interpreter.machine import evaluate, prepare, run
 from wengert.runtime.interpreter.meaning import MEANINGS
 
-FAMILIES = (contraction, control, conversion, custom_call, dynamic, elementwise, fft, indexing, linalg, loops, random, reduction, shape, sorting, windows)
+FAMILIES = (contraction, control, conversion, custom_call, dynamic, elementwise, factorizations, fft, indexing, linalg, loops, random, reduction, shape, sorting, windows)
 
 __all__ = ["FAMILIES", "MEANINGS", "Counter", "evaluate", "prepare", "run"]

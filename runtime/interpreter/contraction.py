@@ -18,7 +18,7 @@ from wengert.ir.attributes import bools, int_of, ints
 from wengert.ir.elements import to_numpy
 from wengert.ir.tensor_types import dtype_of, element, rank, shape
 from wengert.runtime.errors import UnsupportedOpError
-from wengert.runtime.interpreter.meaning import Array, Function, evaluates
+from wengert.runtime.interpreter.meaning import Array, Binary, Function, evaluates
 from wengert.runtime.interpreter.precision import working_dtype
 from wengert.runtime.interpreter.shape import padded
 
@@ -32,7 +32,7 @@ def _sum_dtype(*held: Attribute) -> np.dtype[Any]:
 
 
 @evaluates(stablehlo.DotGeneralOp)
-def dot_general(op: stablehlo.DotGeneralOp) -> Function:
+def dot_general(op: stablehlo.DotGeneralOp) -> Binary:
     """Transposes both operands to (batch, free, contracted) and (batch, contracted, free), and multiplies."""
     numbers = op.dot_dimension_numbers
     assert isinstance(numbers, DotDimensionNumbersAttr)
@@ -109,5 +109,3 @@ def windows(x: Array, window: tuple[int, ...], strides: tuple[int, ...], dilatio
 def ragged_dot(op: chlo.RaggedDotOp) -> Function:
     """Refused: its dimension numbers are not modelled."""
     raise UnsupportedOpError(op, "is not supported")
-
-

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.ir import Operation
 
 from wengert.dialects import stablehlo
 from wengert.ir.attributes import int_of
 from wengert.runtime.errors import UnsupportedOpError
-from wengert.runtime.interpreter.meaning import Function, Scope, evaluates, evaluates_in_scope, one_or_tuple
+from wengert.runtime.interpreter.meaning import Function, Scope, Unary, Variadic, evaluates, evaluates_in_scope, one_or_tuple
 
 
 @evaluates_in_scope(stablehlo.WhileOp)
@@ -28,14 +27,14 @@ def while_(op: stablehlo.WhileOp, scope: Scope) -> Function:
 
 
 @evaluates_in_scope(stablehlo.IfOp)
-def if_(op: stablehlo.IfOp, scope: Scope) -> Function:
+def if_(op: stablehlo.IfOp, scope: Scope) -> Unary:
     """Runs one of two branches."""
     on_true, on_false = scope.region(op.true_branch), scope.region(op.false_branch)
     return lambda pred: one_or_tuple(op, on_true() if pred else on_false())
 
 
 @evaluates_in_scope(stablehlo.CaseOp)
-def case(op: stablehlo.CaseOp, scope: Scope) -> Function:
+def case(op: stablehlo.CaseOp, scope: Scope) -> Unary:
     """Runs the branch that the index picks; the last one where it is out of range."""
     branches = [scope.region(branch) for branch in op.branches]
     last = len(branches) - 1
@@ -43,40 +42,40 @@ def case(op: stablehlo.CaseOp, scope: Scope) -> Function:
 
 
 @evaluates_in_scope(func.CallOp)
-def call(op: func.CallOp, scope: Scope) -> Function:
+def call(op: func.CallOp, scope: Scope) -> Variadic:
     """Runs a function of the module."""
     function = scope.callee(op, op.callee.string_value())
     return lambda *operands: one_or_tuple(op, function(*operands))
 
 
 @evaluates_in_scope(stablehlo.CompositeOp)
-def composite(op: stablehlo.CompositeOp, scope: Scope) -> Function:
+def composite(op: stablehlo.CompositeOp, scope: Scope) -> Variadic:
     """Runs its decomposition."""
-    function = scope.callee(op, cast(SymbolRefAttr, op.decomposition).string_value())
+    function = scope.callee(op, op.decomposition.string_value())
     return lambda *operands: one_or_tuple(op, function(*operands))
 
 
 @evaluates(stablehlo.OptimizationBarrierOp)
-def optimization_barrier(op: stablehlo.OptimizationBarrierOp) -> Function:
+def optimization_barrier(op: stablehlo.OptimizationBarrierOp) -> Variadic:
     """The operands as they are."""
     return lambda *operands: one_or_tuple(op, operands)
 
 
 @evaluates(stablehlo.TupleOp)
-def tuple_(op: stablehlo.TupleOp) -> Function:
+def tuple_(op: stablehlo.TupleOp) -> Variadic:
     """The operands as one value."""
     return lambda *operands: operands
 
 
 @evaluates(stablehlo.GetTupleElementOp)
-def get_tuple_element(op: stablehlo.GetTupleElementOp) -> Function:
+def get_tuple_element(op: stablehlo.GetTupleElementOp) -> Unary:
     """One element of a tuple."""
     index = int_of(op.index)
     return lambda operand: operand[index]
 
 
 @evaluates(stablehlo.CreateTokenOp, stablehlo.AfterAllOp)
-def token(op: Operation) -> Function:
+def token(op: Operation) -> Variadic:
     """Tokens only order side effects, of which there are none: they carry nothing."""
     return lambda *operands: ()
 
@@ -93,5 +92,3 @@ def token(op: Operation) -> Function:
 def collective(op: Operation) -> Function:
     """Refused: the interpreter is one process."""
     raise UnsupportedOpError(op, "needs several processes; the interpreter runs on one")
-
-

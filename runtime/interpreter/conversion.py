@@ -13,12 +13,15 @@ from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import dtype_of, element, f64, is_boolean, is_complex, is_float, is_integer, shape
 from wengert.runtime.errors import UnsupportedOpError
 from wengert.runtime.interpreter.integers import bits
-from wengert.runtime.interpreter.meaning import Function, evaluates
+from wengert.runtime.interpreter.meaning import Function, Unary, evaluates
 from wengert.runtime.interpreter.precision import rounded, working_dtype
+
+_finfo: Any = ml_dtypes.finfo
+_where: Any = np.where  # its stubs cannot type elements that are Any
 
 
 @evaluates(stablehlo.ConvertOp, elementwise=True)
-def convert(op: stablehlo.ConvertOp) -> Function:
+def convert(op: stablehlo.ConvertOp) -> Unary:
     """Conversion by value. Floats become integers by truncation, saturating, NaN as 0; complex numbers lose their
     imaginary part; anything but zero is true."""
     source, target = element(op.operand), element(op.result)
@@ -44,8 +47,8 @@ def _float_to_integer(held: Attribute, real: bool = False) -> Function:
     def converted(x: Any) -> Any:
         whole = np.trunc((x.real if real else x).astype(np.float64))
         low, high = whole < lowest, whole >= beyond
-        inside = np.where(low | high | np.isnan(whole), 0.0, whole).astype(wide)
-        return np.where(low, wide(limits.min), np.where(high, wide(limits.max), inside)).astype(dtype)
+        inside = _where(low | high | np.isnan(whole), 0.0, whole).astype(wide)
+        return _where(low, wide(limits.min), _where(high, wide(limits.max), inside)).astype(dtype)
 
     return converted
 
@@ -69,7 +72,7 @@ def bitcast_convert(op: stablehlo.BitcastConvertOp) -> Function:
 @evaluates(stablehlo.ReducePrecisionOp, elementwise=True)
 def reduce_precision(op: stablehlo.ReducePrecisionOp) -> Function:
     """Rounds to nearest even in a format of fewer bits: overflow gives infinity, what would be subnormal gives zero."""
-    info = ml_dtypes.finfo(dtype_of(element(op.operand)))
+    info: Any = _finfo(dtype_of(element(op.operand)))
     exponent, mantissa = min(int_of(op.exponent_bits), info.nexp), min(int_of(op.mantissa_bits), info.nmant)
     cut, top = info.nmant - mantissa, info.nexp + info.nmant
     bias = (1 << (info.nexp - 1)) - 1
@@ -84,9 +87,9 @@ def reduce_precision(op: stablehlo.ReducePrecisionOp) -> Function:
             word = (word + tie + unsigned((1 << (cut - 1)) - 1)) & ~unsigned((1 << cut) - 1)
         if exponent < info.nexp:
             held = word & exponents
-            word = np.where(held > unsigned((bias + small) << info.nmant), sign | exponents, word)
-            word = np.where(held <= unsigned((bias - small) << info.nmant), sign, word)
+            word = _where(held > unsigned((bias + small) << info.nmant), sign | exponents, word)
+            word = _where(held <= unsigned((bias - small) << info.nmant), sign, word)
         nan = x if mantissa else np.asarray(sign | exponents).view(x.dtype)  # without mantissa bits there is no NaN
-        return np.where(np.isnan(x), nan, np.asarray(word).view(x.dtype))
+        return _where(np.isnan(x), nan, np.asarray(word).view(x.dtype))
 
     return rounded

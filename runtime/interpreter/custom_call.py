@@ -6,15 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.linalg import lapack
 from xdsl.dialects.builtin import StringAttr
 
 from wengert.dialects import stablehlo
 from wengert.ir.tensor_types import dtype_of, element, shape
 from wengert.runtime.errors import ExecutionError, UnsupportedOpError
 from wengert.runtime.interpreter.lapack import lapack_call, lapack_routine, options_of
-from wengert.runtime.interpreter.linalg import over_batches
-from wengert.runtime.interpreter.meaning import Array, Function, Scope, evaluates_in_scope, one_or_tuple
+from wengert.runtime.interpreter.linalg import lapack_function, over_batches
+from wengert.runtime.interpreter.meaning import Array, Function, Scope, Unary, Variadic, evaluates_in_scope, one_or_tuple
 from wengert.runtime.interpreter.precision import working_dtype
 from wengert.runtime.interpreter.sorting import top_k_of
 
@@ -31,7 +30,7 @@ def _target(name: str) -> Callable[[Callable[[stablehlo.CustomCallOp], Function]
 
 
 @evaluates_in_scope(stablehlo.CustomCallOp)
-def custom_call(op: stablehlo.CustomCallOp, scope: Scope) -> Function:
+def custom_call(op: stablehlo.CustomCallOp, scope: Scope) -> Variadic:
     """What the call target is known to do."""
     target = op.call_target_name.data
     if target in IDENTITIES and len(op.inputs) == len(op.results):
@@ -52,9 +51,9 @@ def _results(op: stablehlo.CustomCallOp) -> list[tuple[tuple[int, ...], np.dtype
 
 
 @_target("LuDecomposition")
-def lu_decomposition(op: stablehlo.CustomCallOp) -> Function:
+def lu_decomposition(op: stablehlo.CustomCallOp) -> Unary:
     """a -> (LU, pivots counted from 0, the permutation of the rows)."""
-    function = lapack.get_lapack_funcs(("getrf",), dtype=dtype_of(element(op.inputs[0])))[0]
+    function = lapack_function("getrf", dtype_of(element(op.inputs[0])))
 
     def run(a: Array) -> tuple[Array, Array, Array]:
         lu, pivots, _ = function(a)
@@ -73,18 +72,22 @@ def permutation_of(pivots: Array, n: int) -> Array:
 
 @_target("cu_lu_pivots_to_permutation")
 @_target("hip_lu_pivots_to_permutation")
-def lu_pivots_to_permutation(op: stablehlo.CustomCallOp) -> Function:
+def lu_pivots_to_permutation(op: stablehlo.CustomCallOp) -> Unary:
     """Pivots counted from 0 -> the permutation of the rows."""
     n = shape(op.results[0])[-1]
-    return lambda pivots: over_batches(lambda p: (permutation_of(p, n),), [pivots], [1], _results(op))[0]
+
+    def run(pivots: Array) -> tuple[Array]:
+        return (permutation_of(pivots, n),)
+
+    return lambda pivots: over_batches(run, [pivots], [1], _results(op))[0]
 
 
 @_target("cusolver_gesvdj_ffi")
-def gesvdj(op: stablehlo.CustomCallOp) -> Function:
+def gesvdj(op: stablehlo.CustomCallOp) -> Unary:
     """a -> (zeros, singular values, U, V, info): V itself, not its adjoint."""
     options = options_of(op)
     vectors, full = bool(abs(options["compute_uv"])), bool(abs(options["full_matrices"]))
-    function = lapack.get_lapack_funcs(("gesdd",), dtype=dtype_of(element(op.inputs[0])))[0]
+    function = lapack_function("gesdd", dtype_of(element(op.inputs[0])))
 
     def run(a: Array) -> tuple[Any, ...]:
         u, s, vt, info = function(a, compute_uv=vectors, full_matrices=full)
@@ -94,12 +97,12 @@ def gesvdj(op: stablehlo.CustomCallOp) -> Function:
 
 
 @_target("Eigh")
-def eigh(op: stablehlo.CustomCallOp) -> Function:
+def eigh(op: stablehlo.CustomCallOp) -> Unary:
     """a -> (eigenvectors, eigenvalues in ascending order); the configuration is ``lower,sort,iterations,tolerance``."""
     config = op.backend_config
     lower = isinstance(config, StringAttr) and config.data.startswith("1")
     dtype = dtype_of(element(op.inputs[0]))
-    function = lapack.get_lapack_funcs(("heevd" if dtype.kind == "c" else "syevd",), dtype=dtype)[0]
+    function = lapack_function("heevd" if dtype.kind == "c" else "syevd", dtype)
 
     def run(a: Array) -> tuple[Array, Array]:
         w, v, _ = function(a, lower=lower)
@@ -112,7 +115,8 @@ def eigh(op: stablehlo.CustomCallOp) -> Function:
 def approx_top_k(op: stablehlo.CustomCallOp) -> Function:
     """(values, positions, initial value, initial position) -> the k largest and their positions, here exactly."""
     options = options_of(op)
-    axis, k = options["reduction_dim"], shape(op.results[0])[options["reduction_dim"]]
+    axis: int = options["reduction_dim"]
+    k = shape(op.results[0])[axis]
     comparator = str(op.called_computations or "")
     if not _orders_by_value(comparator):
         raise UnsupportedOpError(op, "calls @ApproxTopK with an unknown comparator")
@@ -145,5 +149,3 @@ def shape_assertion(op: stablehlo.CustomCallOp) -> Function:
         return ()
 
     return run
-
-

@@ -10,7 +10,7 @@ from wengert.dialects import stablehlo
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.tensor_types import dtype_of, element
 from wengert.runtime.errors import UnsupportedOpError
-from wengert.runtime.interpreter.meaning import Array, Function, evaluates
+from wengert.runtime.interpreter.meaning import Array, Binary, Function, Unary, evaluates
 from wengert.runtime.interpreter.shape import iota_array, padded
 
 
@@ -19,14 +19,14 @@ def _extents(shape: Any) -> tuple[int, ...]:
 
 
 @evaluates(stablehlo.GetDimensionSizeOp)
-def get_dimension_size(op: stablehlo.GetDimensionSizeOp) -> Function:
+def get_dimension_size(op: stablehlo.GetDimensionSizeOp) -> Unary:
     """The extent of a dimension."""
     dimension = int_of(op.dimension)
     return lambda x: np.int32(x.shape[dimension])
 
 
 @evaluates(stablehlo.SetDimensionSizeOp)
-def set_dimension_size(op: stablehlo.SetDimensionSizeOp) -> Function:
+def set_dimension_size(op: stablehlo.SetDimensionSizeOp) -> Binary:
     """The first ``size`` elements along a dimension."""
     dimension = int_of(op.dimension)
     return lambda x, size: x[(slice(None),) * dimension + (slice(0, int(size)),)]
@@ -48,14 +48,14 @@ def dynamic_broadcast_in_dim(op: stablehlo.DynamicBroadcastInDimOp) -> Function:
 
 
 @evaluates(stablehlo.DynamicIotaOp)
-def dynamic_iota(op: stablehlo.DynamicIotaOp) -> Function:
+def dynamic_iota(op: stablehlo.DynamicIotaOp) -> Unary:
     """iota of a computed shape."""
     dimension, dtype = int_of(op.iota_dimension), dtype_of(element(op.result))
     return lambda shape: iota_array(_extents(shape), dimension, dtype)
 
 
 @evaluates(stablehlo.DynamicReshapeOp)
-def dynamic_reshape(op: stablehlo.DynamicReshapeOp) -> Function:
+def dynamic_reshape(op: stablehlo.DynamicReshapeOp) -> Binary:
     """reshape to a computed shape."""
     return lambda x, shape: x.reshape(_extents(shape))
 
@@ -63,13 +63,22 @@ def dynamic_reshape(op: stablehlo.DynamicReshapeOp) -> Function:
 @evaluates(stablehlo.DynamicPadOp)
 def dynamic_pad(op: stablehlo.DynamicPadOp) -> Function:
     """pad by computed amounts."""
-    return lambda x, value, low, high, interior: padded(x, value, tuple(zip(_extents(low), _extents(high), _extents(interior), strict=True)))
+
+    def pad(x: Any, value: Any, *amounts: Any) -> Array:
+        low, high, interior = map(_extents, amounts)
+        return padded(x, value, tuple(zip(low, high, interior, strict=True)))
+
+    return pad
 
 
 @evaluates(stablehlo.RealDynamicSliceOp)
 def real_dynamic_slice(op: stablehlo.RealDynamicSliceOp) -> Function:
     """slice with computed bounds."""
-    return lambda x, start, limit, strides: x[tuple(slice(*bounds) for bounds in zip(_extents(start), _extents(limit), _extents(strides), strict=True))]
+
+    def cut(x: Any, *bounds: Any) -> Array:
+        return x[tuple(slice(*part) for part in zip(*map(_extents, bounds), strict=True))]
+
+    return cut
 
 
 @evaluates(stablehlo.DynamicGatherOp)

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.special as sp
 from xdsl.ir import Attribute, Operation
 
 from wengert.dialects import chlo, stablehlo
 from wengert.ir.tensor_types import element, is_boolean, is_complex, is_integer
 from wengert.runtime.errors import UnsupportedOpError
 from wengert.runtime.interpreter import integers, special
-from wengert.runtime.interpreter.meaning import Function, evaluates
+from wengert.runtime.interpreter.meaning import Binary, Function, Ternary, Unary, evaluates
 from wengert.runtime.interpreter.precision import arithmetic, transcendental
 
 
@@ -87,7 +86,7 @@ KERNELS: dict[type[Operation], Kernel] = {
     stablehlo.ExponentialMinusOneOp: _elementary(np.expm1, special.complex_expm1),
     stablehlo.LogOp: _elementary(np.log, np.log),
     stablehlo.LogPlusOneOp: _elementary(np.log1p, special.complex_log1p),
-    stablehlo.LogisticOp: _elementary(sp.expit, special.complex_logistic),
+    stablehlo.LogisticOp: _elementary(special.sp.expit, special.complex_logistic),
     stablehlo.SineOp: _elementary(np.sin, np.sin),
     stablehlo.CosineOp: _elementary(np.cos, np.cos),
     stablehlo.TanOp: _elementary(np.tan, np.tan),
@@ -102,7 +101,7 @@ KERNELS: dict[type[Operation], Kernel] = {
     chlo.CoshOp: _elementary(np.cosh, np.cosh),
     chlo.SinhOp: _elementary(np.sinh, np.sinh),
     chlo.TanOp: _elementary(np.tan, np.tan),
-    chlo.ErfOp: _elementary(sp.erf),
+    chlo.ErfOp: _elementary(special.sp.erf),
     chlo.ErfcOp: _elementary(special.erfc),
     chlo.ErfInvOp: _elementary(special.erf_inv),
     chlo.LgammaOp: _elementary(special.lgamma),
@@ -130,10 +129,12 @@ def select(op: stablehlo.SelectOp) -> Function:
 
 
 @evaluates(stablehlo.ClampOp, elementwise=True)
-def clamp(op: stablehlo.ClampOp) -> Function:
+def clamp(op: stablehlo.ClampOp) -> Ternary:
     """min(max(operand, low), high); the bounds may be scalars."""
     held = element(op.operand)
-    greater, lesser = (KERNELS[cls].function(held) or _same for cls in (stablehlo.MaximumOp, stablehlo.MinimumOp))
+    greater, lesser = (KERNELS[cls].function(held) for cls in (stablehlo.MaximumOp, stablehlo.MinimumOp))
+    assert greater is not None
+    assert lesser is not None
     return lambda low, x, high: lesser(greater(x, low), high)
 
 
@@ -150,13 +151,13 @@ def is_inf(op: chlo.IsInfOp) -> Function:
 
 
 @evaluates(chlo.IsPosInfOp, elementwise=True)
-def is_pos_inf(op: chlo.IsPosInfOp) -> Function:
+def is_pos_inf(op: chlo.IsPosInfOp) -> Unary:
     """Positive infinity."""
     return lambda x: np.isinf(x) & (x > 0)
 
 
 @evaluates(chlo.IsNegInfOp, elementwise=True)
-def is_neg_inf(op: chlo.IsNegInfOp) -> Function:
+def is_neg_inf(op: chlo.IsNegInfOp) -> Unary:
     """Negative infinity."""
     return lambda x: np.isinf(x) & (x < 0)
 
@@ -189,7 +190,7 @@ COMPARISONS: dict[str, Function] = {"EQ": np.equal, "NE": np.not_equal, "GE": np
 
 
 @evaluates(stablehlo.CompareOp, elementwise=True)
-def compare(op: stablehlo.CompareOp) -> Function:
+def compare(op: stablehlo.CompareOp) -> Binary:
     """Comparison of numbers; in TOTALORDER of their bits: -NaN < -inf < ... < -0 < 0 < ... < inf < NaN."""
     function = COMPARISONS[op.comparison_direction.data]
     if op.compare_type is not None and op.compare_type.data == "TOTALORDER":
@@ -200,4 +201,5 @@ def compare(op: stablehlo.CompareOp) -> Function:
 def _total_order(x: Any) -> Any:
     """Signed integers in the total order of floats: for negative numbers more bits mean less."""
     signed = x.view(np.dtype(f"i{x.dtype.itemsize}"))
-    return np.where(signed < 0, np.bitwise_xor(signed, np.iinfo(signed.dtype).max), signed)
+    flipped: Any = np.bitwise_xor(signed, np.where(signed < 0, np.iinfo(signed.dtype).max, 0).astype(signed.dtype))
+    return flipped

@@ -12,7 +12,8 @@ from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import dtype_of, element, shape
 from wengert.runtime.interpreter.meaning import Array, Function, evaluates
 
-_TRANSFORMS: dict[str, Any] = {"FFT": scipy.fft.fftn, "IFFT": scipy.fft.ifftn, "RFFT": scipy.fft.rfftn, "IRFFT": scipy.fft.irfftn}
+_fft: Any = scipy.fft
+_TRANSFORMS = {"FFT": _fft.fftn, "IFFT": _fft.ifftn, "RFFT": _fft.rfftn, "IRFFT": _fft.irfftn}
 
 
 @evaluates(stablehlo.FftOp)

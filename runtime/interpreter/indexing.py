@@ -17,7 +17,7 @@ from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, Sc
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.tensor_types import element_of, shape
 from wengert.runtime.interpreter.combining import kind_of, ufunc_of
-from wengert.runtime.interpreter.meaning import Array, Function, RegionFunction, Scope, evaluates, evaluates_in_scope, one_or_tuple
+from wengert.runtime.interpreter.meaning import Array, Binary, Function, RegionFunction, Scope, Variadic, evaluates, evaluates_in_scope, one_or_tuple
 from wengert.runtime.interpreter.precision import working_dtype
 
 
@@ -89,7 +89,14 @@ class _Placement:
     """
 
     def __init__(
-        self, operand: tuple[int, ...], sizes: Sequence[int], start_map: Sequence[int], batching: Sequence[int], index_batching: Sequence[int], collapsed: Sequence[int], vector_dim: int
+        self,
+        operand: tuple[int, ...],
+        sizes: Sequence[int],
+        start_map: Sequence[int],
+        batching: Sequence[int],
+        index_batching: Sequence[int],
+        collapsed: Sequence[int],
+        vector_dim: int,
     ):
         self.operand, self.sizes, self.start_map, self.vector_dim = operand, sizes, start_map, vector_dim
         self.batching = [(d, i - (i > vector_dim)) for d, i in zip(batching, index_batching, strict=True)]
@@ -114,7 +121,7 @@ class _Placement:
 
 
 @evaluates(stablehlo.GatherOp)
-def gather(op: stablehlo.GatherOp) -> Function:
+def gather(op: stablehlo.GatherOp) -> Binary:
     """Slices at computed starts; offset_dims says where the slices' dimensions stand in the result."""
     numbers = op.dimension_numbers
     assert isinstance(numbers, GatherDimensionNumbersAttr)
@@ -123,7 +130,13 @@ def gather(op: stablehlo.GatherOp) -> Function:
         return lambda x, indices: np.broadcast_to(x, result)
     batching = numbers.dims("operand_batching_dims")
     placement = _Placement(
-        operand, sizes, numbers.dims("start_index_map"), batching, numbers.dims("start_indices_batching_dims"), numbers.dims("collapsed_slice_dims"), int_of(numbers.index_vector_dim)
+        operand,
+        sizes,
+        numbers.dims("start_index_map"),
+        batching,
+        numbers.dims("start_indices_batching_dims"),
+        numbers.dims("collapsed_slice_dims"),
+        int_of(numbers.index_vector_dim),
     )
     offsets = numbers.dims("offset_dims")
     order = (*(d for d in range(len(result)) if d not in offsets), *offsets)
@@ -145,7 +158,13 @@ def _scatter_placement(numbers: ScatterDimensionNumbersAttr, operand: tuple[int,
         if d not in inserted and d not in batching:
             sizes[d] = updates[next(extents)]
     placement = _Placement(
-        operand, sizes, numbers.dims("scatter_dims_to_operand_dims"), batching, numbers.dims("scatter_indices_batching_dims"), inserted, int_of(numbers.index_vector_dim)
+        operand,
+        sizes,
+        numbers.dims("scatter_dims_to_operand_dims"),
+        batching,
+        numbers.dims("scatter_indices_batching_dims"),
+        inserted,
+        int_of(numbers.index_vector_dim),
     )
     return placement, (*(d for d in range(len(updates)) if d not in window_dims), *window_dims)
 
@@ -188,7 +207,7 @@ def combine_at(results: Sequence[Array], positions: Array, updates: Sequence[Arr
     first = np.searchsorted(ordered, ordered, "left")
     turns = np.empty(len(positions), np.int64)
     turns[order] = np.arange(len(positions)) - first  # how many updates of the same element come before
-    combine = body or (lambda a, b: (ufunc_of(kind or Kind.add, held)(a, b),))
+    combine = body or combination(ufunc_of(kind or Kind.add, held))
     for turn in range(int(turns.max(initial=-1)) + 1):
         now = turns == turn
         at = positions[now]
@@ -196,8 +215,13 @@ def combine_at(results: Sequence[Array], positions: Array, updates: Sequence[Arr
             result[at] = new
 
 
+def combination(combine: np.ufunc) -> RegionFunction:
+    """The ufunc as the function of a region."""
+    return lambda *pair: (combine(*pair),)
+
+
 @evaluates_in_scope(stablehlo.ScatterOp)
-def scatter(op: stablehlo.ScatterOp, scope: Scope) -> Function:
+def scatter(op: stablehlo.ScatterOp, scope: Scope) -> Variadic:
     """The inputs with updates combined into them by the region."""
     count = len(op.inputs)
     kind = kind_of(op.update_computation) if count == 1 else None
@@ -209,7 +233,7 @@ def scatter(op: stablehlo.ScatterOp, scope: Scope) -> Function:
 
 
 @evaluates(core.ScatterOp)
-def core_scatter(op: core.ScatterOp) -> Function:
+def core_scatter(op: core.ScatterOp) -> Variadic:
     """The operand with updates combined into it by kind."""
     numbers = op.scatter_dimension_numbers
     assert isinstance(numbers, ScatterDimensionNumbersAttr)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 _BYTES = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+_where: Any = np.where  # its stubs cannot type elements that are Any
 
 
 def _width(x: Any) -> int:
@@ -26,16 +27,16 @@ def bits(x: Any) -> Any:
 def divide(x: Any, y: Any) -> Any:
     """Quotient rounded towards zero."""
     zero = y == 0
-    divisor = np.where(zero, y.dtype.type(1), y)
+    divisor = _where(zero, y.dtype.type(1), y)
     quotient, rest = np.floor_divide(x, divisor), np.remainder(x, divisor)
     quotient = quotient + ((rest != 0) & ((x < 0) != (divisor < 0))).astype(x.dtype)
-    return np.where(zero, np.invert(x.dtype.type(0)), quotient)
+    return _where(zero, np.invert(x.dtype.type(0)), quotient)
 
 
 def remainder(x: Any, y: Any) -> Any:
     """Rest of the quotient rounded towards zero; it has the sign of x."""
     zero = y == 0
-    return np.where(zero, x, np.fmod(x, np.where(zero, y.dtype.type(1), y)))
+    return _where(zero, x, np.fmod(x, _where(zero, y.dtype.type(1), y)))
 
 
 def power(x: Any, y: Any) -> Any:
@@ -43,12 +44,12 @@ def power(x: Any, y: Any) -> Any:
     result = np.broadcast_to(x.dtype.type(1), np.broadcast_shapes(np.shape(x), np.shape(y)))
     base, rest = x, bits(y)
     for _ in range(_width(x)):
-        result = np.where(rest & 1, result * base, result)
+        result = _where(rest & 1, result * base, result)
         base, rest = base * base, rest >> 1
     if x.dtype.kind == "u":
         return result
-    unit = np.where(x == 1, x, np.where(x == -1, np.where(y & 1, x, -x), x.dtype.type(0)))
-    return np.where(y < 0, unit, result)
+    unit = _where(x == 1, x, _where(x == -1, _where(y & 1, x, -x), x.dtype.type(0)))
+    return _where(y < 0, unit, result)
 
 
 def sign(x: Any) -> Any:
@@ -69,13 +70,13 @@ def shift_right_logical(x: Any, y: Any) -> Any:
 def shift_right_arithmetic(x: Any, y: Any) -> Any:
     """Bits moved down, copies of the top bit moved in."""
     signed = x.view(np.dtype(f"i{x.dtype.itemsize}"))
-    return _shifted(np.right_shift, signed, y, np.where(signed < 0, signed.dtype.type(-1), signed.dtype.type(0))).view(x.dtype)
+    return _shifted(np.right_shift, signed, y, _where(signed < 0, signed.dtype.type(-1), signed.dtype.type(0))).view(x.dtype)
 
 
 def _shifted(shift: Any, x: Any, y: Any, beyond: Any) -> Any:
     amount = bits(y)
     inside = amount < _width(x)
-    return np.where(inside, shift(x, np.where(inside, amount, 0).astype(x.dtype)), beyond).astype(x.dtype)
+    return _where(inside, shift(x, _where(inside, amount, 0).astype(x.dtype)), beyond).astype(x.dtype)
 
 
 def popcnt(x: Any) -> Any:

@@ -12,14 +12,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
-from scipy.linalg import lapack
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, StringAttr
 
 from wengert.dialects import stablehlo
 from wengert.ir.tensor_types import dtype_of, element, rank, shape
 from wengert.runtime.errors import UnsupportedOpError
-from wengert.runtime.interpreter.linalg import over_batches, triangular_solver
-from wengert.runtime.interpreter.meaning import Array, Function, one_or_tuple
+from wengert.runtime.interpreter.linalg import lapack_function, over_batches, triangular_solver
+from wengert.runtime.interpreter.meaning import Array, Binary, Ternary, Unary, Variadic, one_or_tuple
 
 Options = dict[str, Any]
 Routine = Callable[..., Sequence[Any]]
@@ -35,10 +34,6 @@ def _routine(*names: str) -> Callable[[Maker], Maker]:
         return maker
 
     return register
-
-
-def _lapack(name: str, dtype: np.dtype[Any]) -> Any:
-    return lapack.get_lapack_funcs((name,), dtype=dtype)[0]
 
 
 def options_of(op: stablehlo.CustomCallOp) -> Options:
@@ -65,7 +60,7 @@ def lapack_routine(target: str) -> str | None:
     return name if name in ROUTINES else None
 
 
-def lapack_call(op: stablehlo.CustomCallOp, name: str) -> Function:
+def lapack_call(op: stablehlo.CustomCallOp, name: str) -> Variadic:
     """The routine over all matrices of a batch."""
     dtype = dtype_of(element(op.inputs[-1 if name == "trsm" else 0]))
     if dtype.char not in "fdFD":
@@ -81,7 +76,9 @@ def lapack_call(op: stablehlo.CustomCallOp, name: str) -> Function:
 def trsm(dtype: np.dtype[Any], options: Options) -> Routine:
     """(a, b) -> x with op(a) x = b, or x op(a) = b on the right side."""
     letters = {key: chr(options[key]) for key in ("side", "uplo", "trans_x", "diag")}
-    return triangular_solver(dtype, left=letters["side"] == "L", lower=letters["uplo"] == "L", unit=letters["diag"] == "U", transpose="NTC".index(letters["trans_x"]))
+    return triangular_solver(
+        dtype, left=letters["side"] == "L", lower=letters["uplo"] == "L", unit=letters["diag"] == "U", transpose="NTC".index(letters["trans_x"])
+    )
 
 
 def _is_lower(options: Options) -> bool:
@@ -89,16 +86,16 @@ def _is_lower(options: Options) -> bool:
 
 
 @_routine("potrf")
-def potrf(dtype: np.dtype[Any], options: Options) -> Routine:
+def potrf(dtype: np.dtype[Any], options: Options) -> Unary:
     """a -> (factor, info); the other triangle stays as it was."""
-    function, lower = _lapack("potrf", dtype), _is_lower(options)
+    function, lower = lapack_function("potrf", dtype), _is_lower(options)
     return lambda a: function(a, lower=lower, clean=False)
 
 
 @_routine("getrf")
 def getrf(dtype: np.dtype[Any], options: Options) -> Routine:
     """a -> (LU, pivots counted from 1, info)."""
-    function = _lapack("getrf", dtype)
+    function = lapack_function("getrf", dtype)
 
     def run(a: Array) -> Sequence[Any]:
         lu, pivots, info = function(a)
@@ -108,16 +105,16 @@ def getrf(dtype: np.dtype[Any], options: Options) -> Routine:
 
 
 @_routine("geqrf")
-def geqrf(dtype: np.dtype[Any], options: Options) -> Routine:
+def geqrf(dtype: np.dtype[Any], options: Options) -> Unary:
     """a -> (R and the reflectors, their scales)."""
-    function = _lapack("geqrf", dtype)
+    function = lapack_function("geqrf", dtype)
     return lambda a: function(a)[:2]
 
 
 @_routine("geqp3")
 def geqp3(dtype: np.dtype[Any], options: Options) -> Routine:
     """(a, pivots) -> (R and the reflectors, pivots counted from 1, their scales). Columns cannot be fixed in front."""
-    function = _lapack("geqp3", dtype)
+    function = lapack_function("geqp3", dtype)
 
     def run(a: Array, fixed: Array) -> Sequence[Any]:
         if np.any(fixed):
@@ -128,16 +125,16 @@ def geqp3(dtype: np.dtype[Any], options: Options) -> Routine:
 
 
 @_routine("orgqr", "ungqr")
-def orgqr(dtype: np.dtype[Any], options: Options) -> Routine:
+def orgqr(dtype: np.dtype[Any], options: Options) -> Binary:
     """(reflectors, scales) -> the first columns of their product."""
-    function = _lapack("ungqr" if dtype.kind == "c" else "orgqr", dtype)
+    function = lapack_function("ungqr" if dtype.kind == "c" else "orgqr", dtype)
     return lambda a, tau: (function(a, tau)[0],)
 
 
 @_routine("ormqr", "unmqr")
-def ormqr(dtype: np.dtype[Any], options: Options) -> Routine:
+def ormqr(dtype: np.dtype[Any], options: Options) -> Ternary:
     """(reflectors, scales, c) -> op(Q) c, or c op(Q)."""
-    function = _lapack("unmqr" if dtype.kind == "c" else "ormqr", dtype)
+    function = lapack_function("unmqr" if dtype.kind == "c" else "ormqr", dtype)
     side = "L" if abs(options["left"]) else "R"
     trans = ("C" if dtype.kind == "c" else "T") if abs(options["transpose"]) else "N"
     return lambda a, tau, c: (function(side, trans, a, tau, c, max(1, 64 * max(c.shape)))[0],)
@@ -146,7 +143,7 @@ def ormqr(dtype: np.dtype[Any], options: Options) -> Routine:
 @_routine("syevd", "heevd")
 def syevd(dtype: np.dtype[Any], options: Options) -> Routine:
     """a -> (eigenvectors, eigenvalues in ascending order, info); reads one triangle."""
-    function, lower = _lapack("heevd" if dtype.kind == "c" else "syevd", dtype), _is_lower(options)
+    function, lower = lapack_function("heevd" if dtype.kind == "c" else "syevd", dtype), _is_lower(options)
     vectors = chr(options.get("mode", ord("V"))) == "V"
 
     def run(a: Array) -> Sequence[Any]:
@@ -157,16 +154,16 @@ def syevd(dtype: np.dtype[Any], options: Options) -> Routine:
 
 
 @_routine("sytrd", "hetrd")
-def sytrd(dtype: np.dtype[Any], options: Options) -> Routine:
+def sytrd(dtype: np.dtype[Any], options: Options) -> Unary:
     """a -> (reflectors, diagonal, off-diagonal, scales, info)."""
-    function, lower = _lapack("hetrd" if dtype.kind == "c" else "sytrd", dtype), _is_lower(options)
+    function, lower = lapack_function("hetrd" if dtype.kind == "c" else "sytrd", dtype), _is_lower(options)
     return lambda a: function(a, lower=lower)
 
 
 @_routine("gehrd")
-def gehrd(dtype: np.dtype[Any], options: Options) -> Routine:
+def gehrd(dtype: np.dtype[Any], options: Options) -> Unary:
     """a -> (Hessenberg form and reflectors, scales, info)."""
-    function = _lapack("gehrd", dtype)
+    function = lapack_function("gehrd", dtype)
     return lambda a: function(a, lo=options["low"] - 1, hi=options["high"] - 1)
 
 
@@ -179,7 +176,7 @@ def gebrd(dtype: np.dtype[Any], options: Options) -> Routine:
 @_routine("gesdd", "gesvd")
 def gesdd(dtype: np.dtype[Any], options: Options) -> Routine:
     """a -> (zeros, singular values, U, V adjoint, info); mode N: no vectors, S: thin, A: square."""
-    function, mode = _lapack("gesdd", dtype), chr(options["mode"])
+    function, mode = lapack_function("gesdd", dtype), chr(options["mode"])
 
     def run(a: Array) -> Sequence[Any]:
         u, s, vt, info = function(a, compute_uv=mode != "N", full_matrices=mode == "A")
@@ -191,7 +188,7 @@ def gesdd(dtype: np.dtype[Any], options: Options) -> Routine:
 @_routine("geev")
 def geev(dtype: np.dtype[Any], options: Options) -> Routine:
     """a -> (eigenvalues: real and imaginary parts apart if a is real, left and right eigenvectors, info)."""
-    function = _lapack("geev", dtype)
+    function = lapack_function("geev", dtype)
     left, right = (chr(options[key]) == "V" for key in ("compute_left", "compute_right"))
 
     def run(a: Array) -> Sequence[Any]:
@@ -213,15 +210,19 @@ def _unpacked(imaginary: Array | None, v: Array) -> Array:
     return found
 
 
+def _select_none(*_: Any) -> None:
+    """The selection that is not used."""
+
+
 @_routine("gees")
 def gees(dtype: np.dtype[Any], options: Options) -> Routine:
     """a -> (Schur form, Schur vectors, eigenvalues, number selected, info)."""
     if chr(options["sort"]) != "N":
         raise NotImplementedError("gees with sorted eigenvalues is not supported")
-    function, vectors = _lapack("gees", dtype), chr(options["mode"]) == "V"
+    function, vectors = lapack_function("gees", dtype), chr(options["mode"]) == "V"
 
     def run(a: Array) -> Sequence[Any]:
-        t, selected, *w, vs, _, info = function(lambda *_: None, a, compute_v=vectors, sort_t=0)
+        t, selected, *w, vs, _, info = function(_select_none, a, compute_v=vectors, sort_t=0)
         return t, (vs if vectors else 0), *w, selected, info
 
     return run
@@ -231,7 +232,7 @@ def gees(dtype: np.dtype[Any], options: Options) -> Routine:
 def gtsv(dtype: np.dtype[Any], options: Options) -> Routine:
     """(lower, main, upper diagonal, b) -> (the diagonals after elimination, x, info); the first element of the lower
     and the last of the upper diagonal are outside of the matrix."""
-    function = _lapack("gtsv", dtype)
+    function = lapack_function("gtsv", dtype)
 
     def run(lower: Array, main: Array, upper: Array, b: Array) -> Sequence[Any]:
         _, d, du, x, info = function(lower[1:], main, upper[:-1], b)

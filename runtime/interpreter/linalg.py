@@ -6,16 +6,26 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.linalg import blas, lapack
+import scipy.linalg
 
 from wengert.dialects import stablehlo
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import dtype_of, element, shape
-from wengert.runtime.interpreter.meaning import Array, Function, evaluates
+from wengert.runtime.interpreter.meaning import Array, Binary, Unary, evaluates
 from wengert.runtime.interpreter.precision import working_dtype
 
+_lapack: Any = scipy.linalg.lapack
+_blas: Any = scipy.linalg.blas
 
-def over_batches(routine: Callable[..., Sequence[Any]], operands: Sequence[Array], ranks: Sequence[int], results: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> tuple[Array, ...]:
+
+def lapack_function(name: str, dtype: np.dtype[Any]) -> Any:
+    """SciPy's wrapper of the LAPACK routine for this type."""
+    return _lapack.get_lapack_funcs((name,), dtype=dtype)[0]
+
+
+def over_batches(
+    routine: Callable[..., Sequence[Any]], operands: Sequence[Array], ranks: Sequence[int], results: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]
+) -> tuple[Array, ...]:
     """Calls the routine on each matrix of a batch; ``ranks`` are the operands' ranks without the batch dimensions,
     ``results`` the shapes and dtypes of all that is returned."""
     batch = operands[0].shape[: operands[0].ndim - ranks[0]]
@@ -27,11 +37,11 @@ def over_batches(routine: Callable[..., Sequence[Any]], operands: Sequence[Array
 
 
 @evaluates(stablehlo.CholeskyOp)
-def cholesky(op: stablehlo.CholeskyOp) -> Function:
+def cholesky(op: stablehlo.CholeskyOp) -> Unary:
     """The factor of each matrix, zero in the other triangle; NaN throughout where the matrix is not positive definite."""
     lower = op.lower is not None and bool(int_of(op.lower))
     wide, dtype = working_dtype(element(op.a)), dtype_of(element(op.a))
-    routine = lapack.get_lapack_funcs(("potrf",), dtype=wide)[0]
+    routine = lapack_function("potrf", wide)
     triangle = np.tril if lower else np.triu
 
     def factor(a: Array) -> tuple[Array]:
@@ -42,7 +52,7 @@ def cholesky(op: stablehlo.CholeskyOp) -> Function:
 
 
 @evaluates(stablehlo.TriangularSolveOp)
-def triangular_solve(op: stablehlo.TriangularSolveOp) -> Function:
+def triangular_solve(op: stablehlo.TriangularSolveOp) -> Binary:
     """Substitution; the other triangle of ``a`` is not read, nor the diagonal if it is to be one."""
     wide, dtype = working_dtype(element(op.a)), dtype_of(element(op.a))
     solve = triangular_solver(
@@ -57,7 +67,7 @@ def triangular_solve(op: stablehlo.TriangularSolveOp) -> Function:
 
 def triangular_solver(dtype: np.dtype[Any], *, left: bool, lower: bool, unit: bool, transpose: int) -> Callable[[Array, Array], tuple[Array]]:
     """BLAS trsm for one matrix; ``transpose`` is 0, 1, or 2 for the adjoint."""
-    trsm = blas.get_blas_funcs(("trsm",), dtype=dtype)[0]
+    trsm = _blas.get_blas_funcs(("trsm",), dtype=dtype)[0]
 
     def solve(a: Array, b: Array) -> tuple[Array]:
         if b.size == 0:

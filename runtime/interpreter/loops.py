@@ -9,7 +9,7 @@ import numpy as np
 from wengert.dialects import core
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import dtype_of, type_of
-from wengert.runtime.interpreter.meaning import Function, Scope, evaluates, evaluates_in_scope, one_or_tuple
+from wengert.runtime.interpreter.meaning import Binary, Function, Scope, Unary, evaluates, evaluates_in_scope, one_or_tuple
 
 
 @evaluates_in_scope(core.ForOp)
@@ -45,7 +45,11 @@ def case(op: core.CaseOp, scope: Scope) -> Function:
     """Runs the branch that the index picks; the last one where it is out of range."""
     branches = [scope.region(branch) for branch in op.branches]
     last = len(branches) - 1
-    return lambda index, *inputs: one_or_tuple(op, branches[int(index) if 0 <= index <= last else last](*inputs))
+
+    def branch(index: Any, *inputs: Any) -> Any:
+        return one_or_tuple(op, branches[int(index) if 0 <= index <= last else last](*inputs))
+
+    return branch
 
 
 @evaluates(core.TapeCreateOp)
@@ -77,13 +81,13 @@ def tape_extend(op: core.TapeExtendOp) -> Function:
 
 
 @evaluates(core.TapeSizeOp)
-def tape_size(op: core.TapeSizeOp) -> Function:
+def tape_size(op: core.TapeSizeOp) -> Unary:
     """The list's length."""
     return lambda tape: np.int64(len(tape))
 
 
 @evaluates(core.TapeReadOp)
-def tape_read(op: core.TapeReadOp) -> Function:
+def tape_read(op: core.TapeReadOp) -> Binary:
     """One element."""
     return lambda tape, index: tape[int(index)]
 
@@ -151,7 +155,7 @@ def tape_add_from(op: core.TapeAddFromOp) -> Function:
 
 
 @evaluates(core.TapeFromOp)
-def tape_from(op: core.TapeFromOp) -> Function:
+def tape_from(op: core.TapeFromOp) -> Binary:
     """A part of a list; a view, so that no tape is copied for each iteration that reads it."""
     return lambda tape, index: TapePart(tape, int(index))
 

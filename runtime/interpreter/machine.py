@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import IsTerminator
 
-from wengert.ir.tensor_types import DYNAMIC, dtype_of
+from wengert.ir.tensor_types import DYNAMIC, dtype_of, element, shape, type_of
 from wengert.runtime.errors import InputError, UnsupportedOpError
 from wengert.runtime.interpreter.counter import Counter
 from wengert.runtime.interpreter.meaning import ELEMENTWISE, MEANINGS, Array, Function, RegionFunction
@@ -256,8 +256,7 @@ def _spread(function: RegionFunction) -> RegionFunction:
 
 
 def _dtype(value: SSAValue) -> np.dtype[Any]:
-    assert isinstance(value.type, TensorType)
-    return dtype_of(value.type.element_type)
+    return dtype_of(element(value))
 
 
 def _check_input(name: str, number: int, value: Any, expected: SSAValue) -> Any:
@@ -265,11 +264,11 @@ def _check_input(name: str, number: int, value: Any, expected: SSAValue) -> Any:
     array = np.asarray(value)
     if not isinstance(expected.type, TensorType):
         raise InputError(f"@{name}: argument {number} has type {expected.type}, which cannot be passed from outside")
-    wanted = tuple(expected.type.get_shape())
+    wanted = shape(expected)
     fits = len(wanted) == array.ndim and all(w in (DYNAMIC, n) for w, n in zip(wanted, array.shape, strict=True))
     if array.dtype != _dtype(expected) or not fits:
         found = f"{array.dtype} of shape {array.shape}"
-        raise InputError(f"@{name}: argument {number} must be {expected.type} ({_dtype(expected)} of shape {wanted}), found {found}")
+        raise InputError(f"@{name}: argument {number} must be {type_of(expected)} ({_dtype(expected)} of shape {wanted}), found {found}")
     return array[()]
 
 

@@ -18,7 +18,17 @@ from xdsl.ir import Operation, Region
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
+Nullary = Callable[[], Any]
+Unary = Callable[[Any], Any]
+Binary = Callable[[Any, Any], Any]
+Ternary = Callable[[Any, Any, Any], Any]
 RegionFunction = Callable[..., tuple[Any, ...]]
+
+
+class Variadic(Protocol):
+    """A function of any number of operands."""
+
+    def __call__(self, *operands: Any) -> Any: ...
 
 
 class Scope(Protocol):

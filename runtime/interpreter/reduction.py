@@ -13,12 +13,12 @@ from wengert.dialects.core import Kind
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.tensor_types import dtype_of, element, shape
 from wengert.runtime.interpreter.combining import kind_of, neutral, ufunc_of
-from wengert.runtime.interpreter.meaning import Array, Function, Scope, evaluates, evaluates_in_scope, one_or_tuple
+from wengert.runtime.interpreter.meaning import Array, Binary, Function, Scope, Unary, Variadic, evaluates, evaluates_in_scope, one_or_tuple
 from wengert.runtime.interpreter.precision import working_dtype
 
 
 @evaluates_in_scope(stablehlo.ReduceOp)
-def reduce(op: stablehlo.ReduceOp, scope: Scope) -> Function:
+def reduce(op: stablehlo.ReduceOp, scope: Scope) -> Binary:
     """Folds from the initial values, element by element in row-major order of the folded dimensions."""
     dims, kind = ints(op.dimensions), kind_of(op.body)
     if kind is not None and kind is not Kind.set:
@@ -47,7 +47,7 @@ def _reduced(combine: np.ufunc, x: Any, dims: tuple[int, ...], empty: Any) -> An
 
 
 @evaluates_in_scope(stablehlo.MapOp)
-def map_(op: stablehlo.MapOp, scope: Scope) -> Function:
+def map_(op: stablehlo.MapOp, scope: Scope) -> Variadic:
     """The region applied to each element."""
     body = scope.scalar_region(op.computation)
     result = shape(op.result)
@@ -55,7 +55,7 @@ def map_(op: stablehlo.MapOp, scope: Scope) -> Function:
 
 
 @evaluates(core.ReduceOp)
-def core_reduce(op: core.ReduceOp) -> Function:
+def core_reduce(op: core.ReduceOp) -> Unary:
     """All elements along the dimensions combined."""
     held, kind, dims = element(op.operand), op.kind.data, ints(op.dimensions)
     combine, wide, dtype = ufunc_of(kind, held), working_dtype(held), dtype_of(held)

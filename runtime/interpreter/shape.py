@@ -10,21 +10,21 @@ from wengert.dialects import chlo, stablehlo
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.elements import to_numpy
 from wengert.ir.tensor_types import dtype_of, element, shape
-from wengert.runtime.interpreter.meaning import Array, Function, evaluates
+from wengert.runtime.interpreter.meaning import Array, Binary, Function, Nullary, Unary, Variadic, evaluates
 
 SMALL = 1 << 14
 """Broadcasts up to so many elements are written out: for them NumPy's views cost more than the elements."""
 
 
 @evaluates(stablehlo.ConstantOp, chlo.ConstantOp, elementwise=True)
-def constant(op: stablehlo.ConstantOp) -> Function:
+def constant(op: stablehlo.ConstantOp) -> Nullary:
     """The same array every time; rank 0 as a NumPy scalar."""
     value = to_numpy(op.value)[()]
     return lambda: value
 
 
 @evaluates(stablehlo.IotaOp)
-def iota(op: stablehlo.IotaOp) -> Function:
+def iota(op: stablehlo.IotaOp) -> Nullary:
     """0, 1, 2, ... along one dimension."""
     value = iota_array(shape(op.output), int_of(op.iota_dimension), dtype_of(element(op.output)))
     return lambda: value
@@ -63,28 +63,28 @@ def broadcast_function(operand: tuple[int, ...], dims: tuple[int, ...], result: 
 
 
 @evaluates(stablehlo.ReshapeOp)
-def reshape(op: stablehlo.ReshapeOp) -> Function:
+def reshape(op: stablehlo.ReshapeOp) -> Unary:
     """The same elements in row-major order."""
     result = shape(op.result)
     return lambda x: x.reshape(result)
 
 
 @evaluates(stablehlo.TransposeOp)
-def transpose(op: stablehlo.TransposeOp) -> Function:
+def transpose(op: stablehlo.TransposeOp) -> Unary:
     """Dimension i of the result is dimension permutation[i] of the operand."""
     permutation = ints(op.permutation)
     return lambda x: x.transpose(permutation)
 
 
 @evaluates(stablehlo.SliceOp)
-def slice_(op: stablehlo.SliceOp) -> Function:
+def slice_(op: stablehlo.SliceOp) -> Unary:
     """Elements start, start + stride, ... below limit."""
     index = tuple(slice(*bounds) for bounds in zip(ints(op.start_indices), ints(op.limit_indices), ints(op.strides), strict=True))
     return lambda x: x[index]
 
 
 @evaluates(stablehlo.ReverseOp)
-def reverse(op: stablehlo.ReverseOp) -> Function:
+def reverse(op: stablehlo.ReverseOp) -> Unary:
     """The elements in reverse order along some dimensions."""
     reversed_ = set(ints(op.dimensions))
     index = tuple(slice(None, None, -1) if d in reversed_ else slice(None) for d in range(len(shape(op.operand))))
@@ -92,14 +92,14 @@ def reverse(op: stablehlo.ReverseOp) -> Function:
 
 
 @evaluates(stablehlo.ConcatenateOp)
-def concatenate(op: stablehlo.ConcatenateOp) -> Function:
+def concatenate(op: stablehlo.ConcatenateOp) -> Variadic:
     """The operands one after the other."""
     axis = int_of(op.dimension)
     return lambda *parts: np.concatenate(parts, axis)
 
 
 @evaluates(stablehlo.PadOp)
-def pad(op: stablehlo.PadOp) -> Function:
+def pad(op: stablehlo.PadOp) -> Binary:
     """The operand amid copies of the padding value."""
     amounts = tuple(zip(ints(op.edge_padding_low), ints(op.edge_padding_high), ints(op.interior_padding), strict=True))
     return lambda x, value: padded(x, value, amounts)

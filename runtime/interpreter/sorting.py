@@ -15,7 +15,7 @@ import numpy as np
 from wengert.dialects import chlo, stablehlo
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import dtype_of, element, shape
-from wengert.runtime.interpreter.meaning import Array, Function, Scope, evaluates, evaluates_in_scope, one_or_tuple
+from wengert.runtime.interpreter.meaning import Array, Function, Scope, Unary, evaluates, evaluates_in_scope, one_or_tuple
 from wengert.runtime.interpreter.precision import working_dtype
 
 Before = Callable[[Array, Array], Array]
@@ -36,8 +36,8 @@ def sort(op: stablehlo.SortOp, scope: Scope) -> Function:
             return np.asarray(comparator(*[side for x in flat for side in (x[left], x[right])])[0])
 
         n, shape_ = rows[0].shape[-1], rows[0].shape
-        order = np.arange(flat[0].size).reshape(-1, n) if flat[0].size else np.zeros((0, n), np.int64)
-        order = merge_sort(order, before).reshape(-1)
+        positions = np.arange(int(flat[0].size))
+        order = merge_sort(positions.reshape(-1, n), before).reshape(-1) if n else positions
         return one_or_tuple(op, tuple(np.moveaxis(x[order].reshape(shape_), -1, axis) for x in flat))
 
     return run
@@ -46,7 +46,7 @@ def sort(op: stablehlo.SortOp, scope: Scope) -> Function:
 def merge_sort(order: Array, before: Before) -> Array:
     """Each row of ``order`` rearranged so that no element is ``before`` the one it follows."""
     n, width = order.shape[1], 1
-    place = np.arange(n)
+    place = np.arange(int(n))
     while width < n:
         run = place // width
         other = (run ^ 1) * width  # where the run that this one is merged with starts; it may lie beyond the end
@@ -75,7 +75,7 @@ def _search(order: Array, low: Array, high: Array, is_left: Array, before: Befor
 
 
 @evaluates(chlo.TopKOp)
-def top_k(op: chlo.TopKOp) -> Function:
+def top_k(op: chlo.TopKOp) -> Unary:
     """The first k of the last dimension in stable descending order; NaN comes before every number."""
     k, keys = int_of(op.k), working_dtype(element(op.operand))
     descending = op.largest is None or bool(int_of(op.largest))

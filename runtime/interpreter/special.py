@@ -10,8 +10,10 @@ import math
 from typing import Any
 
 import numpy as np
-import scipy.special as sp
+import scipy.special
 
+sp: Any = scipy.special
+_where: Any = np.where  # its stubs cannot type elements that are Any
 _ERFC = np.frompyfunc(math.erfc, 1, 1)
 
 
@@ -30,12 +32,12 @@ def rsqrt(x: Any) -> Any:
 
 def sign(x: Any) -> Any:
     """-1 or 1; zeros and NaN are their own sign."""
-    return np.where(x == 0, x, np.sign(x))
+    return _where(x == 0, x, np.sign(x))
 
 
 def complex_sign(z: Any) -> Any:
     """z / abs(z); 0 at 0."""
-    return np.where(z == 0, z.dtype.type(0), z / np.abs(z))
+    return _where(z == 0, z.dtype.type(0), z / np.abs(z))
 
 
 def round_half_away(x: Any) -> Any:
@@ -46,12 +48,12 @@ def round_half_away(x: Any) -> Any:
 
 def maximum(x: Any, y: Any) -> Any:
     """The larger; NaN if either is NaN; 0 is larger than -0."""
-    return np.where((x == 0) & (y == 0), x + y, np.maximum(x, y))
+    return _where((x == 0) & (y == 0), x + y, np.maximum(x, y))
 
 
 def minimum(x: Any, y: Any) -> Any:
     """The smaller; NaN if either is NaN; -0 is smaller than 0."""
-    return np.where((x == 0) & (y == 0), -(-x - y), np.minimum(x, y))
+    return _where((x == 0) & (y == 0), -(-x - y), np.minimum(x, y))
 
 
 def complex_log1p(z: Any) -> Any:
@@ -59,14 +61,14 @@ def complex_log1p(z: Any) -> Any:
     x, y = z.real, z.imag
     near = 0.5 * np.log1p(x * (2.0 + x) + y * y)
     far = np.log(np.hypot(1.0 + x, y))
-    return make_complex(np.where(np.maximum(np.abs(x), np.abs(y)) < 0.5, near, far), np.arctan2(y, 1.0 + x))
+    return make_complex(_where(np.maximum(np.abs(x), np.abs(y)) < 0.5, near, far), np.arctan2(y, 1.0 + x))
 
 
 def complex_expm1(z: Any) -> Any:
     """exp(z) - 1, accurate near 0: cos(y) = 1 - 2 sin(y/2)^2."""
     x, y = z.real, z.imag
     half = np.sin(0.5 * y)
-    im = np.where(y == 0, y, np.exp(x) * np.sin(y))
+    im = _where(y == 0, y, np.exp(x) * np.sin(y))
     return make_complex(np.expm1(x) * np.cos(y) - 2.0 * half * half, im)
 
 
@@ -82,12 +84,12 @@ def complex_rsqrt(z: Any) -> Any:
 
 def _reciprocal(z: Any) -> Any:
     """1 / z, where one over an infinity is zero (NumPy's division gives NaN)."""
-    return np.where(np.isinf(z.real) | np.isinf(z.imag), 0.0, 1.0 / z)
+    return _where(np.isinf(z.real) | np.isinf(z.imag), 0.0, 1.0 / z)
 
 
 def complex_cbrt(z: Any) -> Any:
     """The principal cube root."""
-    return np.where(z == 0, z, np.exp(np.log(z) / 3.0))
+    return _where(z == 0, z, np.exp(np.log(z) / 3.0))
 
 
 def complex_atan2(y: Any, x: Any) -> Any:
@@ -97,7 +99,7 @@ def complex_atan2(y: Any, x: Any) -> Any:
 
 def digamma(x: Any) -> Any:
     """The derivative of log gamma; NaN at its poles 0, -1, -2, ..."""
-    return np.where((x <= 0) & (x == np.floor(x)), np.nan, sp.psi(x))
+    return _where((x <= 0) & (x == np.floor(x)), np.nan, sp.psi(x))
 
 
 def erfc(x: Any) -> Any:
@@ -107,7 +109,7 @@ def erfc(x: Any) -> Any:
 
 def erf_inv(x: Any) -> Any:
     """The inverse error function; a zero keeps its sign."""
-    return np.where(x == 0, x, sp.erfinv(x))
+    return _where(x == 0, x, sp.erfinv(x))
 
 
 def bessel_i1e(x: Any) -> Any:
@@ -117,7 +119,7 @@ def bessel_i1e(x: Any) -> Any:
 
 def lgamma(x: Any) -> Any:
     """log |gamma(x)|; infinite at the poles of gamma and at both infinities."""
-    return np.where(np.isinf(x), np.inf, sp.gammaln(x))
+    return _where(np.isinf(x), np.inf, sp.gammaln(x))
 
 
 def zeta(x: Any, q: Any) -> Any:
@@ -128,13 +130,13 @@ def zeta(x: Any, q: Any) -> Any:
     """
     pole = (q <= 0) & (q == np.floor(q))
     undefined = (x < 1) | ((q <= 0) & (x != np.floor(x)))
-    regular = np.where(undefined, np.nan, sp.zeta(x, np.where(pole, 1.0, q)))
-    return np.where(x == 1, np.inf, np.where(pole, np.where(np.fmod(x, 2) == 0, np.inf, np.nan), regular))
+    regular = _where(undefined, np.nan, sp.zeta(x, _where(pole, 1.0, q)))
+    return _where(x == 1, np.inf, _where(pole, _where(np.fmod(x, 2) == 0, np.inf, np.nan), regular))
 
 
 def polygamma(n: Any, x: Any) -> Any:
     """The derivative of order n of digamma: (-1)^(n+1) n! zeta(n + 1, x); NaN unless n is 0, 1, 2, ..."""
-    sign = np.where(np.fmod(n, 2) == 0, -1.0, 1.0)
+    sign = _where(np.fmod(n, 2) == 0, -1.0, 1.0)
     derivative = sign * sp.gamma(n + 1.0) * zeta(n + 1.0, x)
     whole = (n == np.floor(n)) & (n >= 0) & np.isfinite(n)
-    return np.where(whole, np.where(n == 0, digamma(x), derivative), np.nan)
+    return _where(whole, _where(n == 0, digamma(x), derivative), np.nan)

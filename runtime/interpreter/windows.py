@@ -18,8 +18,8 @@ from wengert.ir.attributes import ints
 from wengert.ir.elements import to_numpy
 from wengert.ir.tensor_types import dtype_of, element, rank, shape
 from wengert.runtime.interpreter.combining import kind_of, neutral, ufunc_of
-from wengert.runtime.interpreter.indexing import combine_at
-from wengert.runtime.interpreter.meaning import Array, Function, Scope, evaluates, evaluates_in_scope, one_or_tuple
+from wengert.runtime.interpreter.indexing import combination, combine_at
+from wengert.runtime.interpreter.meaning import Array, Function, Scope, Unary, evaluates, evaluates_in_scope, one_or_tuple
 from wengert.runtime.interpreter.precision import working_dtype
 from wengert.runtime.interpreter.shape import padded
 
@@ -63,7 +63,11 @@ def reduce_window(op: stablehlo.ReduceWindowOp, scope: Scope) -> Function:
     if kind is not None and kind is not Kind.set:
         held = element(op.inputs[0])
         combine, wide, dtype = ufunc_of(kind, held), working_dtype(held), dtype_of(held)
-        return lambda x, init: _fold_windows(lambda a, b: (combine(a, b),), windows, [x.astype(wide)], [init.astype(wide)])[0].astype(dtype, copy=False)
+
+        def fold(x: Any, init: Any) -> Array:
+            return _fold_windows(combination(combine), windows, [x.astype(wide)], [init.astype(wide)])[0].astype(dtype, copy=False)
+
+        return fold
     body = scope.scalar_region(op.body)
     return lambda *operands: one_or_tuple(op, tuple(_fold_windows(body, windows, operands[:count], operands[count:])))
 
@@ -77,7 +81,7 @@ def _fold_windows(body: Function, windows: Windows, inputs: Sequence[Any], inits
 
 
 @evaluates(core.WindowReduceOp)
-def window_reduce(op: core.WindowReduceOp) -> Function:
+def window_reduce(op: core.WindowReduceOp) -> Unary:
     """Combines every window; padding holds the neutral element."""
     held, kind, edges = element(op.operand), op.kind.data, ints(op.padding)
     combine, wide, dtype = ufunc_of(kind, held), working_dtype(held), dtype_of(held)
@@ -90,7 +94,7 @@ def window_reduce(op: core.WindowReduceOp) -> Function:
         shape(op.result),
     )
     init = neutral(kind, wide)
-    return lambda x: _fold_windows(lambda a, b: (combine(a, b),), windows, [x.astype(wide)], [init])[0].astype(dtype, copy=False)
+    return lambda x: _fold_windows(combination(combine), windows, [x.astype(wide)], [init])[0].astype(dtype, copy=False)
 
 
 @evaluates_in_scope(stablehlo.SelectAndScatterOp)
@@ -111,7 +115,7 @@ def select_and_scatter(op: stablehlo.SelectAndScatterOp, scope: Scope) -> Functi
             candidate, number = values[position], numbers[position]
             better = (number >= 0) & ((chosen < 0) | ~np.asarray(select(best, candidate)[0]))
             chosen, best = np.where(better, number, chosen), np.where(better, candidate, best)
-        result = np.full(size, init, x.dtype)
+        result: Array = np.full(size, init, x.dtype)
         hit = (chosen >= 0).ravel()
         combine_at([result], chosen.ravel()[hit], [np.asarray(source).ravel()[hit]], kind, scatter)
         return result.reshape(x.shape)

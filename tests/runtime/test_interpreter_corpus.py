@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from wengert.ir.parser import parse_module
 from wengert.runtime.interpreter import run
 

@@ -19,6 +19,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+
 from wengert.ir.parser import parse_module
 from wengert.runtime.interpreter import run
 
@@ -66,9 +67,10 @@ def _compare(*orders: str) -> list[tuple[str, str]]:
     return [(f"{text(direction, order)} : ($T, $T) -> $R", "i1") for direction in ("EQ", "NE", "LT", "LE", "GT", "GE") for order in orders]
 
 
-CONVERT = [(f'"stablehlo.convert"(%x) : ($T) -> $R', result) for result in DTYPES]
+CONVERT = [('"stablehlo.convert"(%x) : ($T) -> $R', result) for result in DTYPES]
 REDUCE_PRECISION = [
-    (f'"stablehlo.reduce_precision"(%x) <{{exponent_bits = {e} : i32, mantissa_bits = {m} : i32}}> : ($T) -> $R', "") for e, m in ((5, 10), (8, 7), (4, 3), (8, 0), (3, 2), (1, 1), (2, 0))
+    (f'"stablehlo.reduce_precision"(%x) <{{exponent_bits = {e} : i32, mantissa_bits = {m} : i32}}> : ($T) -> $R', "")
+    for e, m in ((5, 10), (8, 7), (4, 3), (8, 0), (3, 2), (1, 1), (2, 0))
 ]
 REAL = (
     _binary(*_stablehlo("add subtract multiply divide maximum minimum remainder"))
@@ -78,16 +80,16 @@ REAL = (
     + CONVERT
     + REDUCE_PRECISION
 )
-INTEGER = _binary(*_stablehlo("add subtract multiply divide maximum minimum remainder and or xor shift_left shift_right_logical shift_right_arithmetic")) + _unary(
-    *_stablehlo("not popcnt count_leading_zeros")
-)
+INTEGER = _binary(
+    *_stablehlo("add subtract multiply divide maximum minimum remainder and or xor shift_left shift_right_logical shift_right_arithmetic")
+) + _unary(*_stablehlo("not popcnt count_leading_zeros"))
 BOOLEAN = _binary(*_stablehlo("add multiply and or xor maximum minimum")) + _unary("stablehlo.not") + CONVERT
 TRANSCENDENTAL = (
     _unary(*_stablehlo("exponential exponential_minus_one log log_plus_one logistic sine cosine tan tanh rsqrt"))
     + _binary(*_stablehlo("atan2 power"))
-    + _unary(*[f"chlo.{name}" for name in "acos acosh asin asinh atan atanh square".split()])
+    + _unary(*[f"chlo.{name}" for name in ["acos", "acosh", "asin", "asinh", "atan", "atanh", "square"]])
 )
-LOOSE = _unary("stablehlo.cbrt", *[f"chlo.{name}" for name in "cosh sinh erf erfc bessel_i1e".split()])
+LOOSE = _unary("stablehlo.cbrt", *[f"chlo.{name}" for name in ["cosh", "sinh", "erf", "erfc", "bessel_i1e"]])
 GAMMA = _unary("chlo.lgamma", "chlo.digamma") + _binary("chlo.zeta", "chlo.polygamma")
 
 
@@ -97,7 +99,11 @@ def _module(ops: Sequence[tuple[str, str]], element: str, n: int) -> str:
     results = [f"tensor<{n}x{result or element}>" for _, result in ops]
     lines = [f"%r{i} = " + text.replace("$T", operand).replace("$R", results[i]) for i, (text, _) in enumerate(ops)]
     returned = ", ".join(f"%r{i}" for i in range(len(ops)))
-    return f"module {{ func.func public @main(%x: {operand}, %y: {operand}) -> ({', '.join(results)}) {{\n" + "\n".join(lines) + f"\nreturn {returned} : {', '.join(results)}\n}} }}"
+    return (
+        f"module {{ func.func public @main(%x: {operand}, %y: {operand}) -> ({', '.join(results)}) {{\n"
+        + "\n".join(lines)
+        + f"\nreturn {returned} : {', '.join(results)}\n}} }}"
+    )
 
 
 def _both(xla: Callable[[str], Any], ops: Sequence[tuple[str, str]], element: str, x: Any, y: Any) -> list[tuple[str, Any, Any]]:
@@ -186,7 +192,9 @@ def test_complex_functions(element: str, xla: Callable[[str], Any]) -> None:
     real = element[8:-1]
     names = _stablehlo("add subtract multiply divide atan2 power")
     ops = _binary(*names) + _unary(*_stablehlo("negate sign sqrt exponential exponential_minus_one log log_plus_one logistic sine cosine tan tanh rsqrt"))
-    ops += _unary(*_stablehlo("abs real imag"), result=real) + _unary(*[f"chlo.{name}" for name in "acos acosh asin asinh atan atanh cosh sinh conj square".split()])
+    ops += _unary(*_stablehlo("abs real imag"), result=real) + _unary(
+        *[f"chlo.{name}" for name in ["acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh", "conj", "square"]]
+    )
     for context, ours, theirs in _both(xla, ops, element, x, y):
         scale = np.abs(theirs) * (200 if element == "complex<f64>" else 50) * np.finfo(ours.dtype).eps
         assert np.all(np.abs(ours - theirs) <= scale), f"{context}: {np.max(np.abs(ours - theirs) / np.abs(theirs))}"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
 from wengert.dialects import stablehlo
 from wengert.ir.parser import parse_module
 from wengert.runtime.errors import ExecutionError, InputError, UnsupportedOpError
 from wengert.runtime.interpreter import Counter, evaluate, prepare, run
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
 
 ADD = """func.func public @main(%x: tensor<2xf32>, %y: tensor<2xf32>) -> tensor<2xf32> {
   %0 = stablehlo.add %x, %y : tensor<2xf32>
@@ -93,7 +94,11 @@ def test_counter_counts_trips_and_live_bytes() -> None:
 def test_dead_values_are_not_live() -> None:
     chain = "".join(f"%v{i + 1} = stablehlo.sine %v{i} : tensor<100xf64>\n" for i in range(20))
     counter = Counter()
-    run(parse_module(f"func.func public @main(%v0: tensor<100xf64>) -> tensor<100xf64> {{\n{chain}return %v20 : tensor<100xf64>\n}}"), [np.zeros(100)], counter=counter)
+    run(
+        parse_module(f"func.func public @main(%v0: tensor<100xf64>) -> tensor<100xf64> {{\n{chain}return %v20 : tensor<100xf64>\n}}"),
+        [np.zeros(100)],
+        counter=counter,
+    )
     assert counter.peak_bytes == 3 * 800  # the input, an operand and its result
 
 
@@ -140,7 +145,7 @@ def test_regions_that_are_not_elementwise_run_element_by_element() -> None:
 
 
 def test_unknown_custom_call_is_refused_with_its_place() -> None:
-    text = 'func.func public @main(%x: tensor<f32>) -> tensor<f32> {\n  %r = stablehlo.custom_call @mystery(%x) : (tensor<f32>) -> tensor<f32>\n  return %r : tensor<f32>\n}'
+    text = "func.func public @main(%x: tensor<f32>) -> tensor<f32> {\n  %r = stablehlo.custom_call @mystery(%x) : (tensor<f32>) -> tensor<f32>\n  return %r : tensor<f32>\n}"
     with pytest.raises(UnsupportedOpError, match=r"p.mlir:2:\d+: error: 'stablehlo.custom_call' calls @mystery"):
         run(parse_module(text, "p.mlir"), [np.float32(0)])
 

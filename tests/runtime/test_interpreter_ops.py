@@ -3,6 +3,7 @@
 Integers and moved elements must agree exactly, floating-point results to a tolerance: XLA sums in another order.
 """
 
+# ruff: noqa: E501 - the cases are ops as they are written, on one line each
 from __future__ import annotations
 
 import re
@@ -12,10 +13,19 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+
 from wengert.ir.parser import parse_module
 from wengert.runtime.interpreter import run
 
-DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "complex<f32>": np.complex64, "complex<f64>": np.complex128, "i1": np.bool_}
+DTYPES = {
+    "f64": np.float64,
+    "f32": np.float32,
+    "f16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "complex<f32>": np.complex64,
+    "complex<f64>": np.complex128,
+    "i1": np.bool_,
+}
 DTYPES |= {f"{u}i{w}": np.dtype(f"{u or 'i'}{w // 8}").type for u in ("", "u") for w in (8, 16, 32, 64)}
 
 SHAPE = {
@@ -68,7 +78,9 @@ def _scatter(operand: str, indices: str, updates: str, numbers: str, op: str) ->
 
 
 INDEXING = {
-    "gather rows": _gather("5x3xf32", "4x1xi64", "4x3xf32", "offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1", "1, 3"),
+    "gather rows": _gather(
+        "5x3xf32", "4x1xi64", "4x3xf32", "offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1", "1, 3"
+    ),
     "gather windows": _gather("5x6xf32", "2x2x3xi32", "3x2x2x3xf32", "offset_dims = [0, 2], start_index_map = [1, 0], index_vector_dim = 1", "3, 2"),
     "gather scalars": _gather("5x6xf32", "4xi8", "4xf32", "collapsed_slice_dims = [0, 1], start_index_map = [1], index_vector_dim = 1", "1, 1"),
     "gather batched": _gather(
@@ -80,13 +92,25 @@ INDEXING = {
     ),
     "gather unsigned": _gather("5xf32", "4x1xui64", "4xf32", "collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1", "1"),
     "scatter add rows": _scatter(
-        "5x3xf32", "7x1xi64", "7x3xf32", "update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1", "stablehlo.add %a, %b"
+        "5x3xf32",
+        "7x1xi64",
+        "7x3xf32",
+        "update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1",
+        "stablehlo.add %a, %b",
     ),
     "scatter set": _scatter("5xi32", "9x1xi32", "9xi32", "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1", ""),
-    "scatter max": _scatter("5xf32", "9x1xi32", "9xf32", "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1", "stablehlo.maximum %a, %b"),
-    "scatter subtract": _scatter("5xf32", "9x1xi32", "9xf32", "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1", "stablehlo.subtract %b, %a"),
-    "scatter bf16": _scatter("5xbf16", "9x1xi32", "9xbf16", "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1", "stablehlo.multiply %a, %b"),
-    "scatter windows": _scatter("5x6xf32", "2x4xi32", "2x4x3xf32", "update_window_dims = [0, 2], scatter_dims_to_operand_dims = [1, 0], index_vector_dim = 0", "stablehlo.add %a, %b"),
+    "scatter max": _scatter(
+        "5xf32", "9x1xi32", "9xf32", "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1", "stablehlo.maximum %a, %b"
+    ),
+    "scatter subtract": _scatter(
+        "5xf32", "9x1xi32", "9xf32", "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1", "stablehlo.subtract %b, %a"
+    ),
+    "scatter bf16": _scatter(
+        "5xbf16", "9x1xi32", "9xbf16", "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1", "stablehlo.multiply %a, %b"
+    ),
+    "scatter windows": _scatter(
+        "5x6xf32", "2x4xi32", "2x4x3xf32", "update_window_dims = [0, 2], scatter_dims_to_operand_dims = [1, 0], index_vector_dim = 0", "stablehlo.add %a, %b"
+    ),
     "scatter batched": _scatter(
         "2x5x3xf32",
         "4x2x1xi32",
@@ -95,7 +119,9 @@ INDEXING = {
         "stablehlo.multiply %a, %b",
     ),
     "scatter scalar": _scatter("f32", "0xi32", "f32", "index_vector_dim = 0", "stablehlo.add %a, %b"),
-    "scatter nothing": _scatter("5xf32", "0x1xi32", "0xf32", "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1", "stablehlo.add %a, %b"),
+    "scatter nothing": _scatter(
+        "5xf32", "0x1xi32", "0xf32", "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1", "stablehlo.add %a, %b"
+    ),
 }
 
 
@@ -131,7 +157,9 @@ REDUCTION = {
     "min of nothing": _reduce("0x4xf32", "4xf32", "0", "%c = stablehlo.minimum %a, %b : tensor<f32>"),
     "or": _reduce("3x4xi1", "3xi1", "1", "%c = stablehlo.or %a, %b : tensor<i1>"),
     "and": _reduce("3x4xui8", "3xui8", "1", "%c = stablehlo.and %a, %b : tensor<ui8>"),
-    "sum i8 wraps": _reduce("3x40xi8", "3xi8", "1", "%c = stablehlo.add %a, %b : tensor<i8>", init="%z").replace(" : %r", " : %z = stablehlo.constant dense<0> : tensor<i8> ; %r"),
+    "sum i8 wraps": _reduce("3x40xi8", "3xi8", "1", "%c = stablehlo.add %a, %b : tensor<i8>", init="%z").replace(
+        " : %r", " : %z = stablehlo.constant dense<0> : tensor<i8> ; %r"
+    ),
     "log of sum of exponentials": _reduce(
         "3x4xf32",
         "3xf32",
@@ -199,7 +227,9 @@ CONTRACTION = {
     "dot bf16 to f32": _dot("3x4xbf16", "4x5xbf16", "3x5xf32", "contracting_dims = [1] x [0]"),
     "dot of nothing": _dot("3x0xf32", "0x5xf32", "3x5xf32", "contracting_dims = [1] x [0]"),
     "conv": _conv("2x7x8x3xf32", "3x2x3x4xf32", "2x4x8x4xf32", "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]", "stride = [2, 1], pad = [[1, 1], [0, 1]]"),
-    "conv dilated": _conv("2x3x7xf64", "4x3x3xf64", "2x4x12xf64", "[b, f, 0]x[o, i, 0]->[b, f, 0]", "pad = [[2, 1]], lhs_dilate = [2], rhs_dilate = [2], reverse = [true]"),
+    "conv dilated": _conv(
+        "2x3x7xf64", "4x3x3xf64", "2x4x12xf64", "[b, f, 0]x[o, i, 0]->[b, f, 0]", "pad = [[2, 1]], lhs_dilate = [2], rhs_dilate = [2], reverse = [true]"
+    ),
     "conv crops": _conv("1x1x9xf32", "1x1x2xf32", "1x1x5xf32", "[b, f, 0]x[o, i, 0]->[b, f, 0]", "pad = [[-1, -2]]"),
     "conv groups": _conv("2x5x6xf32", "2x3x9xf32", "4x2x9xf32", "[b, 0, f]x[i, 0, o]->[0, b, f]", "pad = [[1, 0]]", groups=3).replace("4x2x9", "4x2x9"),
     "conv batch groups": _conv("6x5x2xf32", "2x3x9xf32", "2x3x9xf32", "[b, 0, f]x[i, 0, o]->[b, 0, f]", "pad = [[0, 0]]", batch_groups=3),

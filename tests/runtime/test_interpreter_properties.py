@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from xdsl.ir import Block, Operation, SSAValue
+
 from wengert.dialects import chlo, core, stablehlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, ScatterDimensionNumbersAttr, dimensions
@@ -15,7 +17,6 @@ from wengert.ir.attributes import int_attr
 from wengert.ir.tensor_types import f64, i64, tensor
 from wengert.runtime.interpreter import MEANINGS, evaluate
 from wengert.runtime.interpreter.sorting import merge_sort
-from xdsl.ir import Block, Operation, SSAValue
 
 shapes = st.lists(st.integers(0, 4), min_size=0, max_size=4).map(tuple)
 settings.register_profile("interpreter", deadline=None, max_examples=60)

@@ -7,13 +7,30 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from wengert.ir.parser import parse_module
 from wengert.runtime.interpreter import run
 from wengert.runtime.interpreter.random import philox4x32, threefry2x32
 
 KEY, COUNTER = 0x0123456789ABCDEF, 0xFFFFFFFFFFFFFFFE
 STATES = {"THREE_FRY": [[KEY, COUNTER]], "PHILOX": [[KEY, COUNTER], [KEY, COUNTER, 5], [3, 2**64 - 1, 2**64 - 1]], "DEFAULT": [[KEY, COUNTER, 5]]}
-SHAPES = ["6xui32", "5x3xui32", "3x5xui32", "3x3xui32", "3x4xui32", "4x3xui32", "2x2x2xui32", "ui32", "1x1xui32", "4x3xui64", "5xui64", "ui64", "7xui8", "2x3xui16", "0xui32"]
+SHAPES = [
+    "6xui32",
+    "5x3xui32",
+    "3x5xui32",
+    "3x3xui32",
+    "3x4xui32",
+    "4x3xui32",
+    "2x2x2xui32",
+    "ui32",
+    "1x1xui32",
+    "4x3xui64",
+    "5xui64",
+    "ui64",
+    "7xui8",
+    "2x3xui16",
+    "0xui32",
+]
 
 
 def test_published_vectors() -> None:

@@ -1,0 +1,97 @@
+"""Core's matrix factorisations by LAPACK, matrix by matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation
+
+from wengert.dialects import core
+from wengert.ir.attributes import int_of
+from wengert.ir.tensor_types import dtype_of, element, shape
+from wengert.runtime.interpreter.lapack import ROUTINES
+from wengert.runtime.interpreter.linalg import lapack_function, over_batches
+from wengert.runtime.interpreter.meaning import Array, Unary, evaluates
+
+
+def _batched(op: Operation, routine: Callable[[Array], Sequence[Any]]) -> Unary:
+    results = [(shape(r), dtype_of(element(r))) for r in op.results]
+    return lambda a: over_batches(routine, [a], [2], results)
+
+
+def _named(op: Operation, name: str, hermitian: str | None = None) -> tuple[Any, np.dtype[Any]]:
+    dtype = dtype_of(element(op.operands[0]))
+    return lapack_function(hermitian if hermitian and dtype.kind == "c" else name, dtype), dtype
+
+
+@evaluates(core.CholeskyOp)
+def cholesky(op: core.CholeskyOp) -> Unary:
+    """potrf, with zeros in the other triangle."""
+    function, _ = _named(op, "potrf")
+    lower = bool(int_of(op.lower))
+    return _batched(op, lambda a: function(a, lower=lower, clean=True))
+
+
+@evaluates(core.LuOp)
+def lu(op: core.LuOp) -> Unary:
+    """getrf, with pivots from 1."""
+    function, _ = _named(op, "getrf")
+
+    def run(a: Array) -> Sequence[Any]:
+        packed, pivots, info = function(a)
+        return packed, pivots + 1, info
+
+    return _batched(op, run)
+
+
+@evaluates(core.QrOp)
+def qr(op: core.QrOp) -> Unary:
+    """geqrf, then orgqr for the columns asked for."""
+    factorize, _ = _named(op, "geqrf")
+    generate, _ = _named(op, "orgqr", "ungqr")
+    count = shape(op.q)[-1]
+
+    def run(a: Array) -> Sequence[Any]:
+        packed, tau = factorize(a)[:2]
+        reflectors = np.zeros((a.shape[0], count), packed.dtype)
+        reflectors[:, : min(count, a.shape[1])] = packed[:, :count]
+        return generate(reflectors, tau)[0], np.triu(packed[:count])
+
+    return _batched(op, run)
+
+
+@evaluates(core.EighOp)
+def eigh(op: core.EighOp) -> Unary:
+    """syevd."""
+    function, _ = _named(op, "syevd", "heevd")
+    lower = bool(int_of(op.lower))
+
+    def run(a: Array) -> Sequence[Any]:
+        w, v, info = function(a, lower=lower)
+        return v, w, info
+
+    return _batched(op, run)
+
+
+@evaluates(core.SvdOp)
+def svd(op: core.SvdOp) -> Unary:
+    """gesdd."""
+    function, _ = _named(op, "gesdd")
+    full = bool(int_of(op.full))
+    return _batched(op, lambda a: function(a, full_matrices=full))
+
+
+@evaluates(core.EigOp)
+def eig(op: core.EigOp) -> Unary:
+    """geev; all results complex."""
+    _, dtype = _named(op, "geev")
+    both = ROUTINES["geev"](dtype, {"compute_left": ord("V"), "compute_right": ord("V")})
+
+    def run(a: Array) -> Sequence[Any]:
+        *parts, left, right, info = both(a)
+        w = parts[0] + 1j * parts[1] if len(parts) == 2 else parts[0]
+        return w, left, right, info
+
+    return _batched(op, run)
