@@ -36,6 +36,7 @@ from wengert.dialects.core_control import (
     TapeType,
     WhileOp,
 )
+from wengert.dialects.core_linalg import LINALG, CholeskyOp, EighOp, EigOp, LuOp, QrOp, SvdOp
 from wengert.dialects.stablehlo.attributes import ScatterDimensionNumbersAttr
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
@@ -172,20 +173,26 @@ class ScatterOp(TensorOp):
     traits = traits_def(Pure())
 
 
-Core = Dialect("core", [ReduceOp, ArgReduceOp, WindowReduceOp, CumulativeOp, ScatterOp, *CONTROL], [KindAttr, ExtremeAttr, TapeType])
+Core = Dialect("core", [ReduceOp, ArgReduceOp, WindowReduceOp, CumulativeOp, ScatterOp, *CONTROL, *LINALG], [KindAttr, ExtremeAttr, TapeType])
 
 __all__ = [
     "ArgReduceOp",
     "CaseOp",
+    "CholeskyOp",
     "Core",
     "CumulativeOp",
+    "EigOp",
+    "EighOp",
     "Extreme",
     "ExtremeAttr",
     "ForOp",
     "Kind",
     "KindAttr",
+    "LuOp",
+    "QrOp",
     "ReduceOp",
     "ScatterOp",
+    "SvdOp",
     "TapeAddFromOp",
     "TapeAddOp",
     "TapeCreateOp",

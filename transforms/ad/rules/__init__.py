@@ -7,6 +7,7 @@ from wengert.transforms.ad.rules import (
     elementwise,
     fourier,
     indexing,
+    linalg,
     loops,
     ordering,
     reduction,
@@ -16,6 +17,6 @@ from wengert.transforms.ad.rules import (
     windows,
 )
 
-ALL_CASES = [case for family in (elementwise, shape, contraction, reduction, windows, indexing, ordering, fourier, special) for case in family.CASES]
+ALL_CASES = [case for family in (elementwise, shape, contraction, reduction, windows, indexing, ordering, fourier, linalg, special) for case in family.CASES]
 
 __all__ = ["ALL_CASES", "algebra", "branches", "loops", "tapes"]

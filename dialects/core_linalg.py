@@ -1,0 +1,95 @@
+"""Core's matrix factorisations, batched over leading dimensions.
+
+Programs ask for them by the name of a library routine, with options as letters and results in the library's packed forms. Here
+each is one op whose results mean something by themselves. ``info`` (``tensor<..xi32>``, one per matrix) is 0 where the
+factorisation succeeded, as in LAPACK. Triangular systems are ``stablehlo.triangular_solve``.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import BoolAttr
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from wengert.dialects.stablehlo.base import TensorOp
+
+
+@irdl_op_definition
+class CholeskyOp(TensorOp):
+    """``a = l l^H`` (lower) or ``u^H u``: the factor, zero in the other triangle. Reads that triangle of ``a`` only."""
+
+    name = "core.cholesky"
+    a = operand_def()
+    lower = prop_def(BoolAttr)
+    factor = result_def()
+    info = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class LuOp(TensorOp):
+    """``p a = l u`` by partial pivoting, ``a: [.., m, n]``: l and u packed in one matrix (l has ones on its diagonal), and
+    the pivots (``[.., min(m, n)]``, i32, from 1): row i was exchanged with row pivots[i] - 1, for i = 0, 1, ... in turn."""
+
+    name = "core.lu"
+    a = operand_def()
+    lu = result_def()
+    pivots = result_def()
+    info = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class QrOp(TensorOp):
+    """``a = q r``, ``a: [.., m, n]``, with q of orthonormal columns and r upper triangular: ``q: [.., m, k]``, ``r: [.., k, n]``
+    with k = min(m, n), or m if ``full``. The signs are those of Householder's method (LAPACK geqrf)."""
+
+    name = "core.qr"
+    a = operand_def()
+    full = prop_def(BoolAttr)
+    q = result_def()
+    r = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class EighOp(TensorOp):
+    """``a v = v diag(w)`` for symmetric (Hermitian) a: eigenvectors in columns, eigenvalues ascending. Reads one triangle."""
+
+    name = "core.eigh"
+    a = operand_def()
+    lower = prop_def(BoolAttr)
+    vectors = result_def()
+    values = result_def()
+    info = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class SvdOp(TensorOp):
+    """``a = u diag(s) vh``, s descending; with k = min(m, n), ``u: [.., m, k]`` and ``vh: [.., k, n]``, or square if ``full``."""
+
+    name = "core.svd"
+    a = operand_def()
+    full = prop_def(BoolAttr)
+    u = result_def()
+    s = result_def()
+    vh = result_def()
+    info = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class EigOp(TensorOp):
+    """``a v = v diag(w)`` and ``u^H a = diag(w) u^H`` for any square a; all results are complex, vectors of norm 1."""
+
+    name = "core.eig"
+    a = operand_def()
+    values = result_def()
+    left = result_def()
+    right = result_def()
+    info = result_def()
+    traits = traits_def(Pure())
+
+
+LINALG = (CholeskyOp, LuOp, QrOp, EighOp, SvdOp, EigOp)
