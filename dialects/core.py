@@ -210,4 +210,4 @@ __all__ = [
 ]
 
 # Registers the typing rules of the ops above.
-from wengert.dialects import core_control_typing, core_typing  # noqa: E402, F401  # pyright: ignore[reportUnusedImport]
+from wengert.dialects import core_control_typing, core_linalg_typing, core_typing  # noqa: E402, F401  # pyright: ignore[reportUnusedImport]

@@ -1,0 +1,86 @@
+"""Typing rules of core's matrix factorisations. Importing this module registers them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ComplexType
+from xdsl.ir import Attribute, Operation
+
+from wengert.dialects import core_linalg as ops
+from wengert.dialects.stablehlo.typing.checks import COMPLEX, FLOAT, Shape, element_class, expect_elements, expect_result, fail, operand
+from wengert.dialects.stablehlo.typing.linalg import expect_matrices
+from wengert.ir.attributes import int_of
+from wengert.ir.tensor_types import DYNAMIC, i32, real_element
+from wengert.ir.typing_rules import typing_rule
+
+
+def matrices(op: Operation) -> tuple[Shape, int, int, Attribute]:
+    """The batch dimensions, rows, columns and element type of the operand."""
+    a = operand(op, 0, "a")
+    expect_elements("a", a, FLOAT | COMPLEX)
+    shape = a.get_shape()
+    if len(shape) < 2:
+        fail(f"a must hold matrices in its last two dimensions, found {a}")
+    return shape[:-2], shape[-2], shape[-1], a.element_type
+
+
+def smaller(m: int, n: int) -> int:
+    """min(m, n), where both are known."""
+    return DYNAMIC if DYNAMIC in (m, n) else min(m, n)
+
+
+def expect_all(op: Operation, batch: Shape, *types: tuple[Sequence[int], Attribute]) -> None:
+    """The results, each by its dimensions after the batch and its element type."""
+    for index, (extents, element) in enumerate(types):
+        expect_result(op, (*batch, *extents), element, index)
+
+
+@typing_rule(ops.CholeskyOp)
+def check_cholesky(op: ops.CholeskyOp) -> None:
+    """Square matrices: the factor and info."""
+    expect_matrices("a", operand(op, 0, "a"))
+    batch, m, n, element = matrices(op)
+    expect_all(op, batch, ((m, n), element), ((), i32))
+
+
+@typing_rule(ops.LuOp)
+def check_lu(op: ops.LuOp) -> None:
+    """The packed factors, min(m, n) pivots, and info."""
+    batch, m, n, element = matrices(op)
+    expect_all(op, batch, ((m, n), element), ((smaller(m, n),), i32), ((), i32))
+
+
+@typing_rule(ops.QrOp)
+def check_qr(op: ops.QrOp) -> None:
+    """Factors q: m by k and r: k by n."""
+    batch, m, n, element = matrices(op)
+    k = m if int_of(op.properties["full"]) else smaller(m, n)
+    expect_all(op, batch, ((m, k), element), ((k, n), element))
+
+
+@typing_rule(ops.EighOp)
+def check_eigh(op: ops.EighOp) -> None:
+    """Square matrices: eigenvectors, real eigenvalues, info."""
+    expect_matrices("a", operand(op, 0, "a"))
+    batch, m, n, element = matrices(op)
+    expect_all(op, batch, ((m, n), element), ((n,), real_element(element)), ((), i32))
+
+
+@typing_rule(ops.SvdOp)
+def check_svd(op: ops.SvdOp) -> None:
+    """Singular vectors on both sides of real singular values, info."""
+    batch, m, n, element = matrices(op)
+    k = smaller(m, n)
+    full = bool(int_of(op.properties["full"]))
+    left, right = (m, n) if full else (k, k)
+    expect_all(op, batch, ((m, left), element), ((k,), real_element(element)), ((right, n), element), ((), i32))
+
+
+@typing_rule(ops.EigOp)
+def check_eig(op: ops.EigOp) -> None:
+    """Square matrices: complex eigenvalues, left and right eigenvectors, info."""
+    expect_matrices("a", operand(op, 0, "a"))
+    batch, m, n, element = matrices(op)
+    held = element if element_class(element) == COMPLEX else ComplexType(element)  # pyright: ignore[reportArgumentType]
+    expect_all(op, batch, ((n,), held), ((m, n), held), ((m, n), held), ((), i32))
