@@ -19,12 +19,14 @@ from functools import lru_cache
 from typing import Any, Literal, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from wengert.dialects import stablehlo
 from wengert.ir.builder import Properties
+from wengert.ir.tensor_types import DYNAMIC, shape
 from wengert.transforms.optimize import algebra, booleans, complex_numbers, contractions, control, conversions, indexing, movement, reductions, shapes
 from wengert.transforms.optimize.dce import dce
 from wengert.transforms.optimize.flows import CLOSED, Flow, flow_of
@@ -60,7 +62,7 @@ class SimplifyPass(ModulePass):
 
 def simplify(module: Operation, *, assume: Collection[Assumption] = DEFAULT, trace: Trace | None = None) -> bool:
     """Simplifies the ops under an op (a module or a function), in place; returns whether anything changed."""
-    simplifier = Simplifier(_table(frozenset(assume)), trace)
+    simplifier = Simplifier(_table(frozenset(assume)), trace, has_dynamic_shapes=_has_dynamic_shapes(module))
     for region in module.regions:
         simplifier.walk(region)
     if simplifier.changed:
@@ -73,6 +75,31 @@ def _table(assume: frozenset[Assumption]) -> dict[type[Operation], tuple[Rewrite
     return rewrites_by_op(assume)
 
 
+def _has_dynamic_shapes(module: Operation) -> bool:
+    """Whether an extent may be unknown: in a function's arguments, or because an op computes one."""
+    for function in module.walk():
+        if type(function) is FuncOp and any(_is_dynamic(argument) for argument in function.args):
+            return True
+        if type(function) in _DYNAMIC_OPS:
+            return True
+    return False
+
+
+_DYNAMIC_OPS = (
+    stablehlo.DynamicBroadcastInDimOp,
+    stablehlo.DynamicGatherOp,
+    stablehlo.DynamicIotaOp,
+    stablehlo.DynamicPadOp,
+    stablehlo.DynamicReshapeOp,
+    stablehlo.RealDynamicSliceOp,
+    stablehlo.SetDimensionSizeOp,
+)
+
+
+def _is_dynamic(value: SSAValue) -> bool:
+    return isinstance(value.type, TensorType) and DYNAMIC in shape(value)
+
+
 def names() -> list[str]:
     """The names of all rewrites, in the order in which they are tried."""
     return [known.name for known in REWRITES]
@@ -81,10 +108,11 @@ def names() -> list[str]:
 class Simplifier(Rewriter):
     """Walks forward and rewrites; an op that it makes is looked at before anything uses it."""
 
-    def __init__(self, table: dict[type[Operation], tuple[Rewrite, ...]], trace: Trace | None):
+    def __init__(self, table: dict[type[Operation], tuple[Rewrite, ...]], trace: Trace | None, *, has_dynamic_shapes: bool):
         super().__init__(pass_name="simplify")
         self._table = table
         self._trace = trace
+        self._has_dynamic_shapes = has_dynamic_shapes
         self._placed: Operation | None = None
 
     def walk(self, region: Region) -> None:
@@ -148,6 +176,8 @@ class Simplifier(Rewriter):
         return values
 
     def _rewritten(self, op: Operation) -> Sequence[SSAValue] | None:
+        if self._has_dynamic_shapes and any(_is_dynamic(value) for value in (*op.operands, *op.results)):
+            return None  # laws of shapes compute with extents
         candidates = self._table.get(type(op))
         makers = {type(operand.owner) for operand in op.operands}
         values: Rewritten = fold(self, op) if makers == _CONSTANT else None
