@@ -37,6 +37,8 @@ _ALIAS_USE = re.compile(SPACE + r"#([A-Za-z_][\w$]*)(?![\w.<$])")
 _LOCATION_ALIAS = re.compile(r"^[ \t]*#([A-Za-z_][\w$]*)[ \t]*=[ \t]*(?=loc\()", re.MULTILINE)
 _LOC = re.compile(SPACE + r"loc(?=\s*\()")
 
+_NO_ATTRIBUTE = ("", "}", "]", ")", ">", ",", "=", ":")
+
 Attributes = dict[str, Attribute]
 _UNIT = UnitAttr()
 
@@ -56,6 +58,8 @@ class AttributeReader(ConstantReader):
         if match is not None:
             self.here = match.end()
             return self.dense()
+        if self.peek() in _NO_ATTRIBUTE:
+            self.unexpected("an attribute")
         with self.foreign("attribute"):
             found = self.parse_attribute()
         return found

@@ -78,7 +78,7 @@ class ConstantReader(TypeReader):
                 self.fail(f"an empty literal for {count} elements", start - 1)
             return b""
         if _STRANGE.search(body) is not None:
-            self._bad_element(re.split(r"[\[\](),]", body), start, end, element)
+            self._bad_element([word for word in re.split(r"[\[\](),\s]", body) if word], start, end, element)
         if not body.startswith("["):
             values = self._values([body], start, end, element) if not isinstance(element, ComplexType) else self._complex(body, start, end, element)
             return values.tobytes() if count else b""
@@ -181,7 +181,7 @@ class ConstantReader(TypeReader):
     def _bad_element(self, tokens: list[str], start: int, end: int, element: Attribute) -> Any:
         for token in tokens:
             word = token.strip()
-            if word and _NUMBER.fullmatch(word) is None or isinstance(element, IntegerType | IndexType) and ("." in word or "e" in word and word not in ("true", "false")):
+            if _NUMBER.fullmatch(word) is None or isinstance(element, IntegerType | IndexType) and ("." in word or "e" in word and word not in ("true", "false")):
                 position = self.text.find(word, start, end) if word else start
                 self.fail(f"'{word[:40]}' is not an element of type {element}" if word else "an element is missing", max(position, start))
             if word in ("true", "false") and element != i1:

@@ -7,6 +7,7 @@ of a nested region are numbered after all those of the region around it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -15,6 +16,9 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove, IsTerminator
 
 from wengert.ir.printer_attributes import AttributeWriter, symbol
+
+
+_NUMBERED = re.compile(r"_\d+$")
 
 
 class Unwritable(Exception):
@@ -279,6 +283,7 @@ class Writer(AttributeWriter):
         names = self.names
         for argument in block.args:
             if (given := names.of.get(id(argument))) is not None:
+                names.unique(_NUMBERED.sub("", given[1:]))  # numbers after it go on as if it had been named here
                 names.used.add(given[1:])
                 continue
             name = argument.name_hint

@@ -47,16 +47,20 @@ HEX_LIMIT = 100
 def float_text(value: Any, dtype: np.dtype[Any]) -> str:
     """A number as MLIR writes it: shortest decimal that reads back to the same bits, or its bit pattern."""
     number = float(value)
-    if number != number or number in (float("inf"), float("-inf")):
-        return f"0x{int.from_bytes(np.asarray(value, dtype).tobytes(), 'little'):0{2 * dtype.itemsize}X}"
+    if number - number != 0:  # infinite or NaN
+        return _bits(value, dtype)
     text = f"{number:.6e}"
-    if dtype.itemsize < 4 or (float(text) == number if dtype.itemsize == 8 else dtype.type(float(text)) == value):
+    if float(text) == number if dtype.itemsize == 8 else dtype.type(float(text)) == value:
         return text
-    if dtype.itemsize == 4:
-        return f"{number:.8e}"
+    if dtype.itemsize < 8:
+        return f"{number:.8e}" if dtype.itemsize == 4 else _bits(value, dtype)
     text = repr(number)
     mantissa, mark, exponent = text.partition("e")
     return text if "." in mantissa else f"{mantissa}.0{mark}{exponent}"
+
+
+def _bits(value: Any, dtype: np.dtype[Any]) -> str:
+    return f"0x{int.from_bytes(np.asarray(value, dtype).tobytes(), 'little'):0{2 * dtype.itemsize}X}"
 
 
 def escaped(text: str) -> str:

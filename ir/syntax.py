@@ -248,6 +248,8 @@ class Value:
 
     def write(self, op: Operation, writer: Writer) -> None:
         value = op.properties.get(self.property)
+        if value is None and not self.optional:
+            raise Unwritable
         if value is not None:
             writer.write(f"{self.before} {self.codec.text(value, writer)}")
 
@@ -381,7 +383,10 @@ class Keys:
         reader.need("=")
 
     def write(self, op: Operation, writer: Writer) -> None:
-        parts = [f"{key} = {text}" for key, part in self.keys.items() if (text := part.text(op, writer)) is not None]
+        texts = {key: part.text(op, writer) for key, part in self.keys.items()}
+        if any(texts[key] is None for key in self._required):
+            raise Unwritable
+        parts = [f"{key} = {text}" for key, text in texts.items() if text is not None]
         if parts:
             writer.write((", " if self.leading else " ") + ", ".join(parts))
 
