@@ -29,6 +29,7 @@ from xdsl.dialects.builtin import ModuleOp
 from wengert.runtime.backends import Executable, build
 from wengert.runtime.derivation import Mode, core_form, derive, derive_with_dumps, optimized, plain_text
 from wengert.runtime.errors import InputError
+from wengert.runtime.labels import name_derivative
 from wengert.runtime.signature import Parameter, Signature, entry_function, signature_of
 
 if TYPE_CHECKING:
@@ -154,6 +155,7 @@ class Program:
             from wengert.ir.dumps import Dumper
 
             module = derive_with_dumps(self.module, self.entry, mode, inputs, outputs, Dumper(folder))
+        name_derivative(module, self.signature, mode, inputs, outputs)
         derivative = Program(module, name=f"{mode} of {self.name}")
         derivative.core_module = derivative.optimized_module = module
         self._derivatives[key] = derivative

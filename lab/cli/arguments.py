@@ -57,7 +57,10 @@ def read_program(options: argparse.Namespace) -> Program:
 
 
 def inputs_of(options: argparse.Namespace, program: Program, default_seed: int = 0) -> list[Array]:
-    """The inputs that the command names; drawn at random where it names none."""
+    """The inputs that the command names; drawn at random where it names none, which is said."""
     if options.inputs is not None:
         return read_inputs(options.inputs, program.signature)
-    return random_inputs(program.signature, options.random if options.random is not None else default_seed)
+    seed = options.random if options.random is not None else default_seed
+    if options.random is None and program.signature.arguments:
+        print(f"no inputs are given: drawn at random with seed {seed}", file=sys.stderr)
+    return random_inputs(program.signature, seed)

@@ -94,6 +94,14 @@ def test_signature(scale: wg.Program) -> None:
     assert "scale.mlir" in repr(scale)
 
 
+def test_derivatives_name_their_arguments_and_results(scale: wg.Program) -> None:
+    vjp = scale.vjp(wrt=(2, 0))
+    assert [p.name for p in vjp.signature.arguments] == ["x", None, None, "cotangent of result[0]"]
+    assert [p.name for p in vjp.signature.results] == ["result[0]", "result[1]", "cotangent of argument 2", "cotangent of x"]
+    assert [p.name for p in scale.jvp().signature.arguments[3:]] == ["tangent of x", "tangent of argument 2"]
+    assert vjp.jvp(wrt=0, of=3).signature.results[-1].name == "tangent of cotangent of x"
+
+
 def test_jvp(scale: wg.Program) -> None:
     jvp = scale.jvp()
     v, w = np.array([1.0, -1.0, 0.5]), 0.25

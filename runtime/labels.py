@@ -1,0 +1,27 @@
+"""Names for the arguments and results of derivatives: ``tangent of x``, ``cotangent of result 0``.
+
+They are attributes of the entry function, where JAX puts the names of results too, so that they survive as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+
+from wengert.runtime.derivation import Mode
+from wengert.runtime.signature import Parameter, Signature, entry_function
+
+
+def name_derivative(module: ModuleOp, primal: Signature, mode: Mode, wrt: Sequence[int], of: Sequence[int]) -> None:
+    """Names the arguments and results of a derivative after those of the program that it is of."""
+    arguments, results = [primal.arguments[i] for i in wrt], [primal.results[j] for j in of]
+    given, found, noun = (arguments, results, "tangent") if mode == "jvp" else (results, arguments, "cotangent")
+    main = entry_function(module, "main")
+    main.arg_attrs = _attributes("jax.arg_info", primal.arguments, given, noun)
+    main.res_attrs = _attributes("jax.result_info", primal.results, found, noun)
+
+
+def _attributes(key: str, primal: Sequence[Parameter], derived: Sequence[Parameter], noun: str) -> ArrayAttr[DictionaryAttr]:
+    names = [p.name for p in primal] + [f"{noun} of {p.name or f'{p.role} {p.position}'}" for p in derived]
+    return ArrayAttr([DictionaryAttr({key: StringAttr(name)} if name else {}) for name in names])
