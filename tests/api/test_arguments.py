@@ -97,7 +97,19 @@ def test_float32_arrays_for_bfloat16_are_rounded() -> None:
 
 @pytest.mark.parametrize(
     ("element", "value"),
-    [(i32, 1.5), (f64, 1j), (i1, 1), (ui8, -1), (i8, 300), (i1, 0.5), (f64, "1"), (f64, None), (f64, {}), (f64, [[1], [2, 3]]), (f64, pytest.param(object(), id="object"))],
+    [
+        (i32, 1.5),
+        (f64, 1j),
+        (i1, 1),
+        (ui8, -1),
+        (i8, 300),
+        (i1, 0.5),
+        (f64, "1"),
+        (f64, None),
+        (f64, {}),
+        (f64, [[1], [2, 3]]),
+        pytest.param(f64, object(), id="f64-object"),
+    ],
     ids=str,
 )
 def test_what_does_not_convert(element: Any, value: Any) -> None:
