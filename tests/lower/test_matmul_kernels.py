@@ -175,9 +175,32 @@ def test_register_tiles_of_every_target(target: Target) -> None:
             check(a, b, "f32", contracting, target=target)
 
 
-def test_far_rows_are_packed() -> None:
-    a, b, contracting = matrices(53, 140, 150, "f32", False, False)
-    assert check(a, b, "f32", contracting).method == "packed"
+@pytest.mark.parametrize(
+    ("sizes", "layout", "method", "exchanged"),
+    [
+        ((53, 140, 150), "NN", "packed", False),
+        ((53, 40, 50), "NN", "rows", False),
+        ((53, 40, 50), "NT", "packed", False),
+        ((5, 40, 50), "NT", "dot", False),
+        ((5, 7, 6), "NT", "gathered", False),
+        ((60, 3, 70), "NN", "dot", False),
+        ((60, 3, 70), "TN", "rows", True),
+        ((60, 1, 70), "TN", "rows", True),
+        ((60, 1, 70), "NN", "dot", False),
+        ((4, 4, 0), "NN", "zero", False),
+    ],
+)
+def test_method_by_shape(sizes: tuple[int, int, int], layout: str, method: str, exchanged: bool) -> None:
+    a, b, contracting = matrices(*sizes, "f32", layout[0] == "T", layout[1] == "T")
+    plan = check(a, b, "f32", contracting, target=AVX2)
+    assert (plan.method, plan.exchanged) == (method, exchanged)
+
+
+def test_few_columns_in_a_batch() -> None:
+    for turn_a, turn_b in itertools.product((False, True), repeat=2):
+        a = values((3, 40, 30) if turn_a else (3, 30, 40), "f64", 1)
+        b = values((3, 2, 40) if turn_b else (3, 40, 2), "f64", 2)
+        check(a, b, "f64", ((1 if turn_a else 2,), (2 if turn_b else 1,)), ((0,), (0,)))
 
 
 @pytest.mark.parametrize("element", ["f32", "f64"])

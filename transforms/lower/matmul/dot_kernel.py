@@ -21,8 +21,8 @@ def emit_dot(text: FunctionText, plan: MatmulPlan, a: str, b: str, c: str) -> No
             with text.repeat(column_count) as j, text.repeat(row_count) as i:
                 a_tile = text.at(a, arithmetic.scalar, i, row_size * plan.a_m, start_row * plan.a_m)
                 b_tile = text.at(b, arithmetic.scalar, j, column_size * plan.b_n, start_column * plan.b_n)
-                c_row = text.at(c, arithmetic.scalar, i, row_size * plan.c_m, start_row * plan.c_m + start_column)
-                emit_dot_tile(text, plan, arithmetic, (row_size, column_size), a_tile, b_tile, text.at(c_row, arithmetic.scalar, j, column_size))
+                c_row = text.at(c, arithmetic.scalar, i, row_size * plan.c_m, start_row * plan.c_m + start_column * plan.c_n)
+                emit_dot_tile(text, plan, arithmetic, (row_size, column_size), a_tile, b_tile, text.at(c_row, arithmetic.scalar, j, column_size * plan.c_n))
             start_column += column_size * column_count
         start_row += row_size * row_count
 
@@ -62,7 +62,7 @@ def emit_dot_tile(text: FunctionText, plan: MatmulPlan, arithmetic: Arithmetic, 
     for i in range(rows):
         for j in range(columns):
             total = arithmetic.sum_lanes(text, sums[i * columns + j])
-            text.store(kind, total, text.at(c, kind, "0", 0, i * plan.c_m + j), arithmetic.bytes)
+            text.store(kind, total, text.at(c, kind, "0", 0, i * plan.c_m + j * plan.c_n), arithmetic.bytes)
 
 
 def load_part(text: FunctionText, arithmetic: Arithmetic, pointer: str, width: int) -> str:

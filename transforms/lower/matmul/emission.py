@@ -40,8 +40,8 @@ def declarations(plan: MatmulPlan) -> str:
 def emit_body(text: FunctionText, plan: MatmulPlan, name: str) -> None:
     """Copies, then the loops, then one matrix product."""
     first, second = ("%b", "%a") if plan.exchanged else ("%a", "%b")
-    copies = (plan.copy_b, plan.copy_a) if plan.exchanged else (plan.copy_a, plan.copy_b)
-    a, b = (copied_or_direct(text, plan.element, copy, pointer) for copy, pointer in zip(copies, (first, second), strict=True))
+    a = copied_or_direct(text, plan.element, plan.copy_a, first)
+    b = copied_or_direct(text, plan.element, plan.copy_b, second)
     c = "%c"
     kind = f"[{ELEMENT_BYTES[plan.element]} x i8]"
     with ExitStack() as nest:
@@ -71,7 +71,7 @@ def emit_product(text: FunctionText, plan: MatmulPlan, name: str, a: str, b: str
             emit_gemm(text, plan, name, a, b, c)
         case "dot":
             emit_dot(text, plan, a, b, c)
-        case "rows" | "packed":
+        case "rows" | "packed" | "gathered":
             panel = text.at("%scratch", "i8", "0", 0, plan.panel_offset)
             emit_rows(text, plan, a, b, c, panel)
 

@@ -16,7 +16,7 @@ from typing import Literal
 from wengert.transforms.lower.matmul.target import ELEMENT_BYTES, Target
 from wengert.transforms.lower.matmul.tiling import split_columns
 
-Method = Literal["zero", "rows", "packed", "dot", "blas", "scalar"]
+Method = Literal["zero", "rows", "packed", "gathered", "dot", "blas", "scalar"]
 
 COMPLEX = ("c64", "c128")
 # Above this number of multiply-adds the cache blocking of BLAS wins over these kernels; earlier if A is read across its rows (measured).
@@ -24,7 +24,9 @@ BLAS_VOLUME = 512**3
 BLAS_VOLUME_TURNED = 192**3
 # Rows of B that are further apart than this in total share few sets of the first-level cache: a copied column group stays in it.
 FAR_BYTES = 1 << 16
-MANY_ROWS = 48
+MANY_ROWS = 24
+# Up to this many elements, B is put together from scalar loads rather than copied.
+SMALL_B = 64
 
 
 class UnsupportedMatmul(ValueError):
@@ -52,12 +54,12 @@ class Copy:
 
 @dataclass(frozen=True)
 class MatmulPlan:
-    """C[i, j] = sum over p of A[i, p] B[p, j] inside `loops`; strides count elements; c_n is 1 unless n is.
+    """C[i, j] = sum over p of A[i, p] B[p, j] inside `loops`; strides count elements.
 
     `rows`: vectors along n straight from B.  `packed`: the same after a copy of each column group of B (turned if its columns are
-    contiguous).  `dot`: vectors along
-    k.  `blas`: gemm of BLAS.  `scalar`: plain loops.  `zero`: k = 0.  `exchanged`: the text computes C^T = B^T A^T, so A is the second
-    operand.  The function needs `scratch_bytes` bytes of scratch memory; packed panels start at `panel_offset`.
+    contiguous).  `gathered`: vectors along n, put together from single elements of a small B.  `dot`: vectors along k.  `blas`:
+    gemm of BLAS.  `scalar`: plain loops.  `zero`: k = 0.  `exchanged`: the text computes C^T = B^T A^T, so A is the second operand and m
+    counts columns of the result.  The function needs `scratch_bytes` bytes of scratch memory; packed panels start at `panel_offset`.
     """
 
     element: str
@@ -246,20 +248,37 @@ def choose(core: MatmulPlan, blas: bool) -> MatmulPlan:
     if core.element in COMPLEX:
         return replace(core, method="scalar")
     lanes = core.target.lanes(core.element)
-    if core.n == 1 and core.m > 1 and core.a_m == 1 and core.c_m == 1:
-        # A column of C is contiguous, so C^T = B^T A^T has its vectors along m.
-        core = replace(core, m=1, n=core.m, a_m=0, a_k=core.b_k, b_k=core.a_k, b_n=1, c_m=core.m, exchanged=True)
-        core = replace(core, loops=tuple(Loop(loop.size, loop.b, loop.a, loop.c) for loop in core.loops))
+    if core.a_m == 1 and core.n < min(lanes, core.m) and (core.k >= lanes or core.n == 1):
+        core = exchanged(core)
     if blas and core.m * core.n * core.k > (BLAS_VOLUME if core.a_k == 1 else BLAS_VOLUME_TURNED) and blas_ready(core):
         return replace(core, method="blas")
-    along_k = core.a_k == 1 and core.b_k == 1
-    if along_k and core.k >= 2 * lanes and (core.n == 1 or (core.b_n != 1 and core.m < 8)):
-        return replace(core, method="dot")
+    if core.k >= 2 * lanes and core.a_k == 1:
+        few_columns = core.n <= lanes // 2 and core.m >= MANY_ROWS and core.copy_b is None and not any(loop.b for loop in core.loops)
+        if core.b_k != 1 and few_columns:
+            core = with_turned_b(core)
+        if core.b_k == 1 and (core.n <= lanes // 2 or (core.b_n != 1 and core.m < 8)):
+            return replace(core, method="dot")
     far = core.k * core.b_k * ELEMENT_BYTES[core.element] > FAR_BYTES and core.m >= MANY_ROWS
     if core.n == 1 or (core.b_n == 1 and not far):
         return core
+    if core.b_n != 1 and core.k * core.n <= SMALL_B:
+        return replace(core, method="gathered")
     panel = core.k * split_columns(core.m, core.n, core.k, core.target, core.element).widest * ELEMENT_BYTES[core.element]
     return replace(core, method="packed", panel_offset=core.scratch_bytes, scratch_bytes=core.scratch_bytes + aligned(panel))
+
+
+def exchanged(core: MatmulPlan) -> MatmulPlan:
+    """C^T = B^T A^T: for few columns and contiguous columns of A, vectors along m are better."""
+    loops = tuple(Loop(loop.size, loop.b, loop.a, loop.c) for loop in core.loops)
+    sizes = {"m": core.n, "n": core.m, "a_m": core.b_n, "a_k": core.b_k, "b_k": core.a_k, "b_n": core.a_m, "c_m": core.c_n, "c_n": core.c_m}
+    return replace(core, loops=loops, copy_a=core.copy_b, copy_b=core.copy_a, exchanged=True, **sizes)
+
+
+def with_turned_b(core: MatmulPlan) -> MatmulPlan:
+    """B copied so that its few columns are contiguous."""
+    copy = Copy((core.n, core.k), (core.b_n, core.b_k), core.scratch_bytes)
+    size = aligned(core.n * core.k * ELEMENT_BYTES[core.element])
+    return replace(core, copy_b=copy, b_n=core.k, b_k=1, scratch_bytes=core.scratch_bytes + size)
 
 
 def blas_ready(core: MatmulPlan) -> bool:

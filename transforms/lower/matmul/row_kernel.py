@@ -19,10 +19,11 @@ UNROLLED_STEPS = 96  # multiply-adds of a tile up to which its loop along k is w
 
 @dataclass(frozen=True)
 class Panel:
-    """Where a tile reads B: the address of its first column and the distance of rows in elements."""
+    """Where a tile reads B: the address of its first column and the distances of rows and of columns in elements."""
 
     pointer: str
-    step: int
+    row: int
+    column: int
 
 
 def emit_rows(text: FunctionText, plan: MatmulPlan, a: str, b: str, c: str, scratch: str) -> None:
@@ -33,11 +34,11 @@ def emit_rows(text: FunctionText, plan: MatmulPlan, a: str, b: str, c: str, scra
     for group in columns.groups:
         with text.repeat(group.count) as index:
             b_group = text.at(b, kind, index, group.width * plan.b_n, group.start * plan.b_n)
-            c_group = text.at(c, kind, index, group.width, group.start)
-            panel = Panel(b_group, plan.b_k)
+            c_group = text.at(c, kind, index, group.width * plan.c_n, group.start * plan.c_n)
+            panel = Panel(b_group, plan.b_k, plan.b_n)
             if plan.method == "packed":
                 pack_group(text, arithmetic, b_group, plan.k, group, plan.b_k, plan.b_n, scratch)
-                panel = Panel(scratch, group.width)
+                panel = Panel(scratch, group.width, 1)
             emit_row_tiles(text, plan, arithmetic, group, columns.rows, a, panel, c_group)
 
 
@@ -62,9 +63,9 @@ def emit_tile(text: FunctionText, plan: MatmulPlan, arithmetic: Arithmetic, grou
 
     def step(sums: list[str] | None, index: str, scale: int, p: int) -> list[str]:
         """The sums after step index * scale + p along k."""
-        b_row = text.at(panel.pointer, kind, index, scale * panel.step, p * panel.step)
+        b_row = text.at(panel.pointer, kind, index, scale * panel.row, p * panel.row)
         a_column = text.at(a, kind, index, scale * plan.a_k, p * plan.a_k)
-        vectors = [text.load(arithmetic.vector, text.at(b_row, kind, "0", 0, offset), size) for offset in group.offsets]
+        vectors = [read_vector(text, arithmetic, text.at(b_row, kind, "0", 0, offset * panel.column), panel.column) for offset in group.offsets]
         result: list[str] = []
         for row in range(rows):
             element = arithmetic.broadcast(text, text.load(kind, text.at(a_column, kind, "0", 0, row * plan.a_m), size))
@@ -93,5 +94,26 @@ def emit_tile(text: FunctionText, plan: MatmulPlan, arithmetic: Arithmetic, grou
             sums = step(sums, "0", 0, p)
     for row in range(rows):
         for position, offset in enumerate(group.offsets):
-            pointer = text.at(c, kind, "0", 0, row * plan.c_m + offset)
-            text.store(arithmetic.vector, sums[row * len(group.offsets) + position], pointer, size)
+            pointer = text.at(c, kind, "0", 0, row * plan.c_m + offset * plan.c_n)
+            write_vector(text, arithmetic, sums[row * len(group.offsets) + position], pointer, plan.c_n)
+
+
+def read_vector(text: FunctionText, arithmetic: Arithmetic, pointer: str, step: int) -> str:
+    """A vector of elements at this distance."""
+    if step == 1 or arithmetic.lanes == 1:
+        return text.load(arithmetic.vector, pointer, arithmetic.bytes)
+    vector = "poison"
+    for lane in range(arithmetic.lanes):
+        element = text.load(arithmetic.scalar, text.at(pointer, arithmetic.scalar, "0", 0, lane * step), arithmetic.bytes)
+        vector = text.op(f"insertelement {arithmetic.vector} {vector}, {arithmetic.scalar} {element}, i32 {lane}")
+    return vector
+
+
+def write_vector(text: FunctionText, arithmetic: Arithmetic, vector: str, pointer: str, step: int) -> None:
+    """Stores the lanes at this distance."""
+    if step == 1 or arithmetic.lanes == 1:
+        text.store(arithmetic.vector, vector, pointer, arithmetic.bytes)
+        return
+    for lane in range(arithmetic.lanes):
+        element = text.op(f"extractelement {arithmetic.vector} {vector}, i32 {lane}")
+        text.store(arithmetic.scalar, element, text.at(pointer, arithmetic.scalar, "0", 0, lane * step), arithmetic.bytes)

@@ -1,0 +1,124 @@
+"""GFLOP/s of the generated matrix products and of NumPy's BLAS, single-threaded.
+
+    python benchmarks/matmul_kernels.py [size ...]
+
+Square products of f32 and f64 in the layouts NN (both operands as they are), NT (B turned: the product of a cotangent) and TN, then
+batches of small ones.  The generated function is called in a loop of generated code, NumPy from Python (a microsecond per call).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from wengert.transforms.lower import matmul
+
+TYPES = {"f32": np.float32, "f64": np.float64}
+_engines: list[Any] = []
+
+
+def aligned(count: int, dtype: Any) -> Any:
+    """Zeros that begin at a cache line."""
+    size = count * np.dtype(dtype).itemsize
+    memory = np.zeros(size + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    return memory[start : start + size].view(dtype)
+
+
+def compiled(plan: matmul.MatmulPlan, times: int) -> tuple[Any, float]:
+    """A function that computes the product `times` times, and the milliseconds that its compilation took."""
+    text = matmul.declarations(plan) + matmul.emit_function(plan, "product")
+    text += f"""
+define void @repeat(ptr %a, ptr %b, ptr %c, ptr %s) {{
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [0, %entry], [%next, %loop]
+  call void asm sideeffect "", "~{{memory}}"()
+  call void @product(ptr %a, ptr %b, ptr %c, ptr %s) noinline
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, {times}
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}}"""
+    target = llvm.Target.from_default_triple()
+    machine = target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2, jit=True)
+    start = time.perf_counter()
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(text), machine)
+    engine.finalize_object()
+    elapsed = 1e3 * (time.perf_counter() - start)
+    _engines.append(engine)
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(engine.get_function_address("repeat")), elapsed
+
+
+def best(call: Callable[[], object], rounds: int = 9) -> float:
+    """The shortest of several calls."""
+    call()
+    times: list[float] = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def compare(n: int, element: str, layout: str, batch: int = 1) -> None:
+    """Prints one line for a batch of n x n products."""
+    rng = np.random.default_rng(0)
+    dtype = TYPES[element]
+    a, b, c = (aligned(batch * n * n, dtype) for _ in range(3))
+    a[:], b[:] = rng.normal(size=a.size), rng.normal(size=b.size)
+    shape = (batch, n, n)
+    features = llvm.get_host_cpu_features()
+    plan = matmul.plan(
+        shape, shape, element, lhs_batch=(0,), rhs_batch=(0,), lhs_contracting=(1 if layout[0] == "T" else 2,),
+        rhs_contracting=(2 if layout[1] == "T" else 1,), target=matmul.target_of(llvm.get_default_triple(), features),
+    )  # fmt: skip
+    times = max(1, int(2e5 / plan.flops))
+    start = time.perf_counter()
+    matmul.emit_function(plan, "product")
+    emission = 1e3 * (time.perf_counter() - start)
+    call, compilation = compiled(plan, times)
+    scratch = aligned(plan.scratch_bytes + 1, np.uint8)
+    own = best(lambda: call(a.ctypes.data, b.ctypes.data, c.ctypes.data, scratch.ctypes.data)) / times
+    left, right = a.reshape(shape), b.reshape(shape)
+    left, right = left.swapaxes(1, 2) if layout[0] == "T" else left, right.swapaxes(1, 2) if layout[1] == "T" else right
+    if batch == 1:
+        left, right = left[0], right[0]
+    result = np.empty((batch, n, n)[-left.ndim :], dtype)
+    other = best(lambda: [np.matmul(left, right, out=result) for _ in range(times)]) / times
+    np.testing.assert_allclose(c.reshape(result.shape), result, rtol=1e-3, atol=1e-3)
+    print(
+        f"{element} {batch:5} x {n:4} {layout} {plan.method:8} {own * 1e6:10.2f} us {plan.flops / own / 1e9:6.1f} GFLOP/s   "
+        f"NumPy {other * 1e6:10.2f} us {plan.flops / other / 1e9:6.1f} GFLOP/s   text {emission:.2f} ms, compilation {compilation:.1f} ms",
+        flush=True,
+    )
+
+
+def main() -> None:
+    """All lines."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    matmul.register_symbols()
+    sizes = [int(x) for x in sys.argv[1:]] or [4, 8, 16, 32, 64, 100, 128, 256, 512, 1024]
+    for element in TYPES:
+        for layout in ("NN", "NT", "TN"):
+            for n in sizes:
+                compare(n, element, layout)
+        for n in (3, 4, 8, 16):
+            compare(n, element, "NN", 1000)
+            compare(n, element, "NT", 1000)
+
+
+if __name__ == "__main__":
+    main()
