@@ -26,6 +26,23 @@ from wengert.runtime.interpreter.counter import Counter
 from wengert.runtime.interpreter.machine import evaluate, prepare, run
 from wengert.runtime.interpreter.meaning import MEANINGS
 
-FAMILIES = (contraction, control, conversion, custom_call, dynamic, elementwise, factorizations, fft, indexing, linalg, loops, random, reduction, shape, sorting, windows)
+FAMILIES = (
+    contraction,
+    control,
+    conversion,
+    custom_call,
+    dynamic,
+    elementwise,
+    factorizations,
+    fft,
+    indexing,
+    linalg,
+    loops,
+    random,
+    reduction,
+    shape,
+    sorting,
+    windows,
+)
 
 __all__ = ["FAMILIES", "MEANINGS", "Counter", "evaluate", "prepare", "run"]

@@ -3,7 +3,7 @@
 Every executed op counts with the costs that ``transforms/analysis/opcost`` states for it, loops as often as they go
 round. A value lives from the op that makes it to its last use in its block (a use by an op's region is a use by the op);
 inputs live throughout. Live bytes are those of the distinct arrays that some live value holds, each at its full size,
-although NumPy often stores a slice or a broadcast as a view of another array.
+although NumPy often stores a slice or a broadcast as a view of another array. A tape is as large as all it holds.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ class Counter:
     peak_bytes: int = 0
     _costs: dict[Operation, Cost] = field(default_factory=dict[Operation, Cost], repr=False)
     _holders: collections.Counter[int] = field(default_factory=collections.Counter[int], repr=False)
+    _sizes: dict[int, int] = field(default_factory=dict[int, int], repr=False)
 
     @property
     def bytes(self) -> int:
@@ -50,17 +51,20 @@ class Counter:
 
     def hold(self, array: Any) -> None:
         """One more live value holds this array."""
-        self._holders[id(array)] += 1
-        if self._holders[id(array)] == 1:
-            self.live_bytes += getattr(array, "nbytes", 0)
+        key, size = id(array), getattr(array, "nbytes", 0)
+        self._holders[key] += 1
+        if size != self._sizes.get(key, 0):  # new, or a tape that has grown since
+            self.live_bytes += size - self._sizes.get(key, 0)
+            self._sizes[key] = size
             self.peak_bytes = max(self.peak_bytes, self.live_bytes)
 
     def drop(self, array: Any) -> None:
         """One live value less holds this array."""
-        self._holders[id(array)] -= 1
-        if self._holders[id(array)] == 0:
-            del self._holders[id(array)]
-            self.live_bytes -= getattr(array, "nbytes", 0)
+        key = id(array)
+        self._holders[key] -= 1
+        if self._holders[key] == 0:
+            del self._holders[key]
+            self.live_bytes -= self._sizes.pop(key, 0)
 
     def hold_all(self, arrays: Iterable[Any]) -> None:
         """Holds each of the arrays."""

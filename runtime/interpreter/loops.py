@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -54,8 +55,8 @@ def case(op: core.CaseOp, scope: Scope) -> Function:
 
 @evaluates(core.TapeCreateOp)
 def tape_create(op: core.TapeCreateOp) -> Function:
-    """A tape is a Python list; None stands for a value that was not set."""
-    return list
+    """A tape is a list; None stands for a value that was not set."""
+    return Tape
 
 
 @evaluates(core.TapePushOp)
@@ -169,6 +170,24 @@ def _accumulate(tape: Any, index: int, value: Any) -> None:
     _grow(tape, index + 1)
     held = tape[index]
     tape[index] = value if held is None else held + value
+
+
+class Tape(list[Any]):
+    """A list that knows the bytes of what it holds."""
+
+    nbytes = 0
+
+    def append(self, value: Any) -> None:
+        super().append(value)
+        self.nbytes += getattr(value, "nbytes", 0)
+
+    def extend(self, values: Iterable[Any]) -> None:
+        for value in values:
+            self.append(value)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.nbytes += getattr(value, "nbytes", 0) - getattr(self[index], "nbytes", 0)
+        super().__setitem__(index, value)
 
 
 class TapePart:

@@ -62,7 +62,8 @@ def _stablehlo(names: str) -> list[str]:
 
 def _compare(*orders: str) -> list[tuple[str, str]]:
     def text(direction: str, order: str) -> str:
-        return f'"stablehlo.compare"(%x, %y) <{{comparison_direction = #stablehlo<comparison_direction {direction}>, compare_type = #stablehlo<comparison_type {order}>}}>'
+        attributes = f"comparison_direction = #stablehlo<comparison_direction {direction}>, compare_type = #stablehlo<comparison_type {order}>"
+        return f'"stablehlo.compare"(%x, %y) <{{{attributes}}}>'
 
     return [(f"{text(direction, order)} : ($T, $T) -> $R", "i1") for direction in ("EQ", "NE", "LT", "LE", "GT", "GE") for order in orders]
 

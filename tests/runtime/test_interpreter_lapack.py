@@ -39,7 +39,8 @@ def custom_call(target: str, element: str, operands: list[Any], results: list[st
     passed, returned = ", ".join(f"%a{i}" for i in range(len(types))), ", ".join(f"%r#{i}" if len(found) > 1 else "%r" for i in range(len(found)))
     many = f":{len(found)}" if len(found) > 1 else ""
     text = (
-        f'func.func public @main({args}) -> ({", ".join(found)}) {{\n  %r{many} = "stablehlo.custom_call"({passed}) <{{call_target_name = "{target}"}}> {{{attributes}}} '
+        f"func.func public @main({args}) -> ({', '.join(found)}) {{\n"
+        f'  %r{many} = "stablehlo.custom_call"({passed}) <{{call_target_name = "{target}"}}> {{{attributes}}} '
         f": ({', '.join(types)}) -> ({', '.join(found)})\n  return {returned} : {', '.join(found)}\n}}"
     )
     return run(parse_module(text, "call.mlir"), operands)

@@ -145,7 +145,10 @@ def test_regions_that_are_not_elementwise_run_element_by_element() -> None:
 
 
 def test_unknown_custom_call_is_refused_with_its_place() -> None:
-    text = "func.func public @main(%x: tensor<f32>) -> tensor<f32> {\n  %r = stablehlo.custom_call @mystery(%x) : (tensor<f32>) -> tensor<f32>\n  return %r : tensor<f32>\n}"
+    text = (
+        "func.func public @main(%x: tensor<f32>) -> tensor<f32> {\n"
+        "  %r = stablehlo.custom_call @mystery(%x) : (tensor<f32>) -> tensor<f32>\n  return %r : tensor<f32>\n}"
+    )
     with pytest.raises(UnsupportedOpError, match=r"p.mlir:2:\d+: error: 'stablehlo.custom_call' calls @mystery"):
         run(parse_module(text, "p.mlir"), [np.float32(0)])
 

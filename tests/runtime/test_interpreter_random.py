@@ -47,7 +47,8 @@ def test_published_vectors() -> None:
 def _module(algorithm: str, words: int, shapes: list[str]) -> str:
     state = f"tensor<{words}xui64>"
     lines = [
-        f'%s{i}, %b{i} = "stablehlo.rng_bit_generator"(%s) <{{rng_algorithm = #stablehlo<rng_algorithm {algorithm}>}}> : ({state}) -> ({state}, tensor<{shape}>)'
+        f'%s{i}, %b{i} = "stablehlo.rng_bit_generator"(%s) <{{rng_algorithm = #stablehlo<rng_algorithm {algorithm}>}}> '
+        f": ({state}) -> ({state}, tensor<{shape}>)"
         for i, shape in enumerate(shapes)
     ]
     types = ", ".join(f"{state}, tensor<{shape}>" for shape in shapes)

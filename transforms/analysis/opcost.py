@@ -114,6 +114,9 @@ _TRANSCENDENTAL: frozenset[type[Operation]] = frozenset(
 _FREE: frozenset[type[Operation]] = frozenset(
     {
         func.CallOp,
+        core.ForOp,
+        core.WhileOp,
+        core.CaseOp,
         stablehlo.WhileOp,
         stablehlo.IfOp,
         stablehlo.CaseOp,
@@ -128,6 +131,8 @@ _FREE: frozenset[type[Operation]] = frozenset(
         stablehlo.CreateTokenOp,
     }
 )
+
+_TAPE_WRITES = (core.TapePushOp, core.TapeSetOp, core.TapeAddOp)
 
 Work = Callable[[Any], "tuple[int, int]"]
 _WORK: dict[type[Operation], Work] = {}
@@ -185,6 +190,8 @@ def moved(op: Operation) -> tuple[int, int]:
         return 0, written
     if isinstance(op, stablehlo.DynamicSliceOp | stablehlo.SliceOp | stablehlo.GatherOp | stablehlo.TorchIndexSelectOp):
         return written + sum(map(bytes_of, op.operands[1:])), written
+    if isinstance(op, _TAPE_WRITES):
+        return bytes_of(op.operands[-1]), bytes_of(op.operands[-1])
     if isinstance(op, stablehlo.DynamicUpdateSliceOp):
         return sum(map(bytes_of, op.operands[1:])), bytes_of(op.update)
     if isinstance(op, stablehlo.ScatterOp | core.ScatterOp):
@@ -274,6 +281,11 @@ def _cumulative(op: core.CumulativeOp) -> tuple[int, int]:
     return (n - n // line if line else 0) * _combination(op.kind.data, op.operand), 0
 
 
+@_costs(core.TapeAddOp)
+def _tape_add(op: core.TapeAddOp) -> tuple[int, int]:
+    return size(op.value) * _combination(core.Kind.add, op.value), 0
+
+
 @_costs(core.ScatterOp)
 def _core_scatter(op: core.ScatterOp) -> tuple[int, int]:
     return size(op.updates) * _combination(op.kind.data, op.operand), 0
@@ -337,6 +349,21 @@ def _factor(name: str, matrices: SSAValue) -> int:
     formula = _CUBIC.get(name)
     scale = 4 if isinstance(element(matrices), ComplexType) else 1
     return scale * prod(batch) * round(formula(m, n)) if formula else 0
+
+
+_CORE_FACTORS: dict[type[Operation], tuple[str, ...]] = {
+    core.CholeskyOp: ("potrf",),
+    core.LuOp: ("getrf",),
+    core.QrOp: ("geqrf", "orgqr"),
+    core.EighOp: ("syevd",),
+    core.SvdOp: ("gesdd",),
+    core.EigOp: ("geev",),
+}
+
+
+@_costs(*_CORE_FACTORS)
+def _core_factors(op: Operation) -> tuple[int, int]:
+    return sum(_factor(name, op.operands[0]) for name in _CORE_FACTORS[type(op)]), 0
 
 
 @_costs(stablehlo.CustomCallOp)
