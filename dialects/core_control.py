@@ -239,4 +239,19 @@ class TapeAddFromOp(TensorOp):
     tape = result_def(TapeType)
 
 
-CONTROL = (ForOp, WhileOp, CaseOp, TapeCreateOp, TapePushOp, TapeExtendOp, TapeSizeOp, TapeReadOp, TapeFromOp, TapeGetOp, TapeSetOp, TapeAddOp, TapeSetFromOp, TapeAddFromOp)
+CONTROL = (
+    ForOp,
+    WhileOp,
+    CaseOp,
+    TapeCreateOp,
+    TapePushOp,
+    TapeExtendOp,
+    TapeSizeOp,
+    TapeReadOp,
+    TapeFromOp,
+    TapeGetOp,
+    TapeSetOp,
+    TapeAddOp,
+    TapeSetFromOp,
+    TapeAddFromOp,
+)

@@ -116,7 +116,10 @@ UNCOUNTED_IN_UNCOUNTED = UNCOUNTED_IN_COUNTED.replace(
     %p = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>""",
     """    %n = stablehlo.constant dense<0.4> : tensor<f64>
     %p = stablehlo.compare GT, %acc, %n, FLOAT : (tensor<f64>, tensor<f64>) -> tensor<i1>""",
-).replace("%u = stablehlo.multiply %t, %acc", "%half = stablehlo.constant dense<0.7> : tensor<f64>\n    %u0 = stablehlo.multiply %t, %acc : tensor<f64>\n    %u = stablehlo.multiply %u0, %half")
+).replace(
+    "%u = stablehlo.multiply %t, %acc",
+    "%half = stablehlo.constant dense<0.7> : tensor<f64>\n    %u0 = stablehlo.multiply %t, %acc : tensor<f64>\n    %u = stablehlo.multiply %u0, %half",
+)
 
 BRANCH_IN_LOOP = """
 func.func public @main(%x: tensor<2xf64>, %w: tensor<2xf64>) -> tensor<2xf64> {

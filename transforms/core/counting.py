@@ -158,5 +158,3 @@ def induction_value(b: OpBuilder, start: SSAValue, step: int, iteration: SSAValu
     if step != 1:
         moved = b.multiply(moved, b.scalar(step, held))
     return moved if constant_integer(start) == 0 else b.add(start, moved)
-
-

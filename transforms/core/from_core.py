@@ -19,6 +19,7 @@ from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder
 from wengert.transforms.core.argreductions import expand_argreduce
 from wengert.transforms.core.control import open_control
+from wengert.transforms.core.lapack import expand_cholesky, expand_eig, expand_eigh, expand_lu, expand_qr, expand_svd
 from wengert.transforms.core.reductions import expand_reduce
 from wengert.transforms.core.scatters import expand_scatter
 from wengert.transforms.core.windows import expand_cumulative, expand_window
@@ -32,6 +33,12 @@ EXPANSIONS: dict[type[Operation], Expansion] = {
     core.WindowReduceOp: expand_window,
     core.CumulativeOp: expand_cumulative,
     core.ScatterOp: expand_scatter,
+    core.CholeskyOp: expand_cholesky,
+    core.LuOp: expand_lu,
+    core.QrOp: expand_qr,
+    core.EighOp: expand_eigh,
+    core.SvdOp: expand_svd,
+    core.EigOp: expand_eig,
 }
 """How each core op is written in StableHLO."""
 

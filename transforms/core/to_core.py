@@ -29,6 +29,7 @@ from wengert.dialects.builder import OpBuilder
 from wengert.transforms.core.argreductions import recognise_argreduce
 from wengert.transforms.core.control import close_control
 from wengert.transforms.core.inline import inline
+from wengert.transforms.core.lapack import recognise_lapack
 from wengert.transforms.core.reductions import recognise_reduce
 from wengert.transforms.core.scatters import recognise_scatter
 from wengert.transforms.core.symbol_dce import symbol_dce
@@ -71,6 +72,7 @@ def to_core(module: ModuleOp, *, keep_custom: bool = False) -> None:
                 rewriter.replace(op, values)
                 _erase_unused(operands)
                 break
+    recognise_lapack(module)
     close_control(module)
 
 

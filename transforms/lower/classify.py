@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, Operation
 
 from wengert.dialects import chlo, core, stablehlo
 from wengert.dialects.core import Kind
+from wengert.dialects.kernel import STORE
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import bf16, element, f16, i1, is_boolean, is_complex, is_float, is_integer, shape_of_type
 
@@ -26,6 +27,8 @@ class Role(Enum):
     SCALAR = auto()
     REDUCE = auto()
     CONCATENATE = auto()
+    UPDATE = auto()
+    CONTROL = auto()
     CONTRACT = auto()
     BARRIER = auto()
     OPAQUE = auto()
@@ -38,10 +41,14 @@ _ROLES: dict[type[Operation], Role] = {
     stablehlo.SliceOp: Role.VIEW,
     stablehlo.ReverseOp: Role.VIEW,
     stablehlo.PadOp: Role.VIEW,
+    stablehlo.DynamicSliceOp: Role.VIEW,
+    stablehlo.GatherOp: Role.VIEW,
     stablehlo.ConstantOp: Role.SOURCE,
     stablehlo.IotaOp: Role.SOURCE,
     core.ReduceOp: Role.REDUCE,
     stablehlo.ConcatenateOp: Role.CONCATENATE,
+    stablehlo.DynamicUpdateSliceOp: Role.UPDATE,
+    core.ScatterOp: Role.UPDATE,
     stablehlo.OptimizationBarrierOp: Role.BARRIER,
 }
 
@@ -177,6 +184,10 @@ def role(op: Operation) -> Role:
     found = _ROLES.get(type(op))
     if isinstance(op, stablehlo.DotGeneralOp):
         return Role.CONTRACT if has_product(op) else Role.OPAQUE
+    if isinstance(op, core.ForOp | core.WhileOp | core.CaseOp):
+        return Role.CONTROL if has_plain_types(op) else Role.OPAQUE
+    if isinstance(op, core.ScatterOp) and not _scatterable(op):
+        return Role.OPAQUE
     if found is not None:
         return Role.OPAQUE if found is Role.REDUCE and not _reducible(op) else found
     if type(op) in _ELEMENTWISE and cost(op):
@@ -190,6 +201,27 @@ def has_product(op: stablehlo.DotGeneralOp) -> bool:
     return held == element(op.rhs) == element(op.result) and held not in (f16, bf16, i1) and op.algorithm is None
 
 
+def has_plain_types(op: Operation) -> bool:
+    """Whether everything inside a loop or a branch can be held in buffers (a tape cannot)."""
+    inside = [value for inner in op.walk() for value in inner.results]
+    arguments = [arg for inner in op.walk() for region in inner.regions for block in region.blocks for arg in block.args]
+    return all(is_compilable(value.type) for value in (*op.operands, *inside, *arguments))
+
+
+def _scatterable(op: core.ScatterOp) -> bool:
+    held = element(op.operand)
+    if is_complex(held):
+        return op.kind.data in (Kind.set, Kind.add)
+    return held not in (f16, bf16) or op.kind.data in (Kind.set, Kind.max, Kind.min)
+
+
+def write_kind(op: Operation) -> str:
+    """The kind of a nest's write for an update of a tensor in place."""
+    if not isinstance(op, core.ScatterOp) or op.kind.data is Kind.set:
+        return STORE
+    return _kind(op.kind.data, element(op.operand))
+
+
 def _reducible(op: Operation) -> bool:
     assert isinstance(op, core.ReduceOp)
     held = element(op.operand)
@@ -198,8 +230,11 @@ def _reducible(op: Operation) -> bool:
 
 def reduction_kind(op: core.ReduceOp) -> str:
     """The kind of a nest's write for a reduction; booleans combine by and, or."""
-    kind = op.kind.data
-    if is_boolean(element(op.operand)):
+    return _kind(op.kind.data, element(op.operand))
+
+
+def _kind(kind: Kind, held: Attribute) -> str:
+    if is_boolean(held):
         return "or" if kind in (Kind.add, Kind.max, Kind.or_) else "and"
     return str(kind.value)
 

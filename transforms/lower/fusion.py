@@ -21,7 +21,7 @@ from math import prod
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from wengert.dialects import stablehlo
+from wengert.dialects import core, stablehlo
 from wengert.ir.elements import is_splat
 from wengert.ir.tensor_types import shape, size
 from wengert.transforms.lower.classify import Role, cost, role
@@ -53,13 +53,28 @@ class Piece:
 
 
 @dataclass(frozen=True)
+class Update:
+    """Writing the update of a dynamic_update_slice or a scatter into its operand."""
+
+    op: stablehlo.DynamicUpdateSliceOp | core.ScatterOp
+
+    @property
+    def value(self) -> SSAValue:
+        return self.op.update if isinstance(self.op, stablehlo.DynamicUpdateSliceOp) else self.op.updates
+
+    @property
+    def indices(self) -> tuple[SSAValue, ...]:
+        return tuple(self.op.start_indices) if isinstance(self.op, stablehlo.DynamicUpdateSliceOp) else (self.op.scatter_indices,)
+
+
+@dataclass(frozen=True)
 class Copy:
     """Writing a view or a large constant to memory, for someone who cannot compute it."""
 
     value: SSAValue
 
 
-Member = Operation | Piece | Copy
+Member = Operation | Piece | Update | Copy
 
 
 @dataclass
@@ -132,11 +147,13 @@ class _Fusion:
             if self.roles[op] is Role.BARRIER:
                 self.alias.update(zip(op.results, op.operands, strict=True))
         for op in self.ops:
-            if self.roles[op] is Role.OPAQUE:
+            if self.roles[op] in (Role.OPAQUE, Role.CONTROL):
                 for operand in op.operands:
                     self._needs_memory(operand)
                 for value in captured(op):
                     self._needs_memory(value)
+            elif self.roles[op] is Role.UPDATE or isinstance(op, stablehlo.DynamicSliceOp | stablehlo.GatherOp):
+                self._needs_memory(op.operands[0])
             elif self.roles[op] is Role.CONTRACT:
                 for operand in op.operands:
                     self._needs_memory(strided(operand, self.resolve).base)
@@ -175,7 +192,9 @@ class _Fusion:
             self._copy_if_needed(op)
         elif kind is Role.CONCATENATE:
             self._place_concatenate(op)
-        elif kind in (Role.OPAQUE, Role.CONTRACT) and op is not self.block.last_op:
+        elif kind is Role.UPDATE:
+            self._place_update(op)
+        elif kind in (Role.OPAQUE, Role.CONTRACT, Role.CONTROL) and op is not self.block.last_op:
             self.groups.append(Group(None, [op]))
             done = len(self.groups)
             self.ready.update((result, (done, done)) for result in op.results)
@@ -220,11 +239,21 @@ class _Fusion:
                 done = max(done, group + 1)
         self.ready[op.results[0]] = (done, done)
 
-    def _join(self, domain: tuple[int, ...], operands: Iterable[SSAValue]) -> int:
-        """The group that a member with these loops and operands joins: the earliest that it may, else the last with
-        equal loops, else a new one."""
+    def _place_update(self, op: Operation) -> None:
+        assert isinstance(op, stablehlo.DynamicUpdateSliceOp | core.ScatterOp)
+        update = Update(op)
+        before = max([self._available(value)[1] for value in (op.operand, *update.indices)])
+        group = self._join(shape(update.value), [update.value], before)
+        self.groups[group].members.append(update)
+        self.pieces[op, 0] = group
+        self.ready[op.results[0]] = (group + 1, group + 1)
+
+    def _join(self, domain: tuple[int, ...], operands: Iterable[SSAValue], before: int = 0) -> int:
+        """The group that a member with these loops and operands joins: the earliest that it may (not before a given
+        one), else the last with equal loops, else a new one."""
         available = [self._available(operand) for operand in operands]
         first = max([same for same, _ in available], default=0)
+        first = max(first, before)
         if first < len(self.groups) and self._fits(first, domain, any(same == first < other for same, other in available)):
             return first
         last = self.latest.get(domain, -1)
@@ -266,6 +295,8 @@ class _Fusion:
                     self._use_view(op)
             elif kind is Role.CONCATENATE:
                 self._use_pieces(op)
+            elif kind is Role.UPDATE:
+                self._use_update(op)
         self._drop_moved()
 
     def _use_scalar(self, op: Operation) -> None:
@@ -294,6 +325,14 @@ class _Fusion:
             if (op, number) in self.pieces:
                 self._demand(operand).same.add(self.pieces[op, number])
 
+    def _use_update(self, op: Operation) -> None:
+        assert isinstance(op, stablehlo.DynamicUpdateSliceOp | core.ScatterOp)
+        update, group = Update(op), self.pieces[op, 0]
+        self._demand(update.value).same.add(group)
+        for value in update.indices:
+            demand = self._demand(value)
+            (demand.hoisted if size(value) == 1 else demand.other).add(group)
+
     def _sink_one(self, op: Operation) -> None:
         value = op.results[0]
         demand = self._demand(value)
@@ -309,7 +348,7 @@ class _Fusion:
         order = {op: number for number, op in enumerate(self.ops)}
 
         def place(member: Member) -> int:
-            if isinstance(member, Piece):
+            if isinstance(member, Piece | Update):
                 return order[member.op]
             if isinstance(member, Copy):
                 owner = member.value.owner

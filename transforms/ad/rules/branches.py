@@ -163,7 +163,14 @@ def _transpose_case(b: OpBuilder, op: core.CaseOp, linear: Sequence[bool], y_bar
 
 
 def _transpose_branch(
-    inner: OpBuilder, old: Block, op: core.CaseOp, flags: Sequence[bool], shared: list[SSAValue], plain: Sequence[Value], bars: dict[int, Value], totals: dict[SSAValue, Value]
+    inner: OpBuilder,
+    old: Block,
+    op: core.CaseOp,
+    flags: Sequence[bool],
+    shared: list[SSAValue],
+    plain: Sequence[Value],
+    bars: dict[int, Value],
+    totals: dict[SSAValue, Value],
 ) -> None:
     scratch = Block(arg_types=[v.type for v in shared])
     lb = LinearBuilder(scratch, inner, scratch.args)

@@ -88,7 +88,6 @@ def convolve(b: OpBuilder, lhs: Value, rhs: Value, numbers: ConvDimensionNumbers
     return b.one(hlo.ConvolutionOp, (lhs, rhs), tensor(result, element(like.result)), **properties)
 
 
-
 @transpose(hlo.ConvolutionOp)
 def convolution(b: OpBuilder, op: hlo.ConvolutionOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent]:
     return [_input_cotangent(b, op, y_bars[0]) if linear[0] else None, _kernel_cotangent(b, op, y_bars[0]) if linear[1] else None]

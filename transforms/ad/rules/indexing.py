@@ -182,7 +182,9 @@ def _scatter_mul(b: OpBuilder, op: core.ScatterOp) -> LinearMap:
         y_dot = None if x_dot is None else lb.multiply(x_dot, factor)
         if update_dot is None:
             return [y_dot]
-        others = b.select(b.compare("EQ", op.updates, b.full_like(op.updates, 0)), _product_without_zeros(b, op), b.divide(_gather_back(b, op, op.result), op.updates))
+        others = b.select(
+            b.compare("EQ", op.updates, b.full_like(op.updates, 0)), _product_without_zeros(b, op), b.divide(_gather_back(b, op, op.result), op.updates)
+        )
         term = lb.multiply(update_dot, others)
         base = lb.zeros(type_of(op.operand)) if y_dot is None else y_dot
         return [lb.scatter(Kind.add, base, op.scatter_indices, term, op.scatter_dimension_numbers)]

@@ -237,7 +237,9 @@ def take_rows(b: OpBuilder, x: Value, order: Value) -> Value:
     rank = len(shape(x))
     batch = list(range(rank - 2))
     starts = b.reshape(order, [*shape(order), 1])
-    numbers = GatherDimensionNumbersAttr(dimensions((rank - 1,)), dimensions((rank - 2,)), dimensions(batch), dimensions(batch), dimensions((rank - 2,)), int_attr(rank - 1))
+    numbers = GatherDimensionNumbersAttr(
+        dimensions((rank - 1,)), dimensions((rank - 2,)), dimensions(batch), dimensions(batch), dimensions((rank - 2,)), int_attr(rank - 1)
+    )
     return b.gather(x, starts, numbers, [*[1] * (rank - 1), shape(x)[-1]], shape(x))
 
 
@@ -475,18 +477,28 @@ _FLAGS = [(True, True, False), (False, False, False), (True, False, True)]
 
 CASES = [
     *(
-        Case(f"triangular solve, {'lower' if lower else 'upper'}, {'left' if left else 'right'}, {how}{', unit' if unit else ''}", lambda b, a, x, lower=lower, left=left, unit=unit, how=how: solve(b, a, x, left=left, lower=lower, unit=unit, how=how), (Arg((3, 3), values=(2, 0.3, 0.5, -0.4, 3, 0.2, 0.7, -0.6, 2.5)), Arg((3, 2) if left else (2, 3))))
+        Case(
+            f"triangular solve, {'lower' if lower else 'upper'}, {'left' if left else 'right'}, {how}{', unit' if unit else ''}",
+            lambda b, a, x, lower=lower, left=left, unit=unit, how=how: solve(b, a, x, left=left, lower=lower, unit=unit, how=how),
+            (Arg((3, 3), values=(2, 0.3, 0.5, -0.4, 3, 0.2, 0.7, -0.6, 2.5)), Arg((3, 2) if left else (2, 3))),
+        )
         for lower, left, unit in _FLAGS
         for how in (Transpose.NO_TRANSPOSE, Transpose.TRANSPOSE)
     ),
-    Case("triangular solve, complex, adjoint", lambda b, a, x: solve(b, b.add(a, identity_like(b, a)), x, lower=True, how=Transpose.ADJOINT), (Arg((2, 2, 2), 1, 2, complex=True), Arg((2, 2, 3), complex=True))),
+    Case(
+        "triangular solve, complex, adjoint",
+        lambda b, a, x: solve(b, b.add(a, identity_like(b, a)), x, lower=True, how=Transpose.ADJOINT),
+        (Arg((2, 2, 2), 1, 2, complex=True), Arg((2, 2, 3), complex=True)),
+    ),
     Case("cholesky", lambda b, x: _factor(core.CholeskyOp, b, _spd(b, x), True), (_M,)),
     Case("cholesky, upper, batched", lambda b, x: _factor(core.CholeskyOp, b, _spd(b, x), False), (Arg((2, 3, 3)),)),
     Case("cholesky of one triangle", lambda b, x: _factor(core.CholeskyOp, b, x, True), (Arg((2, 2), values=(2, 9, 0.5, 3)),)),
     Case("cholesky, complex", lambda b, x: _factor(core.CholeskyOp, b, _spd(b, x), True), (Arg((2, 2), complex=True),)),
     Case("stablehlo.cholesky", lambda b, x: keep(b, b.one(hlo.CholeskyOp, (_spd(b, x),), x.type, lower=bool_attr(True)), "GE"), (_M,)),
     Case("lu", lambda b, x: _lu(b, x), (_SPLIT,)),
-    Case("lu with exchanges, batched", lambda b, x: _lu(b, x), (Arg((2, 3, 3), values=(0.1, 2, 1, 3, 0.2, 1, 0.5, 0.4, 2, 1, 2, 3, 0.3, 0.1, 4, 5, 0.2, 0.1)),)),
+    Case(
+        "lu with exchanges, batched", lambda b, x: _lu(b, x), (Arg((2, 3, 3), values=(0.1, 2, 1, 3, 0.2, 1, 0.5, 0.4, 2, 1, 2, 3, 0.3, 0.1, 4, 5, 0.2, 0.1)),)
+    ),
     Case("lu, tall", lambda b, x: _lu(b, x), (Arg((4, 2), values=(0.1, 2, 3, 0.2, 0.5, 0.4, 1, 1.5)),)),
     Case("lu, wide", lambda b, x: _lu(b, x), (Arg((2, 4), values=(0.1, 2, 3, 0.2, 0.5, 0.4, 1, 1.5)),)),
     Case("lu, complex", lambda b, x: _lu(b, x), (Arg((2, 2), complex=True),)),

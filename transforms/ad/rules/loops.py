@@ -125,7 +125,13 @@ def _loop_block(loop: _Active, values: Sequence[Value], extra: Sequence[Attribut
 
 
 def _bind(
-    inner: ForwardSweep, loop: _Active, block: Block, constants: Sequence[Value], carried: Sequence[Value], constant_dots: dict[int, Value], carried_dots: dict[int, Value]
+    inner: ForwardSweep,
+    loop: _Active,
+    block: Block,
+    constants: Sequence[Value],
+    carried: Sequence[Value],
+    constant_dots: dict[int, Value],
+    carried_dots: dict[int, Value],
 ) -> None:
     inner.bind(loop.body.args[: loop.first], block.args[: loop.first], [None] * loop.first)
     inner.bind(loop.old_constants, constants, [constant_dots.get(i) for i in range(len(constants))])

@@ -75,5 +75,9 @@ CASES = [
     Case("take along", lambda b, x, i: take_along(b, x, i, 1), (Arg((2, 4)), Arg((2, 3), values=(0, 3, 3, 2, 1, 2), dtype="int32"))),
     Case("top k", lambda b, x: b.create(chlo.TopKOp, (x,), (tensor((2, 2), element(x)), tensor((2, 2), i32)), {"k": int_attr(2)})[0], (Arg((2, 5)),)),
     Case("sort", lambda b, x: _sorted(b, b.sine(x), dim=1), (Arg((2, 5)),)),
-    Case("sort by key", lambda b, x, y, i: _sorted(b, x, b.sine(y), i, descending=True)[:2], (Arg((5, 2)), Arg((5, 2)), Arg((5, 2), values=tuple(range(10)), dtype="int32"))),
+    Case(
+        "sort by key",
+        lambda b, x, y, i: _sorted(b, x, b.sine(y), i, descending=True)[:2],
+        (Arg((5, 2)), Arg((5, 2)), Arg((5, 2), values=tuple(range(10)), dtype="int32")),
+    ),
 ]

@@ -130,4 +130,3 @@ def _merged(b: OpBuilder, held: Tangent, tape: Value) -> Value:
     if held is None:
         return tape
     return b.create(core.TapeAddFromOp, (held, b.scalar(0, i64), tape), (tape.type,))[0]
-

@@ -1,0 +1,250 @@
+"""LAPACK calls, as JAX writes them for the CPU, and core's matrix factorisations.
+
+A call names a routine and its options in letters: ``lapack_dgetrf_ffi``, ``uplo = 76`` ('L'). Those that factorise a matrix or
+solve a triangular system become the core (or StableHLO) op for it; ``geqrf`` and ``orgqr``, which make a QR decomposition
+between them, become one op. All others stay calls. On the way back each op is written as the call again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import ArrayAttr, BytesAttr, DenseIntOrFPElementsAttr, DictionaryAttr, IndexType, IntegerAttr, ModuleOp, StringAttr, TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from wengert.dialects import core
+from wengert.dialects import stablehlo as hlo
+from wengert.dialects.builder import OpBuilder
+from wengert.dialects.stablehlo.attributes import Transpose, TransposeAttr
+from wengert.ir.attributes import bool_attr, int_attr, int_of
+from wengert.ir.tensor_types import c64, c128, element, f32, f64, i32, is_complex, shape, tensor, ui8
+from wengert.transforms.rewriter import Rewriter
+
+_LETTERS: dict[Attribute, str] = {f32: "s", f64: "d", c64: "c", c128: "z"}
+Values = Sequence[SSAValue]
+
+
+def recognise_lapack(module: ModuleOp) -> None:
+    """Replaces the LAPACK calls of a module that stand for an op, in place."""
+    for op in [op for op in module.walk() if isinstance(op, hlo.CustomCallOp)]:
+        routine = _routine(op)
+        if op.parent is None or routine not in _RECOGNISERS:
+            continue
+        rewriter = Rewriter("to-core")
+        rewriter.move_to(op)
+        if (values := _RECOGNISERS[routine](rewriter, op)) is not None:
+            rewriter.replace(op, values)
+
+
+def _routine(op: hlo.CustomCallOp) -> str:
+    name = op.call_target_name.data
+    return name[8:-4] if name.startswith("lapack_") and name.endswith("_ffi") and name[7] in "sdcz" else ""
+
+
+def _option(op: hlo.CustomCallOp, key: str, default: str = "") -> str:
+    """An option as its letter."""
+    config = op.attributes.get("mhlo.backend_config", op.backend_config)
+    found = config.data.get(key) if isinstance(config, DictionaryAttr) else None
+    return default if found is None else chr(cast("IntegerAttr[Any]", found).value.data)
+
+
+# -- to core
+
+
+def _trsm(b: OpBuilder, op: hlo.CustomCallOp) -> Values:
+    how = {"N": Transpose.NO_TRANSPOSE, "T": Transpose.TRANSPOSE, "C": Transpose.ADJOINT}[_option(op, "trans_x", "N")]
+    properties: dict[str, Attribute] = {
+        "left_side": bool_attr(_option(op, "side") == "L"),
+        "lower": bool_attr(_option(op, "uplo") == "L"),
+        "unit_diagonal": bool_attr(_option(op, "diag") == "U"),
+        "transpose_a": TransposeAttr(how),
+    }
+    return b.create(hlo.TriangularSolveOp, op.inputs, [op.results[0].type], properties)
+
+
+def _potrf(b: OpBuilder, op: hlo.CustomCallOp) -> Values:
+    # LAPACK leaves the other triangle as it was
+    lower, a = _option(op, "uplo") == "L", op.inputs[0]
+    factor, info = b.create(core.CholeskyOp, (a,), [r.type for r in op.results], {"lower": bool_attr(lower)})
+    rank, places = len(shape(a)), tensor(shape(a), i32)
+    inside = b.compare("GE" if lower else "LE", b.iota(rank - 2, places), b.iota(rank - 1, places))
+    return [b.select(inside, factor, a), info]
+
+
+def _getrf(b: OpBuilder, op: hlo.CustomCallOp) -> Values:
+    return b.create(core.LuOp, op.inputs, [r.type for r in op.results])
+
+
+def _syevd(b: OpBuilder, op: hlo.CustomCallOp) -> Values | None:
+    if _option(op, "mode", "V") == "N" and op.results[0].first_use is not None:
+        return None
+    return b.create(core.EighOp, op.inputs, [r.type for r in op.results], {"lower": bool_attr(_option(op, "uplo") == "L")})
+
+
+def _gesdd(b: OpBuilder, op: hlo.CustomCallOp) -> Values | None:
+    mode, (overwritten, s, u, vh, info) = _option(op, "mode"), op.results
+    if overwritten.first_use is not None or (mode == "N" and (u.first_use is not None or vh.first_use is not None)):
+        return None
+    a = op.inputs[0]
+    batch, (m, n) = shape(a)[:-2], shape(a)[-2:]
+    k_u, k_v = (m, n) if mode == "A" else (min(m, n), min(m, n))
+    types = (tensor([*batch, m, k_u], element(a)), s.type, tensor([*batch, k_v, n], element(a)), info.type)
+    new_u, new_s, new_vh, new_info = b.create(core.SvdOp, (a,), types, {"full": bool_attr(mode == "A")})
+    return [a, new_s, new_u if mode != "N" else _unused(b, u), new_vh if mode != "N" else _unused(b, vh), new_info]
+
+
+def _geev(b: OpBuilder, op: hlo.CustomCallOp) -> Values | None:
+    *values, left, right, info = op.results
+    asked = {key: _option(op, key) == "V" for key in ("compute_left", "compute_right")}
+    if (left.first_use is not None and not asked["compute_left"]) or (right.first_use is not None and not asked["compute_right"]):
+        return None
+    w_type = tensor(shape(values[0]), element(left))
+    w, new_left, new_right, new_info = b.create(core.EigOp, op.inputs, (w_type, left.type, right.type, info.type))
+    parts = [b.real(w), b.imag(w)] if len(values) == 2 else [w]
+    return [*parts, new_left, new_right, new_info]
+
+
+def _unused(b: OpBuilder, value: SSAValue) -> SSAValue:
+    """Something to stand for a result that nothing uses."""
+    return b.zeros(cast("TensorType[Any]", value.type))
+
+
+def _geqrf(b: OpBuilder, op: hlo.CustomCallOp) -> Values | None:
+    """geqrf whose reflectors are only used by one orgqr, and whose packed result is read in its upper triangle otherwise."""
+    packed, tau = op.results
+    generators = [use.operation for use in tau.uses]
+    if len(generators) != 1 or not _generates(generators[0], packed) or not _read_above(packed, generators[0]):
+        return None
+    (generator,) = generators
+    a, columns = op.inputs[0], shape(generator.results[0])[-1]
+    batch, (m, n) = shape(a)[:-2], shape(a)[-2:]
+    if columns not in (min(m, n), m):
+        return None
+    r_type = tensor([*batch, columns, n], element(a))
+    q, r = b.create(core.QrOp, (a,), (generator.results[0].type, r_type), {"full": bool_attr(columns > min(m, n))})
+    generator.results[0].replace_all_uses_with(q)
+    assert generator.parent is not None
+    generator.parent.erase_op(generator)
+    high = [0] * len(batch) + [m - columns, 0]
+    whole = r if m == columns else b.pad(r, b.scalar(0, element(r)), [0] * len(high), high)
+    return [whole, _unused(b, tau)]
+
+
+def _generates(op: Operation, packed: SSAValue) -> bool:
+    return isinstance(op, hlo.CustomCallOp) and _routine(op) in ("orgqr", "ungqr") and op.inputs[0] is packed
+
+
+def _read_above(packed: SSAValue, generator: Operation) -> bool:
+    """Whether all other uses select from it (or from a slice of it), as a program does that wants r and not reflectors."""
+    for use in packed.uses:
+        if use.operation is generator:
+            continue
+        users = [u.operation for u in use.operation.results[0].uses] if isinstance(use.operation, hlo.SliceOp) else [use.operation]
+        if not all(isinstance(user, hlo.SelectOp) for user in users):
+            return False
+    return True
+
+
+_RECOGNISERS: dict[str, Callable[[OpBuilder, hlo.CustomCallOp], Values | None]] = {
+    "trsm": _trsm,
+    "potrf": _potrf,
+    "getrf": _getrf,
+    "syevd": _syevd,
+    "heevd": _syevd,
+    "gesdd": _gesdd,
+    "geev": _geev,
+    "geqrf": _geqrf,
+}
+
+
+# -- back to calls
+
+
+def _layout(rank: int, matrix: bool) -> Attribute:
+    """Column-major for a matrix in the last two dimensions (LAPACK's order), else the dimensions in order of size of step."""
+    order = [rank - 2, rank - 1, *reversed(range(rank - 2))] if matrix else list(reversed(range(rank)))
+    type = TensorType(IndexType(), [rank])
+    return DenseIntOrFPElementsAttr(cast(Any, type), BytesAttr(np.array(order, np.int64).tobytes()))
+
+
+def lapack_call(b: OpBuilder, routine: str, inputs: Values, results: Sequence[Attribute], options: dict[str, str], batch: int) -> Values:
+    """A LAPACK call as JAX writes it; operands and results with two dimensions more than the batch are matrices."""
+    ranks_in = [len(shape(x)) for x in inputs]
+    ranks_out = [len(cast("TensorType[Any]", t).get_shape()) for t in results]
+    properties: dict[str, Attribute] = {
+        "api_version": int_attr(1, 32),
+        "backend_config": StringAttr(""),
+        "call_target_name": StringAttr(f"lapack_{_LETTERS[element(inputs[0])]}{routine}_ffi"),
+        "called_computations": ArrayAttr([]),
+        "has_side_effect": bool_attr(False),
+        "operand_layouts": ArrayAttr([_layout(r, r == batch + 2) for r in ranks_in]),
+        "result_layouts": ArrayAttr([_layout(r, r == batch + 2) for r in ranks_out]),
+    }
+    config = DictionaryAttr({key: IntegerAttr(ord(letter), ui8) for key, letter in options.items()})
+    frontend = DictionaryAttr({"num_batch_dims": StringAttr(str(batch))})
+    attributes = {"mhlo.backend_config": config, "mhlo.frontend_attributes": frontend}
+    call = hlo.CustomCallOp.create(operands=inputs, result_types=results, properties=properties, attributes=attributes)
+    return b.insert(call).results
+
+
+def expand_cholesky(b: OpBuilder, op: core.CholeskyOp) -> Values:
+    """potrf, and zeros in the other triangle."""
+    lower, a = bool(int_of(op.lower)), op.a
+    rank, places = len(shape(a)), tensor(shape(a), i32)
+    packed, info = lapack_call(b, "potrf", [a], [a.type, op.info.type], {"uplo": "L" if lower else "U"}, rank - 2)
+    inside = b.compare("GE" if lower else "LE", b.iota(rank - 2, places), b.iota(rank - 1, places))
+    return [b.select(inside, packed, b.full_like(packed, 0)), info]
+
+
+def expand_lu(b: OpBuilder, op: core.LuOp) -> Values:
+    """getrf."""
+    return lapack_call(b, "getrf", [op.a], [r.type for r in op.results], {}, len(shape(op.a)) - 2)
+
+
+def expand_qr(b: OpBuilder, op: core.QrOp) -> Values:
+    """geqrf for r, and orgqr for the columns of q."""
+    a, batch = op.a, list(shape(op.a)[:-2])
+    (m, n), columns = shape(a)[-2:], shape(op.q)[-1]
+    k = min(m, n)
+    packed, tau = lapack_call(b, "geqrf", [a], [a.type, tensor([*batch, k], element(a))], {}, len(batch))
+    zeros, places = [0] * (len(batch) + 2), tensor(shape(op.r), i32)
+    r = packed if columns == m else b.slice(packed, zeros, [*batch, columns, n])
+    above = b.compare("LE", b.iota(len(batch), places), b.iota(len(batch) + 1, places))
+    r = b.select(above, r, b.full_like(r, 0))
+    reflectors = packed
+    if columns < n:
+        reflectors = b.slice(packed, zeros, [*batch, m, columns])
+    elif columns > n:
+        reflectors = b.pad(packed, b.scalar(0, element(a)), zeros, [*[0] * (len(batch) + 1), columns - n])
+    routine = "ungqr" if is_complex(element(a)) else "orgqr"
+    return [lapack_call(b, routine, [reflectors, tau], [op.q.type], {}, len(batch))[0], r]
+
+
+def expand_eigh(b: OpBuilder, op: core.EighOp) -> Values:
+    """syevd, with vectors if they are used."""
+    routine = "heevd" if is_complex(element(op.a)) else "syevd"
+    options = {"mode": "V" if op.vectors.first_use is not None else "N", "uplo": "L" if int_of(op.lower) else "U"}
+    return lapack_call(b, routine, [op.a], [r.type for r in op.results], options, len(shape(op.a)) - 2)
+
+
+def expand_svd(b: OpBuilder, op: core.SvdOp) -> Values:
+    """gesdd, with vectors if they are used."""
+    used = op.u.first_use is not None or op.vh.first_use is not None
+    mode = ("A" if int_of(op.full) else "S") if used else "N"
+    types = [op.a.type, op.s.type, op.u.type, op.vh.type, op.info.type]
+    _, s, u, vh, info = lapack_call(b, "gesdd", [op.a], types, {"mode": mode}, len(shape(op.a)) - 2)
+    return [u, s, vh, info]
+
+
+def expand_eig(b: OpBuilder, op: core.EigOp) -> Values:
+    """geev; a real matrix's eigenvalues come in two parts."""
+    options = {key: "V" if value.first_use is not None else "N" for key, value in (("compute_left", op.left), ("compute_right", op.right))}
+    w_type, batch = cast("TensorType[Any]", op.values.type), len(shape(op.a)) - 2
+    vectors = [op.left.type, op.right.type, op.info.type]
+    if is_complex(element(op.a)):
+        return lapack_call(b, "geev", [op.a], [w_type, *vectors], options, batch)
+    part = tensor(shape(op.values), element(op.a))
+    re, im, left, right, info = lapack_call(b, "geev", [op.a], [part, part, *vectors], options, batch)
+    return [b.complex(re, im), left, right, info]
