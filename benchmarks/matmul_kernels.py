@@ -84,19 +84,21 @@ def compare(n: int, element: str, layout: str, batch: int = 1) -> None:
         shape, shape, element, lhs_batch=(0,), rhs_batch=(0,), lhs_contracting=(1 if layout[0] == "T" else 2,),
         rhs_contracting=(2 if layout[1] == "T" else 1,), target=matmul.target_of(llvm.get_default_triple(), features),
     )  # fmt: skip
-    times = max(1, int(2e5 / plan.flops))
+    times = max(1, int(4e6 / plan.flops))
     start = time.perf_counter()
     matmul.emit_function(plan, "product")
     emission = 1e3 * (time.perf_counter() - start)
     call, compilation = compiled(plan, times)
     scratch = aligned(plan.scratch_bytes + 1, np.uint8)
-    own = best(lambda: call(a.ctypes.data, b.ctypes.data, c.ctypes.data, scratch.ctypes.data)) / times
+    addresses = [x.ctypes.data for x in (a, b, c, scratch)]
+    own = best(lambda: call(*addresses)) / times
     left, right = a.reshape(shape), b.reshape(shape)
     left, right = left.swapaxes(1, 2) if layout[0] == "T" else left, right.swapaxes(1, 2) if layout[1] == "T" else right
     if batch == 1:
         left, right = left[0], right[0]
     result = np.empty((batch, n, n)[-left.ndim :], dtype)
-    other = best(lambda: [np.matmul(left, right, out=result) for _ in range(times)]) / times
+    calls = max(1, times // 50)
+    other = best(lambda: [np.matmul(left, right, out=result) for _ in range(calls)]) / calls
     np.testing.assert_allclose(c.reshape(result.shape), result, rtol=1e-3, atol=1e-3)
     print(
         f"{element} {batch:5} x {n:4} {layout} {plan.method:8} {own * 1e6:10.2f} us {plan.flops / own / 1e9:6.1f} GFLOP/s   "
