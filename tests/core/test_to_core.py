@@ -233,7 +233,7 @@ def test_locations_are_kept() -> None:
     assert all("program.mlir" in str(op.location) for op in next(iter(module.ops)).regions[0].block.ops)
 
 
-def test_every_core_op_has_an_expansion() -> None:
+def test_every_op_of_a_kind_has_an_expansion() -> None:
     from wengert.dialects.core import Core
 
-    assert {op for op in Core.operations if op.__module__ == "wengert.dialects.core"} == set(EXPANSIONS)
+    assert {op for op in Core.operations if op.__module__ == "wengert.dialects.core"} <= set(EXPANSIONS)
