@@ -8,6 +8,7 @@ import mmap
 from typing import Any
 
 import llvmlite.binding as llvm
+import ml_dtypes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -261,9 +262,52 @@ def test_nan_and_infinity_reach_the_result() -> None:
     np.testing.assert_array_equal(c, a @ b)
 
 
-def test_unsupported_element_is_refused() -> None:
-    with pytest.raises(matmul.UnsupportedMatmul, match="bf16"):
-        matmul.plan((2, 2), (2, 2), "bf16", lhs_contracting=(1,), rhs_contracting=(0,), target=HOST)
+@pytest.mark.parametrize(
+    ("held", "result"),
+    [
+        (ml_dtypes.bfloat16, "bf16"), (ml_dtypes.bfloat16, "f32"), (np.float16, "f16"), (np.float16, "f32"), (np.float16, "f64"),
+        (np.float32, "f64"), (np.int8, "i32"), (np.uint8, "i32"), (np.uint16, "ui64"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("layout", ["NN", "TT"])
+def test_converted_elements(held: type[Any], result: str, layout: str) -> None:
+    """Small whole numbers, so that every sum is exact in f32 and only the last rounding counts."""
+    names = {ml_dtypes.bfloat16: "bf16", np.float16: "f16", np.float32: "f32", np.int8: "i8", np.uint8: "ui8", np.uint16: "ui16"}
+    kind = {"bf16": ml_dtypes.bfloat16, "f16": np.float16}.get(result) or TYPES[result]
+    rng = np.random.default_rng(0)
+    low = 0 if np.dtype(held).kind == "u" else -15
+    a, b = rng.integers(low, 16, (9, 21)), rng.integers(low, 16, (21, 19))
+    plan = matmul.plan(
+        (21, 9) if layout == "TT" else (9, 21), (19, 21) if layout == "TT" else (21, 19), result, target=HOST,
+        lhs_contracting=(0,) if layout == "TT" else (1,), rhs_contracting=(1,) if layout == "TT" else (0,), lhs_element=names[held], rhs_element=names[held],
+    )  # fmt: skip
+    got = np.empty((9, 19), kind)
+    scratch = np.empty(plan.scratch_bytes + 64, np.uint8)
+    left, right = (np.ascontiguousarray(x.T if layout == "TT" else x).astype(held) for x in (a, b))
+    compiled(plan)(left.ctypes.data, right.ctypes.data, got.ctypes.data, scratch.ctypes.data + -scratch.ctypes.data % 64)
+    np.testing.assert_array_equal(got, (a @ b).astype(np.float32).astype(kind))
+
+
+def test_every_f16_and_bf16_number() -> None:
+    """A product with 1 is the number itself, one with another number rounds as NumPy does."""
+    for element, kind in (("f16", np.float16), ("bf16", ml_dtypes.bfloat16)):
+        plan = matmul.plan((65536, 1), (1, 1), element, lhs_contracting=(1,), rhs_contracting=(0,), target=HOST)
+        function = compiled(plan)
+        scratch = np.empty(plan.scratch_bytes + 64, np.uint8)
+        every = np.arange(65536, dtype=np.uint16).view(kind)
+        for factor in (1.0, 0.335, 1.0e-3, 700.0):
+            scale, got = np.array([factor], kind), np.empty(65536, kind)
+            function(every.ctypes.data, scale.ctypes.data, got.ctypes.data, scratch.ctypes.data + -scratch.ctypes.data % 64)
+            with np.errstate(all="ignore"):
+                expected = (every.astype(np.float32) * scale.astype(np.float32)).astype(kind)
+            np.testing.assert_array_equal(got.astype(np.float32), expected.astype(np.float32))
+
+
+def test_unsupported_elements_are_refused() -> None:
+    with pytest.raises(matmul.UnsupportedMatmul, match="f64 and f64 with a result of f32"):
+        matmul.plan((2, 2), (2, 2), "f32", lhs_contracting=(1,), rhs_contracting=(0,), target=HOST, lhs_element="f64", rhs_element="f64")
+    with pytest.raises(matmul.UnsupportedMatmul, match="f8E4M3FN"):
+        matmul.plan((2, 2), (2, 2), "f8E4M3FN", lhs_contracting=(1,), rhs_contracting=(0,), target=HOST)
 
 
 def test_text_stays_short() -> None:

@@ -1,4 +1,4 @@
-"""LLVM types and multiply-add of the element types that the vector kernels accept."""
+"""LLVM types of elements, and the arithmetic of those that the vector kernels accept."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Arithmetic:
 
     @property
     def scalar(self) -> str:
-        """The LLVM type of one element (of an integer that holds it, for complex elements, which are only moved)."""
+        """The LLVM type of one element; an integer of its size for elements that are only moved (complex, bf16, f16)."""
         return {"f32": "float", "f64": "double", "c64": "i64", "c128": "i128"}.get(self.element) or f"i{8 * self.bytes}"
 
     @property

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from wengert.transforms.lower.matmul.blas import emit_gemm, gemm_declaration, gemm_definitions
 from wengert.transforms.lower.matmul.dot_kernel import emit_dot
 from wengert.transforms.lower.matmul.function_text import FunctionText
-from wengert.transforms.lower.matmul.packing import copy_operand
+from wengert.transforms.lower.matmul.packing import copy_operand, copy_scalars
 from wengert.transforms.lower.matmul.planner import Copy, MatmulPlan
 from wengert.transforms.lower.matmul.row_kernel import emit_rows
 from wengert.transforms.lower.matmul.scalar_kernel import emit_complex
@@ -38,17 +38,20 @@ def declarations(plan: MatmulPlan) -> str:
 
 
 def emit_body(text: FunctionText, plan: MatmulPlan, name: str) -> None:
-    """Copies, then the loops, then one matrix product."""
+    """Copies, then the loops around one matrix product, then the conversion of the result."""
     first, second = ("%b", "%a") if plan.exchanged else ("%a", "%b")
     a = copied_or_direct(text, plan.element, plan.copy_a, first)
     b = copied_or_direct(text, plan.element, plan.copy_b, second)
-    c = "%c"
+    c = "%c" if plan.result_element == plan.element else text.at("%scratch", "i8", "0", 0, plan.result_offset)
     kind = f"[{ELEMENT_BYTES[plan.element]} x i8]"
     with ExitStack() as nest:
         for loop in plan.loops:
             index = nest.enter_context(text.repeat(loop.size))
             a, b, c = (text.at(pointer, kind, index, step) for pointer, step in ((a, loop.a), (b, loop.b), (c, loop.c)))
         emit_product(text, plan, name, a, b, c)
+    if plan.result_element != plan.element:
+        result = text.at("%scratch", "i8", "0", 0, plan.result_offset)
+        copy_scalars(text, (plan.element, plan.result_element), (plan.result_size,), result, 0, (1,), "%c", 0, (1,))
 
 
 def copied_or_direct(text: FunctionText, element: str, copy: Copy | None, pointer: str) -> str:

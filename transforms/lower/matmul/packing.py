@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
+from wengert.transforms.lower.matmul.conversion import convert
 from wengert.transforms.lower.matmul.elements import Arithmetic
 from wengert.transforms.lower.matmul.function_text import FunctionText
 from wengert.transforms.lower.matmul.planner import Copy, contiguous
@@ -14,7 +15,7 @@ BLOCK = 4  # transposition by blocks of 4 x 4
 
 def pack_group(text: FunctionText, arithmetic: Arithmetic, source: str, k: int, group: Group, b_k: int, b_n: int, target: str) -> None:
     """target[p, j] = source[p b_k + j b_n] for p < k and the columns j of the group."""
-    kind, width = arithmetic.scalar, group.width
+    kind, width, same = arithmetic.scalar, group.width, (arithmetic.element, arithmetic.element)
     if b_n == 1:
         with text.loop(k) as loop:
             row, place = text.at(source, kind, loop.index, b_k), text.at(target, kind, loop.index, width)
@@ -29,11 +30,11 @@ def pack_group(text: FunctionText, arithmetic: Arithmetic, source: str, k: int, 
             place = text.at(target, kind, j, BLOCK)
             transpose_block(text, arithmetic, text.at(column, kind, p, BLOCK), b_n, text.at(place, kind, p, BLOCK * width), width)
     if blocked_k and blocked_n and blocked_k < k:
-        copy_scalars(text, arithmetic, (k - blocked_k, blocked_n), source, blocked_k, (b_k, b_n), target, blocked_k * width, (width, 1))
+        copy_scalars(text, same, (k - blocked_k, blocked_n), source, blocked_k, (b_k, b_n), target, blocked_k * width, (width, 1))
     if blocked_k == 0 or blocked_n == 0:
         blocked_n = 0
     if blocked_n < width:
-        copy_scalars(text, arithmetic, (k, width - blocked_n), source, blocked_n * b_n, (b_k, b_n), target, blocked_n, (width, 1))
+        copy_scalars(text, same, (k, width - blocked_n), source, blocked_n * b_n, (b_k, b_n), target, blocked_n, (width, 1))
 
 
 def transpose_block(text: FunctionText, arithmetic: Arithmetic, source: str, source_step: int, target: str, target_step: int) -> None:
@@ -55,7 +56,7 @@ def transpose_block(text: FunctionText, arithmetic: Arithmetic, source: str, sou
 
 def copy_scalars(
     text: FunctionText,
-    arithmetic: Arithmetic,
+    elements: tuple[str, str],
     sizes: tuple[int, ...],
     source: str,
     source_offset: int,
@@ -64,19 +65,19 @@ def copy_scalars(
     target_offset: int,
     target_strides: tuple[int, ...],
 ) -> None:
-    """A loop nest that moves one element at a time."""
-    kind = arithmetic.scalar
+    """A loop nest that moves one element at a time and converts it from the first element type to the second."""
+    read, write = (Arithmetic(element, 1) for element in elements)
     with ExitStack() as nest:
-        source = text.at(source, kind, "0", 0, source_offset)
-        target = text.at(target, kind, "0", 0, target_offset)
+        source = text.at(source, read.scalar, "0", 0, source_offset)
+        target = text.at(target, write.scalar, "0", 0, target_offset)
         for size, source_stride, target_stride in zip(sizes, source_strides, target_strides, strict=True):
             index = nest.enter_context(text.repeat(size))
-            source = text.at(source, kind, index, source_stride)
-            target = text.at(target, kind, index, target_stride)
-        align = min(8, arithmetic.bytes)
-        text.store(kind, text.load(kind, source, align), target, align)
+            source = text.at(source, read.scalar, index, source_stride)
+            target = text.at(target, write.scalar, index, target_stride)
+        value = text.load(read.scalar, source, min(8, read.bytes))
+        text.store(write.scalar, convert(text, value, *elements), target, min(8, write.bytes))
 
 
 def copy_operand(text: FunctionText, element: str, copy: Copy, source: str, target: str) -> None:
-    """The contiguous copy that a plan asks for."""
-    copy_scalars(text, Arithmetic(element, 1), copy.sizes, source, 0, copy.strides, target, 0, contiguous(copy.sizes))
+    """The contiguous copy of `element` that a plan asks for."""
+    copy_scalars(text, (copy.element, element), copy.sizes, source, 0, copy.strides, target, 0, contiguous(copy.sizes))

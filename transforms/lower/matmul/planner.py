@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from wengert.transforms.lower.matmul.conversion import NARROW, convertible
 from wengert.transforms.lower.matmul.target import ELEMENT_BYTES, Target
 from wengert.transforms.lower.matmul.tiling import split_columns
 
@@ -45,8 +46,9 @@ class Loop:
 
 @dataclass(frozen=True)
 class Copy:
-    """A contiguous copy of an operand at this offset of the scratch memory: dimensions in order, and their strides in the operand."""
+    """A contiguous copy of an operand at this offset of the scratch memory: its element type, dimensions in order, their strides in it."""
 
+    element: str
     sizes: tuple[int, ...]
     strides: tuple[int, ...]
     offset_bytes: int
@@ -78,6 +80,8 @@ class MatmulPlan:
     copy_b: Copy | None
     scratch_bytes: int
     target: Target
+    result_element: str
+    result_offset: int = 0
     exchanged: bool = False
     panel_offset: int = 0
 
@@ -87,9 +91,14 @@ class MatmulPlan:
         return self.m == 0 or self.n == 0 or any(loop.size == 0 for loop in self.loops)
 
     @property
+    def result_size(self) -> int:
+        """The number of elements of the result."""
+        return self.m * self.n * math.prod(loop.size for loop in self.loops)
+
+    @property
     def flops(self) -> int:
         """Multiplications and additions."""
-        return 2 * self.m * self.n * self.k * math.prod(loop.size for loop in self.loops)
+        return 2 * self.k * self.result_size
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -149,34 +158,38 @@ def plan(
     target: Target,
     lhs_strides: Sequence[int] | None = None,
     rhs_strides: Sequence[int] | None = None,
+    lhs_element: str | None = None,
+    rhs_element: str | None = None,
     blas: bool = True,
 ) -> MatmulPlan:
-    """The plan of dot_general for operands and result of `element`.
+    """The plan of dot_general for a result of `element`, and operands of the same unless said otherwise.
 
+    Narrower operands (f32 in f64, i8 in i32, ...) are converted in a copy; bf16 and f16 are computed in f32 and rounded once.
     Operands are row-major unless strides (in elements, 0 allowed) say otherwise, so that a transpose or a broadcast can be read in
     place.  With `blas` false every size is computed by generated code.
 
     Raises:
-        UnsupportedMatmul: `element` is not f32, f64, an integer type or a complex type.
+        UnsupportedMatmul: an element type has no kernel, or the operands are not narrower than the result.
     """
-    if element not in ELEMENT_BYTES or element in ("bf16", "f16"):
-        raise UnsupportedMatmul(f"no matrix product for elements of type {element}")
+    held = (lhs_element or element, rhs_element or element)
+    computed = "f32" if element in NARROW else element
+    for source in (*held, computed):
+        if source not in ELEMENT_BYTES or not convertible(source, computed):
+            raise UnsupportedMatmul(f"no matrix product of {held[0]} and {held[1]} with a result of {element}")
     a = Operand(tuple(lhs_shape), tuple(lhs_strides or contiguous(lhs_shape)), tuple(lhs_batch), tuple(lhs_contracting))
     b = Operand(tuple(rhs_shape), tuple(rhs_strides or contiguous(rhs_shape)), tuple(rhs_batch), tuple(rhs_contracting))
-    contracted = merge(contraction_order(a, b))
-    copy_a = copy_b = None
-    scratch = 0
-    if len(contracted) > 1:
-        a, b, copy_a, copy_b, scratch = with_copies(a, b, element)
-        contracted = merge(contraction_order(a, b))
-        assert len(contracted) <= 1
-    return choose(assemble(a, b, contracted, element, target, copies=(copy_a, copy_b), scratch=scratch), blas)
+    a, b, copies, scratch = with_copies(a, b, held, computed)
+    core = assemble(a, b, computed, target, copies, scratch)
+    if computed != element:
+        size = aligned(core.result_size * ELEMENT_BYTES[computed])
+        core = replace(core, result_element=element, result_offset=core.scratch_bytes, scratch_bytes=core.scratch_bytes + size)
+    return choose(core, blas)
 
 
-def assemble(
-    a: Operand, b: Operand, contracted: list[Dimension], element: str, target: Target, *, copies: tuple[Copy | None, Copy | None], scratch: int
-) -> MatmulPlan:
+def assemble(a: Operand, b: Operand, element: str, target: Target, copies: tuple[Copy | None, Copy | None], scratch: int) -> MatmulPlan:
     """The innermost merged dimensions as the matrix product, the others as loops around it."""
+    contracted = merge(contraction_order(a, b))
+    assert len(contracted) <= 1
     k, (a_k, b_k) = contracted[0] if contracted else (math.prod(a.shape[d] for d in a.contracting), (1, 1))
     m_size, n_size = (math.prod(operand.shape[d] for d in operand.free) for operand in (a, b))
     batches = merge([(a.shape[i], (a.strides[i], b.strides[j])) for i, j in zip(a.batch, b.batch, strict=True)])
@@ -186,7 +199,7 @@ def assemble(
     n, (_, b_n) = columns[-1] if columns else (n_size, (0, 1))
     loops = (*loops_over(batches, m_size * n_size), *loops_over(rows[:-1], m * n_size), *loops_over(columns[:-1], n))
     method: Method = "zero" if k == 0 else "rows"
-    return MatmulPlan(element, loops, m, n, k, a_m, a_k, b_k, b_n, n_size, 1, method, copies[0], copies[1], scratch, target)
+    return MatmulPlan(element, loops, m, n, k, a_m, a_k, b_k, b_n, n_size, 1, method, copies[0], copies[1], scratch, target, element)
 
 
 def loops_over(dimensions: list[Dimension], c_step: int) -> list[Loop]:
@@ -205,20 +218,23 @@ def contraction_order(a: Operand, b: Operand) -> list[Dimension]:
     return min(orders, key=lambda order: len(merge(order)))
 
 
-def with_copies(a: Operand, b: Operand, element: str) -> tuple[Operand, Operand, Copy | None, Copy | None, int]:
-    """Copies the operand (or both) whose contracted dimensions do not merge; returns operands with the strides of the copies."""
+def with_copies(a: Operand, b: Operand, held: tuple[str, str], element: str) -> tuple[Operand, Operand, tuple[Copy | None, Copy | None], int]:
+    """Copies operands that must be converted or whose contracted dimensions do not merge; returns operands with the strides of the copies."""
     order = sorted(range(len(a.contracting)), key=lambda i: -a.strides[a.contracting[i]])
+    by_b = sorted(order, key=lambda i: -b.strides[b.contracting[i]])
+    merges = len(merge(contraction_order(a, b))) <= 1
     copy_a = copy_b = None
     scratch = 0
-    if not merges_alone(a, order):
-        by_b = sorted(order, key=lambda i: -b.strides[b.contracting[i]])
-        if merges_alone(b, by_b):
+    if held[0] != element or not (merges or merges_alone(a, order)):
+        if held[1] == element and merges_alone(b, by_b):
             order = by_b
-        a, copy_a, scratch = copied(a, (*a.batch, *a.free, *(a.contracting[i] for i in order)), element, scratch)
+        a, copy_a, scratch = copied(a, (*a.batch, *a.free, *(a.contracting[i] for i in order)), held[0], element, scratch)
     # b follows the order of a, whether that is a view or a copy.
-    if len(merge(contraction_order(a, b))) > 1:
-        b, copy_b, scratch = copied(b, (*b.batch, *(b.contracting[i] for i in order), *b.free), element, scratch)
-    return a, b, copy_a, copy_b, scratch
+    if held[1] != element or len(merge(contraction_order(a, b))) > 1:
+        b, copy_b, scratch = copied(b, (*b.batch, *(b.contracting[i] for i in order), *b.free), held[1], element, scratch)
+        if copy_a is None and len(merge(contraction_order(a, b))) > 1:
+            a, copy_a, scratch = copied(a, (*a.batch, *a.free, *(a.contracting[i] for i in order)), held[0], element, scratch)
+    return a, b, (copy_a, copy_b), scratch
 
 
 def merges_alone(operand: Operand, order: Sequence[int]) -> bool:
@@ -227,12 +243,12 @@ def merges_alone(operand: Operand, order: Sequence[int]) -> bool:
     return len(merge(dimensions)) <= 1
 
 
-def copied(operand: Operand, dimensions: tuple[int, ...], element: str, offset: int) -> tuple[Operand, Copy, int]:
+def copied(operand: Operand, dimensions: tuple[int, ...], source: str, element: str, offset: int) -> tuple[Operand, Copy, int]:
     """The operand with the strides of a contiguous copy in this order of dimensions, the copy, and the end of its place in the scratch."""
     sizes = tuple(operand.shape[d] for d in dimensions)
     strides = dict(zip(dimensions, contiguous(sizes), strict=True))
     view = Operand(operand.shape, tuple(strides[d] for d in range(len(operand.shape))), operand.batch, operand.contracting)
-    copy = Copy(sizes, tuple(operand.strides[d] for d in dimensions), offset)
+    copy = Copy(source, sizes, tuple(operand.strides[d] for d in dimensions), offset)
     return view, copy, offset + aligned(math.prod(sizes) * ELEMENT_BYTES[element])
 
 
@@ -276,7 +292,7 @@ def exchanged(core: MatmulPlan) -> MatmulPlan:
 
 def with_turned_b(core: MatmulPlan) -> MatmulPlan:
     """B copied so that its few columns are contiguous."""
-    copy = Copy((core.n, core.k), (core.b_n, core.b_k), core.scratch_bytes)
+    copy = Copy(core.element, (core.n, core.k), (core.b_n, core.b_k), core.scratch_bytes)
     size = aligned(core.n * core.k * ELEMENT_BYTES[core.element])
     return replace(core, copy_b=copy, b_n=core.k, b_k=1, scratch_bytes=core.scratch_bytes + size)
 
