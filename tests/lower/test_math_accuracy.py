@@ -225,6 +225,20 @@ def test_scalars_and_vectors_agree(function: str, element: str) -> None:
     np.testing.assert_array_equal(np.signbit(scalar[~np.isnan(scalar)]), np.signbit(vector[~np.isnan(vector)]))
 
 
+@pytest.mark.parametrize("element", ["f32", "f64"])
+@pytest.mark.parametrize("function", ["pow", "atan2"])
+def test_all_pairs_of_edge_values(function: str, element: str) -> None:
+    """C99 annex F for every pair of zeros, infinities, NaN, subnormal, whole, odd and huge numbers."""
+    info = np.finfo(TYPES[element])
+    some = [0.0, float(info.smallest_subnormal), float(info.tiny), 1e-3, 0.5, 1 - float(info.eps) / 2, 1.0, 1 + float(info.eps), 1.5, 2.0, 3.0, 4.0]
+    some += [2.0**info.nmant - 1, 2.0**info.nmant, 2.0 ** (info.nmant + 1), 2.0 ** (info.nmant + 2), float(info.max), INF, NAN]
+    values = np.array([*some, *(-x for x in some)], TYPES[element])
+    x, y = (grid.ravel() for grid in np.meshgrid(values, values))
+    error = errors(function, element, (x, y), compiled(function, element, 8)(x, y))
+    place = int(np.argmax(error))
+    assert error[place] <= BOUNDS[function, element], f"{function}({x[place]}, {y[place]})"
+
+
 def test_every_function_states_its_bound() -> None:
     assert BOUNDS.keys() == SUPPORTED.keys()
     assert all(BOUNDS[name, element] <= 2 for name in ("exp", "log", "tanh", "sin", "cos") for element in TYPES)

@@ -236,6 +236,29 @@ def test_dimension_numbers(shape_a: Any, shape_b: Any, batch: Any, contracting: 
     check(values(shape_a, element, 1), values(shape_b, element, 2), element, contracting, batch)
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_random_dimension_numbers(seed: int) -> None:
+    """Any number of batching, contracting and free dimensions in any order."""
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(0, 3, 4)
+    sizes = [[int(x) for x in rng.integers(1, 6, count)] for count in counts]
+    batch, contracted, free_a, free_b = sizes
+    place_a = [int(x) for x in rng.permutation(len(batch) + len(contracted) + len(free_a))]
+    place_b = [int(x) for x in rng.permutation(len(batch) + len(contracted) + len(free_b))]
+    shape_a, shape_b = [0] * len(place_a), [0] * len(place_b)
+    for shape, places, own in ((shape_a, place_a, [*batch, *contracted, *free_a]), (shape_b, place_b, [*batch, *contracted, *free_b])):
+        for place, size in zip(places, own, strict=True):
+            shape[place] = size
+    first, second = len(batch), len(batch) + len(contracted)
+    numbers = [(tuple(place_a[low:high]), tuple(place_b[low:high])) for low, high in ((0, first), (first, second))]
+    check(values(tuple(shape_a), "f64", 1), values(tuple(shape_b), "f64", 2), "f64", numbers[1], numbers[0])
+
+
+def test_blas_in_a_batch() -> None:
+    a, b = values((2, 210, 200), "f64", 1), values((2, 210, 190), "f64", 2)
+    assert check(a, b, "f64", ((1,), (1,)), ((0,), (0,)), blas=True).method == "blas"
+
+
 def test_permuted_views_are_read_in_place() -> None:
     a = values((4, 6, 10), "f32", 1).transpose(2, 0, 1)
     b = values((12, 6), "f32", 2).T
