@@ -1,6 +1,6 @@
 """The kernel dialect: fused loop nests over flat buffers, and calls of what is not a loop nest.
 
-A ``kernel.nest`` runs its body once for every point of a box of loop indices, in any order. The body loads scalars from
+A ``kernel.nest`` runs its body once for every point of a box of loop indices. The body loads scalars from
 its operands at positions given by the indices (:mod:`wengert.dialects.kernel_positions`), computes with scalar functions,
 and yields values, each to a position of a result::
 
@@ -125,9 +125,10 @@ def string(text: str) -> StringAttr:
 
 @irdl_op_definition
 class LoadOp(IRDLOperation):
-    """The element at a position (plus ``base``, a computed position); zero where the guards do not hold.
+    """The element at a position (plus ``base``, a computed position).
 
-    A computed position must lie within the buffer: whoever makes it clamps it.
+    A computed position must lie within the buffer: whoever makes it clamps it. Where the guards do not hold nothing is
+    read, and the value may be anything.
     """
 
     name = "kernel.load"
@@ -185,6 +186,8 @@ class YieldOp(IRDLOperation):
     """Ends a body: for a nest, what goes where and how; for an interpreted op, its results.
 
     Value i goes to result ``targets[i]``, or to result i if there are none: several values may go to parts of one result.
+    The first values are those that are written; ``bases[i]`` and ``conditions[i]`` are the numbers of the operands that
+    hold the computed part of position i, and whether it is written at all (-1: none).
     """
 
     name = "kernel.yield"
@@ -192,16 +195,23 @@ class YieldOp(IRDLOperation):
     at = opt_prop_def(ArrayAttr)
     kinds = opt_prop_def(ArrayAttr)
     targets = opt_prop_def(DenseArrayBase)
+    bases = opt_prop_def(DenseArrayBase)
+    conditions = opt_prop_def(DenseArrayBase)
     traits = traits_def(IsTerminator(), Pure())
 
 
 class Write(NamedTuple):
-    """One value that a nest writes in every iteration: to which position of which result, and how."""
+    """One value that a nest writes in every iteration: to which position of which result, and how.
+
+    A write with a computed ``base`` may hit an element several times; it does so in row-major order of the iterations.
+    """
 
     value: SSAValue
     at: Position
     kind: str
     target: int
+    base: SSAValue | None = None
+    condition: SSAValue | None = None
 
 
 @irdl_op_definition
@@ -239,18 +249,19 @@ class NestOp(IRDLOperation):
     def writes(self) -> list[Write]:
         """What is written, and where, by every iteration."""
         last = self.terminator
-        at = cast("ArrayAttr[AtAttr]", last.at)
-        kinds = cast("ArrayAttr[StringAttr]", last.kinds)
-        targets = range(len(last.values)) if last.targets is None else ints(last.targets)
-        return [Write(value, where.data, kind.data, target) for value, where, kind, target in zip(last.values, at, kinds, targets, strict=True)]
+        kinds = [kind.data for kind in cast("ArrayAttr[StringAttr]", last.kinds)]
+        at = [where.data for where in cast("ArrayAttr[AtAttr]", last.at)]
+        targets = range(len(kinds)) if last.targets is None else ints(last.targets)
+        bases, conditions = ([None if n < 0 else last.values[n] for n in ints(p)] if p is not None else [None] * len(kinds) for p in (last.bases, last.conditions))
+        return [Write(*parts) for parts in zip(last.values, at, kinds, targets, bases, conditions, strict=False)]
 
     def verify_(self) -> None:
         last = self.body.block.last_op
         if not isinstance(last, YieldOp) or last.at is None or last.kinds is None:
             raise VerifyException("the body must end in a kernel.yield with positions and kinds")
-        if not len(last.values) == len(last.at) == len(last.kinds) or len(self.outputs) != len(self.tied):
+        if not len(last.values) >= len(last.at) == len(last.kinds) or len(self.outputs) != len(self.tied):
             raise VerifyException("every yielded value needs a position and a kind")
-        targets = set(range(len(last.values)) if last.targets is None else ints(last.targets))
+        targets = set(range(len(last.kinds)) if last.targets is None else ints(last.targets))
         if targets != set(range(len(self.outputs))):
             raise VerifyException("every result needs a yielded value")
         if [arg.type for arg in self.body.block.args] != [operand.type for operand in self.inputs]:
@@ -270,7 +281,7 @@ class NestOp(IRDLOperation):
         if value.type != type.element_type:
             raise VerifyException(f"a value of type {value.type} is yielded to a result of {type}")
         low, high = positions.span(at, self.extents)
-        if low < 0 or high >= prod(shape_of_type(type)):
+        if write.base is None and (low < 0 or high >= prod(shape_of_type(type))):
             raise VerifyException(f"position {at} reaches [{low}, {high}], outside of {type}")
 
     def _verify_load(self, op: LoadOp) -> None:

@@ -86,7 +86,7 @@ class _Compilation:
                 register_symbols()
             library = Library(image)
             constants = [np.ascontiguousarray(elements.to_numpy(op.value)) for op in code.buffers.constants]
-            fallback = Fallback(code.interpreted, code.buffers, code.inputs, code.outputs) if code.interpreted else None
+            fallback = Fallback(code.interpreted) if code.interpreted else None
         signature = signature_of(function(module, self.entry))
         return CompiledFunction(library, signature, constants, code.buffers.arena_bytes, fallback, self._stats(code, lowered, constants), code.text, lowered)
 

@@ -1,23 +1,28 @@
 """A kernel-level function as LLVM text: one function per distinct kernel, and an entry that calls them in order.
 
 The entry's ABI is ``i32 entry(ptr table, ptr arena)``. The table holds pointers: inputs, outputs, constants, and last the
-callback ``i32 callback(i64 op, ptr table, ptr arena)`` that runs an op in the interpreter. The entry returns 0, or what
-the callback returned if that was not 0, at once.
+callback ``i32 callback(i64 op, ptr buffers, ptr table)`` that runs an op in the interpreter, on an array of pointers to
+its operands and results. The entry returns 0, or at once what the callback returned if that was not 0.
+
+Loops and branches become basic blocks of the entry. A loop swaps two buffers for each carried value instead of copying;
+what its body updates in place stays where it is.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 
+from wengert.dialects import core
 from wengert.dialects.kernel import InterpretOp, MatmulOp, NestOp
 from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import shape
-from wengert.transforms.lower.buffers import Buffers, Place, Space, assign, byte_size
+from wengert.transforms.lower.buffers import ALIGNMENT, Buffers, Place, Space, assign, byte_size, loop_layout
 from wengert.transforms.lower.cpu_matmul import product_plan, scratch_bytes
 from wengert.transforms.lower.cpu_nest import NestCode
 from wengert.transforms.lower.cpu_target import Target
@@ -34,131 +39,272 @@ class Code:
     buffers: Buffers
     interpreted: tuple[InterpretOp, ...]
     kernels: int
-    inputs: int
-    outputs: int
     calls_blas: bool
 
 
 def generate(module: ModuleOp, target: Target, *, strict: bool = False) -> Code:
     """The code of a kernel-level module with one function."""
-    return _Generator(module, target, strict).run()
+    (function,) = [op for op in module.ops if isinstance(op, FuncOp)]
+    return _Generator(function.body.block, target, strict).run()
 
 
 class _Generator:
-    def __init__(self, module: ModuleOp, target: Target, strict: bool):
-        (function,) = [op for op in module.ops if isinstance(op, FuncOp)]
-        self.block = function.body.block
+    """What all blocks of a program share: the functions, the lines of the entry, and fresh names."""
+
+    def __init__(self, block: Block, target: Target, strict: bool):
+        self.block = block
         self.target = target
         self.strict = strict
-        self.buffers = assign(self.block, scratch_bytes(target))
+        self.buffers = assign(block, scratch_bytes(target))
         self.functions: dict[str, str] = {}
         self.helpers: dict[str, str] = {}
         self.lines: list[str] = []
-        self.pointers: dict[object, str] = {}
         self.interpreted: list[InterpretOp] = []
-        self.symbols: set[str] = set()
+        self.calls_blas = False
         self.count = 0
-        self.inputs = len(self.block.args)
-        last = self.block.last_op
-        assert last is not None
-        self.outputs = len(last.operands)
 
     def run(self) -> Code:
-        for op in self.block.ops:
-            if isinstance(op, NestOp):
-                self._call(op)
-            elif isinstance(op, MatmulOp):
-                self._product(op)
-            elif isinstance(op, InterpretOp):
-                self._interpret(op)
-        for copy in self.buffers.copies:
-            self._copy(copy.source, copy.output)
+        last = self.block.last_op
+        assert last is not None
+        inputs, outputs = len(self.block.args), len(last.operands)
+        self.constant_table = inputs + outputs
+        self.callback = self.table(self.constant_table + len(self.buffers.constants))
+        pointers = [self.table(number) for number in range(inputs + outputs)]
+        _BlockCode(self, self.block, self.buffers, pointers[:inputs], pointers[inputs:], "%arena").run()
         kernels = [text.replace("@KERNEL", f"@{name}") for text, name in self.functions.items()]
-        text = "\n".join([*self.helpers.values(), *kernels, self._entry()])
-        return Code(text, self.buffers, tuple(self.interpreted), len(self.functions), self.inputs, self.outputs, bool(self.symbols))
-
-    def _entry(self) -> str:
         body = "\n".join(self.lines)
-        return f"define i32 @{ENTRY}(ptr %table, ptr %arena) nounwind {{\n{body}\nret i32 0\n}}\n"
+        entry = f"define i32 @{ENTRY}(ptr %table, ptr %arena) nounwind {{\n{body}\nret i32 0\n}}\n"
+        text = "\n".join([*self.helpers.values(), *kernels, entry])
+        return Code(text, self.buffers, tuple(self.interpreted), len(self.functions), self.calls_blas)
 
-    def _table_size(self) -> int:
-        return self.inputs + self.outputs + len(self.buffers.constants)
+    def fresh(self, name: str = "t") -> str:
+        """A new name (without percent sign)."""
+        self.count += 1
+        return f"{name}{self.count}"
 
-    # -- pointers
-
-    def _pointer(self, value: SSAValue) -> str:
-        return self._place(self.buffers.places[value])
-
-    def _place(self, place: Place) -> str:
-        found = self.pointers.get(place)
-        if found is None:
-            name = f"%b{len(self.pointers)}"
-            if place.space is Space.ARENA:
-                self.lines.append(f"{name} = getelementptr i8, ptr %arena, i64 {place.at}")
-            else:
-                number = place.at + {Space.INPUT: 0, Space.OUTPUT: self.inputs, Space.CONSTANT: self.inputs + self.outputs}[place.space]
-                name = self._table(number, name)
-            found = self.pointers[place] = name
-        return found
-
-    def _table(self, number: int, name: str) -> str:
-        self.lines.append(f"{name}.at = getelementptr ptr, ptr %table, i64 {number}")
-        self.lines.append(f"{name} = load ptr, ptr {name}.at")
+    def op(self, text: str) -> str:
+        """Appends an instruction to the entry."""
+        name = f"%{self.fresh()}"
+        self.lines.append(f"{name} = {text}")
         return name
 
-    # -- calls
+    def table(self, number: int) -> str:
+        """A pointer of the table."""
+        return self.op(f"load ptr, ptr {self.op(f'getelementptr ptr, ptr %table, i64 {number}')}")
 
-    def _call(self, op: NestOp) -> None:
-        code = NestCode(op, self.target, self.strict)
-        text = code.text("KERNEL")
-        self.helpers.update(code.out.functions)
-        name = self._function(text)
-        arguments = [f"ptr {self._pointer(value)}" for value in (*op.inputs, *op.outputs)]
-        self.lines.append(f"call void @{name}({', '.join(arguments)})")
-
-    def _function(self, text: str) -> str:
+    def function(self, text: str) -> str:
         """The name of the function with this text, which is made once."""
         name = self.functions.get(text)
         if name is None:
             name = self.functions[text] = f"kernel{len(self.functions)}"
         return name
 
+
+class _BlockCode:
+    """The code of one block: of the function, or of a region, whose inputs and outputs are pointers from around it."""
+
+    def __init__(self, generator: _Generator, block: Block, buffers: Buffers, inputs: Sequence[str], outputs: Sequence[str], arena: str):
+        self.all = generator
+        self.block = block
+        self.buffers = buffers
+        self.inputs = inputs
+        self.outputs = outputs
+        self.arena = arena
+        self.pointers: dict[Place, str] = {}
+
+    def run(self) -> None:
+        for op in self.block.ops:
+            for result in op.results:
+                if result in self.buffers.initial and isinstance(op, NestOp):
+                    self.copy(self.pointer(self.buffers.initial[result]), self.pointer(result), byte_size(result))
+            if isinstance(op, NestOp):
+                self._nest(op)
+            elif isinstance(op, MatmulOp):
+                self._product(op)
+            elif isinstance(op, InterpretOp):
+                self._interpret(op)
+            elif isinstance(op, core.ForOp):
+                self._for(op)
+            elif isinstance(op, core.WhileOp):
+                self._while(op)
+            elif isinstance(op, core.CaseOp):
+                self._case(op)
+        self._copy_outputs()
+
+    def _copy_outputs(self) -> None:
+        """Values that are returned but lie elsewhere; all are read before any output is an input of the next trip."""
+        for copy in self.buffers.copies:
+            self.copy(self.pointer(copy.source), self.outputs[copy.output], byte_size(copy.source))
+
+    # -- pointers
+
+    def pointer(self, value: SSAValue) -> str:
+        """The address of a value."""
+        return self.place(self.buffers.places[value])
+
+    def place(self, place: Place) -> str:
+        """The address of a place."""
+        if place.space is Space.INPUT:
+            return self.inputs[place.at]
+        if place.space is Space.OUTPUT:
+            return self.outputs[place.at]
+        found = self.pointers.get(place)
+        if found is None:
+            if place.space is Space.ARENA:
+                found = self.offset(self.arena, place.at)
+            else:
+                found = self.all.table(self.all.constant_table + place.at)
+            self.pointers[place] = found
+        return found
+
+    def offset(self, pointer: str, count: int) -> str:
+        return self.all.op(f"getelementptr i8, ptr {pointer}, i64 {count}") if count else pointer
+
+    def copy(self, source: str, target: str, count: int) -> None:
+        if source != target and count:
+            self.all.lines.append(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {count}, i1 false)")
+
+    # -- kernels
+
+    def _nest(self, op: NestOp) -> None:
+        code = NestCode(op, self.all.target, self.all.strict)
+        name = self.all.function(code.text("KERNEL"))
+        self.all.helpers.update(code.out.functions)
+        arguments = [f"ptr {self.pointer(value)}" for value in (*op.inputs, *op.outputs)]
+        self.all.lines.append(f"call void @{name}({', '.join(arguments)})")
+
     def _product(self, op: MatmulOp) -> None:
-        found = product_plan(op, self.target)
+        found = product_plan(op, self.all.target)
         if found.empty:
             return
-        text = emit_function(found, "KERNEL", "internal")
+        name = self.all.function(emit_function(found, "KERNEL", "internal"))
         for symbol in found.symbols:
-            self.symbols.add(symbol)
-            self.helpers[symbol] = declarations(found)
-        name = self._function(text)
-        pointers = [self._shifted(value, offset) for value, offset in zip((op.lhs, op.rhs), ints(op.offsets), strict=True)]
+            self.all.calls_blas = True
+            self.all.helpers[symbol] = declarations(found)
+        pointers: list[str] = []
+        for value, offset in zip((op.lhs, op.rhs), ints(op.offsets), strict=True):
+            size = byte_size(value) // max(prod(shape(value)), 1)
+            pointers.append(self.offset(self.pointer(value), offset * size))
         scratch = self.buffers.scratch.get(op)
-        pointers += [self._pointer(op.result), "null" if scratch is None else self._place(scratch)]
-        self.lines.append(f"call void @{name}({', '.join(f'ptr {p}' for p in pointers)})")
-
-    def _shifted(self, value: SSAValue, offset: int) -> str:
-        pointer = self._pointer(value)
-        if offset == 0:
-            return pointer
-        self.count += 1
-        size = byte_size(value) // prod(shape(value))
-        self.lines.append(f"%shifted{self.count} = getelementptr i8, ptr {pointer}, i64 {offset * size}")
-        return f"%shifted{self.count}"
+        pointers += [self.pointer(op.result), "null" if scratch is None else self.place(scratch)]
+        self.all.lines.append(f"call void @{name}({', '.join(f'ptr {p}' for p in pointers)})")
 
     def _interpret(self, op: InterpretOp) -> None:
-        if not self.interpreted:
-            self._table(self._table_size(), "%callback")
-        number = len(self.interpreted)
-        self.interpreted.append(op)
-        self.lines.append(f"%status{number} = call i32 %callback(i64 {number}, ptr %table, ptr %arena)")
-        self.lines.append(f"%bad{number} = icmp ne i32 %status{number}, 0")
-        self.lines.append(f"br i1 %bad{number}, label %failed{number}, label %next{number}")
-        self.lines.append(f"failed{number}:")
-        self.lines.append(f"ret i32 %status{number}")
-        self.lines.append(f"next{number}:")
+        """Calls back with an array of pointers to operands and results; a status that is not 0 ends the entry."""
+        number = len(self.all.interpreted)
+        self.all.interpreted.append(op)
+        values = [*op.inputs, *op.outputs]
+        held = f"%{self.all.fresh('buffers')}"
+        self.all.lines.insert(0, f"{held} = alloca [{max(len(values), 1)} x ptr]")
+        for at, value in enumerate(values):
+            slot = self.offset(held, 8 * at)
+            self.all.lines.append(f"store ptr {self.pointer(value)}, ptr {slot}")
+        status = self.all.op(f"call i32 {self.all.callback}(i64 {number}, ptr {held}, ptr %table)")
+        bad, label = self.all.op(f"icmp ne i32 {status}, 0"), self.all.fresh("status")
+        self.all.lines += [f"br i1 {bad}, label %{label}.bad, label %{label}.good", f"{label}.bad:", f"ret i32 {status}", f"{label}.good:"]
 
-    def _copy(self, source: SSAValue, output: int) -> None:
-        target = self._table(self.inputs + output, f"%copy{output}")
-        self.lines.append(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {self._pointer(source)}, i64 {byte_size(source)}, i1 false)")
+    # -- loops and branches
 
+    def _region(self, block: Block, inputs: Sequence[str], outputs: Sequence[str], arena: str) -> None:
+        _BlockCode(self.all, block, self.buffers.inner[block], inputs, outputs, arena).run()
+
+    def _label(self, label: str) -> None:
+        self.all.lines += [f"br label %{label}", f"{label}:"]
+
+    def _for(self, op: core.ForOp) -> None:
+        lines, label = self.all.lines, self.all.fresh("for")
+        loop = _Carried(self, op)
+        count = self.all.op(f"load i64, ptr {self.pointer(op.trip_count)}")
+        index, following = f"%{self.all.fresh()}", f"%{self.all.fresh()}"
+        self._label(f"{label}.before")
+        self._label(f"{label}.head")
+        lines.append(f"{index} = phi i64 [0, %{label}.before], [{following}, %{label}.latch]")
+        loop.open(f"{label}.before", f"{label}.latch")
+        more = self.all.op(f"icmp slt i64 {index}, {count}")
+        lines += [f"br i1 {more}, label %{label}.body, label %{label}.after", f"{label}.body:"]
+        lines.append(f"store i64 {index}, ptr {loop.extra}")
+        self._region(op.body.block, [loop.extra, *loop.constants, *loop.current], loop.spare, loop.arena)
+        self._label(f"{label}.latch")
+        lines.append(f"{following} = add nuw nsw i64 {index}, 1")
+        lines += [f"br label %{label}.head", f"{label}.after:"]
+        loop.finish()
+
+    def _while(self, op: core.WhileOp) -> None:
+        lines, label = self.all.lines, self.all.fresh("while")
+        loop = _Carried(self, op)
+        self._label(f"{label}.before")
+        self._label(f"{label}.head")
+        loop.open(f"{label}.before", f"{label}.latch")
+        self._region(op.condition.block, [*loop.constants, *loop.current], [loop.extra], loop.arena)
+        more = self.all.op(f"icmp ne i8 {self.all.op(f'load i8, ptr {loop.extra}')}, 0")
+        lines += [f"br i1 {more}, label %{label}.body, label %{label}.after", f"{label}.body:"]
+        self._region(op.body.block, [*loop.constants, *loop.current], loop.spare, loop.arena)
+        self._label(f"{label}.latch")
+        lines += [f"br label %{label}.head", f"{label}.after:"]
+        loop.finish()
+
+    def _case(self, op: core.CaseOp) -> None:
+        lines, label = self.all.lines, self.all.fresh("case")
+        last = len(op.branches) - 1
+        inputs, outputs = [self.pointer(value) for value in op.inputs], [self.pointer(value) for value in op.results]
+        scratch = self.buffers.scratch.get(op)
+        arena = self.place(scratch) if scratch is not None else self.arena
+        index = self.all.op(f"load i32, ptr {self.pointer(op.index)}")
+        arms = " ".join(f"i32 {number}, label %{label}.{number}" for number in range(last))
+        lines.append(f"switch i32 {index}, label %{label}.{last} [{arms}]")
+        for number, branch in enumerate(op.branches):
+            lines.append(f"{label}.{number}:")
+            self._region(branch.block, inputs, outputs, arena)
+            lines.append(f"br label %{label}.after")
+        lines.append(f"{label}.after:")
+
+
+class _Carried:
+    """The buffers of a loop: two for each carried value, the one that is read and the one that the body writes."""
+
+    def __init__(self, code: _BlockCode, op: core.ForOp | core.WhileOp):
+        self.code = code
+        self.op = op
+        scratch = code.place(code.buffers.scratch[op])
+        offsets, end = loop_layout(op)
+        self.spares = [code.offset(scratch, at) for at in offsets]
+        self.extra = code.offset(scratch, end)
+        self.arena = code.offset(scratch, end + ALIGNMENT)
+        self.constants = [code.pointer(value) for value in op.constant_operands]
+        self.homes = [code.pointer(value) for value in op.results]
+        for result, initial, home in zip(op.results, op.initial, self.homes, strict=True):
+            code.copy(code.pointer(initial), home, byte_size(result))
+        self.fixed = len(op.body.block.args) - len(op.results)
+        self.swaps = [self._swaps(number) for number in range(len(op.results))]
+        self.current: list[str] = []
+        self.spare: list[str] = []
+
+    def _swaps(self, number: int) -> bool:
+        """Whether the body leaves this value in its second buffer (not: in the one where it was)."""
+        last = self.op.body.block.last_op
+        assert last is not None
+        inner = self.code.buffers.inner[self.op.body.block]
+        return inner.places[last.operands[number]] != Place(Space.INPUT, self.fixed + number)
+
+    def open(self, before: str, latch: str) -> None:
+        """The pointers at the head of the loop."""
+        for home, spare, swaps in zip(self.homes, self.spares, self.swaps, strict=True):
+            if not swaps:
+                self.current.append(home)
+                self.spare.append(home)
+                continue
+            names = [f"%{self.code.all.fresh()}" for _ in range(2)]
+            self.code.all.lines.append(f"{names[0]} = phi ptr [{home}, %{before}], [{names[1]}, %{latch}]")
+            self.code.all.lines.append(f"{names[1]} = phi ptr [{spare}, %{before}], [{names[0]}, %{latch}]")
+            self.current.append(names[0])
+            self.spare.append(names[1])
+
+    def finish(self) -> None:
+        """Brings everything home."""
+        for home, current, swaps, result in zip(self.homes, self.current, self.swaps, self.op.results, strict=True):
+            if swaps and byte_size(result):
+                label = self.code.all.fresh("home")
+                away = self.code.all.op(f"icmp ne ptr {current}, {home}")
+                self.code.all.lines += [f"br i1 {away}, label %{label}.move, label %{label}.done", f"{label}.move:"]
+                self.code.copy(current, home, byte_size(result))
+                self.code.all.lines += [f"br label %{label}.done", f"{label}.done:"]

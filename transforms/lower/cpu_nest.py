@@ -62,7 +62,7 @@ class NestCode:
         self.inner = len(self.extents) - 1
         self.pointers = {arg: f"%p{number}" for number, arg in enumerate(op.body.block.args)}
         self.depth = self._depths()
-        self.reductions = [self._reduction(write) for write in self.writes if write.kind != STORE]
+        self.reductions = [self._reduction(write) for write in self.writes if write.kind != STORE and write.base is None and self.op.tied[write.target] < 0]
         self.lanes = self._lanes()
         self.scopes: list[dict[object, object]] = [{}]
         self.labels = 0
@@ -77,6 +77,8 @@ class NestCode:
                 found = _deepest(self.loops[op.at.data])
                 if isinstance(op, LoadOp) and op.where is not None:
                     found = max(found, self._guard_depth(op.where.data))
+                if isinstance(op, LoadOp) and op.base is not None:
+                    found = max(found, depth[op.base])
             elif isinstance(op, WithinOp):
                 found = self._guard_depth(op.where.data)
             else:
@@ -392,6 +394,8 @@ class NestCode:
             assert isinstance(op, LoadOp)
             found = self._load(op, lanes, active)
         self.scopes[-1][value] = found
+        if lanes == 1 and self.inner >= 0 and self.depth[value] < self.inner:
+            self._prepare_based(value)
         if lanes == 1 and self.inner >= 0 and self.lanes > 1 and not isinstance(op, ConstantOp) and self._used_inside(value):
             self.scopes[-1][value, self.lanes] = self._widen(value, self.lanes)
 
@@ -400,6 +404,8 @@ class NestCode:
         last = self.op.body.block.last_op
         for use in value.uses:
             user = use.operation
+            if user is last and use.index >= len(self.writes) or isinstance(user, LoadOp):
+                continue
             if user is last or self.depth[user.results[0]] == self.inner:
                 return True
         return False
@@ -467,17 +473,41 @@ class NestCode:
     def _prepare_inner(self, level: int) -> None:
         """Computes the addresses that the innermost loop starts from, at the level that they depend on."""
         for op in self.ops:
-            if isinstance(op, LoadOp) and self.depth[op.result] == self.inner:
+            if isinstance(op, LoadOp) and self.depth[op.result] == self.inner and op.base is None:
                 self._prepare(self.pointers[op.source], element_of(op.result.type), self.loops[op.at.data], level)
         for write in self.writes:
             at = self.loops[write.at]
-            if write.kind == STORE or at.coefficient(self.inner):
+            if write.base is None and (write.kind == STORE or at.coefficient(self.inner)):
                 self._prepare(f"%q{write.target}", element_of(write.value.type), at, level)
 
     def _prepare(self, pointer: str, held: Element, at: Position, level: int) -> None:
         outer = self._outer(at)
         if _deepest(outer) == level:
             self._inner_base(pointer, held, at)
+
+    def _prepare_based(self, value: SSAValue) -> None:
+        """Moves the pointers of the innermost loop that a computed position shifts, as soon as it is known."""
+        last = self.op.body.block.last_op
+        for use in value.uses:
+            user = use.operation
+            if isinstance(user, LoadOp) and user.base is value and self.depth[user.result] == self.inner:
+                self._based(self.pointers[user.source], element_of(user.result.type), value)
+            elif user is last and use.index >= len(self.writes):
+                for write in self.writes:
+                    if write.base is value:
+                        self._based(f"%q{write.target}", element_of(write.value.type), value)
+
+    def _based(self, pointer: str, held: Element, base: SSAValue | None) -> str:
+        """The pointer moved by a computed position that does not depend on the innermost loop."""
+        if base is None:
+            return pointer
+        key = ("based", pointer, base)
+        found = self._lookup(key)
+        if found is None:
+            offset = self._get(base, 1)
+            assert isinstance(offset, str)
+            found = self.scopes[-1][key] = self._add(f"getelementptr {_unit(held)}, ptr {pointer}, {base.type} {offset}")
+        return found  # pyright: ignore[reportReturnType]
 
     # -- reading and writing
 
@@ -496,11 +526,12 @@ class NestCode:
         held = element_of(op.result.type)
         at, pointer = self.loops[op.at.data], self.pointers[op.source]
         guards = op.where.data if op.where is not None else ()
-        if self.depth[op.result] < self.inner or self.inner < 0:
-            return self._load_scalar(pointer, held, at, guards)
-        memory = Memory(Scalars(self.out, lanes, False), active)
         if lanes == 1:
-            return self._load_scalar(pointer, held, at, guards)
+            return self._load_scalar(self._based(pointer, held, op.base), held, at, guards, pointer)
+        memory = Memory(Scalars(self.out, lanes, False), active)
+        if op.base is not None and self.depth[op.base] == self.inner:
+            return self._load_scattered(memory, pointer, held, at, guards, op.base)
+        pointer = self._based(pointer, held, op.base)
         if guards:
             return self._load_guarded(memory, pointer, held, at, guards)
         where = self._lane_address(pointer, held, at)
@@ -513,14 +544,31 @@ class NestCode:
     def _last_address(self, where: _Lanes, held: Element, active: int) -> str:
         return self._add(f"getelementptr {_unit(held)}, ptr {where.first}, i64 {1 - active}") if active > 1 else where.first
 
-    def _load_scalar(self, pointer: str, held: Element, at: Position, guards: tuple[Guard, ...]) -> Value:
+    def _load_scattered(self, memory: Memory, pointer: str, held: Element, at: Position, guards: tuple[Guard, ...], base: SSAValue) -> Value:
+        """A load whose computed position is another one in every lane."""
+        offsets = self._get(base, memory.lanes)
+        assert isinstance(offsets, str)
+        where = self._lane_address(pointer, held, at)
+        inner = self._guard_depth(guards) == self.inner
+        mask = self._within(guards, memory.lanes if inner else 1) if guards else ""
+
+        def address(lane: int) -> str:
+            offset = memory.extract(str(base.type), offsets, lane)
+            found = self._add(f"getelementptr {_unit(held)}, ptr {where.address(lane)}, {base.type} {offset}")
+            if not guards:
+                return found
+            bit = memory.extract("i1", mask, lane) if inner else mask
+            return self._add(f"select i1 {bit}, ptr {found}, ptr {pointer}")
+
+        return memory.load_lanes(held, address)
+
+    def _load_scalar(self, pointer: str, held: Element, at: Position, guards: tuple[Guard, ...], safe: str) -> Value:
         memory = Memory(Scalars(self.out, 1, False), 1)
-        if not guards:
-            return memory.load(held, self._address(pointer, held, at))
-        inside = self._within(guards, 1)
-        offset = self._scalar_position(at)
-        chosen = self._add(f"select i1 {inside}, i64 {offset}, i64 0")
-        return memory.load(held, self._add(f"getelementptr {_unit(held)}, ptr {pointer}, i64 {chosen}"))
+        address = self._address(pointer, held, at)
+        if guards:
+            inside = self._within(guards, 1)
+            address = self._add(f"select i1 {inside}, ptr {address}, ptr {safe}")
+        return memory.load(held, address)
 
     def _load_guarded(self, memory: Memory, pointer: str, held: Element, at: Position, guards: tuple[Guard, ...]) -> Value:
         lanes = self.lanes
@@ -545,6 +593,9 @@ class NestCode:
         for write in self.writes:
             held = element_of(write.value.type)
             at = self.loops[write.at]
+            if write.base is not None or self.op.tied[write.target] >= 0 and write.kind != STORE:
+                self._write_computed(memory, write, held, at)
+                continue
             combining = write.kind != STORE and len(dimensions(at)) < len(self.extents)
             if write.kind != STORE and self.inner >= 0 and self.inner not in dimensions(at):
                 continue
@@ -557,6 +608,59 @@ class NestCode:
                 memory.store(held, value, address)
             else:
                 self._write_lanes(memory, write, held, at, value, combining)
+
+    def _write_computed(self, memory: Memory, write: Write, held: Element, at: Position) -> None:
+        """A write to a computed position, or one that combines with what its result held before the nest."""
+        value = self._get(write.value, memory.lanes)
+        varying = [scalar for scalar in (write.base, write.condition) if scalar is not None and self.depth[scalar] == self.inner]
+        if memory.lanes > 1 and not varying:
+            where = self._lane_address(self._based(f"%q{write.target}", held, write.base), held, at)
+            if where.step == 1:
+                self._modify(memory, write, held, value, where.first)
+                return
+        one = Memory(Scalars(self.out, 1, not self.strict), 1)
+        for lane in range(memory.active):
+            pointer = f"%q{write.target}"
+            if memory.lanes == 1:
+                self._modify(one, write, held, value, self._address(self._based(pointer, held, write.base), held, at))
+                continue
+            if write.base in varying:
+                assert write.base is not None
+                offsets = self._get(write.base, memory.lanes)
+                assert isinstance(offsets, str)
+                pointer = self._add(f"getelementptr {_unit(held)}, ptr {pointer}, {write.base.type} {memory.extract(str(write.base.type), offsets, lane)}")
+            else:
+                pointer = self._based(pointer, held, write.base)
+            address = self._address(pointer, held, at, self._plus(self.at_index, lane))
+            part = tuple([memory.extract(held.register, p, lane) for p in _parts(value)])
+            self._modify(one, write, held, (part[0], part[1]) if len(part) == 2 else part[0], address, (memory, lane))
+
+    def _modify(self, memory: Memory, write: Write, held: Element, value: Value, address: str, lane: tuple[Memory, int] | None = None) -> None:
+        """Reads, combines and writes elements from an address on; leaves them as they are where the condition fails."""
+        scalars = memory.scalars
+        if write.kind == STORE and write.condition is None:
+            self._put(memory, held, value, address)
+            return
+        old = memory.load(held, address) if memory.lanes == 1 else memory.load_contiguous(held, address, 1)
+        found = value if write.kind == STORE else _rounded(scalars, held, scalars.combine(write.kind, old, value, held))
+        if write.condition is not None:
+            if lane is not None and self.depth[write.condition] == self.inner:
+                mask = self._get(write.condition, lane[0].lanes)
+                assert isinstance(mask, str)
+                bit = lane[0].extract("i1", mask, lane[1])
+            else:
+                single = self._get(write.condition, 1)
+                assert isinstance(single, str)
+                bit = single if scalars.lanes == 1 else self._splat("i1", single, scalars.lanes)
+            kept = [scalars.select(bit, held.register, x, y) for x, y in zip(_parts(found), _parts(old), strict=True)]
+            found = (kept[0], kept[1]) if len(kept) == 2 else kept[0]
+        self._put(memory, held, found, address)
+
+    def _put(self, memory: Memory, held: Element, value: Value, address: str) -> None:
+        if memory.lanes == 1:
+            memory.store(held, value, address)
+        else:
+            memory.store_contiguous(held, value, address, 1)
 
     def _write_lanes(self, memory: Memory, write: Write, held: Element, at: Position, value: Value, combining: bool) -> None:
         where = self._lane_address(f"%q{write.target}", held, at)

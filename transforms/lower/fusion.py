@@ -170,10 +170,14 @@ class _Fusion:
                     self.forced.add(result)
 
     def _needs_memory(self, value: SSAValue) -> None:
+        self.in_memory.add(self._buffer(value))
+
+    def _buffer(self, value: SSAValue) -> SSAValue:
+        """The value whose buffer this one shares: itself, without reshapes."""
         value = self.resolve(value)
         while isinstance(owner := value.owner, stablehlo.ReshapeOp):
             value = self.resolve(owner.operand)
-        self.in_memory.add(value)
+        return value
 
     # -- placement
 
@@ -202,12 +206,19 @@ class _Fusion:
     def _available(self, value: SSAValue) -> tuple[int, int]:
         return self.ready[self.resolve(value)]
 
+    def _stored_at(self, value: SSAValue) -> int:
+        """The first group that can read the value from memory."""
+        value = self._buffer(value)
+        return self.copied[value] + 1 if value in self.copied else self.ready[value][1]
+
     def _place_view(self, op: Operation) -> None:
         result = op.results[0]
         if keeps_position(op):
             self.ready[result] = self._available(op.operands[0])
         else:
             latest = max([self._available(operand)[1] for operand in op.operands])
+            if isinstance(op, stablehlo.DynamicSliceOp | stablehlo.GatherOp):
+                latest = max(latest, self._stored_at(op.operand))
             self.ready[result] = (latest, latest)
         self._copy_if_needed(op)
 
@@ -242,7 +253,7 @@ class _Fusion:
     def _place_update(self, op: Operation) -> None:
         assert isinstance(op, stablehlo.DynamicUpdateSliceOp | core.ScatterOp)
         update = Update(op)
-        before = max([self._available(value)[1] for value in (op.operand, *update.indices)])
+        before = max([self._stored_at(op.operand), *[self._available(value)[1] for value in update.indices]])
         group = self._join(shape(update.value), [update.value], before)
         self.groups[group].members.append(update)
         self.pieces[op, 0] = group

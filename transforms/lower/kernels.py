@@ -1,50 +1,40 @@
-"""Building the kernel-level function from a fusion plan: one loop nest per group, opaque ops in ``kernel.interpret``.
+"""Building the kernel-level function from a fusion plan: one op per group.
 
-The body of a nest is written by asking for the element of a value at an index. A value in memory is loaded from its flat
-position; a view passes the question on to its operand at another index; a scalar function asks for its operands at the
-same index. What was asked before at the same index is answered with the same scalar.
+A group of fused ops becomes a loop nest (:mod:`wengert.transforms.lower.nests`), a contraction a matrix product, a loop or
+a branch itself with kernel-level regions, and whatever is left runs in a ``kernel.interpret``.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any
-
-from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, FunctionType, ModuleOp
+from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
-from wengert.dialects import core, stablehlo
-from wengert.dialects.kernel import STORE, ApplyOp, ArrayAttr, ConstantOp, EmptyOp, Guard, IndexOp, InterpretOp, LoadOp, WhereAttr, WithinOp, Write, YieldOp, at_attr, nest, string
-from wengert.dialects.kernel_positions import ZERO, Position, flatten, index
-from wengert.ir.attributes import int_array, int_of
-from wengert.ir.elements import is_splat
-from wengert.ir.tensor_types import dtype_of, element, i1, shape, tensor, type_of
-from wengert.transforms.lower.classify import function_name, has_product, reduction_kind
+from wengert.dialects import stablehlo
+from wengert.dialects.kernel import EmptyOp, InterpretOp, YieldOp
+from wengert.ir.tensor_types import shape
+from wengert.transforms.lower.classify import Role, role
 from wengert.transforms.lower.contractions import matmul, strided
-from wengert.transforms.lower.fusion import Copy, Group, Piece, Plan, captured, is_stored_constant
-from wengert.transforms.lower.views import Index, operand_index, pad_index, reshaped
-
-Guards = tuple[Guard, ...]
+from wengert.transforms.lower.fusion import Plan, captured, plan
+from wengert.transforms.lower.nests import NestBuilder
 
 
 def build(block: Block, found: Plan, name: str = "main") -> ModuleOp:
     """A module with one function of kernel ops that computes what the block does."""
-    outer = Block(arg_types=[arg.type for arg in block.args])
-    builder = _FunctionBuilder(block, found, outer)
-    builder.run()
-    last = block.last_op
-    assert last is not None
-    results = [builder.in_memory(operand) for operand in last.operands]
+    outer, results = build_block(block, found)
     outer.add_op(ReturnOp(*results))
     kind = FunctionType.from_lists([arg.type for arg in outer.args], [r.type for r in results])
     return ModuleOp([FuncOp(name, kind, Region([outer]))])
 
 
-@lru_cache(maxsize=4096)
-def _scalar_constant(data: bytes, held: Attribute) -> DenseIntOrFPElementsAttr[Any]:
-    type: Any = tensor((), held)
-    return DenseIntOrFPElementsAttr(type, BytesAttr(data))
+def build_block(block: Block, found: Plan) -> tuple[Block, list[SSAValue]]:
+    """A block of kernel ops without its terminator, and the values that it ends with."""
+    outer = Block(arg_types=[arg.type for arg in block.args])
+    builder = _FunctionBuilder(block, found, outer)
+    builder.run()
+    last = block.last_op
+    assert last is not None
+    return outer, [builder.in_memory(operand) for operand in last.operands]
 
 
 class _FunctionBuilder:
@@ -58,12 +48,9 @@ class _FunctionBuilder:
             if group.domain is None:
                 (op,) = group.members
                 assert isinstance(op, Operation)
-                if isinstance(op, stablehlo.DotGeneralOp) and has_product(op):
-                    self._contract(op)
-                else:
-                    self._interpret(op)
+                self._whole(op)
             else:
-                _NestBuilder(self, number, group).run()
+                NestBuilder(self, number, group).run()
 
     def resolve(self, value: SSAValue) -> SSAValue:
         """The value behind barriers."""
@@ -91,6 +78,33 @@ class _FunctionBuilder:
         self.outer.add_op(op)
         return op.results[0]
 
+    def _whole(self, op: Operation) -> None:
+        kind = role(op)
+        if kind is Role.CONTRACT:
+            assert isinstance(op, stablehlo.DotGeneralOp)
+            self._contract(op)
+        elif kind is Role.CONTROL:
+            self._control(op)
+        else:
+            self._interpret(op)
+
+    def _control(self, op: Operation) -> None:
+        """A loop or branch with the same operands, its regions built like functions."""
+        regions: list[Region] = []
+        for region in op.regions:
+            block, results = build_block(region.block, plan(region.block))
+            block.add_op(stablehlo.ReturnOp.create(operands=results))
+            regions.append(Region([block]))
+        held = type(op).create(
+            operands=[self.in_memory(operand) for operand in op.operands],
+            result_types=[r.type for r in op.results],
+            properties=op.properties,
+            regions=regions,
+            location=op.location,
+        )
+        self.outer.add_op(held)
+        self.env.update(zip(op.results, held.results, strict=True))
+
     def _contract(self, op: stablehlo.DotGeneralOp) -> None:
         lhs, rhs = strided(op.lhs, self.resolve), strided(op.rhs, self.resolve)
         held = matmul(op, lhs, rhs, self.in_memory(lhs.base), self.in_memory(rhs.base))
@@ -112,185 +126,3 @@ class _FunctionBuilder:
         )
         self.outer.add_op(held)
         self.env.update(zip(op.results, held.results, strict=True))
-
-
-class _NestBuilder:
-    """Writes the body of one nest."""
-
-    def __init__(self, function: _FunctionBuilder, number: int, group: Group):
-        assert group.domain is not None
-        self.function = function
-        self.number = number
-        self.group = group
-        self.domain = group.domain
-        self.here: Index = tuple([index(d) for d in range(len(self.domain))])
-        self.body = Block()
-        self.inputs: dict[SSAValue, SSAValue] = {}
-        self.into: list[SSAValue] = []
-        self.known: dict[Any, SSAValue] = {}
-        self.indices: dict[tuple[int, ...], Index] = {self.domain: self.here}
-        self.writes: list[Write] = []
-        self.results: list[SSAValue] = []
-        self.ties: list[int] = []
-
-    def run(self) -> None:
-        plan = self.function.plan
-        for member in self.group.members:
-            if isinstance(member, Piece):
-                self._write_piece(member)
-            elif isinstance(member, Copy):
-                self._write(member.value, self._value(member.value, self.index_for(shape(member.value)), ()), self.index_for(shape(member.value)), STORE)
-            elif isinstance(member, core.ReduceOp):
-                self._write_reduction(member)
-            else:
-                self._compute(member)
-                value = member.results[0]
-                if value in plan.stored:
-                    at = self.index_for(shape(value))
-                    self._write(value, self.known[value, at, ()], at, STORE)
-        if self.writes:
-            self._finish()
-
-    def index_for(self, extents: tuple[int, ...]) -> Index:
-        """The index of a tensor of this shape at the current point of the loops."""
-        found = self.indices.get(extents)
-        if found is None:
-            found = self.indices[extents] = reshaped(self.here, self.domain, extents, self.domain)
-        return found
-
-    # -- writing
-
-    def _write(self, value: SSAValue, scalar: SSAValue, at: Index, kind: str) -> None:
-        self.writes.append(Write(scalar, flatten(at, shape(value)) if at else ZERO, kind, len(self.results)))
-        self.results.append(value)
-        self.ties.append(-1)
-
-    def _write_reduction(self, op: core.ReduceOp) -> None:
-        extents = shape(op.operand)
-        at = self.index_for(extents)
-        dropped = set(op.dimensions.get_values())
-        kept = tuple([p for d, p in enumerate(at) if d not in dropped])
-        self._write(op.result, self._value(op.operand, at, ()), kept, reduction_kind(op))
-
-    def _write_piece(self, piece: Piece) -> None:
-        op = piece.op
-        start = sum(shape(operand)[int_of(op.dimension)] for operand in op.operands[: piece.number])
-        at = list(self.index_for(shape(piece.value)))
-        scalar = self._value(piece.value, tuple(at), ())
-        at[int_of(op.dimension)] = at[int_of(op.dimension)].shifted(start)
-        if op.result not in self.results:
-            self.into.append(self._joined_so_far(op))
-            self.results.append(op.result)
-            self.ties.append(len(self.into) - 1)
-        self.writes.append(Write(scalar, flatten(at, shape(op.result)), STORE, self.results.index(op.result)))
-
-    def _joined_so_far(self, op: stablehlo.ConcatenateOp) -> SSAValue:
-        """The result with the operands that earlier nests have written."""
-        if op.result not in self.function.env:
-            empty = EmptyOp.create(result_types=[op.result.type], location=op.location)
-            self.function.outer.add_op(empty)
-            return empty.result
-        return self.function.env[op.result]
-
-    def _finish(self) -> None:
-        self._erase_dead()
-        properties: dict[str, Attribute] = {"at": ArrayAttr([at_attr(w.at) for w in self.writes]), "kinds": ArrayAttr([string(w.kind) for w in self.writes])}
-        if len(self.writes) != len(self.results):
-            properties["targets"] = int_array([w.target for w in self.writes])
-        self.body.add_op(YieldOp.create(operands=[w.value for w in self.writes], properties=properties))
-        op = nest(list(self.inputs), self.into, [value.type for value in self.results], self.domain, self.ties, self.body)
-        self.function.outer.add_op(op)
-        self.function.env.update(zip(self.results, op.results, strict=True))
-
-    def _erase_dead(self) -> None:
-        wanted = {w.value for w in self.writes}
-        op = self.body.last_op
-        while op is not None:
-            before = op.prev_op
-            if op.results[0].first_use is None and op.results[0] not in wanted:
-                op.detach()
-                op.erase()
-            op = before
-
-    # -- reading and computing
-
-    def _compute(self, op: Operation) -> None:
-        value = op.results[0]
-        at = self.index_for(shape(value))
-        self.known[value, at, ()] = self.known[value] = self._apply(op, at, ())
-
-    def _value(self, value: SSAValue, at: Index, guards: Guards) -> SSAValue:
-        """The element of a value at an index, as a scalar in the body."""
-        value = self.function.resolve(value)
-        key = (value, at, guards)
-        found = self.known.get(key)
-        if found is None and not guards and self.function.plan.home.get(value) == self.number:
-            found = self.known.get(value)
-        if found is None:
-            found = self.known[key] = self._new_value(value, at, guards)
-        return found
-
-    def _new_value(self, value: SSAValue, at: Index, guards: Guards) -> SSAValue:
-        if value in self.function.env:
-            return self._load(self.function.env[value], at, guards)
-        if 0 in shape(value):
-            return self._load(self.function.in_memory(value), at, guards)
-        owner = value.owner
-        assert isinstance(owner, Operation), "a block argument is always in memory"
-        if isinstance(owner, stablehlo.ConstantOp):
-            return self._constant(owner, at, guards)
-        if isinstance(owner, stablehlo.IotaOp):
-            return self._add(IndexOp.create(result_types=[element(value)], properties={"at": at_attr(at[int_of(owner.iota_dimension)])}))
-        if isinstance(owner, stablehlo.PadOp):
-            return self._pad(owner, at, guards)
-        if value in self.function.plan.home:
-            return self._apply(owner, at, guards)
-        return self._value(owner.operands[0], operand_index(owner, at, self.domain), guards)
-
-    def _pad(self, op: stablehlo.PadOp, at: Index, guards: Guards) -> SSAValue:
-        if 0 in shape(op.operand):
-            return self._value(op.padding_value, (), guards)
-        inner, more = pad_index(op, at, self.domain)
-        if not more:
-            return self._value(op.operand, inner, guards)
-        inside = self._within(more)
-        scalar = self._value(op.operand, inner, tuple(dict.fromkeys((*guards, *more))))
-        filler = self._value(op.padding_value, (), guards)
-        return self._add(ApplyOp.create(operands=[inside, scalar, filler], result_types=[scalar.type], properties={"function": string("select")}))
-
-    def _within(self, guards: Guards) -> SSAValue:
-        found = self.known.get(guards)
-        if found is None:
-            found = self.known[guards] = self._add(WithinOp.create(result_types=[i1], properties={"where": WhereAttr(guards)}))
-        return found
-
-    def _apply(self, op: Operation, at: Index, guards: Guards) -> SSAValue:
-        extents = shape(op.results[0])
-        operands = [self._value(operand, at if shape(operand) == extents else (), guards) for operand in op.operands]
-        properties: dict[str, Attribute] = {"function": string(function_name(op))}
-        return self._add(ApplyOp.create(operands=operands, result_types=[element(op.results[0])], properties=properties, location=op.location))
-
-    def _constant(self, op: stablehlo.ConstantOp, at: Index, guards: Guards) -> SSAValue:
-        value = op.value
-        if not is_splat(value):
-            return self._load(self.function.in_memory(op.output), at, guards)
-        held = element(op.output)
-        data = value.data.data[: dtype_of(held).itemsize]
-        key = (data, held)
-        found = self.known.get(key)
-        if found is None:
-            found = self.known[key] = self._add(ConstantOp.create(result_types=[held], properties={"value": _scalar_constant(data, held)}))
-        return found
-
-    def _load(self, source: SSAValue, at: Index, guards: Guards) -> SSAValue:
-        argument = self.inputs.get(source)
-        if argument is None:
-            argument = self.inputs[source] = self.body.insert_arg(source.type, len(self.body.args))
-        properties: dict[str, Attribute] = {"at": at_attr(flatten(at, shape(source)) if at else ZERO)}
-        if guards:
-            properties["where"] = WhereAttr(guards)
-        return self._add(LoadOp.create(operands=[argument], result_types=[type_of(source).element_type], properties=properties))
-
-    def _add(self, op: Operation) -> SSAValue:
-        self.body.add_op(op)
-        return op.results[0]
