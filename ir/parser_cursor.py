@@ -23,7 +23,7 @@ from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
 
 T = TypeVar("T")
 
-SPACE = r"(?:[ \t\r\n]+|//[^\n]*)*"
+SPACE = r"(?:[ \t\r\n]++|//[^\n]*+)*+"
 _SPACE = re.compile(SPACE)
 _ACCEPT = {mark: re.compile(SPACE + re.escape(mark)) for mark in ("(", ")", "[", "]", "{", "}", "<", ">", ",", ":", "=", "->", "<{", "}>", "::", "?", "x", "-")}
 _WORD = re.compile(SPACE + r"([A-Za-z_][\w$.]*)")
@@ -208,19 +208,17 @@ class Cursor(Parser):
             self.fail(f"unknown {what} '{found}'", position, hint=did_you_mean(found, known) or f"known are {', '.join(known)}")
         return found
 
-    def integer(self) -> int:
-        """Reads an integer, decimal or hexadecimal."""
+    def integer(self, width: int = 64) -> int:
+        """Reads a signed integer of this width, decimal or hexadecimal."""
         match = _INTEGER.match(self.text, self.here)
         if match is None:
             self.unexpected("an integer")
         self.here = match.end()
-        return self._int(match.group(1), match.start(1))
-
-    def _int(self, text: str, position: int) -> int:
-        try:
-            return int(text, 16 if "x" in text else 10)
-        except ValueError:
-            self.fail("integer literal is too long" if text.strip().lstrip("-").isdigit() else f"expected an integer, found '{text.strip()}'", position)
+        digits = match.group(1)
+        value = int(digits, 16 if "x" in digits else 10) if len(digits) < 40 else 1 << width
+        if not -(1 << width - 1) <= value < 1 << width - 1:
+            self.fail(f"{digits if len(digits) < 40 else digits[:20] + '...'} does not fit i{width}", match.start(1))
+        return value
 
     def integers(self) -> tuple[int, ...]:
         """Reads ``[1, 2, 3]``."""
@@ -232,10 +230,13 @@ class Cursor(Parser):
         if not body.strip():
             return ()
         try:
-            return tuple(map(int, body.split(",")))
+            found = tuple(map(int, body.split(",")))
         except ValueError:
-            self.here = match.start(1) - 1
-            return tuple(self.listed("[", "]", self.integer))
+            found = (1 << 64,)
+        if all(-(1 << 63) <= value < 1 << 63 for value in found):
+            return found
+        self.here = match.start(1) - 1
+        return tuple(self.listed("[", "]", self.integer))  # this finds the place of the mistake
 
     def string(self) -> str:
         """Reads a string literal; escapes are resolved."""

@@ -96,7 +96,7 @@ class Int:
     width: int = 64
 
     def read(self, reader: Reader) -> Attribute:
-        return int_attr(reader.integer(), self.width)
+        return int_attr(reader.integer(self.width), self.width)
 
     def text(self, value: Attribute, writer: Writer) -> str:
         held = cast("IntegerAttr[Any]", value)

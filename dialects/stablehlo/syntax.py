@@ -19,8 +19,8 @@ from wengert.ir.parser_operations import OpState, Reader
 from wengert.ir.printer import Unwritable, Writer
 
 _RANGES = re.compile(r"\s*\[([\d:,\s]*)\]")
-_RANGE = re.compile(r"\s*(\d+)\s*:\s*(\d+)\s*(?::\s*(\d+)\s*)?")
-_FORMAT = re.compile(r"e(\d+)m(\d+)")
+_RANGE = re.compile(r"\s*(\d{1,18})\s*:\s*(\d{1,18})\s*(?::\s*(\d{1,18})\s*)?")
+_FORMAT = re.compile(r"e(\d{1,5})m(\d{1,5})")
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class TupleIndex:
     def read(self, reader: Reader, state: OpState) -> None:
         reader.operands(state)
         reader.need("[")
-        state.properties["index"] = int_attr(reader.integer(), 32)
+        state.properties["index"] = int_attr(reader.integer(32), 32)
         reader.need("]")
 
     def write(self, op: Operation, writer: Writer) -> None:
