@@ -112,7 +112,7 @@ class JvpOp(RequestOp):
     """Outputs and tangents of the outputs ``of``, from inputs and tangents of the inputs ``wrt``."""
 
     name = "ad.jvp"
-    SYNTAX: ClassVar[sx.Syntax] = sx.Syntax(CalleeText("tangents", "wrt"), _POSITIONS, sx.FunctionType())
+    SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(CalleeText("tangents", "wrt"), _POSITIONS, sx.FunctionType())
 
 
 @irdl_op_definition
@@ -120,7 +120,7 @@ class VjpOp(RequestOp):
     """Outputs and cotangents of the inputs ``wrt``, from inputs and cotangents of the outputs ``of``."""
 
     name = "ad.vjp"
-    SYNTAX: ClassVar[sx.Syntax] = sx.Syntax(CalleeText("cotangents", "of"), _POSITIONS, sx.FunctionType())
+    SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(CalleeText("cotangents", "of"), _POSITIONS, sx.FunctionType())
 
 
 @irdl_op_definition
@@ -128,7 +128,7 @@ class LinearizeOp(RequestOp):
     """Outputs, and the derivative at the inputs as a linear map."""
 
     name = "ad.linearize"
-    SYNTAX: ClassVar[sx.Syntax] = sx.Syntax(CalleeText(), _POSITIONS, sx.FunctionType())
+    SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(CalleeText(), _POSITIONS, sx.FunctionType())
 
 
 @irdl_op_definition
@@ -140,7 +140,7 @@ class ApplyOp(TensorOp):
     tangents = var_operand_def()
     results_ = var_result_def()
     traits = traits_def(Pure())
-    SYNTAX: ClassVar[sx.Syntax] = sx.Syntax(AppliedText(), sx.FunctionType())
+    SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(AppliedText(), sx.FunctionType())
 
 
 @irdl_op_definition
@@ -152,7 +152,7 @@ class ApplyTransposeOp(TensorOp):
     cotangents = var_operand_def()
     results_ = var_result_def()
     traits = traits_def(Pure())
-    SYNTAX: ClassVar[sx.Syntax] = sx.Syntax(AppliedText(), sx.FunctionType())
+    SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(AppliedText(), sx.FunctionType())
 
 
 @irdl_op_definition
@@ -166,7 +166,7 @@ class TransposedCallOp(TensorOp):
     wrt = prop_def(DenseArrayBase)
     results_ = var_result_def()
     traits = traits_def(Pure())
-    SYNTAX: ClassVar[sx.Syntax] = sx.Syntax(CalleeText(), sx.Keys(sx.Key("wrt", "wrt", sx.INTS), leading=False), sx.FunctionType())
+    SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(CalleeText(), sx.Keys(sx.Key("wrt", "wrt", sx.INTS), leading=False), sx.FunctionType())
 
 
 @irdl_op_definition
@@ -174,7 +174,7 @@ class StopGradientOp(UnaryOp):
     """The operand, with a derivative of zero."""
 
     name = "ad.stop_gradient"
-    SYNTAX: ClassVar[sx.Syntax] = sx.Syntax(sx.Operands(), sx.SameType())
+    SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(sx.Operands(), sx.SameType())
 
 
 AD = Dialect("ad", [JvpOp, VjpOp, LinearizeOp, ApplyOp, ApplyTransposeOp, TransposedCallOp, StopGradientOp], [LinearType])

@@ -50,7 +50,7 @@ def bools(attribute: Attribute) -> tuple[bool, ...]:
 
 
 @lru_cache(maxsize=1024)
-def int_attr(value: int, width: int = 64) -> IntegerAttr[IntegerType]:
+def int_attr(value: int, width: int = 64) -> IntegerAttr[Any]:
     """``value : i64`` (or of another width), shared."""
     return IntegerAttr(value, IntegerType(width))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from wengert.dialects import core
 from wengert.ir.parser import parse_module
 from wengert.runtime.interpreter import Counter, run
@@ -14,7 +15,7 @@ from wengert.transforms.ad import vjp
 from wengert.transforms.core.to_core import to_core
 
 sys.path.insert(0, str(Path(__file__).parent))
-from ad_checks import check_first_order, check_second_order, derived  # noqa: E402
+from ad_checks import check_first_order, check_second_order, derived
 
 COUNTED = """
 func.func public @main(%x: tensor<3xf64>, %w: tensor<3xf64>) -> tensor<3xf64> {

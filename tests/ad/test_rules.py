@@ -7,15 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from xdsl.dialects.func import ReturnOp
+
 from wengert.dialects import ad, stablehlo
 from wengert.transforms.ad.case import Case
 from wengert.transforms.ad.rule import RULES, TRANSPOSES
 from wengert.transforms.ad.rules import ALL_CASES
-from xdsl.dialects.func import ReturnOp
 
 sys.path.insert(0, str(Path(__file__).parent))
-from ad_checks import check_first_order, check_second_order, derived  # noqa: E402
-from wengert.transforms.ad import vjp  # noqa: E402
+from ad_checks import check_first_order, check_second_order, derived
+
+from wengert.transforms.ad import vjp
 
 by_name = pytest.mark.parametrize("case", ALL_CASES, ids=[case.name for case in ALL_CASES])
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, FlatSymbolRefAttr, ModuleOp, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -62,7 +62,7 @@ def _by_vjp(forward: FuncOp, backward: FuncOp) -> Rule:
         def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
             x_dots = [_or_zero(lb, x_dot, x) for x, x_dot in zip(call.operands, tangents, strict=True) if is_differentiable(x.type)]
             wrt = range(len(residuals), len(residuals) + len(y_types))
-            properties: dict[str, Attribute] = {"callee": FlatSymbolRefAttr(backward.sym_name.data), "wrt": int_array(wrt)}
+            properties: dict[str, Attribute] = {"callee": SymbolRefAttr(backward.sym_name.data), "wrt": int_array(wrt)}
             found = iter(lb.create(ad.TransposedCallOp, [*residuals, *x_dots], y_types, properties))
             return [next(found) if is_differentiable(result.type) else None for result in call.results]
 
@@ -99,7 +99,7 @@ def take_in(b: OpBuilder, function: FuncOp, arguments: Sequence[Value]) -> list[
 
 @transpose(ad.TransposedCallOp)
 def transposed_call(b: OpBuilder, op: ad.TransposedCallOp, linear: Sequence[bool], y_bars: Sequence[Tangent]) -> Sequence[Tangent]:
-    # the transpose of the transpose of f is f
+    """The transpose of the transpose of f is f."""
     residuals = op.arguments[: ints(op.wrt)[0]]
     arguments = [*residuals, *(_or_zero(b, y_bar, result) for y_bar, result in zip(y_bars, op.results, strict=True))]
     types = [o.type for o in op.arguments[len(residuals) :]]
@@ -109,13 +109,14 @@ def transposed_call(b: OpBuilder, op: ad.TransposedCallOp, linear: Sequence[bool
 
 @derivative(ad.StopGradientOp)
 def stop_gradient(b: OpBuilder, op: ad.StopGradientOp) -> LinearMap:
-    # the derivative is zero by decree
+    """The derivative is zero by decree."""
     return lambda lb, tangents: [None]
 
 
 @derivative(hlo.OptimizationBarrierOp)
 def optimization_barrier(b: OpBuilder, op: hlo.OptimizationBarrierOp) -> LinearMap:
-    # the tangents pass through a barrier of their own
+    """The tangents pass through a barrier of their own."""
+
     def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
         present = [x_dot for x_dot in tangents if x_dot is not None]
         passed = iter(lb.create(hlo.OptimizationBarrierOp, present, [x_dot.type for x_dot in present]))
@@ -126,6 +127,7 @@ def optimization_barrier(b: OpBuilder, op: hlo.OptimizationBarrierOp) -> LinearM
 
 @transpose(hlo.OptimizationBarrierOp)
 def optimization_barrier_transpose(b: OpBuilder, op: hlo.OptimizationBarrierOp, linear: Sequence[bool], y_bars: Sequence[Tangent]) -> Sequence[Tangent]:
+    """And so do the cotangents."""
     present = [y_bar for y_bar in y_bars if y_bar is not None]
     passed = iter(b.create(hlo.OptimizationBarrierOp, present, [y_bar.type for y_bar in present]))
     return [None if y_bar is None else next(passed) for y_bar in y_bars]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import FlatSymbolRefAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation, SSAValue
 
@@ -40,7 +40,7 @@ def expand_ad(module: ModuleOp) -> None:
 
 
 def _callee(op: Operation) -> str:
-    return cast(FlatSymbolRefAttr, op.properties["callee"]).string_value()
+    return cast(SymbolRefAttr, op.properties["callee"]).string_value()
 
 
 def _next_request(module: ModuleOp) -> Operation | None:
@@ -125,7 +125,7 @@ class Expansion:
         call = CallOp.create(
             operands=list(arguments),
             result_types=list(function.function_type.outputs),
-            properties={"callee": FlatSymbolRefAttr(function.sym_name.data)},
+            properties={"callee": SymbolRefAttr(function.sym_name.data)},
             location=before.location,
         )
         assert before.parent is not None
@@ -133,8 +133,6 @@ class Expansion:
         return call.results
 
     def _add(self, function: FuncOp) -> FuncOp:
-        from xdsl.dialects.builtin import StringAttr
-
         function.properties["sym_visibility"] = StringAttr("private")
         self.module.body.block.add_op(function)
         return function

@@ -15,6 +15,8 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.builder import Properties
 from wengert.ir.locations import Role, with_role
 
+_NONE: dict[str, Attribute] = {}
+
 
 class LinearBuilder(OpBuilder):
     """Appends linear ops to a block, which may be the primal block itself (forward mode) or another (linearization)."""
@@ -25,7 +27,7 @@ class LinearBuilder(OpBuilder):
         self.linear: set[SSAValue] = set(tangents)
 
     def create(
-        self, cls: type[Operation], operands: Sequence[SSAValue], results: Sequence[Attribute], properties: Properties = {}, regions: Sequence[Region] = ()
+        self, cls: type[Operation], operands: Sequence[SSAValue], results: Sequence[Attribute], properties: Properties = _NONE, regions: Sequence[Region] = ()
     ) -> Sequence[SSAValue]:
         if self.linear.isdisjoint(operands):
             with self.primal.at(with_role(self.location, Role.COEFFICIENT)):

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import prod
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects import chlo, core
 from wengert.dialects import stablehlo as hlo
-from wengert.ir.tensor_types import dtype_of, shape_of_type
+from wengert.ir.tensor_types import dtype_of, element, size
 
 CHEAP: frozenset[type[Operation]] = frozenset(
     {
@@ -72,7 +71,7 @@ def plan(block: Block, residuals: Sequence[SSAValue], given: Iterable[SSAValue])
     available = _following_from(block, set(given))
     kept: dict[SSAValue, None] = {}
     pending = {value for value in residuals if value not in available}
-    order = {result: n for n, op in enumerate(block.ops) for result in op.results}
+    order: dict[SSAValue, int] = {result: n for n, op in enumerate(block.ops) for result in op.results}
     while pending:
         value = max(pending, key=lambda v: order.get(v, -1))
         pending.remove(value)
@@ -117,4 +116,4 @@ def _recomputation(block: Block, residuals: Sequence[SSAValue], at_hand: set[SSA
 def _bytes(value: SSAValue) -> int:
     if not isinstance(value.type, TensorType):
         return 0
-    return prod(shape_of_type(value.type)) * dtype_of(value.type.element_type).itemsize
+    return size(value) * dtype_of(element(value)).itemsize

@@ -105,7 +105,7 @@ def elementwise(*ops: type[Operation]) -> Callable[[Callable[..., Partial | tupl
     def register(partials: Callable[..., Partial | tuple[Partial | None, ...]]) -> Callable[..., Partial | tuple[Partial | None, ...]]:
         def rule(b: OpBuilder, op: Operation) -> LinearMap:
             found = partials(b, *op.operands, op.results[0])
-            return sum_of(found if isinstance(found, tuple) else (found,))
+            return sum_of((found,) if callable(found) else found)
 
         for op in ops:
             _claim(RULES, op)

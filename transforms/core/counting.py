@@ -34,7 +34,7 @@ class Counter:
 def constant_integer(value: SSAValue) -> int | None:
     """The value of an integer or boolean constant of one element."""
     owner = value.owner
-    if not isinstance(owner, hlo.ConstantOp) or not isinstance(owner.value, DenseIntOrFPElementsAttr):
+    if not isinstance(owner, hlo.ConstantOp):
         return None
     found = splat_value(cast("DenseIntOrFPElementsAttr[Any]", owner.value))
     return int(found) if found is not None and found.dtype.kind in "biu" else None

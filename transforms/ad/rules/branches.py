@@ -88,7 +88,7 @@ def _linearize(sweep: ForwardSweep, op: core.CaseOp, dots: dict[int, Value], act
     types = [*(r.type for r in op.results), *(v.type for v in kept)]
     index = sweep.primal(op.index)
     linear_regions_need = [_needed_inputs(branch) for branch in branches]
-    used = sorted(set().union(*linear_regions_need))
+    used = sorted({i for needed in linear_regions_need for i in needed})
     linear_regions = [_linear_region(sweep, branch, kept, used, dots) for branch in branches]
     for branch in branches:
         drop_dead_ops(branch.primal)
@@ -152,8 +152,8 @@ def _transpose_case(b: OpBuilder, op: core.CaseOp, linear: Sequence[bool], y_bar
     for region in op.branches:
         block = Block(arg_types=[v.type for v in inputs])
         inner = OpBuilder(block, location=b.location, pass_name=b.pass_name)
-        bars = dict(zip(present, block.args[len(plain) :], strict=False))
-        totals = dict(zip(sums, block.args[len(plain) + len(present) :], strict=True))
+        bars: dict[int, Value] = dict(zip(present, block.args[len(plain) :], strict=False))
+        totals: dict[SSAValue, Value] = dict(zip(sums, block.args[len(plain) + len(present) :], strict=True))
         _transpose_branch(inner, region.block, op, flags, shared, block.args[: len(plain)], bars, totals)
         drop_dead_ops(block)
         regions.append(Region([block]))

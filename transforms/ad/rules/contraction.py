@@ -40,7 +40,7 @@ def _dot_transpose(b: OpBuilder, op: hlo.DotGeneralOp, y_bar: Value, side: int) 
     product = b.dot_general(y_bar, other, (y_other, free[1 - side]), (tuple(range(rank_batch)), batch[1 - side]), element(wanted), op.precision_config)
     # the product's dimensions: batch, wanted's free ones in order, then other's contracted ones in ascending order
     remaining = sorted(contracted[1 - side])
-    partner = {other_dim: wanted_dim for other_dim, wanted_dim in zip(contracted[1 - side], contracted[side], strict=True)}
+    partner = dict(zip(contracted[1 - side], contracted[side], strict=True))
     at = [*batch[side], *free[side], *(partner[d] for d in remaining)]
     return b.transpose(product, [at.index(d) for d in range(len(at))])
 

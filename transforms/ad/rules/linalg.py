@@ -7,7 +7,7 @@ an op reads contributes. Degenerate eigenvalues and singular values give the inf
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.ir import Block, Region
 
@@ -169,7 +169,7 @@ def lu(b: OpBuilder, op: core.LuOp) -> LinearMap:
     square_l, square_u = [*batch, m, m], [*batch, n, n]
     packed_l = _extended(b, _corner(b, op.lu, m, k), square_l)
     packed_u = _extended(b, _corner(b, op.lu, k, n), square_u)
-    l = b.add(keep(b, packed_l, "GT"), identity_like(b, packed_l))
+    low_factor = b.add(keep(b, packed_l, "GT"), identity_like(b, packed_l))
     u = keep(b, packed_u, "LE")
     if k < n:
         u = b.add(u, _identity_from(b, packed_u, k))
@@ -177,12 +177,12 @@ def lu(b: OpBuilder, op: core.LuOp) -> LinearMap:
     def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
         a_dot = tangents[0]
         assert a_dot is not None
-        x = solve(lb, l, take_rows(lb, a_dot, permutation), lower=True, unit=True)
+        x = solve(lb, low_factor, take_rows(lb, a_dot, permutation), lower=True, unit=True)
         x = solve(lb, u, x, left=False, lower=False)
         # x: [m, n]; l_dot multiplies its columns up to k, u_dot its rows up to k
         low = keep(lb, x, "GT")
         high = keep(lb, x, "LE")
-        l_dot = matmul(lb, l, low)
+        l_dot = matmul(lb, low_factor, low)
         u_dot = matmul(lb, high, u)
         return [lb.add(l_dot, u_dot), None, None]
 
@@ -283,7 +283,9 @@ def _wide_qr_dot(lb: OpBuilder, op: core.QrOp, a_dot: Tangent) -> Sequence[Tange
         return lb.slice(x, [*zeros[:-1], m], extents)
 
     q_dot, r1_dot = _tall_qr_dot(lb, op.q, left(op.r), left(a_dot))
-    assert q_dot is not None and r1_dot is not None and n > m
+    assert q_dot is not None
+    assert r1_dot is not None
+    assert n > m
     r2_dot = lb.add(matmul(lb, adjoint(lb, q_dot), right(op.a)), matmul(lb, adjoint(lb, op.q), right(a_dot)))
     return [q_dot, lb.concatenate([r1_dot, r2_dot], len(extents) - 1)]
 
@@ -417,6 +419,10 @@ def lb_safe(b: OpBuilder, s: Value) -> Value:
 # -- cases: functions of factors that do not depend on signs and phases where those are free
 
 
+def _solver(lower: bool, left: bool, unit: bool, how: Transpose) -> Callable[[OpBuilder, Value, Value], Value]:
+    return lambda b, a, x: solve(b, a, x, left=left, lower=lower, unit=unit, how=how)
+
+
 def _spd(b: OpBuilder, x: Value) -> Value:
     """A positive definite matrix from any: x x^H + n."""
     n = shape(x)[-1]
@@ -479,7 +485,7 @@ CASES = [
     *(
         Case(
             f"triangular solve, {'lower' if lower else 'upper'}, {'left' if left else 'right'}, {how}{', unit' if unit else ''}",
-            lambda b, a, x, lower=lower, left=left, unit=unit, how=how: solve(b, a, x, left=left, lower=lower, unit=unit, how=how),
+            _solver(lower, left, unit, how),
             (Arg((3, 3), values=(2, 0.3, 0.5, -0.4, 3, 0.2, 0.7, -0.6, 2.5)), Arg((3, 2) if left else (2, 3))),
         )
         for lower, left, unit in _FLAGS
@@ -495,26 +501,24 @@ CASES = [
     Case("cholesky of one triangle", lambda b, x: _factor(core.CholeskyOp, b, x, True), (Arg((2, 2), values=(2, 9, 0.5, 3)),)),
     Case("cholesky, complex", lambda b, x: _factor(core.CholeskyOp, b, _spd(b, x), True), (Arg((2, 2), complex=True),)),
     Case("stablehlo.cholesky", lambda b, x: keep(b, b.one(hlo.CholeskyOp, (_spd(b, x),), x.type, lower=bool_attr(True)), "GE"), (_M,)),
-    Case("lu", lambda b, x: _lu(b, x), (_SPLIT,)),
-    Case(
-        "lu with exchanges, batched", lambda b, x: _lu(b, x), (Arg((2, 3, 3), values=(0.1, 2, 1, 3, 0.2, 1, 0.5, 0.4, 2, 1, 2, 3, 0.3, 0.1, 4, 5, 0.2, 0.1)),)
-    ),
-    Case("lu, tall", lambda b, x: _lu(b, x), (Arg((4, 2), values=(0.1, 2, 3, 0.2, 0.5, 0.4, 1, 1.5)),)),
-    Case("lu, wide", lambda b, x: _lu(b, x), (Arg((2, 4), values=(0.1, 2, 3, 0.2, 0.5, 0.4, 1, 1.5)),)),
-    Case("lu, complex", lambda b, x: _lu(b, x), (Arg((2, 2), complex=True),)),
-    Case("qr, tall", lambda b, x: _qr(b, x), (Arg((4, 2)),)),
-    Case("qr, square, batched", lambda b, x: _qr(b, x), (Arg((2, 3, 3)),)),
-    Case("qr, wide", lambda b, x: _qr(b, x), (Arg((2, 4)),)),
-    Case("qr, complex", lambda b, x: _qr(b, x), (Arg((3, 2), complex=True),)),
-    Case("eigh", lambda b, x: _eigh(b, x), (_SPLIT,)),
+    Case("lu", _lu, (_SPLIT,)),
+    Case("lu with exchanges, batched", _lu, (Arg((2, 3, 3), values=(0.1, 2, 1, 3, 0.2, 1, 0.5, 0.4, 2, 1, 2, 3, 0.3, 0.1, 4, 5, 0.2, 0.1)),)),
+    Case("lu, tall", _lu, (Arg((4, 2), values=(0.1, 2, 3, 0.2, 0.5, 0.4, 1, 1.5)),)),
+    Case("lu, wide", _lu, (Arg((2, 4), values=(0.1, 2, 3, 0.2, 0.5, 0.4, 1, 1.5)),)),
+    Case("lu, complex", _lu, (Arg((2, 2), complex=True),)),
+    Case("qr, tall", _qr, (Arg((4, 2)),)),
+    Case("qr, square, batched", _qr, (Arg((2, 3, 3)),)),
+    Case("qr, wide", _qr, (Arg((2, 4)),)),
+    Case("qr, complex", _qr, (Arg((3, 2), complex=True),)),
+    Case("eigh", _eigh, (_SPLIT,)),
     Case("eigh, upper", lambda b, x: _eigh(b, x, False), (_SPLIT,)),
     Case("eigh, complex, batched", lambda b, x: _eigh(b, _spd(b, x)), (Arg((2, 2, 2), complex=True),)),
-    Case("svd, tall", lambda b, x: _svd(b, x), (Arg((4, 2)),)),
-    Case("svd, wide", lambda b, x: _svd(b, x), (Arg((2, 4)),)),
-    Case("svd, square", lambda b, x: _svd(b, x), (_SPLIT,)),
-    Case("svd, complex", lambda b, x: _svd(b, x), (Arg((3, 2), complex=True),)),
+    Case("svd, tall", _svd, (Arg((4, 2)),)),
+    Case("svd, wide", _svd, (Arg((2, 4)),)),
+    Case("svd, square", _svd, (_SPLIT,)),
+    Case("svd, complex", _svd, (Arg((3, 2), complex=True),)),
     Case("eig, values", lambda b, x: b.real(_eig(b, x)), (_SPLIT,)),
-    Case("eig, vectors", lambda b, x: _eig_vectors(b, x), (_SPLIT,)),
-    Case("eig, complex pair", lambda b, x: _eig_vectors(b, x), (Arg((3, 3), values=(1, 2, 0.3, -1.5, 0.7, 0.2, 0.1, 0.4, 3)),)),
-    Case("eig of complex", lambda b, x: _eig_vectors(b, x), (Arg((2, 2), complex=True),)),
+    Case("eig, vectors", _eig_vectors, (_SPLIT,)),
+    Case("eig, complex pair", _eig_vectors, (Arg((3, 3), values=(1, 2, 0.3, -1.5, 0.7, 0.2, 0.1, 0.4, 3)),)),
+    Case("eig of complex", _eig_vectors, (Arg((2, 2), complex=True),)),
 ]

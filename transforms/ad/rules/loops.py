@@ -175,8 +175,8 @@ def _linearize(sweep: ForwardSweep, loop: _Active) -> None:
     linear = Block(arg_types=[t.type for t in tangents])
     inner = sweep.nested(body, linear, linear.args)
     arguments = body.args[loop.first :]
-    constant_dots = dict(zip(loop.constant_dots, linear.args))
-    carried_dots = dict(zip(loop.carried_dots, linear.args[len(constant_dots) :]))
+    constant_dots: dict[int, Value] = dict(zip(loop.constant_dots, linear.args))
+    carried_dots: dict[int, Value] = dict(zip(loop.carried_dots, linear.args[len(constant_dots) :]))
     _bind(inner, loop, body, arguments[: len(loop.constants)], arguments[len(loop.constants) :], constant_dots, carried_dots)
     inner.run(loop.ops)
     y_dots = [materialized(inner.lb, inner.tangent(loop.returned[i]), loop.returned[i].type) for i in loop.carried_dots]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -144,7 +144,7 @@ def window_sum_transpose(b: OpBuilder, op: core.WindowReduceOp, linear: Sequence
     return [b.window_reduce(Kind.add, y_bar, w.window, w.base, w.strides, w.dilations, padding)]
 
 
-def _window(kind: Kind, *spec: tuple[int, int, int, int, tuple[int, int]]):
+def _window(kind: Kind, *spec: tuple[int, int, int, int, tuple[int, int]]) -> Callable[[OpBuilder, Value], Value]:
     """Builds a window reduction from (window, stride, base dilation, window dilation, padding) per dimension."""
     return lambda b, x: b.window_reduce(kind, x, [s[0] for s in spec], [s[1] for s in spec], [s[2] for s in spec], [s[3] for s in spec], [s[4] for s in spec])
 
