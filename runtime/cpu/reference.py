@@ -22,7 +22,7 @@ from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, EmptyOp, Guard, 
 from wengert.dialects.kernel_positions import Position, Quotient
 from wengert.dialects.stablehlo import attributes as sa
 from wengert.ir import elements
-from wengert.ir.attributes import int_attr, ints
+from wengert.ir.attributes import int_attr, int_of, ints
 from wengert.ir.tensor_types import dtype_of, element, i1, shape, tensor
 from wengert.runtime.interpreter import prepare
 from wengert.runtime.interpreter.combining import neutral
@@ -35,14 +35,33 @@ _COMPARISON = re.compile(r"(total_)?(eq|ne|lt|le|gt|ge)")
 def run(module: ModuleOp, inputs: Sequence[Array]) -> list[Array]:
     """The results of the only function of a kernel-level module."""
     (function,) = [op for op in module.ops if isinstance(op, FuncOp)]
-    block = function.body.block
-    values: dict[SSAValue, Array] = dict(zip(block.args, inputs, strict=True))
     with np.errstate(all="ignore"):
-        for op in block.ops:
-            if isinstance(op, ReturnOp):
-                return [values[v].copy() for v in op.operands]
-            values.update(zip(op.results, _execute(op, [values[v] for v in op.operands]), strict=True))
-    raise AssertionError("a function ends in a return")
+        return _run_block(function.body.block, inputs)
+
+
+def _run_block(block: Block, inputs: Sequence[Array]) -> list[Array]:
+    values: dict[SSAValue, Array] = dict(zip(block.args, inputs, strict=True))
+    for op in block.ops:
+        if isinstance(op, ReturnOp | stablehlo.ReturnOp):
+            return [values[v].copy() for v in op.operands]
+        values.update(zip(op.results, _execute(op, [values[v] for v in op.operands]), strict=True))
+    raise AssertionError("a block ends in a return")
+
+
+def _control(op: core.ForOp | core.WhileOp | core.CaseOp, operands: list[Array]) -> list[Array]:
+    if isinstance(op, core.CaseOp):
+        index, last = int(operands[0]), len(op.branches) - 1
+        return _run_block(op.branches[index if 0 <= index <= last else last].block, operands[1:])
+    if isinstance(op, core.ForOp):
+        count, *inputs = operands
+        constants, carried = inputs[: int_of(op.constants)], inputs[int_of(op.constants) :]
+        for i in range(int(count)):
+            carried = _run_block(op.body.block, [np.array(i, np.int64), *constants, *carried])
+        return carried
+    constants, carried = operands[: int_of(op.constants)], operands[int_of(op.constants) :]
+    while _run_block(op.condition.block, [*constants, *carried])[0]:
+        carried = _run_block(op.body.block, [*constants, *carried])
+    return carried
 
 
 def _execute(op: Operation, operands: list[Array]) -> Sequence[Array]:
@@ -52,6 +71,8 @@ def _execute(op: Operation, operands: list[Array]) -> Sequence[Array]:
         return [np.zeros(shape(op.result), dtype_of(element(op.result)))]
     if isinstance(op, MatmulOp):
         return [_matmul(op, *operands)]
+    if isinstance(op, core.ForOp | core.WhileOp | core.CaseOp):
+        return _control(op, operands)
     if isinstance(op, InterpretOp):
         inner = op.body.block.first_op
         assert isinstance(inner, Operation)
@@ -87,7 +108,13 @@ class _Nest:
         found = [self._initial(number, tie) for number, tie in enumerate(self.op.tied)]
         for write in self.op.writes:
             flat = found[write.target].reshape(-1)
-            self._write(flat, self._position(write.at), np.broadcast_to(self.values[write.value], (self.points,)), write.kind)
+            at, value = self._position(write.at), np.broadcast_to(self.values[write.value], (self.points,))
+            if write.base is not None:
+                at = at + self.values[write.base].astype(np.int64)
+            if write.condition is not None:
+                holds = self.values[write.condition]
+                at, value = at[holds], value[holds]
+            self._write(flat, at, value, write.kind)
         return found
 
     def _initial(self, number: int, tie: int) -> Array:
