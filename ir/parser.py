@@ -101,6 +101,10 @@ def parse_module(text: str | bytes, filename: str = "<string>", context: Context
         return parser.module()
     except RecursionError:
         raise DiagnosticError(parser.diagnostic("the text nests too deeply", min(parser.here, len(parser.text)))) from None
+    except DiagnosticError:
+        raise
+    except Exception as error:  # whatever an attribute or an op of a dialect may raise on what nobody foresaw
+        raise DiagnosticError(parser.diagnostic(f"cannot read this: {error}", min(parser.here, len(parser.text)))) from error
     finally:
         if collecting:
             gc.enable()

@@ -27,6 +27,7 @@ SPACE = r"(?:[ \t\r\n]++|//[^\n]*+)*+"
 _SPACE = re.compile(SPACE)
 _ACCEPT = {mark: re.compile(SPACE + re.escape(mark)) for mark in ("(", ")", "[", "]", "{", "}", "<", ">", ",", ":", "=", "->", "<{", "}>", "::", "?", "x", "-")}
 _WORD = re.compile(SPACE + r"([A-Za-z_][\w$.]*)")
+_LEXED_STRING = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 _KEY = re.compile(SPACE + r"([A-Za-z_]\w*)" + SPACE + "=")
 _INTEGER = re.compile(SPACE + r"(-?(?:0x[0-9a-fA-F]+|[0-9]+))(?![\w.])")
 _STRING = re.compile(SPACE + r'"((?:[^"\\\n]|\\.)*)"')
@@ -55,6 +56,7 @@ class Cursor(Parser):
         self.here = 0
         self.filename = filename
         self.lexer.input = Input(text, filename)
+        setattr(self.lexer, "_unescaped_characters_regex", _LEXED_STRING)  # xDSL's own takes exponential time over a string that is not closed
         self._file = StringAttr(filename)
         self._line_starts = [0, *(m.end() for m in re.finditer("\n", text))]
 
