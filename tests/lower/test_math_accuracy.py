@@ -8,6 +8,7 @@ Run as a script, it prints the largest errors over many more points, from which 
 from __future__ import annotations
 
 import ctypes
+import re
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -237,6 +238,21 @@ def test_all_pairs_of_edge_values(function: str, element: str) -> None:
     error = errors(function, element, (x, y), compiled(function, element, 8)(x, y))
     place = int(np.argmax(error))
     assert error[place] <= BOUNDS[function, element], f"{function}({x[place]}, {y[place]})"
+
+
+@pytest.mark.parametrize(("triple", "processor"), [("x86_64-unknown-linux-gnu", "haswell"), ("aarch64-unknown-linux-gnu", "generic")])
+def test_nothing_outside_the_module_is_called(triple: str, processor: str) -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=processor, opt=1, reloc="pic", codemodel="small")
+    for (function, element), arity in SUPPORTED.items():
+        vector, out = f"<4 x {FORMATS[element].llvm}>", Emitter()
+        result = emit(function, element, 4, ["%a", "%b"][:arity], out)
+        body = "\n".join([*out.functions.values(), f"define {vector} @apply({vector} %a, {vector} %b) {{", *out.lines, f"ret {vector} {result}\n}}"])
+        assembly = machine.emit_assembly(llvm.parse_assembly(f'target triple = "{triple}"\n{body}'))
+        called = re.findall(r"^\s+(?:callq?|bl|jmp|b)\s+([^\s.][\w.@]*)", assembly, re.MULTILINE)
+        assert all(symbol.startswith("wg.math.") for symbol in called), (function, element, called)
+        assert ("wg.math" in assembly) == (function in ("sin", "cos", "tan"))
 
 
 def test_every_function_states_its_bound() -> None:

@@ -1,4 +1,4 @@
-"""log, log2, log10 and log1p.
+"""log and log1p.
 
 x = 2^k (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)).  f64: with s = f / (2 + f), log(1 + f) = f - (f^2/2 - s (f^2/2 + R(s^2))), the
 arrangement of fdlibm's e_log.c (K. C. Ng, Sun Microsystems 1993) with coefficients of our own; f32: f - f^2/2 + f^3 p(f).

@@ -1,16 +1,16 @@
 """sqrt, rsqrt, cbrt and pow.
 
-cbrt: x = 2^(3q + s) m with s in {0, 1, 2}; r = m^(-1/3) by a polynomial and two steps of third order, then m r^2 with one correction
+cbrt: x = 2^(3q + s) m with s in {-1, 0, 1}; r = m^(-1/3) by a polynomial and two steps of third order, then m r^2 with one correction
 from the exact residual.  pow: exp(y log x) with the logarithm as a pair that is accurate to about 2^-66 (artanh series, its first
-terms in pairs), f32 through f64.  Cases of C99 F.9.4.4.
+terms in pairs); f32 takes the plain f64 logarithm.  Cases of C99 F.9.4.4.
 """
 
 from __future__ import annotations
 
 from wengert.transforms.lower.math import coefficients
 from wengert.transforms.lower.math.double_double import Pair, add, divide, exact_product, multiply, quick_sum
-from wengert.transforms.lower.math.exponential import exp_pair, nearest_integer
-from wengert.transforms.lower.math.logarithm import INFINITY, NAN, decompose, normalise
+from wengert.transforms.lower.math.exponential import exp, exp_pair, nearest_integer
+from wengert.transforms.lower.math.logarithm import INFINITY, NAN, decompose, log, normalise
 from wengert.transforms.lower.math.vector import Code, Float, Mask
 
 LN2_PAIR = (0.6931471805599453, 2.3190468138462996e-17)
@@ -81,8 +81,10 @@ def log_pair(code: Code, x: Float) -> Pair:
 def pow(code: Code, x: Float, y: Float) -> Float:
     """x^y."""
     if not code.double:
-        wide = code.widen(x)
-        return code.narrow(pow(wide.code, wide, code.widen(y)))
+        # The plain f64 logarithm is accurate enough: |y log x| is below 2^7 where the result is finite.
+        base, exponent = code.widen(x), code.widen(y)
+        wide = base.code
+        return code.narrow(pow_edges(wide, base, exponent, exp(wide, exponent * log(wide, wide.abs(base)))))
     a = code.abs(x)
     logarithm = log_pair(code, a)
     # |y| beyond 2^65 overflows, underflows or has |x| = 1; clamping it keeps the product finite.
