@@ -16,7 +16,6 @@ from wengert.ir.attributes import I64Attr
 from wengert.ir.parser_operations import OpState, Reader
 from wengert.ir.printer import Writer
 
-
 _ARROW = sx.Syntax(sx.Operands(), sx.ArrowTypes())
 
 

@@ -8,7 +8,6 @@ occur, and every pass wants to know which; so ``to-core`` replaces them by ops t
 from __future__ import annotations
 
 from enum import auto
-
 from typing import ClassVar
 
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase
@@ -135,7 +134,13 @@ class CumulativeOp(TensorOp):
     """The running combination along a dimension, inclusive; from the end if reverse."""
 
     name = "core.cumulative"
-    SYNTAX: ClassVar = sx.Syntax(sx.Value("kind", sx.Word(KindAttr)), sx.Operands(), sx.Phrase("along", "dimension", sx.INT), sx.Flag("reverse", "reverse"), sx.SameType())
+    SYNTAX: ClassVar = sx.Syntax(
+        sx.Value("kind", sx.Word(KindAttr)),
+        sx.Operands(),
+        sx.Phrase("along", "dimension", sx.INT),
+        sx.Flag("reverse", "reverse"),
+        sx.SameType(),
+    )
     operand = operand_def()
     kind = prop_def(KindAttr)
     dimension = prop_def(I64Attr)

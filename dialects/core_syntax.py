@@ -1,8 +1,8 @@
 """The pieces of core's text: loops and branches bind the names that their regions use to the values that come in::
 
-    %0 = core.for %i to %n constants(%k = %c: tensor<3xf64>) carried(%x = %a: tensor<f64>) {
-      ...
-    }
+%0 = core.for %i to %n constants(%k = %c: tensor<3xf64>) carried(%x = %a: tensor<f64>) {
+...
+}
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.dialects.builtin import LocationAttr
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from wengert.ir.attributes import int_attr, int_of
 from wengert.ir.parser_operations import OpState, Reader

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache
 from importlib import import_module
 from typing import cast
 
@@ -41,12 +41,12 @@ def _loader(module: str, name: str) -> Callable[[], Dialect]:
     return lambda: getattr(import_module(module), name)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _unknown_op(name: str) -> type[Operation]:
     return UnregisteredOp.with_name(name)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _unknown_attribute(name: str, is_type: bool) -> type[Attribute]:
     return UnregisteredAttr.with_name_and_type(name, is_type)
 

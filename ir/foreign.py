@@ -25,7 +25,7 @@ def read_operation(cls: type[Op], parser: Parser) -> Op:
     from wengert.ir.parser import ModuleParser
     from wengert.ir.parser_operations import OpState
 
-    syntax: Any = getattr(cls, "SYNTAX")
+    syntax: Any = cls.SYNTAX
     reader = parser if isinstance(parser, ModuleParser) else ModuleParser.adopt(parser)
     try:
         state = OpState(cls, reader.here)
@@ -40,7 +40,7 @@ def read_operation(cls: type[Op], parser: Parser) -> Op:
 def print_operation(op: Operation, printer: Printer) -> None:
     """Writes what follows the name of an op of a class with a declared syntax."""
     writer = _StockWriter(printer)
-    syntax: Any = getattr(op, "SYNTAX")
+    syntax: Any = op.SYNTAX
     syntax.write(op, writer)
     writer.flush()
 

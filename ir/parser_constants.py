@@ -12,7 +12,18 @@ from math import prod
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import BytesAttr, ComplexType, DenseIntOrFPElementsAttr, IndexType, IntegerType, MemRefType, RankedStructure, Signedness, TensorType, VectorType
+from xdsl.dialects.builtin import (
+    BytesAttr,
+    ComplexType,
+    DenseIntOrFPElementsAttr,
+    IndexType,
+    IntegerType,
+    MemRefType,
+    RankedStructure,
+    Signedness,
+    TensorType,
+    VectorType,
+)
 from xdsl.ir import Attribute
 
 from wengert.ir.parser_types import TypeReader
@@ -116,7 +127,7 @@ class ConstantReader(TypeReader):
             self.fail("the hexadecimal string has an odd number of digits", start)
         data = bytes.fromhex(digits)
         if isinstance(element, IntegerType) and element.width.data in (2, 4):  # stored without their sign
-            data = from_low_bits(data, element.width.data, element.signedness.data is not Signedness.UNSIGNED)
+            data = _from_low_bits(data, element.width.data, element.signedness.data is not Signedness.UNSIGNED).astype(dtype_of(element)).tobytes()
         width = dtype_of(element).itemsize
         if len(data) not in (width, width * count):
             self.fail(f"the hexadecimal string holds {len(data)} bytes; {count} elements of {element} need {width * count}", start)
@@ -181,7 +192,7 @@ class ConstantReader(TypeReader):
     def _bad_element(self, tokens: list[str], start: int, end: int, element: Attribute) -> Any:
         for token in tokens:
             word = token.strip()
-            if _NUMBER.fullmatch(word) is None or isinstance(element, IntegerType | IndexType) and ("." in word or "e" in word and word not in ("true", "false")):
+            if _NUMBER.fullmatch(word) is None or (isinstance(element, IntegerType | IndexType) and ("." in word or ("e" in word and word not in ("true", "false")))):
                 position = self.text.find(word, start, end) if word else start
                 self.fail(f"'{word[:40]}' is not an element of type {element}" if word else "an element is missing", max(position, start))
             if word in ("true", "false") and element != i1:
@@ -196,11 +207,11 @@ def _constant(type: Attribute, data: bytes) -> DenseIntOrFPElementsAttr[Any]:
     return found
 
 
-def from_low_bits(data: bytes, width: int, signed: bool) -> bytes:
-    """Bytes of which only the low bits count, with the sign extended over the whole byte."""
+def _from_low_bits(data: bytes, width: int, signed: bool) -> Array:
+    """The numbers in bytes of which only the low bits count."""
     low = np.frombuffer(data, np.uint8) & ((1 << width) - 1)
     half = 1 << (width - 1)
-    return ((low ^ half) - half).astype(np.uint8).tobytes() if signed else low.tobytes()
+    return (low.astype(np.int8) ^ half) - half if signed else low
 
 
 def _boolean_or_int(word: str) -> int:

@@ -56,7 +56,7 @@ class Cursor(Parser):
         self.here = 0
         self.filename = filename
         self.lexer.input = Input(text, filename)
-        setattr(self.lexer, "_unescaped_characters_regex", _LEXED_STRING)  # xDSL's own takes exponential time over a string that is not closed
+        self.lexer._unescaped_characters_regex = _LEXED_STRING  # xDSL's own takes exponential time over a string that is not closed
         self._file = StringAttr(filename)
         self._line_starts = [0, *(m.end() for m in re.finditer("\n", text))]
 

@@ -17,7 +17,6 @@ from xdsl.traits import IsolatedFromAbove, IsTerminator
 
 from wengert.ir.printer_attributes import AttributeWriter, symbol
 
-
 _NUMBERED = re.compile(r"_\d+$")
 
 

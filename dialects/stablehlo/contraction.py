@@ -8,9 +8,9 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DenseIntOrFPElement
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
+from wengert.dialects.stablehlo import syntax as st
 from wengert.dialects.stablehlo.attributes import ConvDimensionNumbersAttr, DotDimensionNumbersAttr
 from wengert.dialects.stablehlo.base import TensorOp
-from wengert.dialects.stablehlo import syntax as st
 from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr
 

@@ -7,9 +7,9 @@ from typing import ClassVar
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
+from wengert.dialects.stablehlo import syntax as st
 from wengert.dialects.stablehlo.attributes import ComparisonDirectionAttr, ComparisonTypeAttr
 from wengert.dialects.stablehlo.base import BinaryOp, TensorOp, UnaryOp
-from wengert.dialects.stablehlo import syntax as st
 from wengert.ir import syntax as sx
 from wengert.ir.attributes import I32Attr
 

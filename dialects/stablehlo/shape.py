@@ -8,8 +8,8 @@ from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import Pure
 
-from wengert.dialects.stablehlo.base import TensorOp
 from wengert.dialects.stablehlo import syntax as st
+from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr
 
@@ -90,7 +90,11 @@ class PadOp(TensorOp):
     """The operand between (and, with interior padding, among) copies of the padding value; negative edges crop."""
 
     name = "stablehlo.pad"
-    SYNTAX: ClassVar = sx.keyed(sx.Key("low", "edge_padding_low", sx.INTS), sx.Key("high", "edge_padding_high", sx.INTS), sx.Key("interior", "interior_padding", sx.INTS))
+    SYNTAX: ClassVar = sx.keyed(
+        sx.Key("low", "edge_padding_low", sx.INTS),
+        sx.Key("high", "edge_padding_high", sx.INTS),
+        sx.Key("interior", "interior_padding", sx.INTS),
+    )
     operand = operand_def()
     padding_value = operand_def()
     edge_padding_low = prop_def(DenseArrayBase)

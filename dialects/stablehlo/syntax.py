@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
@@ -120,7 +120,7 @@ class ConvolutionText:
     """``(%x, %k) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {stride = [1], pad = [[0, 0]], ...}``."""
 
     properties = ("dimension_numbers", "window_strides", "padding", "lhs_dilation", "rhs_dilation", "window_reversal")
-    _LISTS = {"stride": "window_strides", "lhs_dilate": "lhs_dilation", "rhs_dilate": "rhs_dilation"}
+    _LISTS: ClassVar = {"stride": "window_strides", "lhs_dilate": "lhs_dilation", "rhs_dilate": "rhs_dilation"}
 
     def read(self, reader: Reader, state: OpState) -> None:
         reader.need_word("dim_numbers")
