@@ -32,8 +32,11 @@ def read_inputs(path: str | os.PathLike[str], signature: Signature) -> list[Arra
 
 
 def _arrays(held: Any) -> dict[str, Array]:
-    """What np.load gave: one array, or an archive of several."""
-    return dict(held) if hasattr(held, "files") else {"in_0": held}
+    """What np.load gave: one array, or an archive of several, which is closed."""
+    if not hasattr(held, "files"):
+        return {"in_0": held}
+    with held:
+        return dict(held)
 
 
 def _find(arrays: Mapping[str, Array], parameter: Parameter, path: str) -> Array:
