@@ -101,8 +101,11 @@ _EXPENSIVE_FLOAT = (
     chlo.AtanOp,
     chlo.AtanhOp,
     chlo.CoshOp,
+    chlo.DigammaOp,
+    chlo.ErfInvOp,
     chlo.ErfOp,
     chlo.ErfcOp,
+    chlo.LgammaOp,
     chlo.SinhOp,
     chlo.TanOp,
 )

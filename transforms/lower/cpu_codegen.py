@@ -167,7 +167,9 @@ class _BlockCode:
     # -- kernels
 
     def _nest(self, op: NestOp) -> None:
-        code = NestCode(op, self.all.target, self.all.strict)
+        results = {self.buffers.places[value] for value in op.outputs}
+        in_place = any(self.buffers.places[value] in results for value in op.inputs)
+        code = NestCode(op, self.all.target, self.all.strict, in_place)
         name = self.all.function(code.text("KERNEL"))
         self.all.helpers.update(code.out.functions)
         arguments = [f"ptr {self.pointer(value)}" for value in (*op.inputs, *op.outputs)]

@@ -50,8 +50,9 @@ class _Reduction:
 class NestCode:
     """Generates the function of one nest."""
 
-    def __init__(self, op: NestOp, target: Target, strict: bool):
+    def __init__(self, op: NestOp, target: Target, strict: bool, in_place: bool = False):
         self.op = op
+        self.in_place = in_place
         self.target = target
         self.strict = strict
         self.out = Emitter(prefix="%v")
@@ -196,6 +197,9 @@ class NestCode:
         if copies > 1:
             totals = self._trips(active, totals, done, trips // copies, copies)
             done, trips = done + trips // copies * copies * lanes, trips % copies
+        if rest and trips and self._repeatable():
+            self._clamped_trips(trips + 1, extent - lanes)
+            return
         totals = self._trips(active, totals, done, trips, 1)
         if rest:
             totals = self._body(active, totals, extent - rest, rest)
@@ -204,6 +208,18 @@ class NestCode:
                 self._store_slot(reduction, total)
             else:
                 self._finish_reduction(reduction, total)
+
+    def _repeatable(self) -> bool:
+        """Whether iterations may run twice, and the body is so long that it had better be generated once."""
+        plain = all(write.kind == STORE and write.base is None for write in self.writes)
+        return plain and not self.in_place and self.lanes > 1 and len(self.ops) > LIGHT_BODY
+
+    def _clamped_trips(self, trips: int, last: int) -> None:
+        """Trips of whole registers, the last of which starts early enough to end with the loop."""
+        loop = self._open_loop(0, [])
+        at = self._add(f"call i64 @llvm.umin.i64(i64 {loop.index}, i64 {last})")
+        self._body([], [], at, self.lanes)
+        self._close_loop(loop, self.lanes, trips * self.lanes, [])
 
     def _trips(self, active: list[_Reduction], totals: list[Value], start: int, trips: int, copies: int) -> list[Value]:
         """``trips`` trips of ``copies`` registers each, from index ``start`` on."""

@@ -38,6 +38,9 @@ _MATH = {
     "sinh": "sinh",
     "erf": "erf",
     "erfc": "erfc",
+    "erf_inv": "erf_inv",
+    "lgamma": "lgamma",
+    "digamma": "digamma",
 }
 _FLOAT_PREDICATES = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
 _EXPANDED_INTRINSICS = {"ceil": "ceil", "floor": "floor", "round_nearest_even": "roundeven", "round_nearest_afz": "round", "sqrt": "sqrt"}
