@@ -33,6 +33,7 @@ NEAR_FLOAT = {
     1: [
         *("cbrt", "cosine", "exponential", "exponential_minus_one", "log", "log_plus_one", "logistic", "rsqrt", "sine", "tan", "tanh"),
         *("chlo.acos", "chlo.acosh", "chlo.asin", "chlo.asinh", "chlo.atan", "chlo.atanh", "chlo.cosh", "chlo.erf", "chlo.erfc", "chlo.sinh", "chlo.square"),
+        "chlo.erf_inv",
     ],
     2: ["atan2", "power"],
 }
