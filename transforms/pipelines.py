@@ -22,6 +22,7 @@ PASS_PATHS = {
     "vjp": "wengert.transforms.ad.passes:VjpPass",
     "linearize": "wengert.transforms.ad.passes:LinearizePass",
     "transpose": "wengert.transforms.ad.passes:TransposePass",
+    "batch": "wengert.transforms.ad.batch:BatchPass",
     "expand-ad": "wengert.transforms.ad.passes:ExpandAdPass",
     "lower-ad": "wengert.transforms.ad.passes:LowerAdPass",
     # transforms/optimize: the same with fewer ops

@@ -1,0 +1,214 @@
+"""Batching of loops and branches.
+
+As long as all instances go the same way, nothing changes but the types. Where they do not:
+
+- a loop runs until the last instance is done. It carries a mask of those that are not, and an instance that is done keeps
+  its values (a *select* on everything carried);
+- a counted loop runs as often as the instance with the most trips; the others keep their values in the last of them;
+- every branch is run, and each instance's results are selected.
+
+Tapes need no select: a loop writes one entry per trip for all instances, and an instance reads only what it wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Block, Operation, Region
+
+from wengert.dialects import core
+from wengert.dialects import stablehlo as hlo
+from wengert.dialects.builder import OpBuilder, Value
+from wengert.ir.attributes import int_attr, int_of
+from wengert.ir.tensor_types import i64
+from wengert.transforms.ad.batching.flow import WRITES, case_flags, for_flags, while_flags
+from wengert.transforms.ad.batching.rule import INDEX, Batching, Mapped, Operands, Results, batches
+from wengert.transforms.ad.errors import refuse
+from wengert.transforms.core.counting import constant_integer
+
+
+def _as(batch: Batching, values: Operands, flags: Sequence[bool]) -> list[Mapped]:
+    """Values of which those that are flagged are batched."""
+    return [Mapped(batch.spread(x), True) if flag else x for x, flag in zip(values, flags, strict=True)]
+
+
+def _uses_mask(regions: Sequence[Region]) -> bool:
+    return any(isinstance(op, core.ForOp | core.WhileOp | core.CaseOp | WRITES) for region in regions for op in region.walk())
+
+
+def _mask_for(batch: Batching, regions: Sequence[Region]) -> list[Value]:
+    """The mask, as an operand for regions that need it."""
+    return [batch.mask] if batch.mask is not None and _uses_mask(regions) else []
+
+
+def _region(batch: Batching, old: Block, first: Operands, masks: Sequence[Value], rest: Operands, flags: Sequence[bool]) -> Region:
+    """The batched form of a region whose arguments are those of ``first``, a mask if there is one, and ``rest``."""
+    block = Block(arg_types=[*(x.value.type for x in first), *(m.type for m in masks), *(x.value.type for x in rest)])
+    n = len(first)
+    inner = batch.nested(block, block.args[n] if masks else None)
+    arguments = [Mapped(a, x.batched) for a, x in zip([*block.args[:n], *block.args[n + len(masks) :]], [*first, *rest], strict=True)]
+    returned = _as(inner, inner.run(old, arguments), flags)
+    block.add_op(hlo.ReturnOp.create(operands=[x.value for x in returned]))
+    return Region([block])
+
+
+def _loop(b: OpBuilder, cls: type[Operation], operands: Sequence[Value], constants: int, regions: Sequence[Region]) -> Sequence[Value]:
+    carried = operands[constants + (cls is core.ForOp) :]
+    return b.create(cls, operands, [v.type for v in carried], {"constants": int_attr(constants)}, regions)
+
+
+# -- counted loops
+
+
+@batches(core.ForOp, control=True)
+def for_(batch: Batching, op: core.ForOp, operands: Operands) -> Results:
+    trips, *inputs = operands
+    fixed = int_of(op.constants)
+    constants, initial = inputs[:fixed], inputs[fixed:]
+    flags = for_flags(op, trips.batched, [x.batched for x in constants], [x.batched for x in initial], batch.mask is not None)[1:]
+    carried = _as(batch, initial, flags)
+    if trips.batched:
+        return _masked_for(batch, op, trips.value, constants, carried)
+    count = trips.value
+    if batch.mask is not None and constant_integer(op.trip_count) is None:
+        count = batch.b.select(batch.any(batch.mask), count, batch.b.scalar(0, i64))  # it may be large where no instance comes this way
+    masks = _mask_for(batch, op.regions)
+    body = _body_of_for(batch, op, constants, masks, carried, flags)
+    values = [*(x.value for x in constants), *masks, *(x.value for x in carried)]
+    made = _loop(batch.b, core.ForOp, [count, *values], fixed + len(masks), [body])
+    return [Mapped(value, flag) for value, flag in zip(made, flags, strict=True)]
+
+
+def _body_of_for(batch: Batching, op: core.ForOp, constants: Operands, masks: Sequence[Value], carried: Operands, flags: Sequence[bool]) -> Region:
+    iteration = Mapped(batch.b.scalar(0, i64), False)
+    return _region(batch, op.block, [iteration, *constants], masks, carried, flags)
+
+
+def _masked_for(batch: Batching, op: core.ForOp, trips: Value, constants: Operands, carried: Operands) -> Results:
+    """A counted loop whose instances count differently: in trip i run those that have more than i."""
+    b = batch.b
+    if batch.mask is not None:
+        trips = b.select(batch.mask, trips, b.full_like(trips, 0))
+    count = b.reduce(core.Kind.max, trips, [0])
+    inputs = [Mapped(trips, True), *constants]
+    block = Block(arg_types=[INDEX, *(x.value.type for x in (*inputs, *carried))])
+    iteration, own_trips, *arguments = block.args
+    inner = batch.nested(block)
+    inner.mask = inner.b.compare("LT", inner.b.broadcast_in_dim(iteration, [], [batch.size]), own_trips)
+    values = [Mapped(a, x.batched) for a, x in zip(arguments, (*constants, *carried), strict=True)]
+    returned = inner.inline(op.block, [Mapped(iteration, False), *values])
+    held = values[len(constants) :]
+    following = [_kept(inner, inner.mask, new, old) for new, old in zip(returned, held, strict=True)]
+    block.add_op(hlo.ReturnOp.create(operands=following))
+    made = _loop(b, core.ForOp, [count, *(x.value for x in (*inputs, *carried))], len(inputs), [Region([block])])
+    return [Mapped(value, x.batched) for value, x in zip(made, carried, strict=True)]
+
+
+def _kept(batch: Batching, mask: Value, new: Mapped, old: Mapped) -> Value:
+    """What a loop carries on: the new value for the instances that run, the old one for those that are done."""
+    if isinstance(old.value.type, core.TapeType):
+        return batch.spread(new) if old.batched else new.value
+    return batch.where(mask, batch.spread(new), batch.spread(old))
+
+
+# -- loops with a condition
+
+
+@batches(core.WhileOp, control=True)
+def while_(batch: Batching, op: core.WhileOp, operands: Operands) -> Results:
+    fixed = int_of(op.constants)
+    constants, initial = operands[:fixed], operands[fixed:]
+    diverging, flags = while_flags(op, [x.batched for x in constants], [x.batched for x in initial], batch.mask is not None)
+    carried = _as(batch, initial, flags)
+    emit = _masked_while if diverging else _common_while
+    return emit(batch, op, constants, carried)
+
+
+def _common_while(batch: Batching, op: core.WhileOp, constants: Operands, carried: Operands) -> Results:
+    """A loop that stops for all instances at once; if there is a mask, it runs only if it holds for any."""
+    flags = [x.batched for x in carried]
+    masks = [] if batch.mask is None else [batch.mask]
+    condition = _region(batch, op.condition.block, constants, masks, carried, [False])
+    if masks:
+        block = condition.block
+        last = block.last_op
+        assert last is not None
+        last.detach()
+        b = OpBuilder(block, location=batch.b.location, pass_name=batch.b.pass_name)
+        block.add_op(hlo.ReturnOp.create(operands=[b.and_(b.reduce(core.Kind.or_, block.args[len(constants)], [0]), last.operands[0])]))
+        last.drop_all_references()
+    body = _region(batch, op.body.block, constants, masks, carried, flags)
+    values = [*(x.value for x in constants), *masks, *(x.value for x in carried)]
+    made = _loop(batch.b, core.WhileOp, values, len(constants) + len(masks), [condition, body])
+    return [Mapped(value, flag) for value, flag in zip(made, flags, strict=True)]
+
+
+def _masked_while(batch: Batching, op: core.WhileOp, constants: Operands, carried: Operands) -> Results:
+    """A loop that carries, in front, the mask of the instances whose condition still holds."""
+    (holds,) = batch.inline(op.condition.block, [*constants, *carried])
+    running = batch.both(batch.spread(holds))
+    types = [*(x.value.type for x in constants), running.type, *(x.value.type for x in carried)]
+    condition = Block(arg_types=types)
+    test = batch.nested(condition)
+    condition.add_op(hlo.ReturnOp.create(operands=[test.any(condition.args[len(constants)])]))
+    body = Block(arg_types=types)
+    mask = body.args[len(constants)]
+    inner = batch.nested(body, mask)
+    values = [Mapped(a, x.batched) for a, x in zip([*body.args[: len(constants)], *body.args[len(constants) + 1 :]], [*constants, *carried], strict=True)]
+    returned = inner.inline(op.body.block, values)
+    held = values[len(constants) :]
+    following = [Mapped(_kept(inner, mask, new, old), old.batched) for new, old in zip(returned, held, strict=True)]
+    (holds,) = inner.inline(op.condition.block, [*values[: len(constants)], *following])
+    body.add_op(hlo.ReturnOp.create(operands=[inner.both(inner.spread(holds)), *(x.value for x in following)]))
+    operands = [*(x.value for x in constants), running, *(x.value for x in carried)]
+    made = _loop(batch.b, core.WhileOp, operands, len(constants), [Region([condition]), Region([body])])[1:]
+    return [Mapped(value, x.batched) for value, x in zip(made, carried, strict=True)]
+
+
+# -- branches
+
+
+@batches(core.CaseOp, control=True)
+def case(batch: Batching, op: core.CaseOp, operands: Operands) -> Results:
+    index, *inputs = operands
+    if index.batched:
+        return _all_branches(batch, op, index.value, inputs)
+    flags = case_flags(op, False, [x.batched for x in inputs], batch.mask is not None)
+    masks = _mask_for(batch, op.regions)
+    regions = [_region(batch, region.block, inputs, masks, [], flags) for region in op.branches]
+    types = [batch.type(r.type) if flag else r.type for r, flag in zip(op.results, flags, strict=True)]
+    made = batch.b.create(core.CaseOp, [index.value, *(x.value for x in inputs), *masks], types, {}, regions)
+    return [Mapped(value, flag) for value, flag in zip(made, flags, strict=True)]
+
+
+def _all_branches(batch: Batching, op: core.CaseOp, index: Value, inputs: Operands) -> Results:
+    b, last = batch.b, len(op.branches) - 1
+    taken = [b.compare("EQ", index, b.full_like(index, j)) for j in range(last)]
+    others = [b.not_(mask) for mask in taken]
+    remaining = others[0] if others else None
+    for mask in others[1:]:
+        assert remaining is not None
+        remaining = b.and_(remaining, mask)
+    masks = [*taken, remaining] if remaining is not None else [b.full(1, batch.mask_type)]
+    found = [batch.inline(region.block, inputs, batch.both(mask)) for region, mask in zip(op.branches, masks, strict=True)]
+    results: list[Value | Mapped] = []
+    for position, result in enumerate(op.results):
+        values = [returned[position] for returned in found]
+        results.append(_the_tape(op, values) if isinstance(result.type, core.TapeType) else _selected(batch, taken, values))
+    return results
+
+
+def _selected(batch: Batching, taken: Sequence[Value], values: Operands) -> Mapped:
+    chosen = values[-1]
+    for mask, value in zip(reversed(taken), reversed(values[:-1]), strict=True):
+        if value != chosen:
+            chosen = Mapped(batch.where(mask, batch.spread(value), batch.spread(chosen)), True)
+    return chosen
+
+
+def _the_tape(op: Operation, values: Operands) -> Mapped:
+    """The tape that is not an empty one: branches return an empty tape where another keeps residuals."""
+    full = list(dict.fromkeys(x for x in values if not isinstance(x.value.owner, core.TapeCreateOp)))
+    if len(full) > 1:
+        raise refuse(op, "cannot be batched: its branches return different tapes, and instances take different branches")
+    return full[0] if full else values[0]

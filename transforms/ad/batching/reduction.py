@@ -1,0 +1,98 @@
+"""Batching of reductions, windows and sorts: dimension numbers move by one, windows do not extend over the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+from xdsl.ir import Attribute, Operation
+
+from wengert.dialects import chlo, core
+from wengert.dialects import stablehlo as hlo
+from wengert.ir.attributes import int_array, int_attr, int_of, ints
+from wengert.ir.tensor_types import i64, rank, tensor
+from wengert.transforms.ad.batching.rule import Batching, Operands, Results, batches, one_by_one
+from wengert.transforms.ad.batching.shape import shifted
+
+
+@batches(core.ReduceOp)
+def reduce(batch: Batching, op: core.ReduceOp, operands: Operands) -> Results:
+    return batch.again(op, operands, dimensions=shifted(op.dimensions))
+
+
+@batches(core.ArgReduceOp, core.CumulativeOp)
+def along(batch: Batching, op: core.ArgReduceOp, operands: Operands) -> Results:
+    return moved(batch, op, operands, dimension=int_attr(int_of(op.dimension) + 1))
+
+
+@batches(hlo.SortOp)
+def sort(batch: Batching, op: hlo.SortOp, operands: Operands) -> Results:
+    dimension = -1 if op.dimension is None else int_of(op.dimension)
+    return moved(batch, op, operands, dimension=int_attr(dimension % rank(op.inputs[0]) + 1))
+
+
+@batches(chlo.TopKOp, hlo.FftOp, hlo.CholeskyOp, hlo.TriangularSolveOp, *core.LINALG)
+def in_last_dimensions(batch: Batching, op: Operation, operands: Operands) -> Results:
+    """Ops on the last dimensions, for which all dimensions before are a batch already."""
+    return moved(batch, op, operands)
+
+
+def moved(batch: Batching, op: Operation, operands: Operands, **properties: Attribute) -> Results:
+    """The op on batched operands with other properties."""
+    clone = type(op).create(
+        operands=[batch.spread(x) for x in operands],
+        result_types=[batch.type(r.type) for r in op.results],
+        properties={**op.properties, **properties},
+        attributes=op.attributes,
+        regions=[region.clone() for region in op.regions],
+    )
+    if op.regions or op.attributes:
+        return batch.b.insert(clone).results
+    return batch.b.create(type(op), clone.operands, clone.result_types, clone.properties)
+
+
+@batches(core.WindowReduceOp)
+def window_reduce(batch: Batching, op: core.WindowReduceOp, operands: Operands) -> Results:
+    windows = {name: [1, *ints(op.properties[name])] for name in ("window_dimensions", "window_strides", "base_dilations", "window_dilations")}
+    return batch.again(op, operands, **windows, padding=[0, 0, *ints(op.padding)])
+
+
+@batches(hlo.ReduceOp)
+def reduce_by_region(batch: Batching, op: hlo.ReduceOp, operands: Operands) -> Results:
+    inputs, initial = operands[: len(op.inputs)], operands[len(op.inputs) :]
+    if any(x.batched for x in initial):
+        return one_by_one(batch, op, operands)
+    return _windowed(batch, op, inputs, initial, {"dimensions": int_array(shifted(op.dimensions))})
+
+
+@batches(hlo.ReduceWindowOp)
+def reduce_window(batch: Batching, op: hlo.ReduceWindowOp, operands: Operands) -> Results:
+    inputs, initial = operands[: len(op.inputs)], operands[len(op.inputs) :]
+    if any(x.batched for x in initial):
+        return one_by_one(batch, op, operands)
+    return _windowed(batch, op, inputs, initial, _windows(op))
+
+
+@batches(hlo.SelectAndScatterOp)
+def select_and_scatter(batch: Batching, op: hlo.SelectAndScatterOp, operands: Operands) -> Results:
+    if operands[2].batched:
+        return one_by_one(batch, op, operands)
+    return _windowed(batch, op, operands[:2], operands[2:], _windows(op))
+
+
+def _windows(op: Operation) -> dict[str, Attribute]:
+    """The window properties of an op with a window of 1 over the batch."""
+    names = ("window_dimensions", "window_strides", "base_dilations", "window_dilations")
+    found: dict[str, Attribute] = {name: int_array([1, *ints(op.properties[name])]) for name in names if name in op.properties}
+    if "padding" in op.properties:
+        edges: Sequence[int] = [0, 0, *(int(v) for v in cast("DenseIntOrFPElementsAttr[Any]", op.properties["padding"]).get_values())]
+        found["padding"] = DenseIntOrFPElementsAttr.from_list(tensor([len(edges) // 2, 2], i64), edges)
+    return found
+
+
+def _windowed(batch: Batching, op: Operation, inputs: Operands, initial: Operands, properties: dict[str, Attribute]) -> Results:
+    """An op whose last operands are initial values, which are the same for all instances."""
+    operands = [*(batch.spread(x) for x in inputs), *(x.value for x in initial)]
+    regions = [region.clone() for region in op.regions]
+    return batch.b.create(type(op), operands, [batch.type(r.type) for r in op.results], {**op.properties, **properties}, regions)

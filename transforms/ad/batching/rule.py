@@ -1,0 +1,260 @@
+"""The table of batching rules, and the walk that applies them.
+
+Batching turns a function of one instance into a function of many: every value that depends on a batched input gets a new
+dimension in front, of the batch's size; all other values stay as they are, and are broadcast only where a rule needs them
+batched. A rule emits, for one op, an op (or a few) that does the same to all instances at once::
+
+    @batches(hlo.ReverseOp)
+    def reverse(batch, op, operands):                  # at least one operand is batched
+        return batch.again(op, operands, dimensions=[d + 1 for d in ints(op.dimensions)])
+
+A pure op without a rule runs once per instance, in a loop; that is always right and rarely fast.
+
+Instances that take different ways share one program: loops run until the last instance is done and all branches are run.
+A *mask* then says which instances an op is really run for. Arithmetic on the others is harmless, so only loops (which must
+not wait for an instance that does not count) and writes to tapes look at it.
+
+The technique is that of JAX's vmap (Frostig, Johnson, Leary, "Compiling machine learning programs via high-level tracing",
+SysML 2018), on IR in place of traces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.traits import Pure
+
+from wengert.dialects import core
+from wengert.dialects import stablehlo as hlo
+from wengert.dialects.builder import OpBuilder, Value
+from wengert.ir.attributes import int_array, int_attr, int_of
+from wengert.ir.tensor_types import i1, i64, rank, shape, shape_of_type, tensor, type_of
+from wengert.transforms.ad.errors import refuse
+from wengert.transforms.core.closing import free_values
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """A value of the new function: with the batch dimension in front, or the same for all instances."""
+
+    value: Value
+    batched: bool
+
+
+Operands = Sequence[Mapped]
+Results = Sequence[Value | Mapped]
+"""What stands for an op's results; a bare value is batched."""
+
+BatchRule = Callable[["Batching", Any, Operands], Results]
+
+BATCH_RULES: dict[type[Operation], BatchRule] = {}
+INDEX = tensor((), i64)
+"""The type of positions and iteration numbers."""
+CONTROL: set[type[Operation]] = set()
+"""Ops whose rules are asked even where nothing is batched, if there is a mask."""
+
+
+def batches(*ops: type[Operation], control: bool = False) -> Callable[[BatchRule], BatchRule]:
+    """Declares how ops are batched."""
+
+    def register(rule: BatchRule) -> BatchRule:
+        for op in ops:
+            if op in BATCH_RULES:
+                raise ValueError(f"{op.name} has two batching rules")
+            BATCH_RULES[op] = rule
+            if control:
+                CONTROL.add(op)
+        return rule
+
+    return register
+
+
+class Batching:
+    """State of the walk over one block: what each old value is in the new block.
+
+    Attributes:
+        b: the builder of the new block.
+        size: the number of instances.
+        mask: ``i1[size]``, the instances that the block is run for; None for all of them.
+        module: holds the functions that calls refer to.
+    """
+
+    def __init__(self, b: OpBuilder, size: int, module: ModuleOp, mask: Value | None = None):
+        self.b = b
+        self.size = size
+        self.module = module
+        self.mask = mask
+        self.values: dict[SSAValue, Mapped] = {}
+        self._spread: dict[SSAValue, Value] = {}
+
+    # -- walking
+
+    def run(self, block: Block, arguments: Operands) -> list[Mapped]:
+        """Emits the batched form of a block on given arguments; returns what its terminator returns."""
+        self.values.update(zip(block.args, arguments, strict=True))
+        *ops, last = block.ops
+        for op in ops:
+            self.values.update(zip(op.results, self._step(op), strict=True))
+        return [self.values[value] for value in last.operands]
+
+    def inline(self, block: Block, arguments: Operands, mask: Value | None = None) -> list[Mapped]:
+        """The same for the closed block of a region, emitted here, under the mask of this block or another."""
+        inner = Batching(self.b, self.size, self.module, self.mask if mask is None else mask)
+        return inner.run(block, arguments)
+
+    def nested(self, block: Block, mask: Value | None = None) -> Batching:
+        """The walk over a region's block, into a new block."""
+        b = OpBuilder(block, location=self.b.location, pass_name=self.b.pass_name)
+        return Batching(b, self.size, self.module, mask)
+
+    def _step(self, op: Operation) -> list[Mapped]:
+        operands = [self.values[operand] for operand in op.operands]
+        captured = [self.values[value] for value in free_values(op.regions)] if op.regions else []
+        masked = self.mask is not None and type(op) in CONTROL
+        if not masked and not any(x.batched for x in (*operands, *captured)):
+            return [Mapped(value, False) for value in self._unbatched(op)]
+        with self.b.at(op.location):
+            rule = BATCH_RULES.get(type(op), one_by_one)
+            if any(x.batched for x in captured):
+                rule = one_by_one
+            return [made if isinstance(made, Mapped) else Mapped(made, True) for made in rule(self, op, operands)]
+
+    def _unbatched(self, op: Operation) -> Sequence[Value]:
+        renamed = {old: new.value for old, new in self.values.items()}
+        if op.regions:
+            return self.b.insert(op.clone(value_mapper=renamed)).results  # pyright: ignore[reportArgumentType]
+        return self.b.copy(op, [renamed[operand] for operand in op.operands])
+
+    # -- for rules
+
+    def type(self, unbatched: Attribute) -> Attribute:
+        """The type of a value of this type once it is batched."""
+        if isinstance(unbatched, core.TapeType):
+            return core.TapeType(cast("TensorType[Any]", self.type(unbatched.held)))
+        found = cast("TensorType[Any]", unbatched)
+        return tensor([self.size, *shape_of_type(found)], found.element_type)
+
+    def spread(self, x: Mapped) -> Value:
+        """The value with the batch dimension in front, repeated if it has none."""
+        if x.batched:
+            return x.value
+        if x.value not in self._spread:
+            self._spread[x.value] = self._repeated(x.value)
+        return self._spread[x.value]
+
+    def _repeated(self, x: Value) -> Value:
+        if isinstance(x.type, core.TapeType):
+            return self._repeated_tape(x)
+        return self.b.broadcast_in_dim(x, range(1, rank(x) + 1), [self.size, *shape(x)])
+
+    def _repeated_tape(self, tape: Value) -> Value:
+        """A tape of the same values, batched; its owner does not write on the old one any more."""
+        kind = self.type(tape.type)
+        if isinstance(tape.owner, core.TapeCreateOp):
+            return self.b.create(core.TapeCreateOp, (), (kind,))[0]
+        block = Block(arg_types=[INDEX, tape.type, kind])
+        inner = Batching(OpBuilder(block, location=self.b.location, pass_name=self.b.pass_name), self.size, self.module)
+        i, old, new = block.args
+        value = inner.b.create(core.TapeGetOp, (old, i), (cast(core.TapeType, tape.type).held,))[0]
+        block.add_op(hlo.ReturnOp.create(operands=inner.b.create(core.TapePushOp, (new, inner.spread(Mapped(value, False))), (kind,))))
+        count = self.b.create(core.TapeSizeOp, (tape,), (INDEX,))[0]
+        empty = self.b.create(core.TapeCreateOp, (), (kind,))[0]
+        return self.b.create(core.ForOp, [count, tape, empty], [kind], {"constants": int_attr(1)}, [Region([block])])[0]
+
+    def again(self, op: Operation, operands: Operands, **integers: Sequence[int]) -> Sequence[Value]:
+        """The op on batched operands, with batched results; ``integers`` are properties that change."""
+        properties = {**op.properties, **{name: int_array(values) for name, values in integers.items()}}
+        regions = [region.clone() for region in op.regions]
+        return self.b.create(type(op), [self.spread(x) for x in operands], [self.type(r.type) for r in op.results], properties, regions)
+
+    def align(self, x: Mapped, dims: Sequence[int], result: Sequence[int]) -> Value:
+        """x, batched, with its dimension i placed at ``dims[i]`` of an unbatched shape, as broadcast_in_dim does."""
+        placed = [0, *(d + 1 for d in dims)] if x.batched else [d + 1 for d in dims]
+        return self.b.broadcast_in_dim(x.value, placed, [self.size, *result])
+
+    def where(self, mask: Value, x: Value, y: Value) -> Value:
+        """x for the instances of a mask, y for the others; both are batched."""
+        return x if x is y else self.b.select(self.b.broadcast_in_dim(mask, [0], shape(x)), x, y)
+
+    def any(self, mask: Value) -> Value:
+        """Whether a mask holds for any instance (``tensor<i1>``)."""
+        return self.b.reduce(core.Kind.or_, mask, [0])
+
+    def both(self, mask: Value) -> Value:
+        """A mask within the mask of this block."""
+        return mask if self.mask is None else self.b.and_(self.mask, mask)
+
+    @property
+    def mask_type(self) -> TensorType[Any]:
+        """The type of a mask."""
+        return tensor([self.size], i1)
+
+
+def one_by_one(batch: Batching, op: Operation, operands: Operands) -> Results:
+    """Any pure op: a loop over the instances, which runs the op on one after the other."""
+    if not (op.has_trait(Pure) or (isinstance(op, hlo.CustomCallOp) and not _has_effect(op))):
+        raise refuse(op, "cannot be batched: it does more than compute its results")
+    if not all(isinstance(v.type, TensorType) for v in (*op.operands, *op.results)):
+        raise refuse(op, "cannot be batched: it has operands or results that are not tensors")
+    captured = free_values(op.regions)
+    inputs = [*operands, *(batch.values[value] for value in captured)]
+
+    def body(b: OpBuilder, i: Value, values: Sequence[Value]) -> Sequence[Value]:
+        renamed = dict(zip((*op.operands, *captured), values, strict=True))
+        parts = values[: len(operands)]
+        regions = [_renamed(region, renamed) for region in op.regions]
+        made = type(op).create(operands=parts, result_types=[r.type for r in op.results], properties=op.properties, attributes=op.attributes, regions=regions)
+        return b.insert(made).results
+
+    return for_each(batch, inputs, [r.type for r in op.results], body)
+
+
+def _has_effect(op: hlo.CustomCallOp) -> bool:
+    return op.has_side_effect is not None and bool(int_of(op.has_side_effect))
+
+
+def _renamed(region: Region, renamed: dict[SSAValue, SSAValue]) -> Region:
+    clone = Region()
+    region.clone_into(clone, value_mapper=dict(renamed))
+    return clone
+
+
+def for_each(
+    batch: Batching, inputs: Operands, results: Sequence[Attribute], body: Callable[[OpBuilder, Value, Sequence[Value]], Sequence[Value]]
+) -> Sequence[Value]:
+    """A ``core.for`` over the instances: ``body`` gets the instance's number and its inputs, and gives its results, which
+    are collected. Inputs that are not batched are passed as they are."""
+    b = batch.b
+    initial = [b.zeros(cast("TensorType[Any]", batch.type(type))) for type in results]
+    block = Block(arg_types=[tensor((), i64), *(x.value.type for x in inputs), *(v.type for v in initial)])
+    inner = OpBuilder(block, location=b.location, pass_name=b.pass_name)
+    i, arguments = block.args[0], block.args[1 : 1 + len(inputs)]
+    values = [instance(inner, a, i) if x.batched else a for a, x in zip(arguments, inputs, strict=True)]
+    made = body(inner, i, values)
+    collected = [write_instance(inner, whole, part, i) for whole, part in zip(block.args[1 + len(inputs) :], made, strict=True)]
+    block.add_op(hlo.ReturnOp.create(operands=collected))
+    count = b.scalar(batch.size, i64)
+    operands = [count, *(x.value for x in inputs), *initial]
+    return b.create(core.ForOp, operands, [type_of(v) for v in initial], {"constants": int_attr(len(inputs))}, [Region([block])])
+
+
+def instance(b: OpBuilder, x: Value, i: Value) -> Value:
+    """Instance i of a batched value."""
+    extents = shape(x)[1:]
+    row = b.dynamic_slice(x, [i, *[b.scalar(0, i64)] * len(extents)], [1, *extents])
+    return b.reshape(row, extents)
+
+
+def write_instance(b: OpBuilder, x: Value, part: Value, i: Value) -> Value:
+    """A batched value with instance i replaced."""
+    row = b.reshape(part, [1, *shape(part)])
+    return b.dynamic_update_slice(x, row, [i, *[b.scalar(0, i64)] * len(shape(part))])
+
+
+def unbatched(values: Iterable[Value]) -> list[Mapped]:
+    """Values that are the same for all instances."""
+    return [Mapped(value, False) for value in values]
