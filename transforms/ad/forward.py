@@ -16,6 +16,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.locations import Role, derived
 from wengert.transforms.ad.custom import custom_rule
 from wengert.transforms.ad.errors import refuse
+from wengert.transforms.ad.invariance import invariant_values
 from wengert.transforms.ad.linear import LinearBuilder
 from wengert.transforms.ad.rule import RULES, STEPS, Rule, Tangent
 from wengert.transforms.ad.tangents import has_tangent
@@ -30,6 +31,7 @@ class ForwardSweep:
         self.module = module
         self.primals: dict[SSAValue, Value] = {}
         self.tangents: dict[SSAValue, Tangent] = {}
+        self.invariant: set[SSAValue] = set()
 
     def bind(self, old: Sequence[SSAValue], new: Sequence[Value], tangents: Sequence[Tangent]) -> None:
         """Says what values of the old function are in the new one, and their tangents."""
@@ -40,6 +42,8 @@ class ForwardSweep:
 
     def run(self, ops: Iterable[Operation]) -> None:
         """Sweeps over ops in order."""
+        ops = list(ops)
+        self.invariant |= invariant_values(ops)
         for op in ops:
             self._step(op)
 
@@ -78,13 +82,13 @@ class ForwardSweep:
         captured = self._captures_tangent(op)
         if not captured and all(x_dot is None for x_dot in x_dots):
             return
-        if not any(has_tangent(result.type) and result.first_use is not None for result in op.results):
+        if not any(has_tangent(result.type) and result.first_use is not None and result not in self.invariant for result in op.results):
             return
         rule = self._rule(op, captured)
         with self.b.deriving(op, Role.COEFFICIENT), self.lb.deriving(op, Role.TANGENT):
             y_dots = rule(self.b, new)(self.lb, x_dots)
         for result, y_dot in zip(op.results, y_dots, strict=True):
-            if y_dot is not None and has_tangent(result.type):
+            if y_dot is not None and has_tangent(result.type) and result not in self.invariant:
                 self.tangents[result] = y_dot
 
     def _rule(self, op: Operation, captured: bool) -> Rule:

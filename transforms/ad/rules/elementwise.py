@@ -63,10 +63,11 @@ def remainder(b: OpBuilder, x1: Value, x2: Value, y: Value) -> Partials:
 def extremum(b: OpBuilder, x1: Value, x2: Value, y: Value) -> Partials:
     # dy = dx1 where x1 wins, dx2 where x2 does, and half of each at a tie
     def share(x: Value, other: Value) -> Value:
-        one, two, zero = (b.full_like(y, v) for v in (1, 2, 0))
-        wins = b.select(b.compare("EQ", x, y), one, zero)
-        return b.divide(wins, b.select(b.compare("EQ", other, y), two, one))
+        one, half, zero = (b.full_like(y, v) for v in (1, 0.5, 0))
+        alone = b.select(b.compare(winning, x, other), one, zero)
+        return b.select(b.compare("EQ", x1, x2), half, alone)
 
+    winning = "GT" if isinstance(y.owner, hlo.MaximumOp) else "LT"
     return scale(lambda: share(x1, x2)), scale(lambda: share(x2, x1))
 
 

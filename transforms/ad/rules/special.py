@@ -154,11 +154,11 @@ def bessel_i1e(b: OpBuilder, x: Value, y: Value) -> Partial:
     # d i1e(x) = (i0e(x) - y (sign(x) + 1/x)) dx, and dx/2 at 0
     at_zero = b.compare("EQ", x, b.full_like(x, 0))
     safe = b.select(at_zero, b.full_like(x, 1), x)
-    slope = b.subtract(_bessel_i0e(b, x), b.multiply(y, b.add(b.sign(safe), b.divide(b.full_like(x, 1), safe))))
+    slope = b.subtract(bessel_i0e(b, x), b.multiply(y, b.add(b.sign(safe), b.divide(b.full_like(x, 1), safe))))
     return scale(b.select(at_zero, b.full_like(x, 0.5), slope))
 
 
-def _bessel_i0e(b: OpBuilder, x: Value) -> Value:
+def bessel_i0e(b: OpBuilder, x: Value) -> Value:
     """exp(-|x|) I0(x), which is no CHLO op: one Chebyshev series up to 8 and one in 1/|x| beyond."""
     near, far = _i0e_series()
     size, eight = b.abs(x), b.full_like(x, 8)
