@@ -94,15 +94,21 @@ def tensor(shape: Sequence[int], element: Attribute) -> TensorType[Any]:
 def type_of(value: SSAValue) -> TensorType[Any]:
     """The value's type, which must be a ranked tensor (else a TypeError)."""
     found = value.type
-    if not isinstance(found, TensorType):
+    if found.__class__ is not TensorType and not isinstance(found, TensorType):
         raise TypeError(f"expected a ranked tensor, found {found}")
     return cast("TensorType[Any]", found)
 
 
-@lru_cache(maxsize=4096)
 def shape_of_type(type: TensorType[Any]) -> tuple[int, ...]:
-    """The extents of a tensor type as Python integers."""
-    return tuple(type.get_shape())
+    """The extents of a tensor type as Python integers.
+
+    They are kept on the type: this is asked so often that even hashing the type for a table would be seen.
+    """
+    extents = type.__dict__.get("_extents")
+    if extents is None:
+        extents = tuple(type.get_shape())
+        object.__setattr__(type, "_extents", extents)
+    return extents
 
 
 def shape(value: SSAValue) -> tuple[int, ...]:

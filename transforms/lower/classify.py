@@ -16,7 +16,29 @@ from wengert.dialects import chlo, core, stablehlo
 from wengert.dialects.core import Kind
 from wengert.dialects.kernel import STORE
 from wengert.ir.attributes import int_of
-from wengert.ir.tensor_types import bf16, element, f16, i1, is_boolean, is_complex, is_float, is_integer, shape_of_type
+from wengert.ir.tensor_types import (
+    bf16,
+    c64,
+    c128,
+    element,
+    f16,
+    f32,
+    f64,
+    i1,
+    i8,
+    i16,
+    i32,
+    i64,
+    is_boolean,
+    is_complex,
+    is_float,
+    is_integer,
+    shape_of_type,
+    ui8,
+    ui16,
+    ui32,
+    ui64,
+)
 
 
 class Role(Enum):
@@ -174,6 +196,10 @@ def cost(op: Operation) -> int:
 _ELEMENTWISE = frozenset((*_REAL_COSTS, *_INTEGER_COSTS, *_BOOLEAN_COSTS, *_COMPLEX_COSTS))
 
 
+_CONTROL = frozenset((core.ForOp, core.WhileOp, core.CaseOp))
+_KNOWN = frozenset((*_ROLES, *_ELEMENTWISE, *_CONTROL, stablehlo.DotGeneralOp))
+
+
 def _same_width(one: Attribute, other: Attribute) -> bool:
     return _width(one) == _width(other) != 0 and not is_boolean(one)
 
@@ -182,9 +208,26 @@ def _width(held: Attribute) -> int:
     return getattr(held, "bitwidth", 0) if not is_complex(held) else 0
 
 
+_HELD = frozenset((f64, f32, f16, bf16, c64, c128, i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64))
+"""Element types that kernels compute with and move; ops on others (sub-byte integers, 8-bit floats) are interpreted."""
+
+
+def _is_held(type: Attribute) -> bool:
+    found = type.__dict__.get("_in_kernels")
+    if found is None:
+        found = isinstance(type, TensorType) and cast("TensorType[Attribute]", type).element_type in _HELD
+        object.__setattr__(type, "_in_kernels", found)
+    return found
+
+
 def role(op: Operation) -> Role:
     """How this op takes part in fusion."""
-    found = _ROLES.get(type(op))
+    kind = type(op)
+    if kind not in _KNOWN:
+        return Role.OPAQUE
+    if kind not in _CONTROL and not all([_is_held(value.type) for value in (*op.operands, *op.results)]):
+        return Role.OPAQUE
+    found = _ROLES.get(kind)
     if isinstance(op, stablehlo.DotGeneralOp):
         return Role.CONTRACT if has_product(op) else Role.OPAQUE
     if isinstance(op, core.ForOp | core.WhileOp | core.CaseOp):

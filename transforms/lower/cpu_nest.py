@@ -25,6 +25,7 @@ from wengert.transforms.lower.cpu_scalars import Scalars, Value, neutral
 from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.cpu_types import Element, element_of, literal, splat, vector
 from wengert.transforms.lower.math import Emitter
+from wengert.transforms.lower.views import result
 
 LIGHT_BODY = 12
 """Bodies of at most so many ops get several accumulators per reduction."""
@@ -62,7 +63,11 @@ class NestCode:
         self.extents = self.loops.extents
         self.inner = len(self.extents) - 1
         self.pointers = {arg: f"%p{number}" for number, arg in enumerate(op.body.block.args)}
+        self.loads = {op: self._described(op) for op in self.ops if isinstance(op, LoadOp)}
         self.depth = self._depths()
+        self.levels: list[list[Operation]] = [[] for _ in range(self.inner + 2)]
+        for op, level in zip(self.ops, self.depth.values(), strict=True):
+            self.levels[level + 1].append(op)
         self.reductions = [self._reduction(write) for write in self.writes if write.kind != STORE and write.base is None and self.op.tied[write.target] < 0]
         self.lanes = self._lanes()
         self.scopes: list[dict[object, object]] = [{}]
@@ -74,18 +79,24 @@ class NestCode:
     def _depths(self) -> dict[SSAValue, int]:
         depth: dict[SSAValue, int] = {}
         for op in self.ops:
-            if isinstance(op, LoadOp | IndexOp):
+            if isinstance(op, LoadOp):
+                load = self.loads[op]
+                found = max(_deepest(load.at), self._guard_depth(load.guards))
+                if load.base is not None:
+                    found = max(found, depth[load.base])
+            elif isinstance(op, IndexOp):
                 found = _deepest(self.loops[op.at.data])
-                if isinstance(op, LoadOp) and op.where is not None:
-                    found = max(found, self._guard_depth(op.where.data))
-                if isinstance(op, LoadOp) and op.base is not None:
-                    found = max(found, depth[op.base])
             elif isinstance(op, WithinOp):
                 found = self._guard_depth(op.where.data)
             else:
                 found = max([depth[operand] for operand in op.operands], default=-1)
-            depth[op.results[0]] = found
+            depth[result(op)] = found
         return depth
+
+    def _described(self, op: LoadOp) -> _Load:
+        source, base = (*op.operands, None)[:2]
+        assert source is not None
+        return _Load(self.pointers[source], element_of(result(op).type), self.loops[op.at.data], op.where.data if op.where is not None else (), base)
 
     def _guard_depth(self, guards: tuple[Guard, ...]) -> int:
         return max([_deepest(self.loops[at]) for at, _, _ in guards], default=-1)
@@ -103,7 +114,7 @@ class NestCode:
             return 1
         if self.strict and any(r.in_registers and r.element.kind in "fc" and r.write.kind in ("add", "mul") for r in self.reductions):
             return 1
-        types = [element_of(op.results[0].type) for op in self.ops if self.depth[op.results[0]] == self.inner]
+        types = [element_of(result(op).type) for op in self.levels[-1]]
         types += [element_of(write.value.type) for write in self.writes]
         widest = max([_register_bytes(held) for held in types], default=4)
         lanes = max(self.target.vector_bytes // widest, 1)
@@ -125,9 +136,8 @@ class NestCode:
     def _level(self, level: int) -> None:
         """The code at the body of one loop (-1: of the function), inner loops included."""
         if level < self.inner or self.inner < 0:
-            for op in self.ops:
-                if self.depth[op.results[0]] == level:
-                    self._emit(op, 1, 1)
+            for op in self.levels[level + 1]:
+                self._emit(op, 1, 1)
         if self.inner < 0:
             self._write_all(Scalars(self.out, 1, not self.strict), 1)
             return
@@ -255,9 +265,8 @@ class NestCode:
         """One trip of the innermost loop at an index, with so many active lanes; the totals after it."""
         self.scopes.append({("index", self.inner): at})
         self.at_index = at
-        for op in self.ops:
-            if self.depth[op.results[0]] == self.inner:
-                self._emit(op, self.lanes, lanes)
+        for op in self.levels[-1]:
+            self._emit(op, self.lanes, lanes)
         scalars = Scalars(self.out, self.lanes, not self.strict)
         self._write_all(scalars, lanes)
         found: list[Value] = []
@@ -395,13 +404,14 @@ class NestCode:
         return self._add(f"shufflevector {kind} {first}, {kind} poison, <{lanes} x i32> zeroinitializer")
 
     def _emit(self, op: Operation, lanes: int, active: int) -> None:
-        value = op.results[0]
+        value = result(op)
         if isinstance(op, ConstantOp):
             found: Value = self._constant(op)
         elif isinstance(op, ApplyOp):
             scalars = Scalars(self.out, lanes, not self.strict)
-            operands = [self._get(operand, lanes) for operand in op.arguments]
-            found = scalars.apply(op.function.data, operands, [element_of(o.type) for o in op.arguments], element_of(value.type))
+            arguments = tuple(op.operands)
+            operands = [self._get(operand, lanes) for operand in arguments]
+            found = scalars.apply(op.function.data, operands, [element_of(o.type) for o in arguments], element_of(value.type))
         elif isinstance(op, IndexOp):
             found = self._index(op, lanes)
         elif isinstance(op, WithinOp):
@@ -422,7 +432,7 @@ class NestCode:
             user = use.operation
             if user is last and use.index >= len(self.writes) or isinstance(user, LoadOp):
                 continue
-            if user is last or self.depth[user.results[0]] == self.inner:
+            if user is last or self.depth[result(user)] == self.inner:
                 return True
         return False
 
@@ -488,9 +498,9 @@ class NestCode:
 
     def _prepare_inner(self, level: int) -> None:
         """Computes the addresses that the innermost loop starts from, at the level that they depend on."""
-        for op in self.ops:
-            if isinstance(op, LoadOp) and self.depth[op.result] == self.inner and op.base is None:
-                self._prepare(self.pointers[op.source], element_of(op.result.type), self.loops[op.at.data], level)
+        for op in self.levels[-1]:
+            if (load := self.loads.get(op)) is not None and load.base is None:
+                self._prepare(load.pointer, load.held, load.at, level)
         for write in self.writes:
             at = self.loops[write.at]
             if write.base is None and (write.kind == STORE or at.coefficient(self.inner)):
@@ -506,8 +516,8 @@ class NestCode:
         last = self.op.body.block.last_op
         for use in value.uses:
             user = use.operation
-            if isinstance(user, LoadOp) and user.base is value and self.depth[user.result] == self.inner:
-                self._based(self.pointers[user.source], element_of(user.result.type), value)
+            if (load := self.loads.get(user)) is not None and load.base is value and self.depth[result(user)] == self.inner:
+                self._based(load.pointer, load.held, value)
             elif user is last and use.index >= len(self.writes):
                 for write in self.writes:
                     if write.base is value:
@@ -539,15 +549,14 @@ class NestCode:
         return _Lanes(first, step, lambda lane: first if lane * step == 0 else self._add(f"getelementptr {_unit(held)}, ptr {first}, i64 {lane * step}"))
 
     def _load(self, op: LoadOp, lanes: int, active: int) -> Value:
-        held = element_of(op.result.type)
-        at, pointer = self.loops[op.at.data], self.pointers[op.source]
-        guards = op.where.data if op.where is not None else ()
+        load = self.loads[op]
+        pointer, held, at, guards, base = load.pointer, load.held, load.at, load.guards, load.base
         if lanes == 1:
-            return self._load_scalar(self._based(pointer, held, op.base), held, at, guards, pointer)
+            return self._load_scalar(self._based(pointer, held, base), held, at, guards, pointer)
         memory = Memory(Scalars(self.out, lanes, False), active)
-        if op.base is not None and self.depth[op.base] == self.inner:
-            return self._load_scattered(memory, pointer, held, at, guards, op.base)
-        pointer = self._based(pointer, held, op.base)
+        if base is not None and self.depth[base] == self.inner:
+            return self._load_scattered(memory, pointer, held, at, guards, base)
+        pointer = self._based(pointer, held, base)
         if guards:
             return self._load_guarded(memory, pointer, held, at, guards)
         where = self._lane_address(pointer, held, at)
@@ -750,6 +759,17 @@ class NestCode:
         number = self._scalar_position(shifted, inner)
         bit = self._add(f"icmp ult i64 {number}, {high - low}")
         return bit if scalars.lanes == 1 else self._splat("i1", bit, scalars.lanes)
+
+
+@dataclass(frozen=True)
+class _Load:
+    """A load in terms of the generated loops: base pointer, element, position, guards, computed position."""
+
+    pointer: str
+    held: Element
+    at: Position
+    guards: tuple[Guard, ...]
+    base: SSAValue | None
 
 
 @dataclass(frozen=True)

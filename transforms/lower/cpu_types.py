@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -57,9 +56,16 @@ _FLOATS: dict[Attribute, Element] = {
 }
 
 
-@lru_cache(maxsize=64)
 def element_of(held: Attribute) -> Element:
-    """The CPU's view of an element type."""
+    """The CPU's view of an element type (kept on the type: it is asked for every operand of every op)."""
+    found = held.__dict__.get("_cpu_element")
+    if found is None:
+        found = _element_of(held)
+        object.__setattr__(held, "_cpu_element", found)
+    return found
+
+
+def _element_of(held: Attribute) -> Element:
     found = _FLOATS.get(held)
     if found is not None:
         return found

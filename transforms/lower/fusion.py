@@ -26,7 +26,7 @@ from wengert.ir.elements import is_splat
 from wengert.ir.tensor_types import shape, size
 from wengert.transforms.lower.classify import Role, cost, role
 from wengert.transforms.lower.contractions import strided
-from wengert.transforms.lower.views import keeps_position, repeats_rows
+from wengert.transforms.lower.views import keeps_position, repeats_rows, result
 
 RECOMPUTE_COST = 6
 """A value is computed again per element of another kernel up to this cost (a transcendental function is above it)."""
@@ -163,11 +163,11 @@ class _Fusion:
         depth: dict[SSAValue, int] = {}
         for op in self.ops:
             if self.roles[op] is Role.VIEW:
-                result = op.results[0]
-                depth[result] = 1 + max([depth.get(self.resolve(operand), 0) for operand in op.operands])
-                if depth[result] > VIEW_DEPTH:
-                    depth[result] = 0
-                    self.forced.add(result)
+                value = result(op)
+                depth[value] = 1 + max([depth.get(self.resolve(operand), 0) for operand in op.operands])
+                if depth[value] > VIEW_DEPTH:
+                    depth[value] = 0
+                    self.forced.add(value)
 
     def _needs_memory(self, value: SSAValue) -> None:
         self.in_memory.add(self._buffer(value))
@@ -184,15 +184,15 @@ class _Fusion:
     def _place(self, op: Operation) -> None:
         kind = self.roles[op]
         if kind is Role.SCALAR:
-            self._place_member(op, shape(op.results[0]), op.operands)
+            self._place_member(op, shape(result(op)), op.operands)
         elif kind is Role.REDUCE:
             self._place_member(op, shape(op.operands[0]), op.operands)
-            group = self.home[op.results[0]]
-            self.ready[op.results[0]] = (group + 1, group + 1)
+            group = self.home[result(op)]
+            self.ready[result(op)] = (group + 1, group + 1)
         elif kind is Role.VIEW:
             self._place_view(op)
         elif kind is Role.SOURCE:
-            self.ready[op.results[0]] = (0, 0)
+            self.ready[result(op)] = (0, 0)
             self._copy_if_needed(op)
         elif kind is Role.CONCATENATE:
             self._place_concatenate(op)
@@ -201,7 +201,7 @@ class _Fusion:
         elif kind in (Role.OPAQUE, Role.CONTRACT, Role.CONTROL) and op is not self.block.last_op:
             self.groups.append(Group(None, [op]))
             done = len(self.groups)
-            self.ready.update((result, (done, done)) for result in op.results)
+            self.ready.update((value, (done, done)) for value in op.results)
 
     def _available(self, value: SSAValue) -> tuple[int, int]:
         return self.ready[self.resolve(value)]
@@ -212,18 +212,18 @@ class _Fusion:
         return self.copied[value] + 1 if value in self.copied else self.ready[value][1]
 
     def _place_view(self, op: Operation) -> None:
-        result = op.results[0]
+        value = result(op)
         if keeps_position(op):
-            self.ready[result] = self._available(op.operands[0])
+            self.ready[value] = self._available(op.operands[0])
         else:
             latest = max([self._available(operand)[1] for operand in op.operands])
             if isinstance(op, stablehlo.DynamicSliceOp | stablehlo.GatherOp):
                 latest = max(latest, self._stored_at(op.operand))
-            self.ready[result] = (latest, latest)
+            self.ready[value] = (latest, latest)
         self._copy_if_needed(op)
 
     def _copy_if_needed(self, op: Operation) -> None:
-        value = op.results[0]
+        value = result(op)
         if value not in self.in_memory and value not in self.forced or (isinstance(op, stablehlo.ConstantOp) and is_stored_constant(op)):
             return
         group = self._join(shape(value), [value])
@@ -235,9 +235,9 @@ class _Fusion:
     def _place_member(self, op: Operation, domain: tuple[int, ...], operands: Iterable[SSAValue]) -> None:
         group = self._join(domain, operands)
         self.groups[group].members.append(op)
-        for result in op.results:
-            self.home[result] = group
-            self.ready[result] = (group, group + 1)
+        for value in op.results:
+            self.home[value] = group
+            self.ready[value] = (group, group + 1)
 
     def _place_concatenate(self, op: Operation) -> None:
         assert isinstance(op, stablehlo.ConcatenateOp)
@@ -248,7 +248,7 @@ class _Fusion:
                 self.groups[group].members.append(Piece(op, number))
                 self.pieces[op, number] = group
                 done = max(done, group + 1)
-        self.ready[op.results[0]] = (done, done)
+        self.ready[result(op)] = (done, done)
 
     def _place_update(self, op: Operation) -> None:
         assert isinstance(op, stablehlo.DynamicUpdateSliceOp | core.ScatterOp)
@@ -257,7 +257,7 @@ class _Fusion:
         group = self._join(shape(update.value), [update.value], before)
         self.groups[group].members.append(update)
         self.pieces[op, 0] = group
-        self.ready[op.results[0]] = (group + 1, group + 1)
+        self.ready[result(op)] = (group + 1, group + 1)
 
     def _join(self, domain: tuple[int, ...], operands: Iterable[SSAValue], before: int = 0) -> int:
         """The group that a member with these loops and operands joins: the earliest that it may (not before a given
@@ -297,11 +297,11 @@ class _Fusion:
                 self._sink_one(op)
                 self._use_scalar(op)
             elif kind is Role.REDUCE:
-                self._demand(op.operands[0]).same.add(self.home[op.results[0]])
+                self._demand(op.operands[0]).same.add(self.home[result(op)])
             elif kind in (Role.VIEW, Role.SOURCE):
-                result = op.results[0]
-                if result in self.copied:
-                    self._demand(result).same.add(self.copied[result])
+                value = result(op)
+                if value in self.copied:
+                    self._demand(value).same.add(self.copied[value])
                 if kind is Role.VIEW:
                     self._use_view(op)
             elif kind is Role.CONCATENATE:
@@ -311,14 +311,14 @@ class _Fusion:
         self._drop_moved()
 
     def _use_scalar(self, op: Operation) -> None:
-        group = self.home[op.results[0]]
-        extents = shape(op.results[0])
+        group = self.home[result(op)]
+        extents = shape(result(op))
         for operand in op.operands:
             demand = self._demand(operand)
             (demand.same if shape(operand) == extents else demand.hoisted).add(group)
 
     def _use_view(self, op: Operation) -> None:
-        demand = self._demand(op.results[0])
+        demand = self._demand(result(op))
         for operand in op.operands:
             inner = self._demand(operand)
             if keeps_position(op):
@@ -345,7 +345,7 @@ class _Fusion:
             (demand.hoisted if size(value) == 1 else demand.other).add(group)
 
     def _sink_one(self, op: Operation) -> None:
-        value = op.results[0]
+        value = result(op)
         demand = self._demand(value)
         if value in self.in_memory or demand.other or demand.hoisted or len(demand.same) != 1:
             return
@@ -369,7 +369,7 @@ class _Fusion:
 
         for number, group in enumerate(self.groups):
             if group.domain is not None:
-                kept = [m for m in group.members if not isinstance(m, Operation) or self.home[m.results[0]] == number]
+                kept = [m for m in group.members if not isinstance(m, Operation) or self.home[result(m)] == number]
                 group.members = sorted(kept, key=place)
 
     # -- storage
@@ -380,9 +380,9 @@ class _Fusion:
         for op in self.ops:
             kind = self.roles[op]
             if kind is Role.VIEW:
-                costs[op.results[0]] = self._cost_of(op.operands, costs, 0, 0)
+                costs[result(op)] = self._cost_of(op.operands, costs, 0, 0)
             elif kind is Role.SCALAR:
-                value = op.results[0]
+                value = result(op)
                 costs[value] = self._cost_of(op.operands, costs, cost(op), 1)
                 if value in self.in_memory or self._must_store(value, costs[value]):
                     stored.add(value)

@@ -22,7 +22,7 @@ from wengert.ir.tensor_types import dtype_of, element, i1, i32, i64, shape, size
 from wengert.transforms.lower.classify import function_name, reduction_kind, write_kind
 from wengert.transforms.lower.fusion import Copy, Group, Piece, Plan, Update
 from wengert.transforms.lower.indexing import Access, Start, read, write
-from wengert.transforms.lower.views import Index, operand_index, pad_index, reshaped
+from wengert.transforms.lower.views import Index, operand_index, pad_index, reshaped, result
 
 Guards = tuple[Guard, ...]
 
@@ -81,7 +81,7 @@ class NestBuilder:
                 self._write_reduction(member)
             else:
                 self._compute(member)
-                value = member.results[0]
+                value = result(member)
                 if value in plan.stored:
                     at = self.index_for(shape(value))
                     self._write(value, self.known[value, at, ()], at, STORE)
@@ -164,7 +164,7 @@ class NestBuilder:
         op = self.body.last_op
         while op is not None:
             before = op.prev_op
-            if op.results[0].first_use is None and op.results[0] not in wanted:
+            if result(op).first_use is None and result(op) not in wanted:
                 op.detach()
                 op.erase()
             op = before
@@ -172,7 +172,7 @@ class NestBuilder:
     # -- reading and computing
 
     def _compute(self, op: Operation) -> None:
-        value = op.results[0]
+        value = result(op)
         at = self.index_for(shape(value))
         self.known[value, at, ()] = self.known[value] = self._apply(op, at, ())
 
@@ -225,10 +225,10 @@ class NestBuilder:
         return found
 
     def _apply(self, op: Operation, at: Index, guards: Guards) -> SSAValue:
-        extents = shape(op.results[0])
+        extents = shape(result(op))
         operands = [self._value(operand, at if shape(operand) == extents else (), guards) for operand in op.operands]
         properties: dict[str, Attribute] = {"function": string(function_name(op))}
-        return self._add(ApplyOp.create(operands=operands, result_types=[element(op.results[0])], properties=properties, location=op.location))
+        return self._add(ApplyOp.create(operands=operands, result_types=[element(result(op))], properties=properties, location=op.location))
 
     def _constant(self, op: stablehlo.ConstantOp, at: Index, guards: Guards) -> SSAValue:
         value = op.value
@@ -306,4 +306,4 @@ class NestBuilder:
 
     def _add(self, op: Operation) -> SSAValue:
         self.body.add_op(op)
-        return op.results[0]
+        return result(op)
