@@ -341,7 +341,17 @@ class InterpretOp(IRDLOperation):
     outputs = var_result_def()
 
 
-Kernel = Dialect("kernel", [ApplyOp, ConstantOp, EmptyOp, IndexOp, InterpretOp, LoadOp, MatmulOp, NestOp, WithinOp, YieldOp], [AtAttr, WhereAttr])
+@irdl_op_definition
+class NativeOp(IRDLOperation):
+    """Runs one op by code of its own (:mod:`wengert.transforms.lower.native`). The body holds the op and a yield of its results."""
+
+    name = "kernel.native"
+    inputs = var_operand_def()
+    body = region_def("single_block")
+    outputs = var_result_def()
+
+
+Kernel = Dialect("kernel", [ApplyOp, ConstantOp, EmptyOp, IndexOp, InterpretOp, LoadOp, MatmulOp, NativeOp, NestOp, WithinOp, YieldOp], [AtAttr, WhereAttr])
 
 
 def nest(inputs: Sequence[SSAValue], into: Sequence[SSAValue], outputs: Sequence[Attribute], extents: Sequence[int], ties: Sequence[int], body: Block) -> NestOp:

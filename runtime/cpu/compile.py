@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from wengert.dialects.kernel import MatmulOp, NestOp
+from wengert.dialects.kernel import MatmulOp, NativeOp, NestOp
 from wengert.ir import elements
 from wengert.runtime.cpu import cache
 from wengert.runtime.cpu.engine import CompileError, Library, emit_object, host
@@ -22,7 +22,7 @@ from wengert.runtime.errors import InputError
 from wengert.runtime.signature import signature_of
 from wengert.transforms.lower.cpu_codegen import Code, generate
 from wengert.transforms.lower.lower import LoweringError, function, lower
-from wengert.transforms.lower.matmul import register_symbols
+from wengert.transforms.lower.native import register_symbols
 
 Array = np.ndarray[Any, np.dtype[Any]]
 VERSION = "1"
@@ -82,8 +82,7 @@ class _Compilation:
         with self.phase("llvm"):
             image = self._object(code.text)
         with self.phase("load"):
-            if code.calls_blas:
-                register_symbols()
+            register_symbols(code.symbols)
             library = Library(image)
             constants = [np.ascontiguousarray(elements.to_numpy(op.value)) for op in code.buffers.constants]
             fallback = Fallback(code.interpreted) if code.interpreted else None
@@ -104,7 +103,7 @@ class _Compilation:
 
     def _stats(self, code: Code, lowered: ModuleOp, constants: list[Array]) -> Stats:
         interpreted = Counter(op.body.block.first_op.name for op in code.interpreted if op.body.block.first_op is not None)
-        calls = sum(isinstance(op, NestOp | MatmulOp) for op in lowered.walk())
+        calls = sum(isinstance(op, NestOp | MatmulOp | NativeOp) for op in lowered.walk())
         return Stats(code.kernels, calls, dict(interpreted), code.buffers.arena_bytes, sum(a.nbytes for a in constants), self.cache_hit, self.times)
 
 

@@ -18,7 +18,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from wengert.dialects import chlo, core, stablehlo
-from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, EmptyOp, Guard, IndexOp, InterpretOp, LoadOp, MatmulOp, NestOp, WithinOp
+from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, EmptyOp, Guard, IndexOp, InterpretOp, LoadOp, MatmulOp, NativeOp, NestOp, WithinOp
 from wengert.dialects.kernel_positions import Position, Quotient
 from wengert.dialects.stablehlo import attributes as sa
 from wengert.ir import elements
@@ -73,7 +73,7 @@ def _execute(op: Operation, operands: list[Array]) -> Sequence[Array]:
         return [_matmul(op, *operands)]
     if isinstance(op, core.ForOp | core.WhileOp | core.CaseOp):
         return _control(op, operands)
-    if isinstance(op, InterpretOp):
+    if isinstance(op, InterpretOp | NativeOp):
         inner = op.body.block.first_op
         assert isinstance(inner, Operation)
         given = dict(zip(op.body.block.args, operands, strict=True))

@@ -19,14 +19,16 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 
 from wengert.dialects import core
-from wengert.dialects.kernel import InterpretOp, MatmulOp, NestOp
+from wengert.dialects.kernel import InterpretOp, MatmulOp, NativeOp, NestOp
 from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import shape
 from wengert.transforms.lower.buffers import ALIGNMENT, Buffers, Place, Space, assign, byte_size, loop_layout
-from wengert.transforms.lower.cpu_matmul import product_plan, scratch_bytes
+from wengert.transforms.lower.cpu_matmul import product_plan
 from wengert.transforms.lower.cpu_nest import NestCode
+from wengert.transforms.lower.cpu_scratch import scratch_bytes
 from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.matmul import declarations, emit_function
+from wengert.transforms.lower.native import native_kernel
 
 ENTRY = "entry"
 
@@ -39,7 +41,7 @@ class Code:
     buffers: Buffers
     interpreted: tuple[InterpretOp, ...]
     kernels: int
-    calls_blas: bool
+    symbols: tuple[str, ...]
 
 
 def generate(module: ModuleOp, target: Target, *, strict: bool = False) -> Code:
@@ -60,7 +62,7 @@ class _Generator:
         self.helpers: dict[str, str] = {}
         self.lines: list[str] = []
         self.interpreted: list[InterpretOp] = []
-        self.calls_blas = False
+        self.symbols: dict[str, str] = {}
         self.count = 0
 
     def run(self) -> Code:
@@ -75,7 +77,7 @@ class _Generator:
         body = "\n".join(self.lines)
         entry = f"define i32 @{ENTRY}(ptr %table, ptr %arena) nounwind {{\n{body}\nret i32 0\n}}\n"
         text = "\n".join([*self.helpers.values(), *kernels, entry])
-        return Code(text, self.buffers, tuple(self.interpreted), len(self.functions), self.calls_blas)
+        return Code(text, self.buffers, tuple(self.interpreted), len(self.functions), tuple(self.symbols))
 
     def fresh(self, name: str = "t") -> str:
         """A new name (without percent sign)."""
@@ -121,6 +123,8 @@ class _BlockCode:
                 self._nest(op)
             elif isinstance(op, MatmulOp):
                 self._product(op)
+            elif isinstance(op, NativeOp):
+                self._native(op)
             elif isinstance(op, InterpretOp):
                 self._interpret(op)
             elif isinstance(op, core.ForOp):
@@ -181,14 +185,23 @@ class _BlockCode:
             return
         name = self.all.function(emit_function(found, "KERNEL", "internal"))
         for symbol in found.symbols:
-            self.all.calls_blas = True
-            self.all.helpers[symbol] = declarations(found)
+            self.all.symbols[symbol] = self.all.helpers[symbol] = declarations(found).strip()
         pointers: list[str] = []
         for value, offset in zip((op.lhs, op.rhs), ints(op.offsets), strict=True):
             size = byte_size(value) // max(prod(shape(value)), 1)
             pointers.append(self.offset(self.pointer(value), offset * size))
         scratch = self.buffers.scratch.get(op)
         pointers += [self.pointer(op.result), "null" if scratch is None else self.place(scratch)]
+        self.all.lines.append(f"call void @{name}({', '.join(f'ptr {p}' for p in pointers)})")
+
+    def _native(self, op: NativeOp) -> None:
+        kernel = native_kernel(op, self.all.target)
+        found = kernel.text(strict=self.all.strict)
+        name = self.all.function(found.text)
+        self.all.helpers.update({**found.helpers, **found.symbols})
+        self.all.symbols.update(found.symbols)
+        scratch = self.buffers.scratch.get(op)
+        pointers = [*[self.pointer(value) for value in (*op.inputs, *op.outputs)], "null" if scratch is None else self.place(scratch)]
         self.all.lines.append(f"call void @{name}({', '.join(f'ptr {p}' for p in pointers)})")
 
     def _interpret(self, op: InterpretOp) -> None:

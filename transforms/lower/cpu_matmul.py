@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from xdsl.ir import Attribute, Operation
-
 from wengert.dialects.kernel import MatmulOp
 from wengert.ir.attributes import ints
-from wengert.ir.tensor_types import c64, c128, element, f32, f64, is_integer, is_unsigned
+from wengert.ir.tensor_types import element
 from wengert.transforms.lower import matmul
 from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.matmul import MatmulPlan
-
-_NAMES = {f32: "f32", f64: "f64", c64: "c64", c128: "c128"}
-
-
-def _name(held: Attribute) -> str:
-    if is_integer(held):
-        return f"{'ui' if is_unsigned(held) else 'i'}{held.width.data}"  # pyright: ignore[reportAttributeAccessIssue]
-    return _NAMES[held]
+from wengert.transforms.lower.matmul_types import NAMES
 
 
 def product_plan(op: MatmulOp, target: Target) -> MatmulPlan:
@@ -28,7 +17,7 @@ def product_plan(op: MatmulOp, target: Target) -> MatmulPlan:
     return matmul.plan(
         ints(op.lhs_shape),
         ints(op.rhs_shape),
-        _name(element(op.result)),
+        NAMES[element(op.result)],
         lhs_batch=numbers.dims("lhs_batching_dimensions"),
         rhs_batch=numbers.dims("rhs_batching_dimensions"),
         lhs_contracting=numbers.dims("lhs_contracting_dimensions"),
@@ -36,13 +25,6 @@ def product_plan(op: MatmulOp, target: Target) -> MatmulPlan:
         target=matmul.Target(target.vector_bytes, target.vector_registers),
         lhs_strides=ints(op.lhs_strides),
         rhs_strides=ints(op.rhs_strides),
+        lhs_element=NAMES[element(op.lhs)],
+        rhs_element=NAMES[element(op.rhs)],
     )
-
-
-def scratch_bytes(target: Target) -> Callable[[Operation], int]:
-    """How much scratch memory an op needs on this processor."""
-
-    def count(op: Operation) -> int:
-        return product_plan(op, target).scratch_bytes if isinstance(op, MatmulOp) else 0
-
-    return count

@@ -11,11 +11,12 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from wengert.dialects import stablehlo
-from wengert.dialects.kernel import EmptyOp, InterpretOp, YieldOp
+from wengert.dialects.kernel import EmptyOp, InterpretOp, NativeOp, YieldOp
 from wengert.ir.tensor_types import shape
 from wengert.transforms.lower.classify import Role, role
 from wengert.transforms.lower.contractions import matmul, strided
 from wengert.transforms.lower.fusion import Plan, captured, plan
+from wengert.transforms.lower.native import kernel_class
 from wengert.transforms.lower.nests import NestBuilder
 
 
@@ -86,7 +87,7 @@ class _FunctionBuilder:
         elif kind is Role.CONTROL:
             self._control(op)
         else:
-            self._interpret(op)
+            self._wrap(op, InterpretOp if kernel_class(op) is None else NativeOp)
 
     def _control(self, op: Operation) -> None:
         """A loop or branch with the same operands, its regions built like functions."""
@@ -111,14 +112,15 @@ class _FunctionBuilder:
         self.outer.add_op(held)
         self.env[op.result] = held.result
 
-    def _interpret(self, op: Operation) -> None:
+    def _wrap(self, op: Operation, wrapper: type[InterpretOp | NativeOp]) -> None:
+        """The op in a kernel op that holds it, with everything that it uses as operands."""
         outside = captured(op)
         operands = [*op.operands, *outside]
         inner = Block(arg_types=[operand.type for operand in operands])
         clone = op.clone(value_mapper=dict(zip(operands, inner.args, strict=True)))
         inner.add_op(clone)
         inner.add_op(YieldOp.create(operands=clone.results))
-        held = InterpretOp.create(
+        held = wrapper.create(
             operands=[self.in_memory(operand) for operand in operands],
             result_types=[r.type for r in op.results],
             regions=[Region([inner])],

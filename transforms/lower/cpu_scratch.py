@@ -1,0 +1,23 @@
+"""How much scratch memory the kernels of a program need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.ir import Operation
+
+from wengert.dialects.kernel import MatmulOp, NativeOp
+from wengert.transforms.lower.cpu_matmul import product_plan
+from wengert.transforms.lower.cpu_target import Target
+from wengert.transforms.lower.native import native_kernel
+
+
+def scratch_bytes(target: Target) -> Callable[[Operation], int]:
+    """How much scratch memory an op needs on this processor."""
+
+    def count(op: Operation) -> int:
+        if isinstance(op, MatmulOp):
+            return product_plan(op, target).scratch_bytes
+        return native_kernel(op, target).scratch_bytes() if isinstance(op, NativeOp) else 0
+
+    return count

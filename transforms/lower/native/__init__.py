@@ -1,0 +1,21 @@
+"""Native kernels for ops that are neither loop nests nor matrix products: see :mod:`wengert.transforms.lower.native.base`."""
+
+from __future__ import annotations
+
+from wengert.dialects.kernel import NativeOp
+from wengert.transforms.lower.cpu_target import Target
+from wengert.transforms.lower.native import convolution, triangular  # noqa: F401  # pyright: ignore[reportUnusedImport]
+from wengert.transforms.lower.native.base import NativeKernel, NativeText, kernel_class
+from wengert.transforms.lower.native.symbols import register_symbols
+
+
+def native_kernel(op: NativeOp, target: Target) -> NativeKernel:
+    """The kernel of the op that a native op holds."""
+    inner = op.body.block.first_op
+    assert inner is not None
+    found = kernel_class(inner)
+    assert found is not None, f"no native code for {inner.name}"
+    return found(inner, target)
+
+
+__all__ = ["NativeKernel", "NativeText", "kernel_class", "native_kernel", "register_symbols"]
