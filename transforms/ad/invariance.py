@@ -94,6 +94,8 @@ def _through(op: Operation, reached: dict[SSAValue, _Dependence]) -> _Dependence
         return _Dependence(True, -x.coefficient, x.varies)
     if isinstance(op, hlo.NegateOp | hlo.AbsOp) and not x.additive:
         return x
+    if isinstance(op, hlo.SignOp) and not x.additive:
+        return _Dependence(False, 0.0, x.varies)  # a positive factor does not change the sign
     if isinstance(op, hlo.ExponentialOp) and x.additive:
         return _Dependence(False, x.coefficient, x.varies)
     if isinstance(op, hlo.LogOp) and not x.additive:
