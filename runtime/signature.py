@@ -84,7 +84,7 @@ class Signature:
 
 def functions(module: ModuleOp) -> dict[str, FuncOp]:
     """The functions of a module by name."""
-    return {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
+    return {op.sym_name.data: op for block in module.body.blocks for op in block.ops if isinstance(op, FuncOp)}
 
 
 def entry_function(module: ModuleOp, entry: str) -> FuncOp:

@@ -238,6 +238,8 @@ def test_missing_entry() -> None:
         wg.parse(TWO, entry="mian")
     with pytest.raises(wg.InputError, match="the module has no function @main; it has: none"):
         wg.parse("module {}")
+    with pytest.raises(wg.InputError, match="it has: none"):
+        wg.parse("module {module {}}")
     with pytest.raises(wg.InputError, match="only declared"):
         wg.parse("func.func private @main(tensor<f64>) -> tensor<f64>")
 
