@@ -4,7 +4,7 @@ As long as all instances go the same way, nothing changes but the types. Where t
 
 - a loop runs until the last instance is done. It carries a mask of those that are not, and an instance that is done keeps
   its values (a *select* on everything carried);
-- a counted loop runs as often as the instance with the most trips; the others keep their values in the last of them;
+- a counted loop runs as often as the instance with the most trips; the others keep their values in some of them;
 - every branch is run, and each instance's results are selected.
 
 Tapes need no select: a loop writes one entry per trip for all instances, and an instance reads only what it wrote.
@@ -21,9 +21,11 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.attributes import int_attr, int_of
 from wengert.ir.tensor_types import i64
+from wengert.transforms.ad.batching.alignment import positions_from_end
 from wengert.transforms.ad.batching.flow import WRITES, case_flags, for_flags, while_flags
 from wengert.transforms.ad.batching.rule import INDEX, Batching, Mapped, Operands, Results, batches
 from wengert.transforms.ad.errors import refuse
+from wengert.transforms.ad.function import drop_dead_ops
 from wengert.transforms.core.counting import constant_integer
 
 
@@ -85,23 +87,37 @@ def _body_of_for(batch: Batching, op: core.ForOp, constants: Operands, masks: Se
 
 
 def _masked_for(batch: Batching, op: core.ForOp, trips: Value, constants: Operands, carried: Operands) -> Results:
-    """A counted loop whose instances count differently: in trip i run those that have more than i."""
+    """A counted loop whose instances count differently: it runs as often as the one with the most trips."""
     b = batch.b
     if batch.mask is not None:
         trips = b.select(batch.mask, trips, b.full_like(trips, 0))
+    trips = b.maximum(trips, b.full_like(trips, 0))
     count = b.reduce(core.Kind.max, trips, [0])
-    inputs = [Mapped(trips, True), *constants]
+    inputs = [Mapped(trips, True), Mapped(count, False), *constants]
     block = Block(arg_types=[INDEX, *(x.value.type for x in (*inputs, *carried))])
-    iteration, own_trips, *arguments = block.args
-    inner = batch.nested(block)
-    inner.mask = inner.b.compare("LT", inner.b.broadcast_in_dim(iteration, [], [batch.size]), own_trips)
+    trip, own, most, *arguments = block.args
     values = [Mapped(a, x.batched) for a, x in zip(arguments, (*constants, *carried), strict=True)]
-    returned = inner.inline(op.block, [Mapped(iteration, False), *values])
-    held = values[len(constants) :]
-    following = [_kept(inner, inner.mask, new, old) for new, old in zip(returned, held, strict=True)]
+    inner = batch.nested(block)
+    returned = _masked_trip(inner, op, trip, own, most, values)
+    assert inner.mask is not None
+    following = [_kept(inner, inner.mask, new, old) for new, old in zip(returned, values[len(constants) :], strict=True)]
     block.add_op(hlo.ReturnOp.create(operands=following))
+    drop_dead_ops(block)
     made = _loop(b, core.ForOp, [count, *(x.value for x in (*inputs, *carried))], len(inputs), [Region([block])])
     return [Mapped(value, x.batched) for value, x in zip(made, carried, strict=True)]
+
+
+def _masked_trip(inner: Batching, op: core.ForOp, trip: Value, own: Value, most: Value, values: Operands) -> list[Mapped]:
+    """One of ``most`` trips, ``own`` of which an instance makes: the first ones, or the last (see :mod:`.alignment`)."""
+    b, size = inner.b, inner.size
+    positions = positions_from_end(op)
+    if not positions:
+        inner.mask = b.compare("LT", b.broadcast_in_dim(trip, [], [size]), own)
+        return inner.run(op.block, [Mapped(trip, False), *values])
+    iteration = b.subtract(own, b.broadcast_in_dim(b.subtract(most, trip), [], [size]))
+    inner.mask = b.compare("GE", iteration, b.full_like(iteration, 0))
+    inner.values.update((value, Mapped(position.emit(b, trip, most), False)) for value, position in positions.items())
+    return inner.run(op.block, [Mapped(iteration, True), *values])
 
 
 def _kept(batch: Batching, mask: Value, new: Mapped, old: Mapped) -> Value:

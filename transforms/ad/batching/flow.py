@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects import core
+from wengert.dialects import stablehlo as hlo
 from wengert.ir.attributes import int_of
 from wengert.transforms.core.closing import free_values
 
@@ -37,6 +38,8 @@ def _flags(op: Operation, batched: set[SSAValue], masked: bool) -> Sequence[bool
         return while_flags(op, flags[:fixed], flags[fixed:], masked)[1]
     if isinstance(op, core.CaseOp):
         return case_flags(op, flags[0], flags[1:], masked)
+    if isinstance(op, core.TapeSizeOp | hlo.GetDimensionSizeOp):
+        return [False]
     captured = any(value in batched for value in free_values(op.regions)) if op.regions else False
     return [captured or any(flags) or (masked and isinstance(op, WRITES))] * len(op.results)
 

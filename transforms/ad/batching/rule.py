@@ -98,6 +98,8 @@ class Batching:
         self.values.update(zip(block.args, arguments, strict=True))
         *ops, last = block.ops
         for op in ops:
+            if op.results and all(result in self.values for result in op.results):
+                continue  # known beforehand
             self.values.update(zip(op.results, self._step(op), strict=True))
         return [self.values[value] for value in last.operands]
 

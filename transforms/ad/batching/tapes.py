@@ -33,15 +33,20 @@ def size(batch: Batching, op: core.TapeSizeOp, operands: Operands) -> Results:
 @batches(core.TapeReadOp, core.TapeGetOp)
 def read(batch: Batching, op: core.TapeReadOp | core.TapeGetOp, operands: Operands) -> Results:
     tape, index = operands
-    if not index.batched:
-        return batch.b.create(type(op), (tape.value, index.value), (batch.type(op.value.type),))
+    if index.batched:
+        return _read_each(batch, tape, index, op.value.type)
+    return batch.b.create(type(op), (tape.value, index.value), (batch.type(op.value.type),))
+
+
+def _read_each(batch: Batching, tape: Mapped, index: Mapped, kind: Attribute) -> Sequence[Value]:
+    """A loop over the instances, each of which reads at its own position."""
 
     def body(b: OpBuilder, i: Value, values: Sequence[Value]) -> Sequence[Value]:
         position = b.maximum(values[1], b.scalar(0, i64))  # before the tape begins where the instance is done
         entry = b.create(core.TapeGetOp, (values[0], position), (held(tape.value),))[0]
         return [instance(b, entry, i) if tape.batched else entry]
 
-    return for_each(batch, [Mapped(tape.value, False), index], [op.value.type], body)
+    return for_each(batch, [Mapped(tape.value, False), index], [kind], body)
 
 
 def held(tape: Value) -> Attribute:
@@ -53,16 +58,27 @@ def held(tape: Value) -> Attribute:
 @batches(core.TapeFromOp)
 def part(batch: Batching, op: core.TapeFromOp, operands: Operands) -> Results:
     tape, index = operands
-    if index.batched:
-        raise refuse(op, "cannot be batched: every instance would have a part of its own")
-    return batch.b.create(core.TapeFromOp, (tape.value, index.value), (tape.value.type,))
+    if not index.batched:
+        return [Mapped(batch.b.create(core.TapeFromOp, (tape.value, index.value), (tape.value.type,))[0], tape.batched)]
+    # every instance has a part of its own: they are laid side by side on a new tape
+    b, kind = batch.b, batch.type(op.tape.type)
+    first = b.maximum(b.reduce(core.Kind.min, index.value, [0]), b.scalar(0, i64))
+    count = b.subtract(b.create(core.TapeSizeOp, (tape.value,), (INDEX,))[0], first)
+    block = Block(arg_types=[INDEX, tape.value.type, index.value.type, kind])
+    i, whole, starts, carried = block.args
+    inner = batch.nested(block)
+    position = inner.b.add(starts, inner.b.broadcast_in_dim(i, [], [batch.size]))
+    entry = _read_each(inner, Mapped(whole, tape.batched), Mapped(position, True), held(op.tape))[0]
+    block.add_op(hlo.ReturnOp.create(operands=inner.b.create(core.TapePushOp, (carried, entry), (kind,))))
+    empty = b.create(core.TapeCreateOp, (), (kind,))[0]
+    return b.create(core.ForOp, [count, tape.value, index.value, empty], [kind], {"constants": int_attr(2)}, [Region([block])])
 
 
 @batches(core.TapeSetOp, core.TapeAddOp, control=True)
 def write(batch: Batching, op: core.TapeSetOp | core.TapeAddOp, operands: Operands) -> Results:
     tape, index, value = operands
     if index.batched:
-        return [_write_each(batch, op, tape, index, value)]
+        return [_write_each(batch, type(op), tape, index, value)]
     b, given = batch.b, batch.spread(value)
     whole = batch.spread(tape)
     if batch.mask is not None:
@@ -71,7 +87,7 @@ def write(batch: Batching, op: core.TapeSetOp | core.TapeAddOp, operands: Operan
     return b.create(type(op), (whole, index.value, given), (whole.type,))
 
 
-def _write_each(batch: Batching, op: core.TapeSetOp | core.TapeAddOp, tape: Mapped, index: Mapped, value: Mapped) -> Value:
+def _write_each(batch: Batching, kind: type[Operation], tape: Mapped, index: Mapped, value: Mapped) -> Value:
     """A loop over the instances, each of which changes its part of one entry; one that is masked out rewrites what is there."""
     b, whole = batch.b, batch.spread(tape)
     mask = batch.mask if batch.mask is not None else b.full(1, batch.mask_type)
@@ -82,7 +98,7 @@ def _write_each(batch: Batching, op: core.TapeSetOp | core.TapeAddOp, tape: Mapp
     position = inner.maximum(instance(inner, positions, i), inner.scalar(0, i64))
     entry = inner.create(core.TapeGetOp, (carried, position), (held(whole),))[0]
     old, new = instance(inner, entry, i), instance(inner, values, i)
-    if isinstance(op, core.TapeAddOp):
+    if kind is core.TapeAddOp:
         new = inner.add(old, new)
     row = write_instance(inner, entry, inner.select(instance(inner, runs, i), new, old), i)
     block.add_op(hlo.ReturnOp.create(operands=inner.create(core.TapeSetOp, (carried, position, row), (whole.type,))))
@@ -93,7 +109,20 @@ def _write_each(batch: Batching, op: core.TapeSetOp | core.TapeAddOp, tape: Mapp
 @batches(core.TapeSetFromOp, core.TapeAddFromOp)
 def write_from(batch: Batching, op: core.TapeSetFromOp | core.TapeAddFromOp, operands: Operands) -> Results:
     tape, index, other = operands
-    if index.batched:
-        raise refuse(op, "cannot be batched: every instance would write at a position of its own")
-    whole = batch.spread(tape)
-    return batch.b.create(type(op), (whole, index.value, batch.spread(other)), (whole.type,))
+    whole, values = batch.spread(tape), batch.spread(other)
+    if not index.batched:
+        return batch.b.create(type(op), (whole, index.value, values), (whole.type,))
+    if isinstance(op, core.TapeSetFromOp):
+        raise refuse(op, "cannot be batched: every instance would write from a position of its own")
+    b = batch.b
+    mask = batch.mask if batch.mask is not None else b.full(1, batch.mask_type)
+    inputs = [mask, index.value, values]
+    block = Block(arg_types=[INDEX, *(v.type for v in inputs), whole.type])
+    i, runs, starts, added, carried = block.args
+    inner = batch.nested(block, runs)
+    position = Mapped(inner.b.add(starts, inner.b.broadcast_in_dim(i, [], [batch.size])), True)
+    entry = inner.b.create(core.TapeGetOp, (added, i), (held(values),))[0]
+    made = _write_each(inner, core.TapeAddOp, Mapped(carried, True), position, Mapped(entry, True))
+    block.add_op(hlo.ReturnOp.create(operands=[made]))
+    count = b.create(core.TapeSizeOp, (values,), (INDEX,))[0]
+    return b.create(core.ForOp, [count, *inputs, whole], [whole.type], {"constants": int_attr(len(inputs))}, [Region([block])])
