@@ -65,8 +65,6 @@ Guard = tuple[Position, int, int]
 """``(expression, low, high)``: low <= expression < high."""
 
 
-
-
 @irdl_attr_definition
 class AtAttr(Data[Position]):
     """A position in a flat buffer."""
@@ -252,7 +250,9 @@ class NestOp(IRDLOperation):
         kinds = [kind.data for kind in cast("ArrayAttr[StringAttr]", last.kinds)]
         at = [where.data for where in cast("ArrayAttr[AtAttr]", last.at)]
         targets = range(len(kinds)) if last.targets is None else ints(last.targets)
-        bases, conditions = ([None if n < 0 else last.values[n] for n in ints(p)] if p is not None else [None] * len(kinds) for p in (last.bases, last.conditions))
+        bases, conditions = (
+            [None if n < 0 else last.values[n] for n in ints(p)] if p is not None else [None] * len(kinds) for p in (last.bases, last.conditions)
+        )
         return [Write(*parts) for parts in zip(last.values, at, kinds, targets, bases, conditions, strict=False)]
 
     def verify_(self) -> None:
@@ -354,7 +354,9 @@ class NativeOp(IRDLOperation):
 Kernel = Dialect("kernel", [ApplyOp, ConstantOp, EmptyOp, IndexOp, InterpretOp, LoadOp, MatmulOp, NativeOp, NestOp, WithinOp, YieldOp], [AtAttr, WhereAttr])
 
 
-def nest(inputs: Sequence[SSAValue], into: Sequence[SSAValue], outputs: Sequence[Attribute], extents: Sequence[int], ties: Sequence[int], body: Block) -> NestOp:
+def nest(
+    inputs: Sequence[SSAValue], into: Sequence[SSAValue], outputs: Sequence[Attribute], extents: Sequence[int], ties: Sequence[int], body: Block
+) -> NestOp:
     """A nest op from its parts."""
     from wengert.ir.attributes import int_array
 

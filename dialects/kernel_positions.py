@@ -178,7 +178,7 @@ def _split_small(rest: Position, divisor: int, bounds: Bounds) -> tuple[Position
         offset = rest.offset % step
         small = combine(offset, terms[:cut])
         low, high = span(small, bounds)
-        if 0 <= low and high < step:
+        if low >= 0 and high < step:
             return combine(rest.offset - offset, terms[cut:]), small
     step = gcd(divisor, *[c for _, c in terms])
     if step > 1:

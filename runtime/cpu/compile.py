@@ -107,7 +107,18 @@ class _Compilation:
         return Stats(code.kernels, calls, dict(interpreted), code.buffers.arena_bytes, sum(a.nbytes for a in constants), self.cache_hit, self.times)
 
 
-_NOT_CORE = frozenset(("stablehlo.while", "stablehlo.case", "stablehlo.if", "func.call", "stablehlo.reduce", "stablehlo.scatter", "stablehlo.reduce_window", "stablehlo.composite"))
+_NOT_CORE = frozenset(
+    (
+        "stablehlo.while",
+        "stablehlo.case",
+        "stablehlo.if",
+        "func.call",
+        "stablehlo.reduce",
+        "stablehlo.scatter",
+        "stablehlo.reduce_window",
+        "stablehlo.composite",
+    )
+)
 
 
 def core_form(module: ModuleOp) -> ModuleOp:

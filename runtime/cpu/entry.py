@@ -73,7 +73,17 @@ class CompiledFunction:
         ExecutionError: an op that runs in the interpreter failed.
     """
 
-    def __init__(self, library: Library, signature: Signature, constants: list[Array], arena_bytes: int, fallback: Fallback | None, stats: Stats, text: str, kernel_ir: Any):
+    def __init__(
+        self,
+        library: Library,
+        signature: Signature,
+        constants: list[Array],
+        arena_bytes: int,
+        fallback: Fallback | None,
+        stats: Stats,
+        text: str,
+        kernel_ir: Any,
+    ):
         self.signature = signature
         self.stats = stats
         self.llvm_text = text
@@ -119,5 +129,3 @@ class CompiledFunction:
         memory = np.empty(self._arena_bytes + _ALIGNMENT, np.uint8)
         address = cast(int, memory.ctypes.data)
         return memory, (address + _ALIGNMENT - 1) // _ALIGNMENT * _ALIGNMENT
-
-

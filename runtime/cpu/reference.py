@@ -85,7 +85,10 @@ def _execute(op: Operation, operands: list[Array]) -> Sequence[Array]:
 def _matmul(op: MatmulOp, lhs: Array, rhs: Array) -> Array:
     views = [
         np.lib.stride_tricks.as_strided(buffer.reshape(-1)[offset:], ints(extents), [buffer.itemsize * step for step in ints(steps)])
-        for buffer, extents, steps, offset in ((lhs, op.lhs_shape, op.lhs_strides, ints(op.offsets)[0]), (rhs, op.rhs_shape, op.rhs_strides, ints(op.offsets)[1]))
+        for buffer, extents, steps, offset in (
+            (lhs, op.lhs_shape, op.lhs_strides, ints(op.offsets)[0]),
+            (rhs, op.rhs_shape, op.rhs_strides, ints(op.offsets)[1]),
+        )
     ]
     block = Block(arg_types=[tensor(view.shape, element(op.result)) for view in views])
     dot = stablehlo.DotGeneralOp.create(operands=block.args, result_types=[op.result.type], properties={"dot_dimension_numbers": op.dimension_numbers})

@@ -69,16 +69,18 @@ def test_argument_forms(add, form) -> None:
 def test_results_are_fresh_and_inputs_unchanged(add) -> None:
     x, y = grid(), grid()
     z, copy = add(x, y)
-    assert not np.shares_memory(copy, x) and not np.shares_memory(z, x)
+    assert not np.shares_memory(copy, x)
+    assert not np.shares_memory(z, x)
     again, _ = add(x, y)
     again[...] = 7
     np.testing.assert_array_equal(z, 2 * grid())
     np.testing.assert_array_equal(x, grid())
-    assert z.flags.writeable and z.flags.owndata
+    assert z.flags.writeable
+    assert z.flags.owndata
 
 
 @pytest.mark.parametrize(
-    "arguments, message",
+    ("arguments", "message"),
     [
         ((), "expected 2 inputs, found 0"),
         ((np.zeros((4, 3), np.float32),), "expected 2 inputs, found 1"),
@@ -108,7 +110,9 @@ def test_empty_tensors(extents: str) -> None:
       return %y, %s : tensor<{extents}xf64>, tensor<f64>
     }}"""
     y, s = compile(parse_module(text))(np.zeros(dims))
-    assert y.shape == dims and s.shape == () and s == 0
+    assert y.shape == dims
+    assert s.shape == ()
+    assert s == 0
 
 
 def test_no_arguments_and_constants_and_repeated_results() -> None:
@@ -118,7 +122,9 @@ def test_no_arguments_and_constants_and_repeated_results() -> None:
       return %c, %c, %f : tensor<3xi32>, tensor<3xi32>, tensor<f32>
     }"""
     a, b, f = compile(parse_module(text))()
-    assert a.tolist() == b.tolist() == [1, 2, 3] and f == np.float32(1.5) and not np.shares_memory(a, b)
+    assert a.tolist() == b.tolist() == [1, 2, 3]
+    assert f == np.float32(1.5)
+    assert not np.shares_memory(a, b)
 
 
 def test_huge_rank() -> None:
@@ -219,6 +225,7 @@ def test_cache_off_or_unwritable_is_no_error(tmp_path: Path, monkeypatch) -> Non
 
 
 def test_stats_say_what_was_compiled(add) -> None:
-    assert add.stats.kernels == 1 and not add.stats.interpreted
+    assert add.stats.kernels == 1
+    assert not add.stats.interpreted
     assert set(add.stats.compile_ms) >= {"fuse", "codegen", "llvm"}
     assert "1 kernels" in str(add.stats)

@@ -24,7 +24,7 @@ def programs():
 
 
 @pytest.mark.skipif(FOLDER is None, reason="WENGERT_CORPUS is not set")
-@pytest.mark.parametrize("program, precision", programs())
+@pytest.mark.parametrize(("program", "precision"), programs())
 def test_primal(program, precision: str) -> None:
     data = program.data(precision)
     kept = [x.copy() for x in data.inputs]

@@ -55,7 +55,9 @@ def special_values(name: str) -> np.ndarray:
         return np.array([False, True])
     if name in INTEGERS:
         info = np.iinfo(dtype)
-        return np.array([0, 1, 2, 3, 5, 7, 8, 31, 33, 64, 100, info.max, info.max - 1, info.min, info.min + 1] + ([-1, -2, -7] if info.min else []), dtype=dtype)
+        return np.array(
+            [0, 1, 2, 3, 5, 7, 8, 31, 33, 64, 100, info.max, info.max - 1, info.min, info.min + 1] + ([-1, -2, -7] if info.min else []), dtype=dtype
+        )
     if name in COMPLEX:
         part = np.array([0.0, -0.0, 1.0, -2.5, 0.3, 40.0])
         return (part[:, None] + 1j * part[None, :]).ravel().astype(dtype)
@@ -88,7 +90,8 @@ def both(text: str, arrays: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     assert not compiled.stats.interpreted or any(op in text for op in MAY_INTERPRET), compiled.stats
     (found,) = compiled(*arrays)
     (expected,) = run(module, arrays)
-    assert found.dtype == expected.dtype and found.shape == expected.shape
+    assert found.dtype == expected.dtype
+    assert found.shape == expected.shape
     return found, expected
 
 
@@ -120,14 +123,14 @@ def assert_near(found: np.ndarray, expected: np.ndarray, ulps: float) -> None:
 
 
 @pytest.mark.parametrize("name", FLOATS)
-@pytest.mark.parametrize("op, count", [(op, n) for n, ops in EXACT_FLOAT.items() for op in ops])
+@pytest.mark.parametrize(("op", "count"), [(op, n) for n, ops in EXACT_FLOAT.items() for op in ops])
 def test_exact_float(op: str, count: int, name: str) -> None:
     arrays = operands(name, count)
     assert_identical(*both(program(op, arrays, name), arrays))
 
 
 @pytest.mark.parametrize("name", FLOATS)
-@pytest.mark.parametrize("op, count", [(op, n) for n, ops in NEAR_FLOAT.items() for op in ops])
+@pytest.mark.parametrize(("op", "count"), [(op, n) for n, ops in NEAR_FLOAT.items() for op in ops])
 def test_near_float(op: str, count: int, name: str) -> None:
     arrays = operands(name, count)
     assert_near(*both(program(op, arrays, name), arrays), ulps=4)
@@ -141,20 +144,20 @@ def test_float_predicate(op: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", INTEGERS)
-@pytest.mark.parametrize("op, count", [(op, n) for n, ops in INTEGER.items() for op in ops])
+@pytest.mark.parametrize(("op", "count"), [(op, n) for n, ops in INTEGER.items() for op in ops])
 def test_integer(op: str, count: int, name: str) -> None:
     arrays = operands(name, count)
     assert_identical(*both(program(op, arrays, name), arrays))
 
 
-@pytest.mark.parametrize("op, count", [(op, n) for n, ops in BOOLEAN.items() for op in ops])
+@pytest.mark.parametrize(("op", "count"), [(op, n) for n, ops in BOOLEAN.items() for op in ops])
 def test_boolean(op: str, count: int) -> None:
     arrays = operands("i1", count)
     assert_identical(*both(program(op, arrays, "i1"), arrays))
 
 
 @pytest.mark.parametrize("name", COMPLEX)
-@pytest.mark.parametrize("op, count", [(op, n) for n, ops in COMPLEX_OPS.items() for op in ops])
+@pytest.mark.parametrize(("op", "count"), [(op, n) for n, ops in COMPLEX_OPS.items() for op in ops])
 def test_complex(op: str, count: int, name: str) -> None:
     arrays = operands(name, count)
     result = name[8:-1] if op in ("abs", "real", "imag") else None
@@ -196,14 +199,16 @@ def test_convert(source: str, target: str) -> None:
     assert_identical(*both(program("convert", arrays, source, target), arrays))
 
 
-@pytest.mark.parametrize("source, target", [("f64", "i64"), ("f32", "ui32"), ("f16", "i16"), ("bf16", "ui16"), ("i32", "f32"), ("i16", "bf16"), ("ui16", "f16"), ("i32", "ui32")])
+@pytest.mark.parametrize(
+    ("source", "target"), [("f64", "i64"), ("f32", "ui32"), ("f16", "i16"), ("bf16", "ui16"), ("i32", "f32"), ("i16", "bf16"), ("ui16", "f16"), ("i32", "ui32")]
+)
 def test_bitcast(source: str, target: str) -> None:
     arrays = operands(source, 1)
     assert_identical(*both(program("bitcast_convert", arrays, source, target), arrays))
 
 
 @pytest.mark.parametrize("name", ["f64", "f32", "bf16"])
-@pytest.mark.parametrize("exponent, mantissa", [(5, 10), (8, 7), (8, 23), (11, 52), (4, 3), (5, 0)])
+@pytest.mark.parametrize(("exponent", "mantissa"), [(5, 10), (8, 7), (8, 23), (11, 52), (4, 3), (5, 0)])
 def test_reduce_precision(exponent: int, mantissa: int, name: str) -> None:
     arrays = operands(name, 1)
     n = arrays[0].size

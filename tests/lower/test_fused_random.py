@@ -1,7 +1,6 @@
 """Random programs of elementwise, shape, reduction and contraction ops: compiled code against the interpreter."""
 
 import numpy as np
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import FunctionType, ModuleOp
@@ -10,7 +9,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.core import Kind
-from wengert.ir.tensor_types import DYNAMIC, dtype_of, element, f32, f64, i1, i32, shape, size, tensor
+from wengert.ir.tensor_types import dtype_of, element, f32, f64, i32, shape, size, tensor
 from wengert.runtime.cpu import compile
 from wengert.runtime.interpreter import run
 
@@ -111,7 +110,11 @@ class Writer:
     def contract(self, x):
         if len(shape(x)) != 2 or size(x) == 0:
             return x
-        return self.b.tanh(self.b.dot_general(x, self.b.transpose(x, (1, 0)) if self.number(0, 1) else x, ((1,), (0 if self.b.block.last_op.name.endswith("transpose") else 1,))))
+        return self.b.tanh(
+            self.b.dot_general(
+                x, self.b.transpose(x, (1, 0)) if self.number(0, 1) else x, ((1,), (0 if self.b.block.last_op.name.endswith("transpose") else 1,))
+            )
+        )
 
     def barrier(self, x):
         from wengert.dialects import stablehlo
@@ -166,7 +169,8 @@ def check(module: ModuleOp, seed: int, tolerance: float) -> None:
     compiled.kernel_module.verify()
     found, expected = compiled(*arrays), run(module, arrays)
     for a, b in zip(found, expected, strict=True):
-        assert a.shape == b.shape and a.dtype == b.dtype
+        assert a.shape == b.shape
+        assert a.dtype == b.dtype
         scale = np.max(np.abs(b), initial=1.0, where=np.isfinite(b))
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * scale)
     assert all(np.array_equal(a, b) for a, b in zip(arrays, kept, strict=True))

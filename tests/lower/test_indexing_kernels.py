@@ -17,7 +17,8 @@ def check(text: str, *inputs: np.ndarray, interpreted: bool = False) -> list[np.
     kept = [x.copy() for x in inputs]
     for found in (compiled(*inputs), reference.run(compiled.kernel_module, inputs)):
         for a, b in zip(found, expected, strict=True):
-            assert a.dtype == b.dtype and a.shape == b.shape
+            assert a.dtype == b.dtype
+            assert a.shape == b.shape
             np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6)
     assert all(np.array_equal(a, b) for a, b in zip(inputs, kept, strict=True))
     return expected

@@ -72,7 +72,9 @@ def test_expensive_value_is_not_computed_twice_but_cheap_one_is() -> None:
             return %b, %t : tensor<64x32xf32>, tensor<32x64xf32>""",
         )
 
-    count = {op: sum(inner.name == "kernel.apply" and inner.function.data == op for n in nests(text(op)) for inner in n.body.block.ops) for op in ("tanh", "negate")}
+    count = {
+        op: sum(inner.name == "kernel.apply" and inner.function.data == op for n in nests(text(op)) for inner in n.body.block.ops) for op in ("tanh", "negate")
+    }
     assert count == {"tanh": 1, "negate": 2}
 
 

@@ -39,6 +39,7 @@ from wengert.ir.tensor_types import (
     ui32,
     ui64,
 )
+from wengert.transforms.lower.matmul_types import supports as matmul_supports
 
 
 class Role(Enum):
@@ -243,8 +244,7 @@ def role(op: Operation) -> Role:
 
 def has_product(op: stablehlo.DotGeneralOp) -> bool:
     """Whether there is a matrix product for these element types."""
-    held = element(op.lhs)
-    return held == element(op.rhs) == element(op.result) and held not in (f16, bf16, i1) and op.algorithm is None
+    return op.algorithm is None and matmul_supports(element(op.lhs), element(op.rhs), element(op.result))
 
 
 def has_plain_types(op: Operation) -> bool:

@@ -45,7 +45,9 @@ class Memory:
     def _masked(self, element: Element, address: str, mask: str | None) -> str:
         kind = self.scalars.type(element.memory)
         mask = mask or self.active_mask()
-        return self.scalars.op(f"call {kind} @llvm.masked.load.{self.scalars.suffix(element.memory)}.p0(ptr {address}, i32 {element.part_size}, {self.scalars.type('i1')} {mask}, {kind} zeroinitializer)")
+        return self.scalars.op(
+            f"call {kind} @llvm.masked.load.{self.scalars.suffix(element.memory)}.p0(ptr {address}, i32 {element.part_size}, {self.scalars.type('i1')} {mask}, {kind} zeroinitializer)"
+        )
 
     def active_mask(self) -> str:
         """The lanes that take part, as a constant."""
@@ -58,7 +60,9 @@ class Memory:
         if self.active < self.lanes:
             mask = "<" + ", ".join(f"i1 {'true' if i < 2 * self.active else 'false'}" for i in range(width)) + ">"
             suffix = f"v{width}{'f64' if element.memory == 'double' else 'f32'}"
-            raw = self.scalars.op(f"call {kind} @llvm.masked.load.{suffix}.p0(ptr {address}, i32 {element.part_size}, <{width} x i1> {mask}, {kind} zeroinitializer)")
+            raw = self.scalars.op(
+                f"call {kind} @llvm.masked.load.{suffix}.p0(ptr {address}, i32 {element.part_size}, <{width} x i1> {mask}, {kind} zeroinitializer)"
+            )
         else:
             raw = self._raw(element, address, width)
         order = range(self.lanes) if step > 0 else [self.active - 1 - i if i < self.active else i for i in range(self.lanes)]

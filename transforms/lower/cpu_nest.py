@@ -430,7 +430,7 @@ class NestCode:
         last = self.op.body.block.last_op
         for use in value.uses:
             user = use.operation
-            if user is last and use.index >= len(self.writes) or isinstance(user, LoadOp):
+            if (user is last and use.index >= len(self.writes)) or isinstance(user, LoadOp):
                 continue
             if user is last or self.depth[result(user)] == self.inner:
                 return True
@@ -455,7 +455,9 @@ class NestCode:
                 if isinstance(atom, int):
                     value = inner if atom == self.inner and inner is not None else self._lookup(("index", atom))
                 else:
-                    value = self._divided(self._scalar_position(atom.expression, inner), atom.divisor, isinstance(atom, Quotient), span(atom.expression, self.extents)[0])
+                    value = self._divided(
+                        self._scalar_position(atom.expression, inner), atom.divisor, isinstance(atom, Quotient), span(atom.expression, self.extents)[0]
+                    )
                 total = self._plus(total, self._times(value, c))  # pyright: ignore[reportArgumentType]
             found = self.scopes[-1][key] = total
         return found  # pyright: ignore[reportReturnType]
@@ -618,7 +620,7 @@ class NestCode:
         for write in self.writes:
             held = element_of(write.value.type)
             at = self.loops[write.at]
-            if write.base is not None or self.op.tied[write.target] >= 0 and write.kind != STORE:
+            if write.base is not None or (self.op.tied[write.target] >= 0 and write.kind != STORE):
                 self._write_computed(memory, write, held, at)
                 continue
             combining = write.kind != STORE and len(dimensions(at)) < len(self.extents)
@@ -708,7 +710,7 @@ class NestCode:
         """A position in every lane, in the narrowest integer that holds it."""
         low, high = span(at, self.extents)
         margin = abs(at.coefficient(self.inner)) * self.lanes
-        held = _I32 if -(2**31) <= low - margin and high + margin < 2**31 else _I64
+        held = _I32 if low - margin >= -(2**31) and high + margin < 2**31 else _I64
         scalars = Scalars(self.out, self.lanes, False)
         memory = Memory(scalars, self.lanes)
         kind = scalars.type(held.register)

@@ -367,7 +367,9 @@ class Scalars:
         if source == target:
             return x
         if target.kind == "b":
-            return self.compare("une" if source.kind == "f" else "ne", source.register, x, "zeroinitializer" if self.lanes > 1 else ("0.0" if source.kind == "f" else "0"))
+            return self.compare(
+                "une" if source.kind == "f" else "ne", source.register, x, "zeroinitializer" if self.lanes > 1 else ("0.0" if source.kind == "f" else "0")
+            )
         if source.kind == "f":
             return self._float_to_float(x, source, target) if target.kind == "f" else self._float_to_integer(x, source, target)
         if target.kind == "f":

@@ -224,7 +224,7 @@ class _Fusion:
 
     def _copy_if_needed(self, op: Operation) -> None:
         value = result(op)
-        if value not in self.in_memory and value not in self.forced or (isinstance(op, stablehlo.ConstantOp) and is_stored_constant(op)):
+        if (value not in self.in_memory and value not in self.forced) or (isinstance(op, stablehlo.ConstantOp) and is_stored_constant(op)):
             return
         group = self._join(shape(value), [value])
         self.groups[group].members.append(Copy(value))

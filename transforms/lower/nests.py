@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from wengert.dialects import core, stablehlo
 from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, EmptyOp, Guard, IndexOp, LoadOp, WhereAttr, WithinOp, Write, YieldOp, at_attr, nest, string
 from wengert.dialects.kernel_positions import ZERO, flatten, index, strides
-from wengert.ir.attributes import int_array, int_of, ints
+from wengert.ir.attributes import int_array, int_of
 from wengert.ir.elements import is_splat
 from wengert.ir.tensor_types import dtype_of, element, i1, i32, i64, shape, size, tensor, type_of
 from wengert.transforms.lower.classify import function_name, reduction_kind, write_kind
@@ -128,7 +128,9 @@ class NestBuilder:
         access = write(op, at)
         condition = self._all_inside(access) if isinstance(op, core.ScatterOp) else None
         self.into.append(self.function.in_memory(op.operand))
-        self.writes.append(Write(scalar, flatten(access.index, shape(op.operand)) if access.index else ZERO, write_kind(op), len(self.results), self._base(access), condition))
+        self.writes.append(
+            Write(scalar, flatten(access.index, shape(op.operand)) if access.index else ZERO, write_kind(op), len(self.results), self._base(access), condition)
+        )
         self.results.append(op.result)
         self.ties.append(len(self.into) - 1)
 
