@@ -101,6 +101,8 @@ class _Verifier:
 
     def run(self, module: ModuleOp) -> list[Diagnostic]:
         try:
+            if len(module.body.blocks) > 1:
+                self.report(module, f"a module has one block, found {len(module.body.blocks)}")
             self.op(module, _class_of(ModuleOp))
             self.check_recursion()
         except _TooManyErrorsError:

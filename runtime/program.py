@@ -69,7 +69,7 @@ def parse(text: str, filename: str = "<string>", *, entry: str = "main") -> Prog
     from wengert.ir.verifier import verify
 
     module = parse_module(text, filename)
-    verify(module)
+    verify(module, text)
     return Program(module, entry=entry, name=filename)
 
 

@@ -137,6 +137,7 @@ BAD_TEXTS = {
     "wrong return": TEXT.replace("return %0, %n : tensor<3xf64>, tensor<i32>", "return %0 : tensor<3xf64>"),
     "dominance": TEXT.replace("  %0 = stablehlo.sine %x", "  %1 = stablehlo.add %0, %0 : tensor<3xf64>\n  %0 = stablehlo.sine %x"),
     "redefinition": TEXT.replace("  return", "  %0 = stablehlo.cosine %x : tensor<3xf64>\n  return"),
+    "two blocks": f"module {{\n{TEXT}\n^bb0:\n}}",
     "no text at all": "?",
     "binary": "func.func \x00\x01",
 }
