@@ -1,103 +1,19 @@
-"""Scalar functions as LLVM instructions, for one lane or many: StableHLO's semantics, total for every input.
-
-A value is the name of an SSA register or a literal, and a pair of them for complex numbers. Special functions come from
-:mod:`wengert.transforms.lower.math`.
-"""
+"""Scalar functions as LLVM instructions, for one lane or many: StableHLO's semantics, total for every input."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from wengert.transforms.lower.cpu_types import Element, float_literal, splat, vector
-from wengert.transforms.lower.math import SUPPORTED, Emitter, emit
+from wengert.transforms.lower.cpu_floats import FLOAT_PREDICATES, FloatFunctions
+from wengert.transforms.lower.cpu_instructions import Value, one, pair
+from wengert.transforms.lower.cpu_integers import IntegerFunctions
+from wengert.transforms.lower.cpu_types import Element, float_literal
 
-Value = str | tuple[str, str]
-
-_MATH = {
-    "exponential": "exp",
-    "exponential_minus_one": "expm1",
-    "log": "log",
-    "log_plus_one": "log1p",
-    "logistic": "logistic",
-    "sine": "sin",
-    "cosine": "cos",
-    "tan": "tan",
-    "tanh": "tanh",
-    "cbrt": "cbrt",
-    "rsqrt": "rsqrt",
-    "power": "pow",
-    "atan2": "atan2",
-    "acos": "acos",
-    "acosh": "acosh",
-    "asin": "asin",
-    "asinh": "asinh",
-    "atan": "atan",
-    "atanh": "atanh",
-    "cosh": "cosh",
-    "sinh": "sinh",
-    "erf": "erf",
-    "erfc": "erfc",
-    "erf_inv": "erf_inv",
-    "lgamma": "lgamma",
-    "digamma": "digamma",
-}
-_FLOAT_PREDICATES = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
-_EXPANDED_INTRINSICS = {"ceil": "ceil", "floor": "floor", "round_nearest_even": "roundeven", "round_nearest_afz": "round", "sqrt": "sqrt"}
-_FLOAT_ARITHMETIC = {"add": "fadd", "subtract": "fsub", "multiply": "fmul", "divide": "fdiv", "remainder": "frem"}
-_INTEGER_ARITHMETIC = {"add": "add", "subtract": "sub", "multiply": "mul", "and": "and", "or": "or", "xor": "xor"}
-_BOOLEAN_ARITHMETIC = {"add": "or", "multiply": "and", "maximum": "or", "minimum": "and", "and": "and", "or": "or", "xor": "xor"}
-_PRECISION = re.compile(r"reduce_precision_e(\d+)m(\d+)")
+__all__ = ["Scalars", "Value", "neutral"]
 
 
-class Scalars:
+class Scalars(FloatFunctions, IntegerFunctions):
     """Appends the instructions of scalar functions on ``lanes`` lanes."""
-
-    def __init__(self, out: Emitter, lanes: int, contract: bool):
-        self.out = out
-        self.lanes = lanes
-        self.contract = "contract " if contract else ""
-
-    # -- pieces
-
-    def op(self, text: str) -> str:
-        """Appends one instruction."""
-        name = self.out.fresh()
-        self.out.line(f"{name} = {text}")
-        return name
-
-    def type(self, register: str) -> str:
-        return vector(register, self.lanes)
-
-    def constant(self, register: str, text: str | int) -> str:
-        return splat(register, str(text), self.lanes)
-
-    def float_constant(self, register: str, value: float) -> str:
-        return self.constant(register, float_literal(value, register))
-
-    def suffix(self, register: str) -> str:
-        """How an intrinsic's name ends for this type."""
-        scalar = {"double": "f64", "float": "f32", "half": "f16"}.get(register, register)
-        return scalar if self.lanes == 1 else f"v{self.lanes}{scalar}"
-
-    def intrinsic(self, name: str, register: str, *operands: str, flags: str = "", extra: str = "") -> str:
-        kind = self.type(register)
-        return self.op(f"call {flags}{kind} @llvm.{name}.{self.suffix(register)}({', '.join(f'{kind} {o}' for o in operands)}{extra})")
-
-    def binary(self, opcode: str, register: str, x: str, y: str) -> str:
-        return self.op(f"{opcode} {self.type(register)} {x}, {y}")
-
-    def select(self, condition: str, register: str, x: str, y: str) -> str:
-        kind = self.type(register)
-        return self.op(f"select {self.type('i1')} {condition}, {kind} {x}, {kind} {y}")
-
-    def compare(self, predicate: str, register: str, x: str, y: str) -> str:
-        return self.op(f"{'icmp' if register[0] == 'i' else 'fcmp'} {predicate} {self.type(register)} {x}, {y}")
-
-    def cast(self, opcode: str, x: str, source: str, target: str) -> str:
-        return self.op(f"{opcode} {self.type(source)} {x} to {self.type(target)}")
-
-    # -- functions
 
     def apply(self, function: str, operands: Sequence[Value], types: Sequence[Element], result: Element) -> Value:
         """The function by its StableHLO name on operands of these types."""
@@ -106,221 +22,39 @@ class Scalars:
         if function == "convert":
             return self.convert(operands[0], types[0], result)
         if function == "bitcast_convert":
-            return self._bitcast(_one(operands[0]), types[0], result)
+            return self._bitcast(one(operands[0]), types[0], result)
         if function == "complex":
-            return _one(operands[0]), _one(operands[1])
+            return one(operands[0]), one(operands[1])
         held = types[0]
         if held.kind == "c":
             return self._complex(function, operands, held)
-        names = [_one(operand) for operand in operands]
-        if function in _FLOAT_PREDICATES:
+        names = [one(operand) for operand in operands]
+        if function in FLOAT_PREDICATES:
             return self._compare(function, names, held)
         if held.kind == "f":
-            found = self._float(function, names, held)
+            found = self.float_function(function, names, held)
             return self.narrowed(found, result.narrow) if result.narrow else found
         if held.kind == "b":
-            return self._boolean(function, names)
-        return self._integer(function, names, held)
+            return self.boolean_function(function, names)
+        return self.integer_function(function, names, held)
 
     def _select(self, operands: Sequence[Value], result: Element) -> Value:
-        condition = _one(operands[0])
+        condition = one(operands[0])
         x, y = operands[1], operands[2]
         if isinstance(x, tuple) and isinstance(y, tuple):
             return self.select(condition, result.register, x[0], y[0]), self.select(condition, result.register, x[1], y[1])
-        return self.select(condition, result.register, _one(x), _one(y))
+        return self.select(condition, result.register, one(x), one(y))
 
     def _compare(self, function: str, names: Sequence[str], held: Element) -> str:
         if held.kind == "f":
-            return self.compare(_FLOAT_PREDICATES[function], held.register, *names)
+            return self.compare(FLOAT_PREDICATES[function], held.register, *names)
         predicate = function if function in ("eq", "ne") else ("s" if held.kind == "i" else "u") + function
         return self.compare(predicate, held.register, *names)
-
-    # -- floats
-
-    def _float(self, function: str, names: Sequence[str], held: Element) -> str:
-        register = held.register
-        if function in _FLOAT_ARITHMETIC:
-            return self.op(f"{_FLOAT_ARITHMETIC[function]} {self.contract}{self.type(register)} {names[0]}, {names[1]}")
-        if function in _MATH:
-            assert (_MATH[function], held.math) in SUPPORTED
-            return emit(_MATH[function], held.math, self.lanes, names, self.out)
-        if function in _EXPANDED_INTRINSICS:
-            return self.intrinsic(_EXPANDED_INTRINSICS[function], register, *names)
-        if match := _PRECISION.fullmatch(function):
-            return self._reduce_precision(names[0], held, int(match[1]), int(match[2]))
-        return _FLOAT_FUNCTIONS[function](self, register, *names)
-
-    def _negate(self, register: str, x: str) -> str:
-        return self.op(f"fneg {self.type(register)} {x}")
-
-    def _abs(self, register: str, x: str) -> str:
-        return self.intrinsic("fabs", register, x)
-
-    def _maximum(self, register: str, x: str, y: str) -> str:
-        return self.intrinsic("maximum", register, x, y)
-
-    def _minimum(self, register: str, x: str, y: str) -> str:
-        return self.intrinsic("minimum", register, x, y)
-
-    def _clamp(self, register: str, low: str, x: str, high: str) -> str:
-        return self._minimum(register, self._maximum(register, x, low), high)
-
-    def _square(self, register: str, x: str) -> str:
-        return self.op(f"fmul {self.contract}{self.type(register)} {x}, {x}")
-
-    def _conjugate(self, register: str, x: str) -> str:
-        return x
-
-    def _sign(self, register: str, x: str) -> str:
-        one = self.intrinsic("copysign", register, self.float_constant(register, 1.0), x)
-        nonzero = self.compare("one", register, x, self.float_constant(register, 0.0))
-        return self.select(nonzero, register, one, x)
-
-    def _is_finite(self, register: str, x: str) -> str:
-        return self.compare("olt", register, self._abs(register, x), self.float_constant(register, float("inf")))
-
-    def _is_inf(self, register: str, x: str) -> str:
-        return self.compare("oeq", register, self._abs(register, x), self.float_constant(register, float("inf")))
-
-    def _is_positive_inf(self, register: str, x: str) -> str:
-        return self.compare("oeq", register, x, self.float_constant(register, float("inf")))
-
-    def _is_negative_inf(self, register: str, x: str) -> str:
-        return self.compare("oeq", register, x, self.float_constant(register, float("-inf")))
-
-    def _total(self, register: str, x: str, y: str, function: str) -> str:
-        """Compares the bits as integers, those of negative numbers flipped: -NaN < -inf < ... < -0 < 0 < ... < NaN."""
-        word = "i64" if register == "double" else "i32"
-        ordered: list[str] = []
-        for name in (x, y):
-            bits = self.cast("bitcast", name, register, word)
-            fill = self.binary("ashr", word, bits, self.constant(word, 63 if word == "i64" else 31))
-            flip = self.binary("lshr", word, fill, self.constant(word, 1))
-            ordered.append(self.binary("xor", word, bits, flip))
-        return self.compare(function if function in ("eq", "ne") else f"s{function}", word, *ordered)
-
-    def _reduce_precision(self, x: str, held: Element, exponent: int, mantissa: int) -> str:
-        register = held.register
-        nexp, nmant, word = (11, 52, "i64") if register == "double" else (8, 23, "i32")
-        exponent, mantissa = min(exponent, nexp), min(mantissa, 7 if held.narrow == "bf16" else nmant)
-        cut, bias, small = nmant - mantissa, (1 << (nexp - 1)) - 1, (1 << (exponent - 1)) - 1
-        bits = self.cast("bitcast", x, register, word)
-        found = bits
-        if cut:
-            tie = self.binary("and", word, self.binary("lshr", word, bits, self.constant(word, cut)), self.constant(word, 1))
-            up = self.binary("add", word, tie, self.constant(word, (1 << (cut - 1)) - 1))
-            found = self.binary("and", word, self.binary("add", word, bits, up), self.constant(word, -(1 << cut)))
-        if exponent < nexp:
-            exponents = ((1 << nexp) - 1) << nmant
-            sign = self.binary("and", word, bits, self.constant(word, -(1 << (nexp + nmant))))
-            power = self.binary("and", word, found, self.constant(word, exponents))
-            high = self.compare("ugt", word, power, self.constant(word, (bias + small) << nmant))
-            low = self.compare("ule", word, power, self.constant(word, (bias - small) << nmant))
-            found = self.select(high, word, self.binary("or", word, sign, self.constant(word, exponents)), found)
-            found = self.select(low, word, sign, found)
-        nan = x
-        if not mantissa:  # without mantissa bits there is no NaN
-            sign = self.binary("and", word, bits, self.constant(word, -(1 << (nexp + nmant))))
-            nan = self.cast("bitcast", self.binary("or", word, sign, self.constant(word, ((1 << nexp) - 1) << nmant)), word, register)
-        return self.select(self.compare("uno", register, x, x), register, nan, self.cast("bitcast", found, word, register))
-
-    def narrowed(self, x: str, narrow: str) -> str:
-        """A float rounded to a 16-bit format, still as a float."""
-        if narrow == "f16":
-            return self.cast("fpext", self.cast("fptrunc", x, "float", "half"), "half", "float")
-        bits = self.cast("bitcast", x, "float", "i32")
-        tie = self.binary("and", "i32", self.binary("lshr", "i32", bits, self.constant("i32", 16)), self.constant("i32", 1))
-        rounded = self.binary("add", "i32", bits, self.binary("add", "i32", tie, self.constant("i32", 0x7FFF)))
-        quiet = self.binary("or", "i32", bits, self.constant("i32", 0x400000))
-        kept = self.select(self.compare("uno", "float", x, x), "i32", quiet, rounded)
-        return self.cast("bitcast", self.binary("and", "i32", kept, self.constant("i32", -65536)), "i32", "float")
-
-    def _odd_float(self, x: str) -> str:
-        """A double as a float rounded to odd, which a second rounding to 16 bits cannot spoil."""
-        near = self.cast("fptrunc", x, "double", "float")
-        back = self.cast("fpext", near, "float", "double")
-        bits = self.cast("bitcast", near, "float", "i32")
-        above = self.compare("ogt", "double", self._abs("double", back), self._abs("double", x))
-        cut = self.select(above, "i32", self.binary("sub", "i32", bits, self.constant("i32", 1)), bits)
-        odd = self.binary("or", "i32", cut, self.constant("i32", 1))
-        finite = self._is_finite("float", near)
-        inexact = self.binary("and", "i1", finite, self.compare("one", "double", back, x))
-        return self.cast("bitcast", self.select(inexact, "i32", odd, bits), "i32", "float")
-
-    # -- integers and booleans
-
-    def _boolean(self, function: str, names: Sequence[str]) -> str:
-        if function == "not":
-            return self.binary("xor", "i1", names[0], self.constant("i1", "true"))
-        return self.binary(_BOOLEAN_ARITHMETIC[function], "i1", names[0], names[1])
-
-    def _integer(self, function: str, names: Sequence[str], held: Element) -> str:
-        if function in _INTEGER_ARITHMETIC:
-            return self.binary(_INTEGER_ARITHMETIC[function], held.register, names[0], names[1])
-        return _INTEGER_FUNCTIONS[function](self, held, *names)
-
-    def _integer_negate(self, held: Element, x: str) -> str:
-        return self.binary("sub", held.register, self.constant(held.register, 0), x)
-
-    def _integer_not(self, held: Element, x: str) -> str:
-        return self.binary("xor", held.register, x, self.constant(held.register, -1))
-
-    def _integer_abs(self, held: Element, x: str) -> str:
-        return x if held.kind == "u" else self.intrinsic("abs", held.register, x, extra=", i1 false")
-
-    def _integer_square(self, held: Element, x: str) -> str:
-        return self.binary("mul", held.register, x, x)
-
-    def _integer_sign(self, held: Element, x: str) -> str:
-        zero = self.constant(held.register, 0)
-        positive = self.cast("zext", self.compare("ne" if held.kind == "u" else "sgt", held.register, x, zero), "i1", held.register)
-        if held.kind == "u":
-            return positive
-        return self.select(self.compare("slt", held.register, x, zero), held.register, self.constant(held.register, -1), positive)
-
-    def _integer_extreme(self, held: Element, x: str, y: str, name: str) -> str:
-        return self.intrinsic(("s" if held.kind == "i" else "u") + name, held.register, x, y)
-
-    def _integer_clamp(self, held: Element, low: str, x: str, high: str) -> str:
-        return self._integer_extreme(held, self._integer_extreme(held, x, low, "max"), high, "min")
-
-    def _safe_divisor(self, held: Element, x: str, y: str) -> tuple[str, str]:
-        """Where y is 0, and y with 1 in its place there and where the quotient would overflow."""
-        register = held.register
-        zero = self.compare("eq", register, y, self.constant(register, 0))
-        unsafe = zero
-        if held.kind == "i":
-            least = self.compare("eq", register, x, self.constant(register, -(1 << (held.bits - 1))))
-            unsafe = self.binary("or", "i1", zero, self.binary("and", "i1", least, self.compare("eq", register, y, self.constant(register, -1))))
-        return zero, self.select(unsafe, register, self.constant(register, 1), y)
-
-    def _integer_divide(self, held: Element, x: str, y: str) -> str:
-        zero, divisor = self._safe_divisor(held, x, y)
-        quotient = self.binary("sdiv" if held.kind == "i" else "udiv", held.register, x, divisor)
-        return self.select(zero, held.register, self.constant(held.register, -1), quotient)
-
-    def _integer_remainder(self, held: Element, x: str, y: str) -> str:
-        zero, divisor = self._safe_divisor(held, x, y)
-        rest = self.binary("srem" if held.kind == "i" else "urem", held.register, x, divisor)
-        return self.select(zero, held.register, x, rest)
-
-    def _shift(self, held: Element, x: str, y: str, opcode: str) -> str:
-        inside = self.compare("ult", held.register, y, self.constant(held.register, held.bits))
-        if opcode == "ashr":
-            return self.binary("ashr", held.register, x, self.select(inside, held.register, y, self.constant(held.register, held.bits - 1)))
-        amount = self.select(inside, held.register, y, self.constant(held.register, 0))
-        return self.select(inside, held.register, self.binary(opcode, held.register, x, amount), self.constant(held.register, 0))
-
-    def _popcnt(self, held: Element, x: str) -> str:
-        return self.intrinsic("ctpop", held.register, x)
-
-    def _leading_zeros(self, held: Element, x: str) -> str:
-        return self.intrinsic("ctlz", held.register, x, extra=", i1 false")
 
     # -- complex numbers
 
     def _complex(self, function: str, operands: Sequence[Value], held: Element) -> Value:
-        pairs = [_pair(operand) for operand in operands]
+        pairs = [pair(operand) for operand in operands]
         part, (re, im) = held.register, pairs[0]
         if function in ("add", "subtract"):
             opcode = "fadd" if function == "add" else "fsub"
@@ -328,12 +62,12 @@ class Scalars:
         if function in ("multiply", "square"):
             return self.multiply_complex(part, pairs[0], pairs[-1])
         if function == "negate":
-            return self._negate(part, re), self._negate(part, im)
+            return self.negate(part, re), self.negate(part, im)
         if function == "conj":
-            return re, self._negate(part, im)
+            return re, self.negate(part, im)
         if function in ("real", "imag"):
             return re if function == "real" else im
-        predicate = _FLOAT_PREDICATES[function]
+        predicate = FLOAT_PREDICATES[function]
         first = self.compare(predicate, part, re, pairs[1][0])
         return self.binary("and" if function == "eq" else "or", "i1", first, self.compare(predicate, part, im, pairs[1][1]))
 
@@ -350,17 +84,17 @@ class Scalars:
         if source == target:
             return x
         if source.kind == "c":
-            re, im = _pair(x)
+            re, im = pair(x)
             if target.kind == "c":
                 return self._float_to_float(re, source, target), self._float_to_float(im, source, target)
             if target.kind == "b":
                 nonzero = [self.compare("une", source.register, part, self.float_constant(source.register, 0.0)) for part in (re, im)]
                 return self.binary("or", "i1", *nonzero)
             return self._convert_real(re, Element("f", source.register, source.register, source.part_size), target)
-        name = _one(x)
+        name = one(x)
         if target.kind == "c":
             part = Element("f", target.register, target.register, target.part_size)
-            return _one(self.convert(name, source, part)), self.float_constant(target.register, 0.0)
+            return one(self.convert(name, source, part)), self.float_constant(target.register, 0.0)
         return self._convert_real(name, source, target)
 
     def _convert_real(self, x: str, source: Element, target: Element) -> str:
@@ -375,7 +109,7 @@ class Scalars:
         if target.kind == "f":
             opcode = "sitofp" if source.kind == "i" else "uitofp"
             if target.narrow:
-                return self.narrowed(self._odd_float(self.cast(opcode, x, source.register, "double")), target.narrow)
+                return self.narrowed(self.odd_float(self.cast(opcode, x, source.register, "double")), target.narrow)
             return self.cast(opcode, x, source.register, target.register)
         return self.resize(x, source.register, target.register, signed=source.kind == "i")
 
@@ -389,7 +123,7 @@ class Scalars:
     def _float_to_float(self, x: str, source: Element, target: Element) -> str:
         if target.narrow:
             if source.register == "double":
-                x = self._odd_float(x)
+                x = self.odd_float(x)
             elif source.narrow == target.narrow:
                 return x
             return self.narrowed(x, target.narrow)
@@ -429,13 +163,13 @@ class Scalars:
     def combine(self, kind: str, x: Value, y: Value, held: Element) -> Value:
         """Two elements combined by a reduction kind (16-bit floats are not rounded)."""
         if held.kind == "c":
-            (a, b), (c, d) = _pair(x), _pair(y)
+            (a, b), (c, d) = pair(x), pair(y)
             return self.binary("fadd", held.register, a, c), self.binary("fadd", held.register, b, d)
         name = {"add": "add", "mul": "multiply", "max": "maximum", "min": "minimum", "and": "and", "or": "or"}[kind]
-        names = (_one(x), _one(y))
+        names = (one(x), one(y))
         if held.kind == "f":
-            return self._float(name, names, held)
-        return self._boolean(name, names) if held.kind == "b" else self._integer(name, names, held)
+            return self.float_function(name, names, held)
+        return self.boolean_function(name, names) if held.kind == "b" else self.integer_function(name, names, held)
 
     def horizontal(self, kind: str, x: str, held: Element) -> str:
         """All lanes of one register combined into a scalar."""
@@ -461,54 +195,3 @@ def neutral(kind: str, held: Element) -> str:
         least, greatest = (0, (1 << held.bits) - 1) if held.kind == "u" else (-(1 << (held.bits - 1)), (1 << (held.bits - 1)) - 1)
         return str(least if kind == "max" else greatest)
     return {"add": "0", "mul": "1", "and": "-1", "or": "0"}[kind]
-
-
-def _one(value: Value) -> str:
-    assert isinstance(value, str)
-    return value
-
-
-def _pair(value: Value) -> tuple[str, str]:
-    assert isinstance(value, tuple)
-    return value
-
-
-def _total(function: str) -> Callable[..., str]:
-    return lambda scalars, register, x, y: scalars._total(register, x, y, function)  # pyright: ignore[reportPrivateUsage]
-
-
-_FLOAT_FUNCTIONS: dict[str, Callable[..., str]] = {
-    "negate": Scalars._negate,
-    "abs": Scalars._abs,
-    "maximum": Scalars._maximum,
-    "minimum": Scalars._minimum,
-    "clamp": Scalars._clamp,
-    "square": Scalars._square,
-    "conj": Scalars._conjugate,
-    "real": Scalars._conjugate,
-    "sign": Scalars._sign,
-    "is_finite": Scalars._is_finite,
-    "is_inf": Scalars._is_inf,
-    "is_pos_inf": Scalars._is_positive_inf,
-    "is_neg_inf": Scalars._is_negative_inf,
-    "imag": lambda scalars, register, x: scalars.float_constant(register, 0.0),
-    **{f"total_{name}": _total(name) for name in _FLOAT_PREDICATES},
-}  # pyright: ignore[reportPrivateUsage]
-_INTEGER_FUNCTIONS: dict[str, Callable[..., str]] = {
-    "negate": Scalars._integer_negate,
-    "not": Scalars._integer_not,
-    "abs": Scalars._integer_abs,
-    "square": Scalars._integer_square,
-    "conj": lambda scalars, held, x: x,
-    "sign": Scalars._integer_sign,
-    "maximum": lambda scalars, held, x, y: scalars._integer_extreme(held, x, y, "max"),
-    "minimum": lambda scalars, held, x, y: scalars._integer_extreme(held, x, y, "min"),
-    "clamp": Scalars._integer_clamp,
-    "divide": Scalars._integer_divide,
-    "remainder": Scalars._integer_remainder,
-    "shift_left": lambda scalars, held, x, y: scalars._shift(held, x, y, "shl"),
-    "shift_right_logical": lambda scalars, held, x, y: scalars._shift(held, x, y, "lshr"),
-    "shift_right_arithmetic": lambda scalars, held, x, y: scalars._shift(held, x, y, "ashr"),
-    "popcnt": Scalars._popcnt,
-    "count_leading_zeros": Scalars._leading_zeros,
-}
