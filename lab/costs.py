@@ -3,13 +3,14 @@
 A full derivative needs one JVP per input element or one VJP per output element (a complex element counts twice). Costs
 are counted on the IR and, on request, measured: times interleaved, so that a busy machine is busy for all of them.
 
-Predicted times come from a fixed model of a machine (flops, transcendental functions and bytes per second, a cost per
+Both peaks include the inputs; the measured one is inputs, arena and constants of the compiled code, and what Python and
+NumPy allocate during a call. Predicted times come from a fixed model of a machine (flops, transcendental functions and bytes per second, a cost per
 op). Only their ratios are used; measured times decide where there are any.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -190,9 +191,10 @@ def report(
     rows = (Row("primal", 1, _counted(program)), Row("forward (JVP)", n, _counted(jvp)), Row("reverse (VJP)", m, _counted(vjp)))
     if measure:
         given = bind(program.signature, inputs) if inputs is not None else random_inputs(program.signature, seed)
-        calls = [_call(p, given, seed, backend) for p in (program, jvp, vjp)]
-        peaks, times = measure_peaks(calls), measure_times(calls)
-        rows = tuple(replace(row, measured=Measurement(t.minimum, t.median, t.rounds, peak)) for row, t, peak in zip(rows, times, peaks, strict=True))
+        runs = [_Run(p, given, seed, backend) for p in (program, jvp, vjp)]
+        peaks, times = measure_peaks(runs), measure_times(runs)
+        measured = [Measurement(t.minimum, t.median, t.rounds, run.held_bytes + peak) for run, t, peak in zip(runs, times, peaks, strict=True)]
+        rows = tuple(replace(row, measured=m) for row, m in zip(rows, measured, strict=True))
     return CostReport(program.name, *rows, wrt=moved, of=asked, backend=backend if measure else None)
 
 
@@ -212,11 +214,22 @@ def _counted(program: Program) -> ProgramCost:
     return program_cost(program.optimized_module)
 
 
-def _call(program: Program, given: Sequence[Any], seed: int, backend: str) -> Callable[[], Any]:
-    """A compiled program with its inputs, those beyond the given ones drawn at random."""
-    compiled = program.compile(backend)
-    arrays = [*given, *random_inputs(program.signature, seed)[len(given) :]]
-    return lambda: compiled(*arrays)
+class _Run:
+    """A compiled program with its inputs, those beyond the given ones drawn at random.
+
+    ``held_bytes`` is the memory that a run needs and that exists before it: inputs, constants, and the arena that
+    compiled code keeps its buffers in.
+    """
+
+    def __init__(self, program: Program, given: Sequence[Any], seed: int, backend: str):
+        self._compiled = program.compile(backend)
+        self._arrays = [*given, *random_inputs(program.signature, seed)[len(given) :]]
+        stats = self._compiled.stats
+        kept = getattr(stats, "arena_bytes", 0) + getattr(stats, "constant_bytes", 0)
+        self.held_bytes: int = kept + sum(array.nbytes for array in self._arrays)
+
+    def __call__(self) -> Any:
+        return self._compiled(*self._arrays)
 
 
 def _cost_json(c: ProgramCost) -> dict[str, Any]:

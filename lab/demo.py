@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 import time
@@ -133,7 +134,8 @@ class Demonstration:
         for folder in sorted(self.dumps.iterdir()):
             files = sorted(f.name for f in folder.iterdir())
             print(f"   {folder}: {', '.join(files)}")
-        print(f"\n   Next: wengert vjp {self.path} | less;  wengert-opt {self.path} -p to-core;  wengert check {self.path}")
+        here = min(str(self.path), os.path.relpath(self.path), key=len)
+        print(f"\n   Next: wengert vjp {here} | less;  wengert-opt {here} -p to-core;  wengert check {here}")
 
 
 def operations(program: Program) -> int:
