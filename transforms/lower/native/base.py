@@ -13,9 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
-from wengert.ir.tensor_types import element
+from wengert.ir.tensor_types import bf16, c64, c128, element, f16, f32, f64, i1, i8, i16, i32, i64, shape, ui8, ui16, ui32, ui64
 from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.cpu_types import Element, element_of
 from wengert.transforms.lower.native.code import Code
@@ -62,6 +63,15 @@ class NativeKernel(ABC):
         return NativeText(body + "\n", code.out.functions, code.symbols)
 
 
+_HELD = frozenset((f64, f32, f16, bf16, c64, c128, i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64))
+
+
+def is_held(value: SSAValue) -> bool:
+    """Whether the value is a tensor of static shape whose elements the code generator computes with."""
+    type = value.type
+    return isinstance(type, TensorType) and element(value) in _HELD and min(shape(value), default=0) >= 0
+
+
 def held(value: SSAValue) -> Element:
     """The CPU's view of a tensor's element type."""
     return element_of(element(value))
@@ -85,4 +95,6 @@ def native(*ops: type[Operation]) -> Callable[[type[NativeKernel]], type[NativeK
 def kernel_class(op: Operation) -> type[NativeKernel] | None:
     """The class that has code for this op, if there is one."""
     found = _KERNELS.get(type(op))
-    return found if found is not None and found.supports(op) else None
+    if found is None or not all([is_held(value) for value in (*op.operands, *op.results)]):
+        return None
+    return found if found.supports(op) else None

@@ -1,0 +1,68 @@
+"""Regions on scalars, written into the code of the op that has them: on one element or on many lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from wengert.dialects import stablehlo
+from wengert.ir.elements import splat_value
+from wengert.ir.tensor_types import shape
+from wengert.transforms.lower.classify import Role, function_name, role
+from wengert.transforms.lower.cpu_scalars import Scalars, Value
+from wengert.transforms.lower.cpu_types import element_of, literal, splat
+from wengert.transforms.lower.native.base import held, is_held
+
+_SAME = (stablehlo.BroadcastInDimOp, stablehlo.ReshapeOp, stablehlo.TransposeOp)
+
+
+def is_inlinable(region: Region) -> bool:
+    """Whether the region is one block of scalar functions that uses nothing from outside."""
+    block = region.block
+    known: set[SSAValue] = set(block.args)
+    for op in block.ops:
+        if not all([is_held(value) and shape(value) == () for value in (*op.operands, *op.results)]) or not known.issuperset(op.operands):
+            return False
+        if not (isinstance(op, (stablehlo.ReturnOp, stablehlo.ConstantOp, *_SAME)) or role(op) is Role.SCALAR):
+            return False
+        known.update(op.results)
+    return True
+
+
+def inline(scalars: Scalars, region: Region, arguments: Sequence[Value]) -> list[Value]:
+    """The region's results for these arguments, in all lanes."""
+    return _Inlined(scalars, region.block, arguments).run()
+
+
+class _Inlined:
+    def __init__(self, scalars: Scalars, block: Block, arguments: Sequence[Value]):
+        self.scalars = scalars
+        self.block = block
+        self.values: dict[SSAValue, Value] = dict(zip(block.args, arguments, strict=True))
+
+    def run(self) -> list[Value]:
+        for op in self.block.ops:
+            if isinstance(op, stablehlo.ReturnOp):
+                return [self.values[operand] for operand in op.operands]
+            self.values[op.results[0]] = self._value(op)
+        raise AssertionError("a region ends in a return")
+
+    def _value(self, op: Operation) -> Value:
+        result = op.results[0]
+        if isinstance(op, stablehlo.ConstantOp):
+            return constant(self.scalars, op)
+        operands = [self.values[operand] for operand in op.operands]
+        if isinstance(op, _SAME):
+            return operands[0]
+        return self.scalars.apply(function_name(op), operands, [held(operand) for operand in op.operands], held(result))
+
+
+def constant(scalars: Scalars, op: stablehlo.ConstantOp) -> Value:
+    """A scalar constant in every lane."""
+    element = element_of(op.output.type.element_type)  # pyright: ignore[reportAttributeAccessIssue]
+    value = splat_value(op.value)
+    if element.kind == "c":
+        parts = [splat(element.register, literal(part, element), scalars.lanes) for part in (value.real, value.imag)]
+        return parts[0], parts[1]
+    return splat(element.register, literal(value, element), scalars.lanes)
