@@ -20,6 +20,7 @@ PASS_PATHS = {
     # transforms/ad: derivatives
     "jvp": "wengert.transforms.ad.passes:JvpPass",
     "vjp": "wengert.transforms.ad.passes:VjpPass",
+    "vjp-direct": "wengert.transforms.ad.passes:VjpDirectPass",
     "linearize": "wengert.transforms.ad.passes:LinearizePass",
     "transpose": "wengert.transforms.ad.passes:TransposePass",
     "batch": "wengert.transforms.ad.batch:BatchPass",

@@ -7,12 +7,19 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+import wengert.transforms.ad.direct.adjoints  # pyright: ignore[reportUnusedImport]  (fills the table of adjoints)
 import wengert.transforms.ad.rules  # noqa: F401  # pyright: ignore[reportUnusedImport]  (fills the rule table)
+from wengert.ir.diagnostics import did_you_mean
+from wengert.ir.locations import error_at
+from wengert.transforms.ad.direct.vjp import direct_vjp_function
 from wengert.transforms.ad.expand import REQUESTS, expand_ad
 from wengert.transforms.ad.jvp import jvp_function
 from wengert.transforms.ad.request import Request, function_named, request
 from wengert.transforms.ad.vjp import vjp_function
 from wengert.transforms.core.to_core import to_core
+
+STRATEGIES: dict[str, Callable[[Request, str], FuncOp]] = {"transpose": vjp_function, "direct": direct_vjp_function}
+"""The two ways to reverse a function, which give the same results."""
 
 
 def jvp(module: ModuleOp, fn: str = "main", wrt: Sequence[int] | None = None, of: Sequence[int] | None = None) -> None:
@@ -24,9 +31,16 @@ def jvp(module: ModuleOp, fn: str = "main", wrt: Sequence[int] | None = None, of
     derive(module, jvp_function, fn, wrt, of)
 
 
-def vjp(module: ModuleOp, fn: str = "main", wrt: Sequence[int] | None = None, of: Sequence[int] | None = None) -> None:
-    """Replaces ``fn`` by its VJP, ``(inputs, cotangents of of) -> (outputs, cotangents of wrt)``, in place. See :func:`jvp`."""
-    derive(module, vjp_function, fn, wrt, of)
+def vjp(module: ModuleOp, fn: str = "main", wrt: Sequence[int] | None = None, of: Sequence[int] | None = None, strategy: str = "transpose") -> None:
+    """Replaces ``fn`` by its VJP, ``(inputs, cotangents of of) -> (outputs, cotangents of wrt)``, in place. See :func:`jvp`.
+
+    ``strategy`` is one of STRATEGIES: ``transpose`` linearizes and transposes, ``direct`` writes the adjoint of every op.
+    """
+    if strategy not in STRATEGIES:
+        raise error_at(
+            module.location, f"there is no strategy {strategy!r} for vjp; there are {', '.join(STRATEGIES)}", hint=did_you_mean(strategy, STRATEGIES)
+        )
+    derive(module, STRATEGIES[strategy], fn, wrt, of)
 
 
 def derive(module: ModuleOp, make: Callable[[Request, str], FuncOp], fn: str, wrt: Sequence[int] | None, of: Sequence[int] | None) -> None:

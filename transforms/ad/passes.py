@@ -41,9 +41,25 @@ class VjpPass(ModulePass):
     fn: str = "main"
     wrt: tuple[int, ...] | None = None
     of: tuple[int, ...] | None = None
+    strategy: str = "transpose"
+    """``transpose`` or ``direct``."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        vjp(op, self.fn, self.wrt, self.of)
+        vjp(op, self.fn, self.wrt, self.of, self.strategy)
+
+
+@dataclass(frozen=True)
+class VjpDirectPass(ModulePass):
+    """Replaces a function by its VJP, its adjoints written out op by op; the same as ``vjp{strategy=direct}``."""
+
+    name = "vjp-direct"
+
+    fn: str = "main"
+    wrt: tuple[int, ...] | None = None
+    of: tuple[int, ...] | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        vjp(op, self.fn, self.wrt, self.of, "direct")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,107 @@
+"""Adjoints of core's reductions and running combinations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from wengert.dialects import core
+from wengert.dialects.builder import OpBuilder, Value
+from wengert.dialects.core import Kind
+from wengert.ir.attributes import int_of, ints
+from wengert.ir.tensor_types import element, rank, shape, tensor
+from wengert.transforms.ad.direct.adjoint import Bars, adjoint
+from wengert.transforms.ad.errors import refuse
+
+
+def spread(b: OpBuilder, y: Value, dims: Sequence[int], like: Value) -> Value:
+    """A reduced tensor repeated along the reduced dimensions."""
+    return b.broadcast_in_dim(y, [d for d in range(rank(like)) if d not in dims], shape(like))
+
+
+@adjoint(core.ReduceOp)
+def reduce(b: OpBuilder, op: core.ReduceOp, y_bars: Sequence[Value], needed: Sequence[bool]) -> Bars:
+    x, dims, kind, y_bar = op.operand, ints(op.dimensions), op.kind.data, y_bars[0]
+    if kind is Kind.add:
+        return [spread(b, y_bar, dims, x)]
+    if kind in (Kind.max, Kind.min):
+        # equal shares to the elements that attain the extremum
+        attains = b.compare("EQ", x, spread(b, op.result, dims, x))
+        zero = b.full_like(x, 0)
+        count = b.reduce_sum(b.select(attains, b.full_like(x, 1), zero), dims)
+        return [b.select(attains, spread(b, b.divide(y_bar, count), dims, x), zero)]
+    if kind is Kind.mul:
+        return [b.multiply(spread(b, y_bar, dims, x), _others(b, x, dims))]
+    raise refuse(op, f"of kind {kind} has no adjoint")
+
+
+def _others(b: OpBuilder, x: Value, dims: Sequence[int]) -> Value:
+    """For each element the product of the others along dims: what came before times what comes after, without division."""
+    kept = [d for d in range(rank(x)) if d not in dims]
+    order = [*kept, *dims]
+    turned = b.transpose(x, order)
+    count = prod(shape(x)[d] for d in dims)
+    line = b.reshape(turned, [*(shape(x)[d] for d in kept), count])
+    at = len(kept)
+    ahead = shifted(b, b.cumulative(Kind.mul, line, at), at, 1, 1)
+    behind = shifted(b, b.cumulative(Kind.mul, line, at, reverse=True), at, -1, 1)
+    product = b.reshape(b.multiply(ahead, behind), shape(turned))
+    return b.transpose(product, sorted(range(rank(x)), key=lambda i: order[i]))
+
+
+def shifted(b: OpBuilder, x: Value, dim: int, by: int, fill: float) -> Value:
+    """x moved along a dimension towards higher positions, with a fill value where nothing comes from."""
+    low = [by if d == dim else 0 for d in range(rank(x))]
+    return b.pad(x, b.scalar(fill, element(x)), low, [-edge for edge in low])
+
+
+@adjoint(core.ArgReduceOp)
+def argreduce(b: OpBuilder, op: core.ArgReduceOp, y_bars: Sequence[Value], needed: Sequence[bool]) -> Bars:
+    # all to the position that was found
+    x, dim = op.operand, int_of(op.dimension)
+    places = b.iota(dim, tensor(shape(x), element(op.index)))
+    chosen = b.compare("EQ", places, spread(b, op.index, [dim], x))
+    return [b.select(chosen, spread(b, y_bars[0], [dim], x), b.full_like(x, 0))]
+
+
+@adjoint(core.CumulativeOp)
+def cumulative(b: OpBuilder, op: core.CumulativeOp, y_bars: Sequence[Value], needed: Sequence[bool]) -> Bars:
+    kind, dim, backward = op.kind.data, int_of(op.dimension), bool(int_of(op.reverse))
+    if kind is Kind.add:
+        # x_i is in every sum from i on
+        return [b.cumulative(Kind.add, y_bars[0], dim, reverse=not backward)]
+    if kind in (Kind.mul, Kind.max, Kind.min):
+        return [_doubling(b, op, y_bars[0], dim, -1 if backward else 1)]
+    raise refuse(op, f"of kind {kind} has no adjoint")
+
+
+def _doubling(b: OpBuilder, op: core.CumulativeOp, y_bar: Value, dim: int, sign: int) -> Value:
+    """A running combination is log2(n) rounds of ``r_i <- r_i * r_(i - distance)`` with distances 1, 2, 4, ... (Hillis and
+    Steele, 1986). The rounds are made again, and then gone through backward."""
+    kind, n = op.kind.data, shape(op.operand)[dim]
+    neutral = {Kind.mul: 1.0, Kind.max: float("-inf"), Kind.min: float("inf")}[kind]
+    running, rounds, distance = op.operand, list[tuple[int, Value, Value]](), 1
+    while distance < n:
+        back = shifted(b, running, dim, sign * distance, neutral)
+        rounds.append((sign * distance, running, back))
+        running = combine(b, kind, running, back)
+        distance *= 2
+    bar = y_bar
+    for by, here, back in reversed(rounds):
+        here_bar, back_bar = _split(b, kind, here, back, bar)
+        bar = b.add(here_bar, shifted(b, back_bar, dim, -by, 0))
+    return bar
+
+
+def combine(b: OpBuilder, kind: Kind, x: Value, y: Value) -> Value:
+    """Two elements combined."""
+    return b.multiply(x, y) if kind is Kind.mul else b.maximum(x, y) if kind is Kind.max else b.minimum(x, y)
+
+
+def _split(b: OpBuilder, kind: Kind, here: Value, back: Value, bar: Value) -> tuple[Value, Value]:
+    if kind is Kind.mul:
+        return b.multiply(bar, back), b.multiply(bar, here)
+    wins = b.compare("GT" if kind is Kind.max else "LT", here, back)
+    loses = b.compare("LT" if kind is Kind.max else "GT", here, back)
+    zero, half = b.full_like(bar, 0), b.multiply(bar, b.full_like(bar, 0.5))
+    return b.select(wins, bar, b.select(loses, zero, half)), b.select(loses, bar, b.select(wins, zero, half))
