@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from wengert.lab.costs import CostReport
 
 Array = np.ndarray[Any, np.dtype[Any]]
+DUMP_DIR = "WENGERT_DUMP_DIR"
 Positions = int | Iterable[int] | None
 PathLike = str | os.PathLike[str]
 
@@ -107,13 +108,14 @@ class Program:
         Args:
             backend: "cpu" (LLVM) or "interpreter" (NumPy; slow, the definition of the semantics).
             dump_dir: a folder for the IR after every stage; compiles anew so that all stages appear.
-                The environment variable WENGERT_DUMP_DIR does the same for everything that is compiled.
+                With the environment variable WENGERT_DUMP_DIR everything that is differentiated or compiled leaves its
+                stages in a numbered folder there.
             options: what the backend understands.
         """
-        key = (backend, tuple(sorted(options.items())))
-        folder = dump_folder(dump_dir)
-        if folder is None and (made := self._executables.get(key)) is not None:
+        key = (backend, tuple(sorted(options.items())), os.environ.get(DUMP_DIR))
+        if dump_dir is None and (made := self._executables.get(key)) is not None:
             return made
+        folder = dump_folder(dump_dir, f"compile-{backend}")
         compiled = CompiledProgram(self, backend, build(self, backend, dump_dir=folder, **options))
         self._executables[key] = compiled
         return compiled
@@ -145,10 +147,10 @@ class Program:
     def _derivative(self, mode: Mode, wrt: Positions, of: Positions, dump_dir: PathLike | None) -> Program:
         inputs = choose("wrt", wrt, self.signature.arguments)
         outputs = choose("of", of, self.signature.results)
-        key = (mode, inputs, outputs)
-        folder = dump_folder(dump_dir)
-        if folder is None and (made := self._derivatives.get(key)) is not None:
+        key = (mode, inputs, outputs, os.environ.get(DUMP_DIR))
+        if dump_dir is None and (made := self._derivatives.get(key)) is not None:
             return made
+        folder = dump_folder(dump_dir, mode)
         if folder is None:
             module = derive(self.optimized_module, mode, inputs, outputs)
         else:
@@ -284,7 +286,12 @@ def _position(option: str, kind: str, given: Any, index: int, positions: tuple[A
     return value
 
 
-def dump_folder(given: PathLike | None) -> Path | None:
-    """The folder for dumps: the one given, or that of the environment variable WENGERT_DUMP_DIR, or none."""
-    chosen = given if given is not None else os.environ.get("WENGERT_DUMP_DIR")
-    return Path(chosen) if chosen else None
+def dump_folder(given: PathLike | None, what: str) -> Path | None:
+    """The folder for dumps: the one given, or a new one such as ``03-vjp`` in that of WENGERT_DUMP_DIR, or none."""
+    if given is not None:
+        return Path(given)
+    root = os.environ.get(DUMP_DIR)
+    if not root:
+        return None
+    taken = len(list(Path(root).glob("[0-9][0-9]*-*"))) if Path(root).is_dir() else 0
+    return Path(root) / f"{taken:02d}-{what}"

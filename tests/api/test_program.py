@@ -281,9 +281,18 @@ def test_dumps(scale: wg.Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     names = [p.name for p in (tmp_path / "vjp").iterdir()]
     assert "index.md" in names
     assert any("vjp" in n for n in names)
+    scale.compile(dump_dir=tmp_path / "cpu")
+    assert {"ll", "md", "mlir"} <= {p.name.rsplit(".", 1)[1] for p in (tmp_path / "cpu").iterdir()}
+
+
+def test_dumps_by_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = wg.parse(SCALE)
+    program(X, N, Y)
     monkeypatch.setenv("WENGERT_DUMP_DIR", str(tmp_path / "env"))
-    scale.jvp()
-    assert (tmp_path / "env").is_dir()
+    program(X, N, Y)
+    program(X, N, Y)
+    program.vjp().compile()
+    assert sorted(p.name for p in (tmp_path / "env").iterdir()) == ["00-compile-cpu", "01-vjp", "02-compile-cpu"]
 
 
 def test_public_names() -> None:
