@@ -1,4 +1,4 @@
-"""The ad dialect: differentiation requested in the program's text.
+"""The ad dialect: differentiation and batching requested in the program's text.
 
 ``ad.jvp`` and ``ad.vjp`` call the derivative of a function; ``ad.linearize`` evaluates a function and gives its derivative
 at that point as a linear map, which ``ad.apply`` and ``ad.apply_transpose`` apply as often as needed. Because they are ops
@@ -9,6 +9,11 @@ like any other, derivatives nest and stand where calls may stand. ``expand-ad`` 
     %y, %d = ad.linearize @f(%x, %c) wrt = [0], of = [0] : (T, U) -> (T, !ad.linear<(T) -> (T)>)
     %y_dot = ad.apply %d(%x_dot) : (!ad.linear<(T) -> (T)>, T) -> T
     %x_bar = ad.apply_transpose %d(%y_bar) : (!ad.linear<(T) -> (T)>, T) -> T
+
+``ad.batch`` calls a function for many instances at once; argument i holds them along dimension ``in_axes[i]``, result j along
+``out_axes[j]``, and -1 says that there is one value for all::
+
+    %ys = ad.batch @f(%xs, %c) in_axes = [0, -1], out_axes = [0] : (tensor<8x3xf64>, U) -> tensor<8x3xf64>
 
 ``ad.stop_gradient`` passes its operand on and has a derivative of zero.
 
@@ -170,6 +175,22 @@ class TransposedCallOp(TensorOp):
 
 
 @irdl_op_definition
+class BatchOp(TensorOp):
+    """A function of one instance for many: arguments hold them along ``in_axes``, results along ``out_axes`` (-1: one for all)."""
+
+    name = "ad.batch"
+    arguments = var_operand_def()
+    callee = prop_def(FlatSymbolRefAttr)
+    in_axes = prop_def(DenseArrayBase)
+    out_axes = prop_def(DenseArrayBase)
+    results_ = var_result_def()
+    traits = traits_def(Pure())
+    SYNTAX: ClassVar = sx.Syntax(
+        CalleeText(), sx.Keys(sx.Key("in_axes", "in_axes", sx.INTS), sx.Key("out_axes", "out_axes", sx.INTS), leading=False), sx.FunctionType()
+    )
+
+
+@irdl_op_definition
 class StopGradientOp(UnaryOp):
     """The operand, with a derivative of zero."""
 
@@ -177,4 +198,4 @@ class StopGradientOp(UnaryOp):
     SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(sx.Operands(), sx.SameType())
 
 
-AD = Dialect("ad", [JvpOp, VjpOp, LinearizeOp, ApplyOp, ApplyTransposeOp, TransposedCallOp, StopGradientOp], [LinearType])
+AD = Dialect("ad", [JvpOp, VjpOp, LinearizeOp, ApplyOp, ApplyTransposeOp, TransposedCallOp, BatchOp, StopGradientOp], [LinearType])

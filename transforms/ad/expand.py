@@ -1,4 +1,4 @@
-"""``expand-ad``: replaces requests for derivatives by the derivatives, innermost first.
+"""``expand-ad``: replaces requests for derivatives and batched functions by what they ask for, innermost first.
 
 A request calls the derivative of a function. Functions are expanded before those that request their derivatives, so that
 every derivative is taken of a program without requests; requests for the same derivative share one function. In the end
@@ -16,6 +16,7 @@ from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects import ad
 from wengert.ir.attributes import ints
+from wengert.transforms.ad.batching.function import batch_function, batch_size, from_signed
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.jvp import jvp_function
 from wengert.transforms.ad.linearize import linearize_function
@@ -26,7 +27,7 @@ from wengert.transforms.core.inline import inline
 from wengert.transforms.core.symbol_dce import symbol_dce
 from wengert.transforms.core.to_core import to_core
 
-REQUESTS = (ad.JvpOp, ad.VjpOp, ad.LinearizeOp, ad.TransposedCallOp)
+REQUESTS = (ad.JvpOp, ad.VjpOp, ad.LinearizeOp, ad.TransposedCallOp, ad.BatchOp)
 
 
 def expand_ad(module: ModuleOp) -> None:
@@ -69,6 +70,8 @@ class Expansion:
             self._call(op, self._derivative(op.name, make, op), op.operands)
         elif isinstance(op, ad.TransposedCallOp):
             self._call(op, self._transposed(_callee(op), ints(op.wrt)), op.operands)
+        elif isinstance(op, ad.BatchOp):
+            self._call(op, self._batched(op), op.operands)
         else:
             self._linearize(cast(ad.LinearizeOp, op))
 
@@ -87,6 +90,15 @@ class Expansion:
         if key not in self._made:
             asked = request(function_named(self.module, callee), wrt)
             self._made[key] = self._add(transpose_function(asked, self._fresh_name(f"{callee}_transpose")))
+        return self._made[key]
+
+    def _batched(self, op: ad.BatchOp) -> FuncOp:
+        size = batch_size(op)
+        key = (op.name, _callee(op), ints(op.in_axes), ints(op.out_axes), size)
+        if key not in self._made:
+            function = function_named(self.module, _callee(op))
+            name = self._fresh_name(f"{_callee(op)}_batch")
+            self._made[key] = self._add(batch_function(function, from_signed(ints(op.in_axes)), from_signed(ints(op.out_axes)), size, name))
         return self._made[key]
 
     def _linearize(self, op: ad.LinearizeOp) -> None:

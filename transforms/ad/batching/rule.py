@@ -21,7 +21,7 @@ SysML 2018), on IR in place of traces.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
@@ -73,6 +73,15 @@ def batches(*ops: type[Operation], control: bool = False) -> Callable[[BatchRule
     return register
 
 
+@dataclass
+class Functions:
+    """The batched forms, by name, of the functions of a module that are called and not inlined."""
+
+    module: ModuleOp
+    size: int
+    made: dict[str, str] = field(default_factory=dict[str, str])
+
+
 class Batching:
     """State of the walk over one block: what each old value is in the new block.
 
@@ -80,13 +89,13 @@ class Batching:
         b: the builder of the new block.
         size: the number of instances.
         mask: ``i1[size]``, the instances that the block is run for; None for all of them.
-        module: holds the functions that calls refer to.
+        functions: the batched forms of functions that are called.
     """
 
-    def __init__(self, b: OpBuilder, size: int, module: ModuleOp, mask: Value | None = None):
+    def __init__(self, b: OpBuilder, size: int, functions: Functions, mask: Value | None = None):
         self.b = b
         self.size = size
-        self.module = module
+        self.functions = functions
         self.mask = mask
         self.values: dict[SSAValue, Mapped] = {}
         self._spread: dict[SSAValue, Value] = {}
@@ -105,13 +114,13 @@ class Batching:
 
     def inline(self, block: Block, arguments: Operands, mask: Value | None = None) -> list[Mapped]:
         """The same for the closed block of a region, emitted here, under the mask of this block or another."""
-        inner = Batching(self.b, self.size, self.module, self.mask if mask is None else mask)
+        inner = Batching(self.b, self.size, self.functions, self.mask if mask is None else mask)
         return inner.run(block, arguments)
 
     def nested(self, block: Block, mask: Value | None = None) -> Batching:
         """The walk over a region's block, into a new block."""
         b = OpBuilder(block, location=self.b.location, pass_name=self.b.pass_name)
-        return Batching(b, self.size, self.module, mask)
+        return Batching(b, self.size, self.functions, mask)
 
     def _step(self, op: Operation) -> list[Mapped]:
         operands = [self.values[operand] for operand in op.operands]
@@ -159,7 +168,7 @@ class Batching:
         if isinstance(tape.owner, core.TapeCreateOp):
             return self.b.create(core.TapeCreateOp, (), (kind,))[0]
         block = Block(arg_types=[INDEX, tape.type, kind])
-        inner = Batching(OpBuilder(block, location=self.b.location, pass_name=self.b.pass_name), self.size, self.module)
+        inner = Batching(OpBuilder(block, location=self.b.location, pass_name=self.b.pass_name), self.size, self.functions)
         i, old, new = block.args
         value = inner.b.create(core.TapeGetOp, (old, i), (cast(core.TapeType, tape.type).held,))[0]
         block.add_op(hlo.ReturnOp.create(operands=inner.b.create(core.TapePushOp, (new, inner.spread(Mapped(value, False))), (kind,))))
