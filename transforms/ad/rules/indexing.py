@@ -16,6 +16,7 @@ from wengert.ir.tensor_types import dtype_of, element, i32, i64, is_unsigned, sh
 from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.rule import Into, LinearMap, Tangent, derivative, linear, same_op, transpose
+from wengert.transforms.analysis.ranges import interval
 
 # -- slices
 
@@ -95,8 +96,10 @@ def clamped_starts(b: OpBuilder, starts: Value, numbers: GatherDimensionNumbersA
         high = b.broadcast_in_dim(b.constant(per_component), [vector_dim], shape(starts))
     else:
         high = b.full(limits[0], type_of(starts))
-    low = starts if is_unsigned(element(starts)) else b.maximum(starts, b.full_like(starts, 0))
-    return b.minimum(low, high)
+    low, high_limit = interval(starts) or (None, None)
+    if not is_unsigned(element(starts)) and (low is None or low < 0):
+        starts = b.maximum(starts, b.full_like(starts, 0))
+    return starts if high_limit is not None and high_limit <= min(limits) else b.minimum(starts, high)
 
 
 # -- scatter

@@ -364,7 +364,8 @@ def _transpose_for(b: OpBuilder, op: core.ForOp, linear: Sequence[bool], y_bars:
     plain = [operand for operand, flag in zip(op.constant_operands, constant_flags, strict=True) if not flag]
     shared = list(dict.fromkeys(operand for operand, flag in zip(op.constant_operands, constant_flags, strict=True) if flag))
     carried_bars = [materialized(b, y_bar, result.type) for y_bar, result in zip(y_bars, op.results, strict=True)]
-    sums = [materialized(b, cotangents.take(operand), operand.type) for operand in shared]
+    held = [cotangents.take(operand) for operand in shared]
+    sums = [materialized(b, total, operand.type) for total, operand in zip(held, shared, strict=True)]
     trips = constant_integer(op.trip_count)
     given = [*plain, *([] if trips is not None else [op.trip_count])]
     block = Block(arg_types=[tensor((), i64), *(v.type for v in (*given, *carried_bars, *sums))])
@@ -373,6 +374,10 @@ def _transpose_for(b: OpBuilder, op: core.ForOp, linear: Sequence[bool], y_bars:
     last = inner.subtract(arguments[len(given) - 1], inner.scalar(1, i64)) if trips is None else inner.scalar(trips - 1, i64)
     iteration = inner.subtract(last, block.args[0])
     x_bars, totals = _transpose_body(inner, op, constant_flags, shared, iteration, arguments[: len(plain)], arguments[len(given) :])
+    starts = arguments[len(given) + len(carried_bars) :]
+    for k, (total, start) in enumerate(zip(totals, starts, strict=True)):
+        if held[k] is None:
+            totals[k] = written_once(inner, iteration, trips, total, start)
     block.add_op(hlo.ReturnOp.create(operands=[*x_bars, *totals]))
     drop_dead_ops(block)
     carried = [*carried_bars, *sums]
@@ -411,6 +416,28 @@ def _transpose_body(
     for scratch_op in scratch.ops:
         scratch_op.drop_all_references()
     return taken[len(shared) :], taken[: len(shared)]
+
+
+def written_once(b: OpBuilder, iteration: Value, trips: int | None, total: Value, start: Value) -> Value:
+    """An accumulator that begins at zero and to which each trip adds in a place of its own may as well be written.
+
+    This is what reading the rows of a constant one after the other transposes to: ``total[i] += row`` becomes ``total[i] = row``.
+    """
+    update = total.owner
+    if not isinstance(update, hlo.DynamicUpdateSliceOp) or update.operand is not start or trips is None:
+        return total
+    added = update.update.owner
+    if not isinstance(added, hlo.AddOp) or not isinstance(added.lhs.owner, hlo.DynamicSliceOp) or added.lhs.owner.operand is not start:
+        return total
+    read = added.lhs.owner
+    users = {use.operation for use in start.uses}
+    own_place = any(
+        index is iteration and size == 1 and extent >= trips
+        for index, size, extent in zip(update.start_indices, shape(update.update), shape(start), strict=True)
+    )
+    if users != {update, read} or list(read.start_indices) != list(update.start_indices) or len(list(added.lhs.uses)) != 1 or not own_place:
+        return total
+    return b.dynamic_update_slice(start, added.rhs, update.start_indices)
 
 
 TRANSPOSE_STEPS[core.ForOp] = _transpose_for

@@ -13,7 +13,8 @@ from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, di
 from wengert.ir.attributes import bool_attr, int_attr, int_of
 from wengert.ir.tensor_types import element, i32, shape, tensor
 from wengert.transforms.ad.case import Arg, Case
-from wengert.transforms.ad.rule import LinearMap, Tangent, derivative
+from wengert.transforms.ad.forward import ForwardSweep
+from wengert.transforms.ad.rule import STEPS, LinearMap, Tangent, derivative
 
 
 def take_along(b: OpBuilder, x: Value, indices: Value, dim: int) -> Value:
@@ -38,28 +39,23 @@ def top_k(b: OpBuilder, op: chlo.TopKOp) -> LinearMap:
     return apply
 
 
-@derivative(hlo.SortOp)
-def sort(b: OpBuilder, op: hlo.SortOp) -> LinearMap:
-    # d sorted = dx at the positions that the elements came from, which are had by sorting the positions along
-    x = op.inputs[0]
-    dim = len(shape(x)) - 1 if op.dimension is None else int_of(op.dimension) % max(len(shape(x)), 1)
-    came_from = _permutation(b, op, dim)
-
-    def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
-        return [None if x_dot is None else take_along(lb, x_dot, came_from, dim) for x_dot in tangents]
-
-    return apply
-
-
-def _permutation(b: OpBuilder, op: hlo.SortOp, dim: int) -> Value:
-    """Where each element of the sorted tensors came from."""
-    places = tensor(shape(op.inputs[0]), i32)
-    region: Region = op.comparator.clone()
+def sort(sweep: ForwardSweep, op: hlo.SortOp) -> None:
+    """d sorted = dx at the positions that the elements came from, which are had by sorting the positions along."""
+    inputs = [sweep.primal(x) for x in op.inputs]
+    dim = len(shape(inputs[0])) - 1 if op.dimension is None else int_of(op.dimension) % max(len(shape(inputs[0])), 1)
+    places = tensor(shape(inputs[0]), i32)
+    region = Region()
+    op.comparator.clone_into(region, value_mapper=dict(sweep.primals))
     block: Block = region.block
     for _ in range(2):
         block.insert_arg(tensor((), i32), len(block.args))
-    operands = [*op.inputs, b.iota(dim, places)]
-    return b.create(hlo.SortOp, operands, [*(r.type for r in op.results), places], op.properties, [region])[-1]
+    types = [*(r.type for r in op.results), places]
+    *primals, came_from = sweep.b.create(hlo.SortOp, [*inputs, sweep.b.iota(dim, places)], types, op.properties, [region])
+    x_dots = [sweep.tangent(x) for x in op.inputs]
+    sweep.set(op.results, primals, [None if x_dot is None else take_along(sweep.lb, x_dot, came_from, dim) for x_dot in x_dots])
+
+
+STEPS[hlo.SortOp] = sort
 
 
 def _sorted(b: OpBuilder, *inputs: Value, descending: bool = False, dim: int = 0) -> Sequence[Value]:
