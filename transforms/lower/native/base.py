@@ -9,17 +9,19 @@ for. Operands are never written, and results do not overlap them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, Region, SSAValue
 
-from wengert.ir.tensor_types import bf16, c64, c128, element, f16, f32, f64, i1, i8, i16, i32, i64, shape, ui8, ui16, ui32, ui64
+from wengert.dialects.kernel import NativeOp
+from wengert.ir.tensor_types import shape
+from wengert.transforms.lower.cpu_scalars import Value
 from wengert.transforms.lower.cpu_target import Target
-from wengert.transforms.lower.cpu_types import Element, element_of
 from wengert.transforms.lower.native.code import Code
+from wengert.transforms.lower.native.held import held, is_held
+from wengert.transforms.lower.native.regions import inline
 
 
 @dataclass(frozen=True)
@@ -31,14 +33,20 @@ class NativeText:
     symbols: dict[str, str]
 
 
+def _captured(op: Operation) -> tuple[SSAValue, ...]:
+    """What the op's regions use from outside, once the op stands in a native op: arguments that follow its operands."""
+    block = op.parent_block()
+    return tuple(block.args[len(op.operands) :]) if block is not None and isinstance(block.parent_op(), NativeOp) else ()
+
+
 class NativeKernel(ABC):
     """The code of one op."""
-
-    takes: ClassVar[tuple[type[Operation], ...]] = ()
 
     def __init__(self, op: Any, target: Target):
         self.op = op
         self.target = target
+        self.captured = _captured(op)
+        self.outside: dict[SSAValue, Value] = {}
 
     @classmethod
     @abstractmethod
@@ -53,28 +61,23 @@ class NativeKernel(ABC):
     def emit(self, code: Code) -> None:
         """Writes the body."""
 
+    def inline(self, code: Code, lanes: int, region: Region, arguments: Sequence[Value]) -> list[Value]:
+        """A region of the op on these arguments, in all lanes."""
+        outside = {value: code.widen(held(value), found, lanes) for value, found in self.outside.items()}
+        return inline(code.scalars(lanes), region, arguments, outside)
+
     def text(self, *, strict: bool) -> NativeText:
         """The function, named ``@KERNEL``."""
         code = Code(self.target, strict=strict)
+        count = len(self.op.operands) + len(self.captured)
+        for number, value in enumerate(self.captured, len(self.op.operands)):
+            if shape(value) == ():
+                self.outside[value] = code.memory().load(held(value), f"%p{number}")
         self.emit(code)
-        operands = [f"ptr %p{n}" for n in range(len(self.op.operands))]
+        operands = [f"ptr %p{n}" for n in range(count)]
         parameters = ", ".join([*operands, *[f"ptr %q{n}" for n in range(len(self.op.results))], "ptr %scratch"])
         body = "\n".join([*code.globals.values(), f"define internal void @KERNEL({parameters}) {self.target.attributes} {{", *code.out.lines, "ret void", "}"])
         return NativeText(body + "\n", code.out.functions, code.symbols)
-
-
-_HELD = frozenset((f64, f32, f16, bf16, c64, c128, i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64))
-
-
-def is_held(value: SSAValue) -> bool:
-    """Whether the value is a tensor of static shape whose elements the code generator computes with."""
-    type = value.type
-    return isinstance(type, TensorType) and element(value) in _HELD and min(shape(value), default=0) >= 0
-
-
-def held(value: SSAValue) -> Element:
-    """The CPU's view of a tensor's element type."""
-    return element_of(element(value))
 
 
 _KERNELS: dict[type[Operation], type[NativeKernel]] = {}

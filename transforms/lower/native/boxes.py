@@ -30,7 +30,9 @@ def zero(code: Code, pointer: str, count: int) -> None:
         code.line(f"call void @llvm.memset.p0.i64(ptr align 1 {pointer}, i8 0, i64 {count}, i1 false)")
 
 
-def copy_box(code: Code, element: Element, extents: Sequence[int], source: str, source_strides: Sequence[int], target: str, target_strides: Sequence[int]) -> None:
+def copy_box(
+    code: Code, element: Element, extents: Sequence[int], source: str, source_strides: Sequence[int], target: str, target_strides: Sequence[int]
+) -> None:
     """Copies a box; strides count elements. The innermost dimension moves in whole vectors where both sides are contiguous."""
     if 0 in extents:
         return
@@ -51,7 +53,9 @@ def copy_box(code: Code, element: Element, extents: Sequence[int], source: str, 
         second = code.address(target, held, code.at([(i, step) for i, (_, _, step) in zip(at, dims, strict=False)]))
         whole = n // lanes * lanes
         with code.loop(0, whole, step=lanes) as inner:
-            _move(code, held, lanes, lanes, code.address(first, held, code.times(inner.index, read)), code.address(second, held, code.times(inner.index, written)))
+            _move(
+                code, held, lanes, lanes, code.address(first, held, code.times(inner.index, read)), code.address(second, held, code.times(inner.index, written))
+            )
         if whole < n:
             _move(code, held, lanes, n - whole, code.address(first, held, whole), code.address(second, held, whole))
 

@@ -160,7 +160,10 @@ class Code:
         self.line(f"{following} = add nsw i64 {index}, {-step if downward else step}")
         self.line(f"br label %{label}")
         self.line(f"{label}.after:")
-        incoming = [(index, "i64", first, following), *[(n, kind, initial, after) for n, (kind, initial), after in zip(names, carried, loop.following, strict=True)]]
+        incoming = [
+            (index, "i64", first, following),
+            *[(n, kind, initial, after) for n, (kind, initial), after in zip(names, carried, loop.following, strict=True)],
+        ]
         for number, (name, kind, initial, after) in enumerate(incoming):
             self.out.lines[phis + number] = f"{name} = phi {kind} [{initial}, %{label}.before], [{after}, %{label}.latch]"
 

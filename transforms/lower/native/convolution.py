@@ -11,7 +11,6 @@ Where the output's order of dimensions is not one that a product has, it is comp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -25,9 +24,10 @@ from wengert.transforms.lower import matmul
 from wengert.transforms.lower.buffers import aligned
 from wengert.transforms.lower.cpu_target import GENERIC, Target
 from wengert.transforms.lower.matmul import MatmulPlan, UnsupportedMatmul
-from wengert.transforms.lower.native.base import NativeKernel, NativeText, held, native
+from wengert.transforms.lower.native.base import NativeKernel, NativeText, native
 from wengert.transforms.lower.native.boxes import copy_box, strides_of, zero
 from wengert.transforms.lower.native.code import Code
+from wengert.transforms.lower.native.held import held
 
 ROWS = 1024
 """Images are taken together until the product has about so many rows."""
@@ -168,9 +168,7 @@ class Convolution(NativeKernel):
         per_group = self.images * x[w.lhs[0]] if w.batch_groups > 1 else self.features * x[w.lhs[1]]
         return {
             "image": [_Axis(self.block, x[w.lhs[0]], 0, out[w.out[0]])],
-            "position": [
-                _Axis(n, s * x[d], 0, out[o]) for n, s, d, o in zip(self.positions, w.strides, w.lhs[2:], w.out[2:], strict=True)
-            ],
+            "position": [_Axis(n, s * x[d], 0, out[o]) for n, s, d, o in zip(self.positions, w.strides, w.lhs[2:], w.out[2:], strict=True)],
             "group": [_Axis(self.group_count, per_group, self.outputs * k[w.rhs[1]], self.outputs * out[w.out[1]])],
             "output": [_Axis(self.outputs, 0, k[w.rhs[1]], out[w.out[1]])],
             "feature": [_Axis(self.features, x[w.lhs[1]], k[w.rhs[0]], 0)],

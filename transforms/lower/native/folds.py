@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+from wengert.transforms.lower.cpu_scalars import Value
 from wengert.transforms.lower.cpu_types import Element, vector
 from wengert.transforms.lower.native.base import NativeKernel
 from wengert.transforms.lower.native.boxes import strides_of
 from wengert.transforms.lower.native.code import Code, Index
-from wengert.transforms.lower.cpu_scalars import Value
 
 UNROLLED = 9
 """Up to so many positions are written out instead of looped over."""

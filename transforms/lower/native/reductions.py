@@ -13,10 +13,11 @@ from wengert.ir.tensor_types import element, is_boolean, is_complex, rank, shape
 from wengert.transforms.lower.cpu_scalars import Value, neutral
 from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.cpu_types import Element, splat
-from wengert.transforms.lower.native.base import held, native
+from wengert.transforms.lower.native.base import native
 from wengert.transforms.lower.native.code import Code, Index
 from wengert.transforms.lower.native.folds import Axis, Fold, Lanes, merged
-from wengert.transforms.lower.native.regions import inline, is_inlinable
+from wengert.transforms.lower.native.held import held
+from wengert.transforms.lower.native.regions import is_inlinable
 
 
 def nest_kind(kind: Kind, boolean: bool) -> str:
@@ -114,7 +115,7 @@ class RegionFold(Fold):
         if inside is not None:
             initial = self.start(code, lanes)
             values = [chosen(code, lanes, e, inside, x, i) for e, x, i in zip(self.state, values, initial, strict=True)]
-        return inline(code.scalars(lanes), self.op.body, [*state, *values])
+        return self.inline(code, lanes, self.op.body, [*state, *values])
 
     def finish(self, code: Code, lanes: Lanes, state: list[Value]) -> None:
         for number, (element_, value) in enumerate(zip(self.state, state, strict=True)):
@@ -219,7 +220,7 @@ class SelectAndScatter(Fold):
     def step(self, code: Code, lanes: int, state: list[Value], values: list[Value], at: list[Index], inside: str | None) -> list[Value]:
         scalars = code.scalars()
         number, best = cast(str, state[0]), state[1]
-        stays = cast(str, inline(scalars, self.op.select, [best, values[0]])[0])
+        stays = cast(str, self.inline(code, 1, self.op.select, [best, values[0]])[0])
         better = scalars.binary("or", "i1", scalars.compare("slt", "i64", number, "0"), scalars.binary("xor", "i1", stays, "true"))
         if inside is not None:
             better = scalars.binary("and", "i1", better, inside)
@@ -230,5 +231,5 @@ class SelectAndScatter(Fold):
         with code.when(code.op(f"icmp sge i64 {number}, 0")):
             memory, target = code.memory(), code.address("%q0", self.element, number)
             source = memory.load(self.element, code.address("%p1", self.element, self.out_index(code, lanes)))
-            found = inline(code.scalars(), self.op.scatter, [memory.load(self.element, target), source])
+            found = self.inline(code, 1, self.op.scatter, [memory.load(self.element, target), source])
             memory.store(self.element, found[0], target)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -12,34 +12,31 @@ from wengert.ir.tensor_types import shape
 from wengert.transforms.lower.classify import Role, function_name, role
 from wengert.transforms.lower.cpu_scalars import Scalars, Value
 from wengert.transforms.lower.cpu_types import element_of, literal, splat
-from wengert.transforms.lower.native.base import held, is_held
+from wengert.transforms.lower.native.held import held, is_held
 
 _SAME = (stablehlo.BroadcastInDimOp, stablehlo.ReshapeOp, stablehlo.TransposeOp)
 
 
 def is_inlinable(region: Region) -> bool:
-    """Whether the region is one block of scalar functions that uses nothing from outside."""
-    block = region.block
-    known: set[SSAValue] = set(block.args)
-    for op in block.ops:
-        if not all([is_held(value) and shape(value) == () for value in (*op.operands, *op.results)]) or not known.issuperset(op.operands):
+    """Whether the region is one block of scalar functions."""
+    for op in region.block.ops:
+        if not all([is_held(value) and shape(value) == () for value in (*op.operands, *op.results)]):
             return False
         if not (isinstance(op, (stablehlo.ReturnOp, stablehlo.ConstantOp, *_SAME)) or role(op) is Role.SCALAR):
             return False
-        known.update(op.results)
     return True
 
 
-def inline(scalars: Scalars, region: Region, arguments: Sequence[Value]) -> list[Value]:
-    """The region's results for these arguments, in all lanes."""
-    return _Inlined(scalars, region.block, arguments).run()
+def inline(scalars: Scalars, region: Region, arguments: Sequence[Value], outside: Mapping[SSAValue, Value]) -> list[Value]:
+    """The region's results for these arguments and values from outside, in all lanes."""
+    return _Inlined(scalars, region.block, {**outside, **dict(zip(region.block.args, arguments, strict=True))}).run()
 
 
 class _Inlined:
-    def __init__(self, scalars: Scalars, block: Block, arguments: Sequence[Value]):
+    def __init__(self, scalars: Scalars, block: Block, values: dict[SSAValue, Value]):
         self.scalars = scalars
         self.block = block
-        self.values: dict[SSAValue, Value] = dict(zip(block.args, arguments, strict=True))
+        self.values = values
 
     def run(self) -> list[Value]:
         for op in self.block.ops:

@@ -15,9 +15,10 @@ from wengert.ir.tensor_types import element, is_boolean, is_complex, shape
 from wengert.transforms.lower.cpu_scalars import Value
 from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.cpu_types import vector
-from wengert.transforms.lower.native.base import NativeKernel, held, native
+from wengert.transforms.lower.native.base import NativeKernel, native
 from wengert.transforms.lower.native.code import Code, Index
 from wengert.transforms.lower.native.folds import flat, grouped
+from wengert.transforms.lower.native.held import held
 from wengert.transforms.lower.native.reductions import nest_kind, neutral_value
 
 

@@ -17,10 +17,11 @@ from wengert.transforms.lower.buffers import aligned
 from wengert.transforms.lower.cpu_scalars import Value
 from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.cpu_types import Element
-from wengert.transforms.lower.native.base import NativeKernel, held, native
+from wengert.transforms.lower.native.base import NativeKernel, native
 from wengert.transforms.lower.native.boxes import copy_box
 from wengert.transforms.lower.native.code import Code, Index
-from wengert.transforms.lower.native.regions import inline, is_inlinable
+from wengert.transforms.lower.native.held import held
+from wengert.transforms.lower.native.regions import is_inlinable
 
 RUN = 8
 """Runs of so many elements are sorted by insertion."""
@@ -143,7 +144,7 @@ class Sort(MergeSort):
         return rank(op.inputs[0]) > 0 and is_inlinable(op.comparator)
 
     def before(self, code: Code, x: list[Value], y: list[Value]) -> str:
-        return cast(str, inline(code.scalars(), self.op.comparator, [side for pair in zip(x, y, strict=True) for side in pair])[0])
+        return cast(str, self.inline(code, 1, self.op.comparator, [side for pair in zip(x, y, strict=True) for side in pair])[0])
 
     def emit(self, code: Code) -> None:
         if self.outer * self.n * self.inner == 0:

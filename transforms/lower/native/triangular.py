@@ -13,9 +13,10 @@ from wengert.dialects import stablehlo
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import c64, c128, element, f32, f64, shape
 from wengert.transforms.lower.cpu_types import Element
-from wengert.transforms.lower.native.base import NativeKernel, held, native
+from wengert.transforms.lower.native.base import NativeKernel, native
 from wengert.transforms.lower.native.boxes import copy_box
 from wengert.transforms.lower.native.code import Code, Index
+from wengert.transforms.lower.native.held import held
 from wengert.transforms.lower.native.symbols import symbol
 
 SMALL = 16
