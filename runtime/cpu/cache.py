@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import os
 import tempfile
 from pathlib import Path
 
 _MAGIC = b"wengert1"
 _SWEEP_EVERY = 64
-_writes = 0
+_writes = itertools.count()
 
 
 def folder() -> Path | None:
@@ -59,7 +60,6 @@ def read(name: str) -> bytes | None:
 
 def write(name: str, data: bytes) -> None:
     """Keeps an entry, if the folder can be written."""
-    global _writes
     home = folder()
     if home is None:
         return
@@ -69,8 +69,7 @@ def write(name: str, data: bytes) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(_MAGIC + hashlib.blake2b(data, digest_size=32).digest() + data)
         os.replace(temporary, home / f"{name}.o")
-        _writes += 1
-        if _writes % _SWEEP_EVERY == 1:
+        if next(_writes) % _SWEEP_EVERY == 0:
             sweep(home)
     except OSError:
         return

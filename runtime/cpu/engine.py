@@ -23,6 +23,13 @@ class CompileError(RuntimeError):
     """LLVM rejected the generated code: a defect of this compiler."""
 
 
+def _llvm() -> Any:
+    """llvmlite's binding, imported late: it takes longer than many programs take to compile (and has no types)."""
+    import llvmlite.binding
+
+    return llvmlite.binding
+
+
 @dataclass(frozen=True)
 class Host:
     """The processor that code is generated for, as LLVM names it."""
@@ -35,8 +42,8 @@ class Host:
 
 @lru_cache(maxsize=1)
 def host() -> Host:
-    """This machine."""
-    import llvmlite.binding as llvm
+    """The machine that this process runs on."""
+    llvm = _llvm()
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
@@ -56,7 +63,7 @@ def _target(cpu: str, features: dict[str, bool]) -> Target:
 
 @lru_cache(maxsize=4)
 def _machine(level: int) -> Any:
-    import llvmlite.binding as llvm
+    llvm = _llvm()
 
     found = host()
     return llvm.Target.from_triple(found.triple).create_target_machine(cpu=found.cpu, features=found.features, opt=level, jit=True)
@@ -68,7 +75,7 @@ def emit_object(text: str, level: int = 2) -> bytes:
     Raises:
         CompileError: LLVM does not accept the text.
     """
-    import llvmlite.binding as llvm
+    llvm = _llvm()
 
     with _LOCK:
         machine = _machine(level)
@@ -88,7 +95,7 @@ def _without_loop_strength_reduction() -> Generator[None]:
 
     The option is global to LLVM, so it is set back for other users of llvmlite in this process.
     """
-    import llvmlite.binding as llvm
+    llvm = _llvm()
 
     llvm.set_option("wengert", "-disable-lsr=true")
     try:
@@ -101,7 +108,7 @@ class Library:
     """Machine code in memory."""
 
     def __init__(self, image: bytes):
-        import llvmlite.binding as llvm
+        llvm = _llvm()
 
         with _LOCK:
             found = host()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -127,5 +127,5 @@ class CompiledFunction:
     def _new_arena(self) -> tuple[Array, int]:
         """Memory for one call at a time, aligned."""
         memory = np.empty(self._arena_bytes + _ALIGNMENT, np.uint8)
-        address = cast(int, memory.ctypes.data)
+        address = memory.ctypes.data
         return memory, (address + _ALIGNMENT - 1) // _ALIGNMENT * _ALIGNMENT

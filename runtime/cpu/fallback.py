@@ -32,7 +32,8 @@ class _View:
         """The array at an address, valid during the call only."""
         if self.bytes == 0:
             return np.empty(self.shape, self.dtype)
-        return np.frombuffer((ctypes.c_char * self.bytes).from_address(address), dtype=self.dtype).reshape(self.shape)
+        memory: Any = (ctypes.c_char * self.bytes).from_address(address)
+        return np.frombuffer(memory, dtype=self.dtype).reshape(self.shape)
 
 
 class Fallback:
@@ -65,7 +66,7 @@ def _step(op: InterpretOp) -> Callable[[int], None]:
     inner = block.first_op
     assert isinstance(inner, Operation)
     count = len(inner.operands)
-    order = {arg: number for number, arg in enumerate(block.args)}
+    order: dict[SSAValue, int] = {arg: number for number, arg in enumerate(block.args)}
     used = [order[operand] for operand in inner.operands] + list(range(count, len(block.args)))
     call = prepare(inner, block.args[count:])
     views = [_View(value) for value in (*op.inputs, *op.outputs)]

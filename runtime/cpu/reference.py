@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from math import prod
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -76,7 +76,7 @@ def _execute(op: Operation, operands: list[Array]) -> Sequence[Array]:
     if isinstance(op, InterpretOp | NativeOp):
         inner = op.body.block.first_op
         assert isinstance(inner, Operation)
-        given = dict(zip(op.body.block.args, operands, strict=True))
+        given: dict[SSAValue, Array] = dict(zip(op.body.block.args, operands, strict=True))
         captured = op.body.block.args[len(inner.operands) :]
         return prepare(inner, captured)(*[given[v][()] for v in (*inner.operands, *captured)])
     return prepare(op)(*[operand[()] for operand in operands])
@@ -98,7 +98,7 @@ def _matmul(op: MatmulOp, lhs: Array, rhs: Array) -> Array:
 class _Nest:
     def __init__(self, op: NestOp, operands: list[Array]):
         self.op = op
-        self.flat = {arg: array.reshape(-1) for arg, array in zip(op.body.block.args, operands, strict=False)}
+        self.flat: dict[SSAValue, Array] = {arg: array.reshape(-1) for arg, array in zip(op.body.block.args, operands, strict=False)}
         self.into = operands[len(op.inputs) :]
         self.points = prod(op.extents)
         self.indices = [grid.reshape(-1) for grid in np.indices(op.extents)] if op.extents else []
@@ -200,4 +200,4 @@ def apply(function: str, arguments: Sequence[Array], types: Sequence[Attribute],
     else:
         cls = _classes()[function]
     op = cls.create(operands=operands, result_types=[tensor(extents, result)], properties=properties)
-    return cast(Array, prepare(op)(*arguments)[0])
+    return prepare(op)(*arguments)[0]

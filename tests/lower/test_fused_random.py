@@ -110,11 +110,9 @@ class Writer:
     def contract(self, x):
         if len(shape(x)) != 2 or size(x) == 0:
             return x
-        return self.b.tanh(
-            self.b.dot_general(
-                x, self.b.transpose(x, (1, 0)) if self.number(0, 1) else x, ((1,), (0 if self.b.block.last_op.name.endswith("transpose") else 1,))
-            )
-        )
+        turned = self.number(0, 1)
+        other = self.b.transpose(x, (1, 0)) if turned else x
+        return self.b.tanh(self.b.dot_general(x, other, ((1,), (0 if turned else 1,))))
 
     def barrier(self, x):
         from wengert.dialects import stablehlo

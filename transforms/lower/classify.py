@@ -7,7 +7,7 @@ that decides whether they may be computed again in a second kernel. Whatever is 
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import cast
+from typing import Any, cast
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation
@@ -213,10 +213,10 @@ _HELD = frozenset((f64, f32, f16, bf16, c64, c128, i1, i8, i16, i32, i64, ui8, u
 """Element types that kernels compute with and move; ops on others (sub-byte integers, 8-bit floats) are interpreted."""
 
 
-def _is_held(type: Attribute) -> bool:
-    found = type.__dict__.get("_in_kernels")
+def _is_held(type: Any) -> bool:
+    found: bool | None = type.__dict__.get("_in_kernels")
     if found is None:
-        found = isinstance(type, TensorType) and cast("TensorType[Attribute]", type).element_type in _HELD
+        found = bool(getattr(type, "element_type", None) in _HELD)
         object.__setattr__(type, "_in_kernels", found)
     return found
 
@@ -226,7 +226,7 @@ def role(op: Operation) -> Role:
     kind = type(op)
     if kind not in _KNOWN:
         return Role.OPAQUE
-    if kind not in _CONTROL and not all([_is_held(value.type) for value in (*op.operands, *op.results)]):
+    if kind not in _CONTROL and not all(_is_held(value.type) for value in (*op.operands, *op.results)):
         return Role.OPAQUE
     found = _ROLES.get(kind)
     if isinstance(op, stablehlo.DotGeneralOp):

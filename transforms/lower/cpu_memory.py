@@ -43,11 +43,9 @@ class Memory:
         return self.scalars.op(f"load {vector(element.memory, lanes)}, ptr {address}, align {element.part_size}")
 
     def _masked(self, element: Element, address: str, mask: str | None) -> str:
-        kind = self.scalars.type(element.memory)
-        mask = mask or self.active_mask()
-        return self.scalars.op(
-            f"call {kind} @llvm.masked.load.{self.scalars.suffix(element.memory)}.p0(ptr {address}, i32 {element.part_size}, {self.scalars.type('i1')} {mask}, {kind} zeroinitializer)"
-        )
+        kind, suffix = self.scalars.type(element.memory), self.scalars.suffix(element.memory)
+        chosen = f"{self.scalars.type('i1')} {mask or self.active_mask()}"
+        return self.scalars.op(f"call {kind} @llvm.masked.load.{suffix}.p0(ptr {address}, i32 {element.part_size}, {chosen}, {kind} zeroinitializer)")
 
     def active_mask(self) -> str:
         """The lanes that take part, as a constant."""

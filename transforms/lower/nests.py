@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from wengert.dialects import core, stablehlo
 from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, EmptyOp, Guard, IndexOp, LoadOp, WhereAttr, WithinOp, Write, YieldOp, at_attr, nest, string
 from wengert.dialects.kernel_positions import ZERO, flatten, index, strides
-from wengert.ir.attributes import int_array, int_of
+from wengert.ir.attributes import int_array, int_of, ints
 from wengert.ir.elements import is_splat
 from wengert.ir.tensor_types import dtype_of, element, i1, i32, i64, shape, size, tensor, type_of
 from wengert.transforms.lower.classify import function_name, reduction_kind, write_kind
@@ -105,7 +105,7 @@ class NestBuilder:
     def _write_reduction(self, op: core.ReduceOp) -> None:
         extents = shape(op.operand)
         at = self.index_for(extents)
-        dropped = set(op.dimensions.get_values())
+        dropped = set(ints(op.dimensions))
         kept = tuple([p for d, p in enumerate(at) if d not in dropped])
         self._write(op.result, self._value(op.operand, at, ()), kept, reduction_kind(op))
 

@@ -23,7 +23,7 @@ Index = tuple[Position, ...]
 
 def result(op: Operation) -> SSAValue:
     """The first result (indexing xDSL's own tuple costs more than all else here)."""
-    return tuple.__getitem__(op.results, 0)
+    return next(iter(op.results))
 
 
 def _broadcast(op: stablehlo.BroadcastInDimOp, at: Index, bounds: Bounds) -> Index:

@@ -1,0 +1,230 @@
+"""The loads and writes of a nest: contiguous, strided, guarded, or to computed positions."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from wengert.dialects.kernel import STORE, Guard, LoadOp, Write
+from wengert.dialects.kernel_positions import Position, dimensions
+from wengert.transforms.lower.cpu_memory import Memory
+from wengert.transforms.lower.cpu_nest_state import Lanes, NestState, deepest, parts_of, unit
+from wengert.transforms.lower.cpu_scalars import Scalars, Value
+from wengert.transforms.lower.cpu_types import Element, element_of
+from wengert.transforms.lower.views import result
+
+
+class NestAccesses(NestState):
+    """Reads and writes elements at the current point of the loops."""
+
+    # -- addresses before the innermost loop
+
+    def _prepare_inner(self, level: int) -> None:
+        """Computes the addresses that the innermost loop starts from, at the level that they depend on."""
+        for op in self.levels[-1]:
+            if (load := self.loads.get(op)) is not None and load.base is None:
+                self._prepare(load.pointer, load.held, load.at, level)
+        for write in self.writes:
+            at = self.loops[write.at]
+            if write.base is None and (write.kind == STORE or at.coefficient(self.inner)):
+                self._prepare(f"%q{write.target}", element_of(write.value.type), at, level)
+
+    def _prepare(self, pointer: str, held: Element, at: Position, level: int) -> None:
+        outer = self._outer(at)
+        if deepest(outer) == level:
+            self._inner_base(pointer, held, at)
+
+    def _prepare_based(self, value: SSAValue) -> None:
+        """Moves the pointers of the innermost loop that a computed position shifts, as soon as it is known."""
+        last = self.op.body.block.last_op
+        for use in value.uses:
+            user = use.operation
+            if (load := self.loads.get(user)) is not None and load.base is value and self.depth[result(user)] == self.inner:
+                self._based(load.pointer, load.held, value)
+            elif user is last and use.index >= len(self.writes):
+                for write in self.writes:
+                    if write.base is value:
+                        self._based(f"%q{write.target}", element_of(write.value.type), value)
+
+    def _based(self, pointer: str, held: Element, base: SSAValue | None) -> str:
+        """The pointer moved by a computed position that does not depend on the innermost loop."""
+        if base is None:
+            return pointer
+        key = ("based", pointer, base)
+        found = self._lookup(key)
+        if found is None:
+            offset = self._get(base, 1)
+            assert isinstance(offset, str)
+            found = self.scopes[-1][key] = self._add(f"getelementptr {unit(held)}, ptr {pointer}, {base.type} {offset}")
+        return found  # pyright: ignore[reportReturnType]
+
+    # -- reading and writing
+
+    def _lane_address(self, pointer: str, held: Element, at: Position) -> Lanes:
+        """How the lanes of an access lie: a first address and the step from lane to lane, if there is one."""
+        index = self.at_index
+        if any(not isinstance(atom, int) and self.inner in dimensions(atom.expression) for atom, _ in at.terms):
+            return Lanes("", None, lambda lane: self._address(pointer, held, at, self._plus(index, lane)))
+        step = at.coefficient(self.inner)
+        base = self._inner_base(pointer, held, at)
+        offset = self._times(index, step)
+        first = base if offset == 0 else self._add(f"getelementptr {unit(held)}, ptr {base}, i64 {offset}")
+        return Lanes(first, step, lambda lane: first if lane * step == 0 else self._add(f"getelementptr {unit(held)}, ptr {first}, i64 {lane * step}"))
+
+    def _load(self, op: LoadOp, lanes: int, active: int) -> Value:
+        load = self.loads[op]
+        pointer, held, at, guards, base = load.pointer, load.held, load.at, load.guards, load.base
+        if lanes == 1:
+            return self._load_scalar(self._based(pointer, held, base), held, at, guards, pointer)
+        memory = Memory(Scalars(self.out, lanes, False), active)
+        if base is not None and self.depth[base] == self.inner:
+            return self._load_scattered(memory, pointer, held, at, guards, base)
+        pointer = self._based(pointer, held, base)
+        if guards:
+            return self._load_guarded(memory, pointer, held, at, guards)
+        where = self._lane_address(pointer, held, at)
+        if where.step == 1:
+            return memory.load_contiguous(held, where.first, 1)
+        if where.step == -1:
+            return memory.load_contiguous(held, self._last_address(where, held, active), -1)
+        return memory.load_lanes(held, where.address)
+
+    def _last_address(self, where: Lanes, held: Element, active: int) -> str:
+        return self._add(f"getelementptr {unit(held)}, ptr {where.first}, i64 {1 - active}") if active > 1 else where.first
+
+    def _load_scattered(self, memory: Memory, pointer: str, held: Element, at: Position, guards: tuple[Guard, ...], base: SSAValue) -> Value:
+        """A load whose computed position is another one in every lane."""
+        offsets = self._get(base, memory.lanes)
+        assert isinstance(offsets, str)
+        where = self._lane_address(pointer, held, at)
+        inner = self._guard_depth(guards) == self.inner
+        mask = self._within(guards, memory.lanes if inner else 1) if guards else ""
+
+        def address(lane: int) -> str:
+            offset = memory.extract(str(base.type), offsets, lane)
+            found = self._add(f"getelementptr {unit(held)}, ptr {where.address(lane)}, {base.type} {offset}")
+            if not guards:
+                return found
+            bit = memory.extract("i1", mask, lane) if inner else mask
+            return self._add(f"select i1 {bit}, ptr {found}, ptr {pointer}")
+
+        return memory.load_lanes(held, address)
+
+    def _load_scalar(self, pointer: str, held: Element, at: Position, guards: tuple[Guard, ...], safe: str) -> Value:
+        memory = Memory(Scalars(self.out, 1, False), 1)
+        address = self._address(pointer, held, at)
+        if guards:
+            inside = self._within(guards, 1)
+            address = self._add(f"select i1 {inside}, ptr {address}, ptr {safe}")
+        return memory.load(held, address)
+
+    def _load_guarded(self, memory: Memory, pointer: str, held: Element, at: Position, guards: tuple[Guard, ...]) -> Value:
+        lanes = self.lanes
+        inner = self._guard_depth(guards) == self.inner
+        mask = self._within(guards, lanes if inner else 1)
+        where = self._lane_address(pointer, held, at)
+        if where.step == 1 and held.size in (4, 8) and held.kind != "c" and not held.narrow:
+            wide = mask if inner else self._splat("i1", mask, lanes)
+            if memory.active < lanes:
+                wide = memory.scalars.binary("and", "i1", wide, memory.active_mask())
+            return memory.load_contiguous(held, where.first, 1, wide)
+
+        def address(lane: int) -> str:
+            bit = memory.extract("i1", mask, lane) if inner else mask
+            return self._add(f"select i1 {bit}, ptr {where.address(lane)}, ptr {pointer}")
+
+        return memory.load_lanes(held, address)
+
+    def _write_all(self, scalars: Scalars, active: int) -> None:
+        """The writes of one trip: stores, and combinations with what a result holds already."""
+        memory = Memory(scalars, active)
+        for write in self.writes:
+            held = element_of(write.value.type)
+            at = self.loops[write.at]
+            if write.base is not None or (self.op.tied[write.target] >= 0 and write.kind != STORE):
+                self._write_computed(memory, write, held, at)
+                continue
+            combining = write.kind != STORE and len(dimensions(at)) < len(self.extents)
+            if write.kind != STORE and self.inner >= 0 and self.inner not in dimensions(at):
+                continue
+            value = self._get(write.value, scalars.lanes)
+            pointer = f"%q{write.target}"
+            if scalars.lanes == 1:
+                address = self._address(pointer, held, at)
+                if combining:
+                    value = rounded(scalars, held, scalars.combine(write.kind, memory.load(held, address), value, held))
+                memory.store(held, value, address)
+            else:
+                self._write_lanes(memory, write, held, at, value, combining)
+
+    def _write_computed(self, memory: Memory, write: Write, held: Element, at: Position) -> None:
+        """A write to a computed position, or one that combines with what its result held before the nest."""
+        value = self._get(write.value, memory.lanes)
+        varying = [scalar for scalar in (write.base, write.condition) if scalar is not None and self.depth[scalar] == self.inner]
+        if memory.lanes > 1 and not varying:
+            where = self._lane_address(self._based(f"%q{write.target}", held, write.base), held, at)
+            if where.step == 1:
+                self._modify(memory, write, held, value, where.first)
+                return
+        one = Memory(Scalars(self.out, 1, not self.strict), 1)
+        for lane in range(memory.active):
+            pointer = f"%q{write.target}"
+            if memory.lanes == 1:
+                self._modify(one, write, held, value, self._address(self._based(pointer, held, write.base), held, at))
+                continue
+            if write.base in varying:
+                assert write.base is not None
+                offsets = self._get(write.base, memory.lanes)
+                assert isinstance(offsets, str)
+                pointer = self._add(f"getelementptr {unit(held)}, ptr {pointer}, {write.base.type} {memory.extract(str(write.base.type), offsets, lane)}")
+            else:
+                pointer = self._based(pointer, held, write.base)
+            address = self._address(pointer, held, at, self._plus(self.at_index, lane))
+            part = tuple([memory.extract(held.register, p, lane) for p in parts_of(value)])
+            self._modify(one, write, held, (part[0], part[1]) if len(part) == 2 else part[0], address, (memory, lane))
+
+    def _modify(self, memory: Memory, write: Write, held: Element, value: Value, address: str, lane: tuple[Memory, int] | None = None) -> None:
+        """Reads, combines and writes elements from an address on; leaves them as they are where the condition fails."""
+        scalars = memory.scalars
+        if write.kind == STORE and write.condition is None:
+            self._put(memory, held, value, address)
+            return
+        old = memory.load(held, address) if memory.lanes == 1 else memory.load_contiguous(held, address, 1)
+        found = value if write.kind == STORE else rounded(scalars, held, scalars.combine(write.kind, old, value, held))
+        if write.condition is not None:
+            if lane is not None and self.depth[write.condition] == self.inner:
+                mask = self._get(write.condition, lane[0].lanes)
+                assert isinstance(mask, str)
+                bit = lane[0].extract("i1", mask, lane[1])
+            else:
+                single = self._get(write.condition, 1)
+                assert isinstance(single, str)
+                bit = single if scalars.lanes == 1 else self._splat("i1", single, scalars.lanes)
+            kept = [scalars.select(bit, held.register, x, y) for x, y in zip(parts_of(found), parts_of(old), strict=True)]
+            found = (kept[0], kept[1]) if len(kept) == 2 else kept[0]
+        self._put(memory, held, found, address)
+
+    def _put(self, memory: Memory, held: Element, value: Value, address: str) -> None:
+        if memory.lanes == 1:
+            memory.store(held, value, address)
+        else:
+            memory.store_contiguous(held, value, address, 1)
+
+    def _write_lanes(self, memory: Memory, write: Write, held: Element, at: Position, value: Value, combining: bool) -> None:
+        where = self._lane_address(f"%q{write.target}", held, at)
+        if where.step in (1, -1):
+            first = where.first if where.step == 1 else self._last_address(where, held, memory.active)
+            if combining:
+                old = memory.load_contiguous(held, first, where.step)
+                value = rounded(memory.scalars, held, memory.scalars.combine(write.kind, old, value, held))
+            memory.store_contiguous(held, value, first, where.step)
+            return
+        addresses = [where.address(lane) for lane in range(memory.active)]
+        if combining:
+            old = memory.load_lanes(held, addresses.__getitem__)
+            value = rounded(memory.scalars, held, memory.scalars.combine(write.kind, old, value, held))
+        memory.store_lanes(held, value, addresses.__getitem__)
+
+
+def rounded(scalars: Scalars, held: Element, value: Value) -> Value:
+    """A value rounded to its 16-bit type, if it has one."""
+    return scalars.narrowed(value, held.narrow) if held.narrow and isinstance(value, str) else value

@@ -1,0 +1,311 @@
+"""A loop nest under generation: its loops, the level of every value, and registers, addresses and indices on demand.
+
+What has been computed is remembered per loop: a table of scopes, the innermost last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from xdsl.ir import Operation, SSAValue
+
+from wengert.dialects.kernel import STORE, ConstantOp, Guard, IndexOp, LoadOp, NestOp, WithinOp, Write
+from wengert.dialects.kernel_positions import Position, Quotient, dimensions, span
+from wengert.ir.tensor_types import element
+from wengert.transforms.lower.cpu_loops import Loops
+from wengert.transforms.lower.cpu_memory import Memory
+from wengert.transforms.lower.cpu_scalars import Scalars, Value
+from wengert.transforms.lower.cpu_target import Target
+from wengert.transforms.lower.cpu_types import Element, element_of, splat, vector
+from wengert.transforms.lower.math import Emitter
+from wengert.transforms.lower.views import result
+
+INDEX = Element("i", "i64", "i64", 8)
+SHORT_INDEX = Element("i", "i32", "i32", 4)
+
+
+@dataclass
+class Reduction:
+    """A write that combines: ``level`` is the innermost loop that its position depends on."""
+
+    write: Write
+    at: Position
+    element: Element
+    level: int
+    in_registers: bool
+    in_memory: bool
+    slot: str = ""
+
+
+@dataclass(frozen=True)
+class Load:
+    """A load in terms of the generated loops: base pointer, element, position, guards, computed position."""
+
+    pointer: str
+    held: Element
+    at: Position
+    guards: tuple[Guard, ...]
+    base: SSAValue | None
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """Where the lanes of an access lie: the first address, the step from lane to lane if there is one, and every address."""
+
+    first: str
+    step: int | None
+    address: Callable[[int], str]
+
+
+class NestState:
+    """What the parts of the generator share."""
+
+    def __init__(self, op: NestOp, target: Target, strict: bool, in_place: bool = False):
+        self.op = op
+        self.in_place = in_place
+        self.target = target
+        self.strict = strict
+        self.out = Emitter(prefix="%v")
+        self.ops = [inner for inner in op.body.block.ops if inner is not op.body.block.last_op]
+        self.writes = op.writes
+        self.loops = Loops(op.extents, _accesses(self.ops, self.writes))
+        self.extents = self.loops.extents
+        self.inner = len(self.extents) - 1
+        self.pointers: dict[SSAValue, str] = {arg: f"%p{number}" for number, arg in enumerate(op.body.block.args)}
+        self.loads: dict[Operation, Load] = {load: self._described(load) for load in self.ops if isinstance(load, LoadOp)}
+        self.depth = self._depths()
+        self.levels: list[list[Operation]] = [[] for _ in range(self.inner + 2)]
+        for inner, level in zip(self.ops, self.depth.values(), strict=True):
+            self.levels[level + 1].append(inner)
+        self.reductions = [self._reduction(write) for write in self.writes if write.kind != STORE and write.base is None and self.op.tied[write.target] < 0]
+        self.lanes = self._lanes()
+        self.scopes: list[dict[object, object]] = [{}]
+        self.labels = 0
+        self.at_index: str | int = 0
+
+    # -- analysis
+
+    def _depths(self) -> dict[SSAValue, int]:
+        depth: dict[SSAValue, int] = {}
+        for op in self.ops:
+            if isinstance(op, LoadOp):
+                load = self.loads[op]
+                found = max(deepest(load.at), self._guard_depth(load.guards))
+                if load.base is not None:
+                    found = max(found, depth[load.base])
+            elif isinstance(op, IndexOp):
+                found = deepest(self.loops[op.at.data])
+            elif isinstance(op, WithinOp):
+                found = self._guard_depth(op.where.data)
+            else:
+                found = max([depth[operand] for operand in op.operands], default=-1)
+            depth[result(op)] = found
+        return depth
+
+    def _described(self, op: LoadOp) -> Load:
+        source, base = (*op.operands, None)[:2]
+        assert source is not None
+        return Load(self.pointers[source], element_of(result(op).type), self.loops[op.at.data], op.where.data if op.where is not None else (), base)
+
+    def _guard_depth(self, guards: tuple[Guard, ...]) -> int:
+        return max([deepest(self.loops[at]) for at, _, _ in guards], default=-1)
+
+    def _reduction(self, write: Write) -> Reduction:
+        at = self.loops[write.at]
+        used = dimensions(at)
+        level = max(used, default=-1)
+        held = element_of(element(self.op.outputs[write.target]))
+        outside = any(d not in used for d in range(max(level, 0)))
+        return Reduction(write, at, held, level, in_registers=level < self.inner, in_memory=outside)
+
+    def _lanes(self) -> int:
+        if self.inner < 0:
+            return 1
+        if self.strict and any(r.in_registers and r.element.kind in "fc" and r.write.kind in ("add", "mul") for r in self.reductions):
+            return 1
+        types = [element_of(result(op).type) for op in self.levels[-1]]
+        types += [element_of(write.value.type) for write in self.writes]
+        widest = max([_register_bytes(held) for held in types], default=4)
+        lanes = max(self.target.vector_bytes // widest, 1)
+        while lanes > 1 and lanes // 2 >= self.extents[self.inner]:
+            lanes //= 2
+        return lanes
+
+    # -- values
+
+    def _add(self, text: str) -> str:
+        name = self.out.fresh()
+        self.out.line(f"{name} = {text}")
+        return name
+
+    def _lookup(self, key: object) -> object | None:
+        for scope in reversed(self.scopes):
+            found = scope.get(key)
+            if found is not None:
+                return found
+        return None
+
+    def _get(self, value: SSAValue, lanes: int) -> Value:
+        """A value of the body in registers of so many lanes."""
+        if lanes > 1 and self.depth[value] < self.inner:
+            wide = self._lookup((value, lanes))
+            if wide is None:
+                wide = self.scopes[-1][value, lanes] = self._widen(value, lanes)
+            return wide  # pyright: ignore[reportReturnType]
+        found = self._lookup(value)
+        assert found is not None, "a value is used before it is computed"
+        return found  # pyright: ignore[reportReturnType]
+
+    def _widen(self, value: SSAValue, lanes: int) -> Value:
+        """A scalar in every lane."""
+        owner = value.owner
+        found = self._lookup(value)
+        register = element_of(value.type).register
+        parts = parts_of(found)  # pyright: ignore[reportArgumentType]
+        if isinstance(owner, ConstantOp):
+            wide = [splat(register, part, lanes) for part in parts]
+        else:
+            wide = [self._splat(register, part, lanes) for part in parts]
+        return (wide[0], wide[1]) if len(wide) == 2 else wide[0]
+
+    def _splat(self, register: str, scalar: str, lanes: int) -> str:
+        kind = vector(register, lanes)
+        first = self._add(f"insertelement {kind} poison, {register} {scalar}, i32 0")
+        return self._add(f"shufflevector {kind} {first}, {kind} poison, <{lanes} x i32> zeroinitializer")
+
+    # -- positions
+
+    def _scalar_position(self, at: Position, inner: str | int | None = None) -> str | int:
+        """A position as an i64; ``inner`` stands for the index of the innermost loop."""
+        key = ("position", at, inner)
+        found = self._lookup(key)
+        if found is None:
+            total: str | int = at.offset
+            for atom, c in at.terms:
+                if isinstance(atom, int):
+                    value = inner if atom == self.inner and inner is not None else self._lookup(("index", atom))
+                else:
+                    value = self._divided(
+                        self._scalar_position(atom.expression, inner), atom.divisor, isinstance(atom, Quotient), span(atom.expression, self.extents)[0]
+                    )
+                total = self._plus(total, self._times(value, c))  # pyright: ignore[reportArgumentType]
+            found = self.scopes[-1][key] = total
+        return found  # pyright: ignore[reportReturnType]
+
+    def _divided(self, value: str | int, divisor: int, quotient: bool, least: int) -> str | int:
+        if isinstance(value, int):
+            return value // divisor if quotient else value % divisor
+        lift = -(least // divisor) if least < 0 else 0
+        value = self._plus(value, lift * divisor)
+        found = self._add(f"{'udiv' if quotient else 'urem'} i64 {value}, {divisor}")
+        return self._plus(found, -lift) if quotient else found
+
+    def _plus(self, x: str | int, y: str | int) -> str | int:
+        if isinstance(x, int) and isinstance(y, int):
+            return x + y
+        if x == 0:
+            return y
+        return x if y == 0 else self._add(f"add nsw i64 {x}, {y}")
+
+    def _times(self, x: str | int, factor: int) -> str | int:
+        if isinstance(x, int):
+            return x * factor
+        return x if factor == 1 else self._add(f"mul nsw i64 {x}, {factor}")
+
+    def _address(self, pointer: str, held: Element, at: Position, inner: str | int | None = None) -> str:
+        offset = self._scalar_position(at, inner)
+        return pointer if offset == 0 else self._add(f"getelementptr {unit(held)}, ptr {pointer}, i64 {offset}")
+
+    def _inner_base(self, pointer: str, held: Element, at: Position) -> str:
+        """The address without the innermost loop's term, computed where the outer loops allow."""
+        outer = self._outer(at)
+        key = ("base", pointer, outer)
+        found = self._lookup(key)
+        if found is None:
+            found = self.scopes[-1][key] = self._address(pointer, held, outer)
+        return found  # pyright: ignore[reportReturnType]
+
+    def _outer(self, at: Position) -> Position:
+        return Position(at.offset, tuple([term for term in at.terms if term[0] != self.inner]))
+
+    # -- numbers from indices
+
+    def _lane_numbers(self, at: Position) -> tuple[str, Element]:
+        """A position in every lane, in the narrowest integer that holds it."""
+        low, high = span(at, self.extents)
+        margin = abs(at.coefficient(self.inner)) * self.lanes
+        held = SHORT_INDEX if low - margin >= -(2**31) and high + margin < 2**31 else INDEX
+        scalars = Scalars(self.out, self.lanes, False)
+        memory = Memory(scalars, self.lanes)
+        kind = scalars.type(held.register)
+        if any(not isinstance(atom, int) and self.inner in dimensions(atom.expression) for atom, _ in at.terms):
+            found = "zeroinitializer"
+            for lane in range(self.lanes):
+                number = self._narrow(self._scalar_position(at, self._plus(self.at_index, lane)), held)
+                found = memory.insert(held.register, found, number, lane)
+            return found, held
+        step = at.coefficient(self.inner)
+        start = self._narrow(self._scalar_position(at, self.at_index), held)
+        first = self._splat(held.register, start, self.lanes)
+        steps = ", ".join(f"{held.register} {lane * step}" for lane in range(self.lanes))
+        return self._add(f"add {kind} {first}, <{steps}>"), held
+
+    def _narrow(self, number: str | int, held: Element) -> str:
+        if isinstance(number, int):
+            return str(number)
+        return number if held is INDEX else self._add(f"trunc i64 {number} to i32")
+
+    def _within(self, guards: tuple[Guard, ...], lanes: int) -> str:
+        """Whether all guards hold, in every lane."""
+        key = ("within", guards, lanes)
+        found = self._lookup(key)
+        if found is None:
+            scalars = Scalars(self.out, lanes, False)
+            parts = [self._one_guard(scalars, self.loops[at], low, high) for at, low, high in guards]
+            while len(parts) > 1:
+                parts.append(scalars.binary("and", "i1", parts.pop(0), parts.pop(0)))
+            found = self.scopes[-1][key] = parts[0]
+        return found  # pyright: ignore[reportReturnType]
+
+    def _one_guard(self, scalars: Scalars, at: Position, low: int, high: int) -> str:
+        """low <= at < high, as one unsigned comparison."""
+        shifted = at.shifted(-low)
+        if scalars.lanes > 1 and self.inner in dimensions(at):
+            number, held = self._lane_numbers(shifted)
+            return scalars.compare("ult", held.register, number, scalars.constant(held.register, high - low))
+        inner = self.at_index if self.inner >= 0 and self.inner in dimensions(at) else None
+        number = self._scalar_position(shifted, inner)
+        bit = self._add(f"icmp ult i64 {number}, {high - low}")
+        return bit if scalars.lanes == 1 else self._splat("i1", bit, scalars.lanes)
+
+
+def _accesses(ops: Iterable[Operation], writes: Iterable[Write]) -> list[Position]:
+    found = [write.at for write in writes]
+    for op in ops:
+        if isinstance(op, LoadOp | IndexOp):
+            found.append(op.at.data)
+        if isinstance(op, LoadOp | WithinOp) and op.where is not None:
+            found += [at for at, _, _ in op.where.data]
+    return found
+
+
+def deepest(at: Position) -> int:
+    """The innermost loop that a position depends on, or -1."""
+    return max(dimensions(at), default=-1)
+
+
+def _register_bytes(held: Element) -> int:
+    if held.kind == "b":
+        return 1
+    return 8 if held.register in ("double", "i64") else 4 if held.register in ("float", "i32") else held.part_size
+
+
+def unit(held: Element) -> str:
+    """The LLVM type whose size is that of one element."""
+    return f"[2 x {held.memory}]" if held.kind == "c" else held.memory
+
+
+def parts_of(value: Value) -> tuple[str, ...]:
+    """The registers of a value: one, or two for complex numbers."""
+    return value if isinstance(value, tuple) else (value,)
