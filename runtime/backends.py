@@ -9,7 +9,7 @@ import numpy as np
 
 from wengert.ir.diagnostics import did_you_mean
 from wengert.runtime.arguments import bind
-from wengert.runtime.derivation import optimize_with_dumps
+from wengert.runtime.derivation import needs_ad_lowering, optimize_with_dumps, runnable
 from wengert.runtime.errors import InputError
 
 if TYPE_CHECKING:
@@ -61,6 +61,9 @@ class InterpreterExecutable:
 
     def __init__(self, program: Program):
         self._program = program
+        lowered = needs_ad_lowering(program.module)
+        self._module = runnable(program.core_module) if lowered else program.module
+        self._entry = "main" if lowered else program.entry
         self.stats: Any = None
 
     def __call__(self, *inputs: Any) -> tuple[Array, ...]:
@@ -68,7 +71,7 @@ class InterpreterExecutable:
 
         self.stats = counter = Counter()
         arrays = bind(self._program.signature, inputs)
-        results = run(self._program.module, arrays, entry=self._program.entry, counter=counter)
+        results = run(self._module, arrays, entry=self._entry, counter=counter)
         # Results may be views of inputs, of constants or of one another: copies belong to the caller.
         return tuple(np.array(result, order="C") for result in results)
 
@@ -79,7 +82,7 @@ def build_for_cpu(program: Program, dump_dir: Path | None, options: dict[str, An
 
     _check_options("cpu", options, ("strict", "level"))
     if dump_dir is None:
-        return cpu.compile(program.optimized_module, **options)
+        return cpu.compile(runnable(program.optimized_module), **options)
     from wengert.ir.dumps import Dumper
     from wengert.ir.printer import print_module
 

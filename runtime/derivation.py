@@ -8,6 +8,7 @@ Programs are optimised before they are differentiated: what is simplified in the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
@@ -15,7 +16,8 @@ from xdsl.dialects.func import CallOp, FuncOp
 
 from wengert.ir.passes import Observer
 from wengert.ir.printer import print_module
-from wengert.transforms.pipelines import BACK, FRONT, OPTIMIZE, parse_pipeline
+from wengert.transforms.ad.lower import uses_ad
+from wengert.transforms.pipelines import BACK, FINISH, FRONT, OPTIMIZE, parse_pipeline
 
 Mode = Literal["jvp", "vjp"]
 
@@ -44,14 +46,24 @@ def derive_with_dumps(module: ModuleOp, entry: str, mode: Mode, wrt: Sequence[in
     return parse_pipeline(f"{FRONT},{OPTIMIZE},{derivative_pipeline(mode, wrt, of)}").run(with_main(module, entry), observer=observer)
 
 
+def transform(core: ModuleOp, text: str, folder: Path | None) -> ModuleOp:
+    """An optimised core-level module after another pass, optimised again, as a new module; with dumps where there is a folder."""
+    observer = None
+    if folder is not None:
+        from wengert.ir.dumps import Dumper
+
+        observer = Dumper(folder)
+    return parse_pipeline(f"{text},{OPTIMIZE}").run(core.clone(), observer=observer)
+
+
 def optimize_with_dumps(module: ModuleOp, entry: str, observer: Observer) -> ModuleOp:
     """The module as it was written in core form with fewer ops, watched from the first pass on."""
-    return parse_pipeline(f"{FRONT},{OPTIMIZE}").run(with_main(module, entry), observer=observer)
+    return parse_pipeline(f"{FRONT},{OPTIMIZE},{FINISH}").run(with_main(module, entry), observer=observer)
 
 
 def plain_text(module: ModuleOp, *, locations: bool = False, generic: bool = False) -> str:
     """The module as plain StableHLO text that JAX reads: core ops are written out again."""
-    if any(op.name.startswith(("core.", "ad.")) for op in module.walk()):
+    if needs_ad_lowering(module) or any(op.name.startswith("core.") for op in module.walk()):
         module = parse_pipeline(BACK).run(module.clone())
     return print_module(module, locations=locations, generic=generic)
 
@@ -75,3 +87,13 @@ def with_main(module: ModuleOp, entry: str) -> ModuleOp:
 def optimized(core: ModuleOp) -> ModuleOp:
     """A core-level module with fewer ops, as a new module."""
     return parse_pipeline(OPTIMIZE).run(core.clone())
+
+
+def needs_ad_lowering(module: ModuleOp) -> bool:
+    """Whether a module has anything of the ad dialect, so that it cannot be run or printed as plain StableHLO as it stands."""
+    return any(op.name.startswith("ad.") or any(key.startswith("ad.") for key in op.attributes) for op in module.walk())
+
+
+def runnable(core: ModuleOp) -> ModuleOp:
+    """A core-level module as it is run: requests for derivatives expanded, declared derivatives forgotten."""
+    return parse_pipeline(FINISH).run(core.clone()) if uses_ad(core) else core

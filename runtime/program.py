@@ -21,15 +21,16 @@ import os
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from wengert.runtime.backends import Executable, build
-from wengert.runtime.derivation import Mode, core_form, derive, derive_with_dumps, optimized, plain_text
+from wengert.runtime.batching import Axes, BatchedProgram, batch_pass, checked_size, chosen_axes
+from wengert.runtime.derivation import Mode, core_form, derive, derive_with_dumps, optimized, plain_text, transform
 from wengert.runtime.errors import InputError
-from wengert.runtime.labels import name_derivative
+from wengert.runtime.labels import name_derivative, name_jacobian
 from wengert.runtime.signature import Parameter, Signature, entry_function, signature_of
 
 if TYPE_CHECKING:
@@ -144,6 +145,88 @@ class Program:
         """
         return self._derivative("vjp", wrt, of, dump_dir)
 
+    # -- Jacobians
+
+    def jacfwd(self, wrt: Positions = None, of: Positions = None, *, holomorphic: bool = False, dump_dir: PathLike | None = None) -> Program:
+        """The Jacobian by forward mode: inputs -> one array for each result in ``of`` and each argument in ``wrt``.
+
+        Results come in the order (result 0, argument 0), (result 0, argument 1), ..., each of the shape of the result followed by
+        that of the argument. Cheaper than :meth:`jacrev` where the arguments have fewer elements than the results.
+
+        Args:
+            wrt: positions of the arguments; every float or complex one by default.
+            of: positions of the results; every float or complex one by default.
+            holomorphic: says that complex results are holomorphic in complex arguments, so that there is one derivative.
+            dump_dir: a folder for the IR after every pass.
+
+        Raises:
+            InputError: as :meth:`jvp`; also for complex arguments unless ``holomorphic``.
+            DiagnosticError: an op has no derivative rule or cannot be batched; names the op and its place.
+        """
+        return self._jacobian("jacfwd", wrt, of, holomorphic, dump_dir)
+
+    def jacrev(self, wrt: Positions = None, of: Positions = None, *, holomorphic: bool = False, dump_dir: PathLike | None = None) -> Program:
+        """The Jacobian by reverse mode: as :meth:`jacfwd`, cheaper where the results have fewer elements than the arguments.
+
+        Complex results need ``holomorphic``.
+        """
+        return self._jacobian("jacrev", wrt, of, holomorphic, dump_dir)
+
+    def hessian(self, wrt: Positions = None, of: Positions = None, *, holomorphic: bool = False) -> Program:
+        """Second derivatives, forward over reverse: one array for each result in ``of`` and each pair of arguments in ``wrt``, of
+        the shape of the result followed by those of both arguments. Arguments and errors are those of :meth:`jacfwd`."""
+        inputs, outputs = self.resolve(wrt=wrt, of=of)
+        return self.jacrev(inputs, outputs, holomorphic=holomorphic).jacfwd(inputs, holomorphic=holomorphic)
+
+    def _jacobian(self, mode: Literal["jacfwd", "jacrev"], wrt: Positions, of: Positions, holomorphic: bool, dump_dir: PathLike | None) -> Program:
+        inputs, outputs = self.resolve(wrt=wrt, of=of)
+        arguments, results = [self.signature.arguments[i] for i in inputs], [self.signature.results[j] for j in outputs]
+        for parameter in arguments if mode == "jacfwd" else results:
+            if parameter.dtype.kind == "c" and not holomorphic:
+                raise InputError(f"{mode}: {parameter} is complex; say holomorphic=True if the program is, else take its jvp or vjp")
+        text = f"{mode}{{wrt={','.join(map(str, inputs))} of={','.join(map(str, outputs))}}}"
+        return self._transformed(mode, text, dump_dir, lambda module: name_jacobian(module, self.signature, arguments, results))
+
+    # -- batching
+
+    @overload
+    def vmap(self, in_axes: Axes = 0, out_axes: Axes = 0, *, size: int, dump_dir: PathLike | None = None) -> Program: ...
+    @overload
+    def vmap(self, in_axes: Axes = 0, out_axes: Axes = 0, *, size: None = None, dump_dir: PathLike | None = None) -> BatchedProgram: ...
+    def vmap(self, in_axes: Axes = 0, out_axes: Axes = 0, *, size: int | None = None, dump_dir: PathLike | None = None) -> Program | BatchedProgram:
+        """The program for many instances at once.
+
+        Args:
+            in_axes: the dimension of each argument that holds the instances (one number for all arguments, or one for each);
+                None for an argument that is the same for all instances. Negative dimensions count from the end.
+            out_axes: the same for the results; None only for a result that does not depend on the instance.
+            size: the number of instances. Without it the result is a :class:`BatchedProgram`, which finds the number in its
+                arguments when it is called.
+            dump_dir: a folder for the IR after every pass.
+
+        Raises:
+            InputError: the axes do not fit the program.
+            DiagnosticError: an op cannot be batched, or a result depends on the instance whose axis is None.
+        """
+        starts = chosen_axes("in_axes", in_axes, self.signature.arguments)
+        ends = chosen_axes("out_axes", out_axes, self.signature.results)
+        if size is None:
+            return BatchedProgram(lambda n: self.vmap(starts, ends, size=n, dump_dir=dump_dir), self.signature, starts, f"vmap of {self.name}")
+        return self._transformed("vmap", batch_pass(checked_size(size), starts, ends), dump_dir)
+
+    def _transformed(self, label: str, text: str, dump_dir: PathLike | None, finish: Callable[[ModuleOp], None] | None = None) -> Program:
+        """The program after a pass, written as text, and optimisation."""
+        key = (text, os.environ.get(DUMP_DIR))
+        if dump_dir is None and (made := self._derivatives.get(key)) is not None:
+            return made
+        module = transform(self.optimized_module, text, dump_folder(dump_dir, label))
+        if finish is not None:
+            finish(module)
+        program = Program(module, name=f"{label} of {self.name}")
+        program.core_module = program.optimized_module = module
+        self._derivatives[key] = program
+        return program
+
     def _derivative(self, mode: Mode, wrt: Positions, of: Positions, dump_dir: PathLike | None) -> Program:
         inputs = choose("wrt", wrt, self.signature.arguments)
         outputs = choose("of", of, self.signature.results)
@@ -221,7 +304,9 @@ class Program:
         return self
 
     def __reduce__(self) -> tuple[Callable[..., Program], tuple[Any, ...]]:
-        return _restore, (self.text(locations=True), self.entry, self.name)
+        from wengert.ir.printer import print_module
+
+        return _restore, (print_module(self.module, locations=True), self.entry, self.name)
 
 
 def _restore(text: str, entry: str, name: str) -> Program:
@@ -240,14 +325,16 @@ class CompiledProgram:
         executable: what the backend made.
     """
 
+    __slots__ = ("__call__", "__weakref__", "backend", "executable", "program", "signature")
+    # A slot of this name makes calls of the object calls of what the slot holds: no Python function is in between.
+    __call__: Callable[..., tuple[Array, ...]]
+
     def __init__(self, program: Program, backend: str, executable: Executable):
         self.program = program
         self.signature = program.signature
         self.backend = backend
         self.executable = executable
-
-    def __call__(self, *inputs: Any) -> tuple[Array, ...]:
-        return self.executable(*inputs)
+        self.__call__ = executable.__call__
 
     @property
     def stats(self) -> Any:

@@ -3,6 +3,7 @@
 ::
 
     StableHLO --FRONT--> core-level IR --jvp, vjp--> its derivative --OPTIMIZE--> less of it --BACK--> StableHLO
+                                                                              `--FINISH--> what is compiled
 
 A name leads to an import path, so that nothing is imported before it runs.
 """
@@ -24,6 +25,8 @@ PASS_PATHS = {
     "linearize": "wengert.transforms.ad.passes:LinearizePass",
     "transpose": "wengert.transforms.ad.passes:TransposePass",
     "batch": "wengert.transforms.ad.batch:BatchPass",
+    "jacfwd": "wengert.transforms.ad.jacobian:JacfwdPass",
+    "jacrev": "wengert.transforms.ad.jacobian:JacrevPass",
     "expand-ad": "wengert.transforms.ad.passes:ExpandAdPass",
     "lower-ad": "wengert.transforms.ad.passes:LowerAdPass",
     # transforms/optimize: the same with fewer ops
@@ -35,13 +38,17 @@ PASS_PATHS = {
 
 PASSES.add(PASS_PATHS)
 
-FRONT = "inline,symbol-dce,to-core"
-"""From StableHLO as it is written to core-level IR, which is what derivatives are taken of."""
+FRONT = "to-core{keep-custom=true}"
+"""From StableHLO as it is written to core-level IR, which is what derivatives are taken of. Calls are inlined, but for those of
+functions that declare derivatives of their own."""
 
 OPTIMIZE = "simplify,cse,dce"
 """The same program with fewer ops; run after every derivative."""
 
-BACK = "from-core,cse,dce"
+FINISH = "lower-ad,simplify,cse,dce"
+"""From core-level IR that may still be differentiated to IR that is only to be run."""
+
+BACK = "lower-ad,from-core,cse,dce"
 """From core-level IR to plain StableHLO, which XLA reads."""
 
 
