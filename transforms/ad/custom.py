@@ -40,7 +40,7 @@ def custom_rule(call: CallOp, module: ModuleOp) -> Rule:
 
 def _by_jvp(jvp: FuncOp) -> Rule:
     def rule(b: OpBuilder, call: Operation) -> LinearMap:
-        _check_inputs(call, jvp, [*(o.type for o in call.operands), *(o.type for o in call.operands if is_differentiable(o.type))])
+        check_inputs(call, jvp, [*(o.type for o in call.operands), *(o.type for o in call.operands if is_differentiable(o.type))])
 
         def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
             x_dots = [_or_zero(lb, x_dot, x) for x, x_dot in zip(call.operands, tangents, strict=True) if is_differentiable(x.type)]
@@ -54,10 +54,10 @@ def _by_jvp(jvp: FuncOp) -> Rule:
 
 def _by_vjp(forward: FuncOp, backward: FuncOp) -> Rule:
     def rule(b: OpBuilder, call: Operation) -> LinearMap:
-        _check_inputs(call, forward, [o.type for o in call.operands])
+        check_inputs(call, forward, [o.type for o in call.operands])
         residuals = take_in(b, forward, list(call.operands))[len(call.results) :]
         y_types = [result.type for result in call.results if is_differentiable(result.type)]
-        _check_inputs(call, backward, [*(r.type for r in residuals), *y_types])
+        check_inputs(call, backward, [*(r.type for r in residuals), *y_types])
 
         def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
             x_dots = [_or_zero(lb, x_dot, x) for x, x_dot in zip(call.operands, tangents, strict=True) if is_differentiable(x.type)]
@@ -71,7 +71,8 @@ def _by_vjp(forward: FuncOp, backward: FuncOp) -> Rule:
     return rule
 
 
-def _check_inputs(call: Operation, function: FuncOp, expected: list[Attribute]) -> None:
+def check_inputs(call: Operation, function: FuncOp, expected: list[Attribute]) -> None:
+    """Refuses a call whose declared derivative takes other types than it is given."""
     found = list(function.function_type.inputs)
     if found != expected:
         shown = [", ".join(map(str, types)) for types in (expected, found)]

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.dialects.func import CallOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.locations import Role, derived
 from wengert.transforms.ad.backward import Cotangents
 from wengert.transforms.ad.direct.adjoint import ADJOINTS, STEPS, Adjoint, Back, is_inactive
 from wengert.transforms.ad.errors import refuse
+from wengert.transforms.ad.function import discard
 from wengert.transforms.ad.rule import Tangent
 
 
@@ -37,6 +38,7 @@ class Sweep:
         self._primals: dict[SSAValue, Value] = {}
         self._live: set[Value] = set()
         self._noted: set[Value] = set()
+        self._scratch: list[Block] = []
 
     def bind(self, old: Sequence[SSAValue], new: Sequence[Value]) -> None:
         """Says what values of the old function are in the new one."""
@@ -70,6 +72,13 @@ class Sweep:
             if any(y_bar is not None for y_bar in y_bars):
                 with b.at(note.location):
                     note.back(b, y_bars, cotangents)
+        for block in self._scratch:
+            discard(block)
+
+    def scratch_block(self, types: Sequence[Attribute]) -> Block:
+        """A block that lives until the reverse sweep is done."""
+        self._scratch.append(Block(arg_types=types))
+        return self._scratch[-1]
 
     def emit(self, op: Operation) -> Operation:
         """The op itself on the new function's values."""

@@ -1,5 +1,35 @@
 """The adjoint of every op, one file per family; importing this package fills the table."""
 
-from wengert.transforms.ad.direct.adjoints import contraction, elementwise, fourier, indexing, linalg, ordering, reduction, shape, special, windows
+from wengert.transforms.ad.direct.adjoints import (
+    branches,
+    contraction,
+    custom,
+    elementwise,
+    fourier,
+    indexing,
+    linalg,
+    loops,
+    ordering,
+    reduction,
+    shape,
+    special,
+    tapes,
+    windows,
+)
 
-__all__ = ["contraction", "elementwise", "fourier", "indexing", "linalg", "ordering", "reduction", "shape", "special", "windows"]
+__all__ = [
+    "branches",
+    "contraction",
+    "custom",
+    "elementwise",
+    "fourier",
+    "indexing",
+    "linalg",
+    "loops",
+    "ordering",
+    "reduction",
+    "shape",
+    "special",
+    "tapes",
+    "windows",
+]

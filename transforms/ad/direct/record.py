@@ -1,0 +1,94 @@
+"""What a loop keeps of each trip for its reverse sweep.
+
+A value of a trip is kept as a row of a stack, if the number of trips is a constant, or at the end of a tape that grows. What
+an inner loop put on a tape goes to the end of a tape of the outer loop, and the position at which it begins is kept like any
+other value. Every kept value has a *slot*: one or two values that the loop carries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from wengert.dialects import core
+from wengert.dialects.builder import OpBuilder, Value
+from wengert.ir.tensor_types import i64, shape, tensor, type_of
+
+INDEX = tensor((), i64)
+
+
+class Slot(Protocol):
+    """Where a value is kept: made empty before the loop, written in the forward loop, read in the reverse one."""
+
+    def empty(self, b: OpBuilder) -> list[Value]: ...
+
+    def write(self, b: OpBuilder, held: Sequence[Value], value: Value, trip: Value) -> list[Value]: ...
+
+    def read(self, b: OpBuilder, held: Sequence[Value], trip: Value) -> Value: ...
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A tensor with a row per trip."""
+
+    like: Value
+    trips: int
+
+    def empty(self, b: OpBuilder) -> list[Value]:
+        return [b.zeros(tensor([self.trips, *shape(self.like)], type_of(self.like).element_type))]
+
+    def write(self, b: OpBuilder, held: Sequence[Value], value: Value, trip: Value) -> list[Value]:
+        return [b.dynamic_update_slice(held[0], b.reshape(value, [1, *shape(value)]), self._at(b, trip))]
+
+    def read(self, b: OpBuilder, held: Sequence[Value], trip: Value) -> Value:
+        return b.reshape(b.dynamic_slice(held[0], self._at(b, trip), [1, *shape(self.like)]), shape(self.like))
+
+    def _at(self, b: OpBuilder, trip: Value) -> list[Value]:
+        return [trip, *[b.scalar(0, i64)] * len(shape(self.like))]
+
+
+@dataclass(frozen=True)
+class Tape:
+    """A tape with an entry per trip."""
+
+    like: Value
+
+    def empty(self, b: OpBuilder) -> list[Value]:
+        return [b.create(core.TapeCreateOp, (), (core.TapeType(type_of(self.like)),))[0]]
+
+    def write(self, b: OpBuilder, held: Sequence[Value], value: Value, trip: Value) -> list[Value]:
+        return [b.create(core.TapePushOp, (held[0], value), (held[0].type,))[0]]
+
+    def read(self, b: OpBuilder, held: Sequence[Value], trip: Value) -> Value:
+        return b.create(core.TapeReadOp, (held[0], trip), (self.like.type,))[0]
+
+
+@dataclass(frozen=True)
+class TapeOfTapes:
+    """The tapes of an inner loop one after the other, and where each begins."""
+
+    like: Value
+    trips: int | None
+
+    def _starts(self, position: Value) -> Slot:
+        return Tape(position) if self.trips is None else Stack(position, self.trips)
+
+    def empty(self, b: OpBuilder) -> list[Value]:
+        return [b.create(core.TapeCreateOp, (), (self.like.type,))[0], *self._starts(b.scalar(0, i64)).empty(b)]
+
+    def write(self, b: OpBuilder, held: Sequence[Value], value: Value, trip: Value) -> list[Value]:
+        start = b.create(core.TapeSizeOp, (held[0],), (INDEX,))[0]
+        written = self._starts(start).write(b, held[1:], start, trip)
+        return [b.create(core.TapeExtendOp, (held[0], value), (held[0].type,))[0], *written]
+
+    def read(self, b: OpBuilder, held: Sequence[Value], trip: Value) -> Value:
+        start = self._starts(b.scalar(0, i64)).read(b, held[1:], trip)
+        return b.create(core.TapeFromOp, (held[0], start), (self.like.type,))[0]
+
+
+def slot_for(value: Value, trips: int | None) -> Slot:
+    """Where to keep a value in a loop of so many trips, None if that is not a constant."""
+    if isinstance(value.type, core.TapeType):
+        return TapeOfTapes(value, trips)
+    return Tape(value) if trips is None else Stack(value, trips)
