@@ -9,6 +9,7 @@ something is not yet supported; everything else, an exception of any kind includ
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 import traceback
@@ -249,4 +250,8 @@ def run_in_xla(program: Program, inputs: Sequence[Array]) -> Sequence[Array]:
     """The program's printed text, read and run by XLA."""
     from wengert.lab.xla import compile_text
 
-    return compile_text(str(program))(*inputs)
+    text = str(program)
+    beyond = re.search(r"\bcore\.\w+", text)
+    if beyond:
+        raise InputError(f"{beyond[0]} has no form in StableHLO that XLA reads: not yet supported")
+    return compile_text(text)(*inputs)
