@@ -55,7 +55,7 @@ class Fallback:
 
     def take(self, table: int) -> BaseException:
         """The exception of the call with this table, which failed."""
-        return self._raised.pop(table, RuntimeError("compiled code failed without a reason"))
+        return self._raised.pop(table, MemoryError("no memory for the tape of a loop"))
 
 
 def _step(op: InterpretOp) -> Callable[[int], None]:

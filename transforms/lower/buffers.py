@@ -22,11 +22,14 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects import core, stablehlo
+from wengert.dialects.core_control import TapeType
 from wengert.dialects.kernel import STORE, LoadOp, NestOp
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import dtype_of, shape_of_type
 
 ALIGNMENT = 64
+TAPE_BYTES = 16
+"""The size of a tape's handle; see :mod:`wengert.transforms.lower.native.tapes`."""
 
 
 class Space(Enum):
@@ -75,7 +78,9 @@ Scratch = Callable[[Operation], int]
 
 
 def byte_size(value: SSAValue) -> int:
-    """How many bytes the elements of a tensor value take."""
+    """How many bytes the elements of a tensor value, or the handle of a tape, take."""
+    if isinstance(value.type, TapeType):
+        return TAPE_BYTES
     type = cast("TensorType[Any]", value.type)
     return prod(shape_of_type(type)) * dtype_of(type.element_type).itemsize
 

@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, Operation
 
 from wengert.dialects import chlo, core, stablehlo
 from wengert.dialects.core import Kind
+from wengert.dialects.core_control import TapeType
 from wengert.dialects.kernel import STORE
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import (
@@ -248,10 +249,10 @@ def has_product(op: stablehlo.DotGeneralOp) -> bool:
 
 
 def has_plain_types(op: Operation) -> bool:
-    """Whether everything inside a loop or a branch can be held in buffers (a tape cannot)."""
+    """Whether everything inside a loop or a branch can be held in buffers."""
     inside = [value for inner in op.walk() for value in inner.results]
     arguments = [arg for inner in op.walk() for region in inner.regions for block in region.blocks for arg in block.args]
-    return all(is_compilable(value.type) for value in (*op.operands, *inside, *arguments))
+    return all(is_storable(value.type) for value in (*op.operands, *inside, *arguments))
 
 
 def _scatterable(op: core.ScatterOp) -> bool:
@@ -296,6 +297,11 @@ def function_name(op: Operation) -> str:
     if isinstance(op, stablehlo.ReducePrecisionOp):
         return f"reduce_precision_e{int_of(op.exponent_bits)}m{int_of(op.mantissa_bits)}"
     return op.name.partition(".")[2]
+
+
+def is_storable(type: Attribute) -> bool:
+    """Whether values of this type can be held in a buffer within a program: what arguments may be, and tapes of that."""
+    return is_compilable(type.held if isinstance(type, TapeType) else type)
 
 
 def is_compilable(type: Attribute) -> bool:

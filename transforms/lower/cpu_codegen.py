@@ -29,8 +29,11 @@ from wengert.transforms.lower.cpu_scratch import scratch_bytes
 from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.matmul import declarations, emit_function
 from wengert.transforms.lower.native import native_kernel
+from wengert.transforms.lower.native.tapes import FREE
 
 ENTRY = "entry"
+_END = "; end"
+"""Stands where the entry is left, for what must be done there."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ class _Generator:
         self.functions: dict[str, str] = {}
         self.helpers: dict[str, str] = {}
         self.lines: list[str] = []
+        self.uses_tapes = False
         self.interpreted: list[InterpretOp] = []
         self.symbols: dict[str, str] = {}
         self.count = 0
@@ -74,7 +78,10 @@ class _Generator:
         pointers = [self.table(number) for number in range(inputs + outputs)]
         _BlockCode(self, self.block, self.buffers, pointers[:inputs], pointers[inputs:], "%arena").run()
         kernels = [text.replace("@KERNEL", f"@{name}") for text, name in self.functions.items()]
-        body = "\n".join(self.lines)
+        if self.uses_tapes:
+            self.lines[:0] = ["%tapes = alloca ptr", "store ptr null, ptr %tapes"]
+        ends = [f"call void @{FREE}(ptr %tapes)"] if self.uses_tapes else []
+        body = "\n".join([text for line in [*self.lines, _END] for text in (ends if line is _END else [line])])
         entry = f"define i32 @{ENTRY}(ptr %table, ptr %arena) nounwind {{\n{body}\nret i32 0\n}}\n"
         text = "\n".join([*self.helpers.values(), *kernels, entry])
         return Code(text, self.buffers, tuple(self.interpreted), len(self.functions), tuple(self.symbols))
@@ -202,7 +209,19 @@ class _BlockCode:
         self.all.symbols.update(found.symbols)
         scratch = self.buffers.scratch.get(op)
         pointers = [*[self.pointer(value) for value in (*op.inputs, *op.outputs)], "null" if scratch is None else self.place(scratch)]
-        self.all.lines.append(f"call void @{name}({', '.join(f'ptr {p}' for p in pointers)})")
+        if kernel.uses_tapes:
+            self.all.uses_tapes = True
+            pointers.append("%tapes")
+        call = f"@{name}({', '.join([f'ptr {p}' for p in pointers])})"
+        if kernel.returns_status:
+            self._check(self.all.op(f"call i32 {call}"))
+        else:
+            self.all.lines.append(f"call void {call}")
+
+    def _check(self, status: str) -> None:
+        """Ends the entry with a status that is not 0."""
+        bad, label = self.all.op(f"icmp ne i32 {status}, 0"), self.all.fresh("status")
+        self.all.lines += [f"br i1 {bad}, label %{label}.bad, label %{label}.good", f"{label}.bad:", _END, f"ret i32 {status}", f"{label}.good:"]
 
     def _interpret(self, op: InterpretOp) -> None:
         """Calls back with an array of pointers to operands and results; a status that is not 0 ends the entry."""
@@ -214,9 +233,7 @@ class _BlockCode:
         for at, value in enumerate(values):
             slot = self.offset(held, 8 * at)
             self.all.lines.append(f"store ptr {self.pointer(value)}, ptr {slot}")
-        status = self.all.op(f"call i32 {self.all.callback}(i64 {number}, ptr {held}, ptr %table)")
-        bad, label = self.all.op(f"icmp ne i32 {status}, 0"), self.all.fresh("status")
-        self.all.lines += [f"br i1 {bad}, label %{label}.bad, label %{label}.good", f"{label}.bad:", f"ret i32 {status}", f"{label}.good:"]
+        self._check(self.all.op(f"call i32 {self.all.callback}(i64 {number}, ptr {held}, ptr %table)"))
 
     # -- loops and branches
 

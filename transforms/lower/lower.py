@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from wengert.ir.locations import describe
-from wengert.transforms.lower.classify import is_compilable
+from wengert.transforms.lower.classify import is_compilable, is_storable
 from wengert.transforms.lower.fusion import plan
 from wengert.transforms.lower.kernels import build
 
@@ -36,6 +36,6 @@ def lower(module: ModuleOp, entry: str = "main") -> ModuleOp:
             raise LoweringError(f"{describe(found.location)}: error: argument {number} of @{entry} has type {argument.type}, which cannot be compiled")
     for op in block.ops:
         for result in op.results:
-            if not is_compilable(result.type):
+            if not is_storable(result.type):
                 raise LoweringError(f"{describe(op.location)}: error: '{op.name}' has a result of type {result.type}, which cannot be compiled")
     return build(block, plan(block), entry)

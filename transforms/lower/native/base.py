@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from xdsl.ir import Operation, Region, SSAValue
 
@@ -40,7 +40,14 @@ def _captured(op: Operation) -> tuple[SSAValue, ...]:
 
 
 class NativeKernel(ABC):
-    """The code of one op."""
+    """The code of one op.
+
+    A kernel that ``returns_status`` ends with ``ret i32 1`` where it fails (which ends the program); one that ``uses_tapes``
+    has one more parameter, ``%tapes``, the list of the tapes of this call.
+    """
+
+    returns_status: ClassVar[bool] = False
+    uses_tapes: ClassVar[bool] = False
 
     def __init__(self, op: Any, target: Target):
         self.op = op
@@ -75,8 +82,9 @@ class NativeKernel(ABC):
                 self.outside[value] = code.memory().load(held(value), f"%p{number}")
         self.emit(code)
         operands = [f"ptr %p{n}" for n in range(count)]
-        parameters = ", ".join([*operands, *[f"ptr %q{n}" for n in range(len(self.op.results))], "ptr %scratch"])
-        body = "\n".join([*code.globals.values(), f"define internal void @KERNEL({parameters}) {self.target.attributes} {{", *code.out.lines, "ret void", "}"])
+        parameters = ", ".join([*operands, *[f"ptr %q{n}" for n in range(len(self.op.results))], "ptr %scratch", *(["ptr %tapes"] if self.uses_tapes else [])])
+        kind, end = ("i32", "ret i32 0") if self.returns_status else ("void", "ret void")
+        body = "\n".join([*code.globals.values(), f"define internal {kind} @KERNEL({parameters}) {self.target.attributes} {{", *code.out.lines, end, "}"])
         return NativeText(body + "\n", code.out.functions, code.symbols)
 
 
@@ -98,6 +106,6 @@ def native(*ops: type[Operation]) -> Callable[[type[NativeKernel]], type[NativeK
 def kernel_class(op: Operation) -> type[NativeKernel] | None:
     """The class that has code for this op, if there is one."""
     found = _KERNELS.get(type(op))
-    if found is None or not all([is_held(value) for value in (*op.operands, *op.results)]):
+    if found is None or not (found.uses_tapes or all([is_held(value) for value in (*op.operands, *op.results)])):
         return None
     return found if found.supports(op) else None
