@@ -22,6 +22,18 @@ def name_derivative(module: ModuleOp, primal: Signature, mode: Mode, wrt: Sequen
     main.res_attrs = _attributes("jax.result_info", primal.results, found, noun)
 
 
+def name_jacobian(module: ModuleOp, primal: Signature, wrt: Sequence[Parameter], of: Sequence[Parameter]) -> None:
+    """Names the arguments of a Jacobian after those of the program, and its results after what they are the derivative of."""
+    main = entry_function(module, "main")
+    main.arg_attrs = _attributes("jax.arg_info", primal.arguments, (), "")
+    names = [f"derivative of {_shown(y)} by {_shown(x)}" for y in of for x in wrt]
+    main.res_attrs = ArrayAttr([DictionaryAttr({"jax.result_info": StringAttr(name)}) for name in names])
+
+
+def _shown(p: Parameter) -> str:
+    return p.name or f"{p.role} {p.position}"
+
+
 def _attributes(key: str, primal: Sequence[Parameter], derived: Sequence[Parameter], noun: str) -> ArrayAttr[DictionaryAttr]:
-    names = [p.name for p in primal] + [f"{noun} of {p.name or f'{p.role} {p.position}'}" for p in derived]
+    names = [p.name for p in primal] + [f"{noun} of {_shown(p)}" for p in derived]
     return ArrayAttr([DictionaryAttr({key: StringAttr(name)} if name else {}) for name in names])

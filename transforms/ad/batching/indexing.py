@@ -61,7 +61,7 @@ def scatter(batch: Batching, op: core.ScatterOp | hlo.ScatterOp, operands: Opera
     if indices.batched:
         properties["indices_are_sorted"] = bool_attr(False)
     values = [x.value if i == position else batch.spread(x) for i, x in enumerate(operands)]
-    regions = [region.clone() for region in op.regions]
+    regions = batch.regions(op)
     return batch.b.create(type(op), values, [batch.type(r.type) for r in op.results], properties, regions)
 
 

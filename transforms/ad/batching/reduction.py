@@ -45,7 +45,7 @@ def moved(batch: Batching, op: Operation, operands: Operands, **properties: Attr
         result_types=[batch.type(r.type) for r in op.results],
         properties={**op.properties, **properties},
         attributes=op.attributes,
-        regions=[region.clone() for region in op.regions],
+        regions=batch.regions(op),
     )
     if op.regions or op.attributes:
         return batch.b.insert(clone).results
@@ -94,5 +94,5 @@ def _windows(op: Operation) -> dict[str, Attribute]:
 def _windowed(batch: Batching, op: Operation, inputs: Operands, initial: Operands, properties: dict[str, Attribute]) -> Results:
     """An op whose last operands are initial values, which are the same for all instances."""
     operands = [*(batch.spread(x) for x in inputs), *(x.value for x in initial)]
-    regions = [region.clone() for region in op.regions]
+    regions = batch.regions(op)
     return batch.b.create(type(op), operands, [batch.type(r.type) for r in op.results], {**op.properties, **properties}, regions)

@@ -135,12 +135,25 @@ class Batching:
             return [made if isinstance(made, Mapped) else Mapped(made, True) for made in rule(self, op, operands)]
 
     def _unbatched(self, op: Operation) -> Sequence[Value]:
-        renamed = {old: new.value for old, new in self.values.items()}
-        if op.regions:
-            return self.b.insert(op.clone(value_mapper=renamed)).results  # pyright: ignore[reportArgumentType]
-        return self.b.copy(op, [renamed[operand] for operand in op.operands])
+        operands = [self.values[operand].value for operand in op.operands]
+        if not op.regions:
+            return self.b.copy(op, operands)
+        made = type(op).create(
+            operands=operands,
+            result_types=[r.type for r in op.results],
+            properties=op.properties,
+            attributes=op.attributes,
+            regions=self.regions(op),
+            location=op.location,
+        )
+        return self.b.insert(made).results
 
     # -- for rules
+
+    def regions(self, op: Operation) -> list[Region]:
+        """Copies of an op's regions; what they use from outside is not batched."""
+        renamed = {value: self.values[value].value for value in free_values(op.regions)} if op.regions else {}
+        return [renamed_region(region, renamed) for region in op.regions]
 
     def type(self, unbatched: Attribute) -> Attribute:
         """The type of a value of this type once it is batched."""
@@ -179,7 +192,7 @@ class Batching:
     def again(self, op: Operation, operands: Operands, **integers: Sequence[int]) -> Sequence[Value]:
         """The op on batched operands, with batched results; ``integers`` are properties that change."""
         properties = {**op.properties, **{name: int_array(values) for name, values in integers.items()}}
-        regions = [region.clone() for region in op.regions]
+        regions = self.regions(op)
         return self.b.create(type(op), [self.spread(x) for x in operands], [self.type(r.type) for r in op.results], properties, regions)
 
     def align(self, x: Mapped, dims: Sequence[int], result: Sequence[int]) -> Value:
@@ -217,7 +230,7 @@ def one_by_one(batch: Batching, op: Operation, operands: Operands) -> Results:
     def body(b: OpBuilder, i: Value, values: Sequence[Value]) -> Sequence[Value]:
         renamed = dict(zip((*op.operands, *captured), values, strict=True))
         parts = values[: len(operands)]
-        regions = [_renamed(region, renamed) for region in op.regions]
+        regions = [renamed_region(region, renamed) for region in op.regions]
         made = type(op).create(operands=parts, result_types=[r.type for r in op.results], properties=op.properties, attributes=op.attributes, regions=regions)
         return b.insert(made).results
 
@@ -228,7 +241,8 @@ def _has_effect(op: hlo.CustomCallOp) -> bool:
     return op.has_side_effect is not None and bool(int_of(op.has_side_effect))
 
 
-def _renamed(region: Region, renamed: dict[SSAValue, SSAValue]) -> Region:
+def renamed_region(region: Region, renamed: dict[SSAValue, SSAValue]) -> Region:
+    """A copy of a region that uses other values from outside."""
     clone = Region()
     region.clone_into(clone, value_mapper=dict(renamed))
     return clone
