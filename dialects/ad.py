@@ -15,7 +15,9 @@ like any other, derivatives nest and stand where calls may stand. ``expand-ad`` 
 
     %ys = ad.batch @f(%xs, %c) in_axes = [0, -1], out_axes = [0] : (tensor<8x3xf64>, U) -> tensor<8x3xf64>
 
-``ad.stop_gradient`` passes its operand on and has a derivative of zero.
+``ad.stop_gradient`` passes its operand on and has a derivative of zero. ``ad.checkpoint @f(%x) : (T) -> T`` calls a function
+whose inside reverse mode does not keep but computes again; ``ad.pushforward`` and ``ad.pullback`` are what stands for its
+derivative until it is expanded.
 
 A function declares its own derivative by attributes: ``ad.custom_jvp = @f_jvp``, a function ``(inputs, tangents of every
 differentiable input) -> (outputs, tangents of every differentiable output)``; or ``ad.custom_vjp = [@f_fwd, @f_bwd]``, with
@@ -191,6 +193,34 @@ class BatchOp(TensorOp):
 
 
 @irdl_op_definition
+class CheckpointOp(TensorOp):
+    """A call whose inside reverse mode does not keep: the backward sweep computes it again from the arguments."""
+
+    name = "ad.checkpoint"
+    arguments = var_operand_def()
+    callee = prop_def(FlatSymbolRefAttr)
+    results_ = var_result_def()
+    traits = traits_def(Pure())
+    SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(CalleeText(), sx.FunctionType())
+
+
+@irdl_op_definition
+class PushforwardOp(RequestOp):
+    """The tangents of a function's outputs ``of`` from its inputs and tangents of the inputs ``wrt``, without the outputs."""
+
+    name = "ad.pushforward"
+    SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(CalleeText("tangents", "wrt"), _POSITIONS, sx.FunctionType())
+
+
+@irdl_op_definition
+class PullbackOp(RequestOp):
+    """The cotangents of a function's inputs ``wrt`` from its inputs and cotangents of the outputs ``of``, without the outputs."""
+
+    name = "ad.pullback"
+    SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(CalleeText("cotangents", "of"), _POSITIONS, sx.FunctionType())
+
+
+@irdl_op_definition
 class StopGradientOp(UnaryOp):
     """The operand, with a derivative of zero."""
 
@@ -198,4 +228,8 @@ class StopGradientOp(UnaryOp):
     SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(sx.Operands(), sx.SameType())
 
 
-AD = Dialect("ad", [JvpOp, VjpOp, LinearizeOp, ApplyOp, ApplyTransposeOp, TransposedCallOp, BatchOp, StopGradientOp], [LinearType])
+AD = Dialect(
+    "ad",
+    [JvpOp, VjpOp, LinearizeOp, ApplyOp, ApplyTransposeOp, TransposedCallOp, BatchOp, StopGradientOp, CheckpointOp, PushforwardOp, PullbackOp],
+    [LinearType],
+)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 
+from wengert.dialects import stablehlo
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parser import parse_module
 from wengert.ir.printer import print_module
@@ -13,6 +15,8 @@ from wengert.runtime.interpreter import run
 from wengert.transforms.ad import jvp, vjp
 from wengert.transforms.ad.expand import expand_ad
 from wengert.transforms.ad.lower import lower_ad, uses_ad
+from wengert.transforms.ad.request import function_named
+from wengert.transforms.pipelines import OPTIMIZE, parse_pipeline
 
 CUBE = """
 func.func private @f(%x: tensor<f64>, %c: tensor<f64>) -> tensor<f64> {
@@ -113,10 +117,23 @@ func.func public @main(%x: tensor<f64>, %n: tensor<i32>) -> tensor<f64> {
   return %0 : tensor<f64>
 }
 """
+CHECKPOINT = """
+func.func private @f(%x: tensor<3xf64>, %w: tensor<3xf64>) -> tensor<3xf64> {
+  %0 = stablehlo.multiply %x, %w : tensor<3xf64>
+  %1 = stablehlo.sine %0 : tensor<3xf64>
+  %2 = stablehlo.exponential %1 : tensor<3xf64>
+  return %2 : tensor<3xf64>
+}
+func.func public @main(%x: tensor<3xf64>, %w: tensor<3xf64>) -> tensor<3xf64> {
+  %0 = ad.checkpoint @f(%x, %w) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  %1 = ad.checkpoint @f(%0, %w) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  return %1 : tensor<3xf64>
+}
+"""
 X, C, T = np.array(1.5), np.array(0.7), np.array(0.3)
 
 
-@pytest.mark.parametrize("text", [JVP, VJP, NESTED, LINEARIZE, STOP, CUSTOM_JVP, CUSTOM_VJP])
+@pytest.mark.parametrize("text", [JVP, VJP, NESTED, LINEARIZE, STOP, CUSTOM_JVP, CUSTOM_VJP, CHECKPOINT])
 def test_text_round_trip(text: str) -> None:
     module = parse_module(text)
     verify(module)
@@ -171,6 +188,30 @@ def test_custom_vjp_serves_both_modes(mode: object) -> None:
     lower_ad(module)
     verify(module)
     np.testing.assert_allclose(run(module, [X, np.array(1, np.int32), T]), [np.sin(X), 3 * np.cos(X) * T], rtol=1e-15)
+
+
+def lowered(text: str, *modes: object) -> ModuleOp:
+    module = parse_module(text)
+    for mode in modes:
+        mode(module)  # type: ignore[operator]
+    lower_ad(module)
+    verify(module)
+    return module
+
+
+@pytest.mark.parametrize("modes", [(), (jvp,), (vjp,), (vjp, jvp), (jvp, vjp), (vjp, vjp)])
+def test_checkpoints_do_not_change_what_is_computed(modes: tuple[object, ...]) -> None:
+    rng = np.random.default_rng(0)
+    checked, plain = (lowered(text, *modes) for text in (CHECKPOINT, CHECKPOINT.replace("ad.checkpoint", "func.call")))
+    inputs = [rng.normal(size=3) for _ in function_named(checked, "main").function_type.inputs]
+    np.testing.assert_allclose(run(checked, inputs), run(plain, inputs), rtol=1e-14)
+
+
+def test_checkpoints_are_computed_again() -> None:
+    module = lowered(CHECKPOINT, vjp)
+    parse_pipeline(OPTIMIZE).run(module)
+    sines = sum(isinstance(op, stablehlo.SineOp) for op in module.walk())
+    assert sines == 4, print_module(module)  # two forward, two again
 
 
 def test_second_derivatives_of_custom_rules() -> None:

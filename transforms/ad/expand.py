@@ -27,7 +27,7 @@ from wengert.transforms.core.inline import inline
 from wengert.transforms.core.symbol_dce import symbol_dce
 from wengert.transforms.core.to_core import to_core
 
-REQUESTS = (ad.JvpOp, ad.VjpOp, ad.LinearizeOp, ad.TransposedCallOp, ad.BatchOp)
+REQUESTS = (ad.JvpOp, ad.VjpOp, ad.LinearizeOp, ad.TransposedCallOp, ad.PushforwardOp, ad.PullbackOp, ad.BatchOp)
 
 
 def expand_ad(module: ModuleOp) -> None:
@@ -68,6 +68,8 @@ class Expansion:
         if isinstance(op, ad.JvpOp | ad.VjpOp):
             make = jvp_function if isinstance(op, ad.JvpOp) else vjp_function
             self._call(op, self._derivative(op.name, make, op), op.operands)
+        elif isinstance(op, ad.PushforwardOp | ad.PullbackOp):
+            self._derivative_alone(op)
         elif isinstance(op, ad.TransposedCallOp):
             self._call(op, self._transposed(_callee(op), ints(op.wrt)), op.operands)
         elif isinstance(op, ad.BatchOp):
@@ -75,19 +77,33 @@ class Expansion:
         else:
             self._linearize(cast(ad.LinearizeOp, op))
 
+    def _has(self, key: Any) -> bool:
+        """Whether a derivative was made and still stands (a function that is called once may have moved to its call)."""
+        made = self._made.get(key, ())
+        functions = made if isinstance(made, tuple) else (made,)
+        return bool(functions) and all(function.parent is not None for function in functions)
+
     def _request(self, op: Any) -> Request:
         return request(function_named(self.module, _callee(op)), ints(op.wrt), ints(op.of))
 
     def _derivative(self, kind: str, make: Any, op: Any) -> FuncOp:
         key = (kind, _callee(op), ints(op.wrt), ints(op.of))
-        if key not in self._made:
+        if not self._has(key):
             name = self._fresh_name(f"{_callee(op)}_{kind.removeprefix('ad.')}")
             self._made[key] = self._add(make(self._request(op), name))
         return self._made[key]
 
+    def _derivative_alone(self, op: ad.PushforwardOp | ad.PullbackOp) -> None:
+        kind, make = (ad.JvpOp.name, jvp_function) if isinstance(op, ad.PushforwardOp) else (ad.VjpOp.name, vjp_function)
+        values = self._insert_call(op, self._derivative(kind, make, op), op.operands)
+        for old, new in zip(op.results, values[len(values) - len(op.results) :], strict=True):
+            old.replace_all_uses_with(new)
+        op.detach()
+        op.erase()
+
     def _transposed(self, callee: str, wrt: tuple[int, ...]) -> FuncOp:
         key = ("transpose", callee, wrt)
-        if key not in self._made:
+        if not self._has(key):
             asked = request(function_named(self.module, callee), wrt)
             self._made[key] = self._add(transpose_function(asked, self._fresh_name(f"{callee}_transpose")))
         return self._made[key]
@@ -95,7 +111,7 @@ class Expansion:
     def _batched(self, op: ad.BatchOp) -> FuncOp:
         size = batch_size(op)
         key = (op.name, _callee(op), ints(op.in_axes), ints(op.out_axes), size)
-        if key not in self._made:
+        if not self._has(key):
             function = function_named(self.module, _callee(op))
             name = self._fresh_name(f"{_callee(op)}_batch")
             self._made[key] = self._add(batch_function(function, from_signed(ints(op.in_axes)), from_signed(ints(op.out_axes)), size, name))
@@ -103,7 +119,7 @@ class Expansion:
 
     def _linearize(self, op: ad.LinearizeOp) -> None:
         key = (op.name, _callee(op), ints(op.wrt), ints(op.of))
-        if key not in self._made:
+        if not self._has(key):
             primal, linear = linearize_function(self._request(op), self._fresh_name(f"{_callee(op)}_primal"), self._fresh_name(f"{_callee(op)}_linear"))
             self._made[key] = self._add(primal), self._add(linear)
         primal, linear = self._made[key]

@@ -24,12 +24,25 @@ def lower_ad(module: ModuleOp) -> None:
         if isinstance(function, FuncOp):
             function.attributes.pop(CUSTOM_JVP, None)
             function.attributes.pop(CUSTOM_VJP, None)
+    for op in [op for op in module.walk() if isinstance(op, ad.CheckpointOp)]:
+        _call_instead(op)
     inline(module)
     symbol_dce(module)
     for op in [op for op in module.walk() if isinstance(op, ad.StopGradientOp)]:
         op.result.replace_all_uses_with(op.operand)
         op.detach()
         op.erase()
+
+
+def _call_instead(op: ad.CheckpointOp) -> None:
+    types = [result.type for result in op.results]
+    call = CallOp.create(operands=op.operands, result_types=types, properties={"callee": op.callee}, location=op.location)
+    assert op.parent is not None
+    op.parent.insert_op_before(call, op)
+    for old, new in zip(op.results, call.results, strict=True):
+        old.replace_all_uses_with(new)
+    op.detach()
+    op.erase()
 
 
 def uses_ad(module: ModuleOp) -> bool:

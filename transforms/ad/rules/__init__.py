@@ -3,6 +3,7 @@
 from wengert.transforms.ad.rules import (
     algebra,
     branches,
+    checkpoint,
     contraction,
     elementwise,
     fourier,
@@ -19,4 +20,4 @@ from wengert.transforms.ad.rules import (
 
 ALL_CASES = [case for family in (elementwise, shape, contraction, reduction, windows, indexing, ordering, fourier, linalg, special) for case in family.CASES]
 
-__all__ = ["ALL_CASES", "algebra", "branches", "loops", "tapes"]
+__all__ = ["ALL_CASES", "algebra", "branches", "checkpoint", "loops", "tapes"]
