@@ -14,10 +14,10 @@ from xdsl.dialects.builtin import ModuleOp
 
 from wengert.dialects.kernel import MatmulOp, NativeOp, NestOp
 from wengert.ir import elements
-from wengert.runtime.cpu import cache
-from wengert.runtime.cpu.engine import CompileError, Library, emit_object, host
+from wengert.runtime.cpu.engine import CompileError, Library, host
 from wengert.runtime.cpu.entry import CompiledFunction, Stats
 from wengert.runtime.cpu.fallback import Fallback
+from wengert.runtime.cpu.objects import object_code
 from wengert.runtime.errors import InputError
 from wengert.runtime.signature import signature_of
 from wengert.transforms.lower.cpu_codegen import Code, generate
@@ -25,8 +25,6 @@ from wengert.transforms.lower.lower import LoweringError, function, lower
 from wengert.transforms.lower.native import register_symbols
 
 Array = np.ndarray[Any, np.dtype[Any]]
-VERSION = "1"
-"""Part of every cache key: raised when generated code changes its meaning without changing its text."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ class _Compilation:
         with self.phase("codegen"):
             code = generate(lowered, host().target, strict=self.options.strict)
         with self.phase("llvm"):
-            image = self._object(code.text)
+            image, self.cache_hit = object_code(code.text, self.options.level)
         with self.phase("load"):
             register_symbols(code.symbols)
             library = Library(image)
@@ -88,18 +86,6 @@ class _Compilation:
             fallback = Fallback(code.interpreted) if code.interpreted else None
         signature = signature_of(function(module, self.entry))
         return CompiledFunction(library, signature, constants, code.buffers.arena_bytes, fallback, self._stats(code, lowered, constants), code.text, lowered)
-
-    def _object(self, text: str) -> bytes:
-        found = host()
-        import llvmlite
-
-        name = cache.key(VERSION, text, found.cpu, found.features, llvmlite.__version__, str(self.options.level))
-        image = cache.read(name)
-        self.cache_hit = image is not None
-        if image is None:
-            image = emit_object(text, self.options.level)
-            cache.write(name, image)
-        return image
 
     def _stats(self, code: Code, lowered: ModuleOp, constants: list[Array]) -> Stats:
         interpreted = Counter(op.body.block.first_op.name for op in code.interpreted if op.body.block.first_op is not None)

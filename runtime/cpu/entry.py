@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from wengert.runtime.arguments import bind
 from wengert.runtime.cpu.engine import Library
 from wengert.runtime.cpu.fallback import Fallback
+from wengert.runtime.cpu.native_entry import Callee, native_call
 from wengert.runtime.signature import Signature
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -73,6 +75,10 @@ class CompiledFunction:
         ExecutionError: an op that runs in the interpreter failed.
     """
 
+    __slots__ = ("__call__", "__weakref__", "_kept", "is_native", "kernel_module", "llvm_text", "signature", "stats")
+    # A slot of this name makes calls of the object calls of what the slot holds: no Python function is in between.
+    __call__: Callable[..., tuple[Array, ...]]
+
     def __init__(
         self,
         library: Library,
@@ -88,29 +94,45 @@ class CompiledFunction:
         self.stats = stats
         self.llvm_text = text
         self.kernel_module = kernel_ir
-        self._library = library
-        self._constants = constants
+        tail = [array.ctypes.data for array in constants] + [fallback.address if fallback else 0]
+        address = library.address("entry")
+        slow = _PythonCall(address, signature, tail, arena_bytes, fallback)
+        types = [[(p.dtype, p.shape) for p in parameters] for parameters in (signature.arguments, signature.results)]
+        callee = Callee(address, tail, types[0], types[1], arena_bytes, fallback is not None)
+        self._kept = (library, constants, fallback)
+        native = native_call(callee, slow, slow.fail, self._kept)
+        self.is_native = native is not None
+        self.__call__ = native or slow
+
+
+class _PythonCall:
+    """The call that takes all arguments: converts them, allocates, and goes to the machine code through ctypes."""
+
+    def __init__(self, address: int, signature: Signature, tail: list[int], arena_bytes: int, fallback: Fallback | None):
+        self._signature = signature
+        self._tail = tail
         self._fallback = fallback
         self._expected = [(p.dtype, p.shape) for p in signature.arguments]
         self._results = [(p.shape, p.dtype) for p in signature.results]
         self._arena_bytes = arena_bytes
         self._arenas: list[tuple[Array, int]] = []
-        tail = [array.ctypes.data for array in constants] + [fallback.address if fallback else 0]
-        self._tail = tail
         self._table = ctypes.c_void_p * (len(self._expected) + len(self._results) + len(tail))
-        self._entry = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(library.address("entry"))
+        self._entry = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(address)
 
     def __call__(self, *inputs: Any) -> tuple[Array, ...]:
-        arrays = inputs if self._fits(inputs) else bind(self.signature, inputs)
+        arrays = inputs if self._fits(inputs) else bind(self._signature, inputs)
         results = [np.empty(shape, dtype) for shape, dtype in self._results]
         table = self._table(*[address_of(a) for a in arrays], *[address_of(r) for r in results], *self._tail)
         held = self._arenas.pop() if self._arenas else self._new_arena()
         status = self._entry(ctypes.addressof(table), held[1])
         self._arenas.append(held)
         if status:
-            assert self._fallback is not None
-            raise self._fallback.take(ctypes.addressof(table))
+            self.fail(ctypes.addressof(table))
         return tuple(results)
+
+    def fail(self, table: int) -> NoReturn:
+        """Raises the exception of the call with the table at this address."""
+        raise self._fallback.take(table) if self._fallback is not None else MemoryError("no memory for the tape of a loop")
 
     def _fits(self, inputs: tuple[Any, ...]) -> bool:
         """Whether the arguments can be used as they are."""
