@@ -99,6 +99,7 @@ _CHEAP_FLOAT = (
     stablehlo.RoundNearestEvenOp,
     stablehlo.IsFiniteOp,
     stablehlo.ReducePrecisionOp,
+    chlo.NextAfterOp,
     chlo.IsInfOp,
     chlo.IsPosInfOp,
     chlo.IsNegInfOp,
@@ -175,7 +176,7 @@ _BOOLEAN_COSTS: dict[type[Operation], int] = dict.fromkeys(
     ),
     CHEAP,
 )
-_COMPLEX_COSTS: dict[type[Operation], int] = dict.fromkeys(_COMPLEX, CHEAP)
+_COMPLEX_COSTS: dict[type[Operation], int] = {**dict.fromkeys(_COMPLEX, CHEAP), stablehlo.AbsOp: MEDIUM, stablehlo.ExponentialOp: EXPENSIVE}
 
 
 def cost(op: Operation) -> int:
@@ -183,6 +184,8 @@ def cost(op: Operation) -> int:
     operand = op.operands[1] if isinstance(op, stablehlo.SelectOp) else op.operands[0]
     held = element(operand)
     if isinstance(op, stablehlo.BitcastConvertOp) and not _same_width(held, element(op.results[0])):
+        return 0
+    if isinstance(op, chlo.NextAfterOp) and held not in (f32, f64):
         return 0
     if is_float(held):
         return _REAL_COSTS.get(type(op), 0)

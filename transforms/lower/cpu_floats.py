@@ -103,6 +103,18 @@ class FloatFunctions(Instructions):
     def _is_negative_inf(self, register: str, x: str) -> str:
         return self.compare("oeq", register, x, self.float_constant(register, float("-inf")))
 
+    def _next_after(self, register: str, x: str, y: str) -> str:
+        """The neighbour of x towards y: one step on the bits, up if the magnitude grows."""
+        word = "i64" if register == "double" else "i32"
+        zero = self.float_constant(register, 0.0)
+        grows = self.binary("xor", "i1", self.compare("olt", register, x, y), self.compare("olt", register, x, zero))
+        step = self.select(grows, word, self.constant(word, 1), self.constant(word, -1))
+        moved = self.cast("bitcast", self.binary("add", word, self.cast("bitcast", x, register, word), step), word, register)
+        tiny = self.cast("bitcast", self.constant(word, 1), word, register)
+        moved = self.select(self.compare("oeq", register, x, zero), register, self.intrinsic("copysign", register, tiny, y), moved)
+        moved = self.select(self.compare("oeq", register, x, y), register, y, moved)
+        return self.select(self.compare("uno", register, x, y), register, self.binary("fadd", register, x, y), moved)
+
     def _total(self, register: str, x: str, y: str, function: str) -> str:
         """Compares the bits as integers, those of negative numbers flipped: -NaN < -inf < ... < -0 < 0 < ... < NaN."""
         word = "i64" if register == "double" else "i32"
@@ -169,6 +181,7 @@ class FloatFunctions(Instructions):
         "minimum": _minimum,
         "clamp": _clamp,
         "square": _square,
+        "next_after": _next_after,
         "conj": _itself,
         "real": _itself,
         "imag": _no_imaginary_part,

@@ -67,9 +67,40 @@ class Scalars(FloatFunctions, IntegerFunctions):
             return re, self.negate(part, im)
         if function in ("real", "imag"):
             return re if function == "real" else im
+        if function == "abs":
+            return self._modulus(part, re, im)
+        if function == "exponential":
+            return self._complex_exponential(held, re, im)
         predicate = FLOAT_PREDICATES[function]
         first = self.compare(predicate, part, re, pairs[1][0])
         return self.binary("and" if function == "eq" else "or", "i1", first, self.compare(predicate, part, im, pairs[1][1]))
+
+    def _modulus(self, part: str, re: str, im: str) -> str:
+        """sqrt(re^2 + im^2) without overflow: the larger part times sqrt(1 + ratio^2); infinite if either part is."""
+        a, b = self.intrinsic("fabs", part, re), self.intrinsic("fabs", part, im)
+        large, small = self.intrinsic("maximum", part, a, b), self.intrinsic("minimum", part, a, b)
+        ratio = self.binary("fdiv", part, small, large)
+        square = self.binary(f"fmul {self.contract}".rstrip(), part, ratio, ratio)
+        root = self.intrinsic("sqrt", part, self.binary(f"fadd {self.contract}".rstrip(), part, square, self.float_constant(part, 1.0)))
+        zero, infinity = self.float_constant(part, 0.0), self.float_constant(part, float("inf"))
+        found = self.select(self.compare("oeq", part, large, zero), part, zero, self.binary("fmul", part, large, root))
+        either = self.binary("or", "i1", self.compare("oeq", part, a, infinity), self.compare("oeq", part, b, infinity))
+        return self.select(either, part, infinity, found)
+
+    def _complex_exponential(self, held: Element, re: str, im: str) -> tuple[str, str]:
+        """exp(re) (cos im + i sin im), with the limits of C99 annex G where a part is infinite or zero."""
+        part = held.register
+        real = Element("f", part, part, held.part_size)
+        size, cosine, sine = (self.float_function(name, [x], real) for name, x in (("exponential", re), ("cosine", im), ("sine", im)))
+        zero, infinity = self.float_constant(part, 0.0), self.float_constant(part, float("inf"))
+        first, second = self.binary("fmul", part, size, cosine), self.binary("fmul", part, size, sine)
+        wild = self.compare("uno", part, cosine, zero)
+        none = self.binary("and", "i1", wild, self.compare("oeq", part, size, zero))
+        beyond = self.binary("and", "i1", wild, self.compare("oeq", part, re, infinity))
+        first = self.select(none, part, zero, self.select(beyond, part, infinity, first))
+        second = self.select(none, part, zero, second)
+        straight = self.compare("oeq", part, im, zero)
+        return self.select(straight, part, size, first), self.select(straight, part, im, second)
 
     def multiply_complex(self, part: str, x: tuple[str, str], y: tuple[str, str]) -> tuple[str, str]:
         """(a + bi)(c + di) = (ac - bd) + (ad + bc)i."""
