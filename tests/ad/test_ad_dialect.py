@@ -252,3 +252,10 @@ def test_bad_requests(change: tuple[str, str], message: str) -> None:
     assert change[0] in JVP
     with pytest.raises(DiagnosticError, match=message):
         expand_ad(parse_module(JVP.replace(*change)))
+
+
+@pytest.mark.parametrize("body", ["stablehlo.multiply %x, %y", "stablehlo.divide %x, %y", "stablehlo.divide %y, %x"])
+def test_transposing_what_is_not_linear_is_refused(body: str) -> None:
+    text = f"func.func public @main(%x: tensor<f64>, %y: tensor<f64>) -> tensor<f64> {{\n  %0 = {body} : tensor<f64>\n  return %0 : tensor<f64>\n}}"
+    with pytest.raises(DiagnosticError, match="is not linear in its operands"):
+        parse_pipeline("transpose{fn=main wrt=0,1}").run(parse_module(text))

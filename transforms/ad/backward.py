@@ -6,7 +6,7 @@ op whose results have no cotangent is skipped: structural zeros flow backward as
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from xdsl.ir import Operation, SSAValue
@@ -105,6 +105,20 @@ def copy_linear(ops: Iterable[Operation], env: dict[SSAValue, SSAValue], lb: Lin
         env.update(zip(op.results, results, strict=True))
 
 
+_ONE_OF = (hlo.MultiplyOp, hlo.DotGeneralOp, hlo.ConvolutionOp)
+"""Ops that are linear in each of their first two operands, but not in both."""
+_NEVER: dict[type[Operation], int] = {hlo.DivideOp: 1, hlo.TriangularSolveOp: 0}
+"""Operands that an op with a transpose is not linear in."""
+
+
+def _is_linear(op: Operation, flags: Sequence[bool]) -> bool:
+    """Whether an op is linear in the flagged operands jointly; an op without a transpose is refused elsewhere."""
+    if isinstance(op, _ONE_OF):
+        return not (flags[0] and flags[1])
+    never = _NEVER.get(type(op))
+    return never is None or not flags[never]
+
+
 def transpose_ops(b: OpBuilder, ops: Iterable[Operation], linear: set[SSAValue], cotangents: Cotangents) -> None:
     """Transposes linear ops, given from the last to the first; ``linear`` holds every value that depends on a tangent."""
     for op in ops:
@@ -116,6 +130,8 @@ def transpose_ops(b: OpBuilder, ops: Iterable[Operation], linear: set[SSAValue],
         rule: Any = TRANSPOSES.get(type(op))
         if step is None and rule is None:
             raise refuse(op, "is not a linear op: it has no transpose")
+        if not _is_linear(op, is_linear):
+            raise refuse(op, "is not linear in its operands that depend on a tangent, so it has no transpose")
         with b.at(with_role(op.location, Role.COTANGENT)):
             if step is not None:
                 step(b, op, is_linear, y_bars, cotangents)

@@ -61,7 +61,7 @@ class Expansion:
 
     def __init__(self, module: ModuleOp):
         self.module = module
-        self._made: dict[Any, Any] = {}
+        self._made: dict[Any, tuple[FuncOp, ...]] = {}
 
     def expand(self, op: Operation) -> None:
         """Replaces one request."""
@@ -80,8 +80,7 @@ class Expansion:
     def _has(self, key: Any) -> bool:
         """Whether a derivative was made and still stands (a function that is called once may have moved to its call)."""
         made = self._made.get(key, ())
-        functions = made if isinstance(made, tuple) else (made,)
-        return bool(functions) and all(function.parent is not None for function in functions)
+        return bool(made) and all(function.parent is not None for function in made)
 
     def _request(self, op: Any) -> Request:
         return request(function_named(self.module, _callee(op)), ints(op.wrt), ints(op.of))
@@ -90,8 +89,8 @@ class Expansion:
         key = (kind, _callee(op), ints(op.wrt), ints(op.of))
         if not self._has(key):
             name = self._fresh_name(f"{_callee(op)}_{kind.removeprefix('ad.')}")
-            self._made[key] = self._add(make(self._request(op), name))
-        return self._made[key]
+            self._made[key] = (self._add(make(self._request(op), name)),)
+        return self._made[key][0]
 
     def _derivative_alone(self, op: ad.PushforwardOp | ad.PullbackOp) -> None:
         kind, make = (ad.JvpOp.name, jvp_function) if isinstance(op, ad.PushforwardOp) else (ad.VjpOp.name, vjp_function)
@@ -105,8 +104,8 @@ class Expansion:
         key = ("transpose", callee, wrt)
         if not self._has(key):
             asked = request(function_named(self.module, callee), wrt)
-            self._made[key] = self._add(transpose_function(asked, self._fresh_name(f"{callee}_transpose")))
-        return self._made[key]
+            self._made[key] = (self._add(transpose_function(asked, self._fresh_name(f"{callee}_transpose"))),)
+        return self._made[key][0]
 
     def _batched(self, op: ad.BatchOp) -> FuncOp:
         size = batch_size(op)
@@ -114,8 +113,8 @@ class Expansion:
         if not self._has(key):
             function = function_named(self.module, _callee(op))
             name = self._fresh_name(f"{_callee(op)}_batch")
-            self._made[key] = self._add(batch_function(function, from_signed(ints(op.in_axes)), from_signed(ints(op.out_axes)), size, name))
-        return self._made[key]
+            self._made[key] = (self._add(batch_function(function, from_signed(ints(op.in_axes)), from_signed(ints(op.out_axes)), size, name)),)
+        return self._made[key][0]
 
     def _linearize(self, op: ad.LinearizeOp) -> None:
         key = (op.name, _callee(op), ints(op.wrt), ints(op.of))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.ir import Attribute, Block, Region
@@ -71,7 +71,7 @@ def _some_window_is_empty(op: core.WindowReduceOp) -> bool:
     """Whether a window lies in the padding (or between dilated elements) altogether, so that it has no winner."""
     w = Windows.of(op)
     for n, m, win, s, bd, wd, (lo, _) in zip(shape(op.operand), shape(op.result), w.window, w.strides, w.base, w.dilations, w.padding, strict=True):
-        taps: np.ndarray[Any, np.dtype[np.int64]] = np.arange(m)[:, None] * s - lo + np.arange(win) * wd
+        taps = cast("np.ndarray[Any, np.dtype[np.int64]]", np.arange(m)[:, None] * s - lo + np.arange(win) * wd)
         if not ((taps >= 0) & (taps <= (n - 1) * bd) & (taps % bd == 0)).any(axis=1).all():
             return True
     return False
