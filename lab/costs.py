@@ -73,11 +73,13 @@ class CostReport:
     of: tuple[int, ...]
     stage: str = STAGE
     backend: str | None = None
+    direct: Row | None = None
+    """The reverse derivative by the other strategy, where it was asked for."""
 
     @property
-    def rows(self) -> tuple[Row, Row, Row]:
+    def rows(self) -> tuple[Row, ...]:
         """All rows, in the order of the report."""
-        return self.primal, self.forward, self.reverse
+        return (self.primal, self.forward, self.reverse) if self.direct is None else (self.primal, self.forward, self.reverse, self.direct)
 
     @property
     def predicted_mode(self) -> Mode:
@@ -113,8 +115,8 @@ class CostReport:
 
     def to_json(self) -> dict[str, Any]:
         """Everything as what JSON holds."""
-        names = ("primal", "forward", "reverse")
-        rows = {name: {"runs": row.runs, **_cost_json(row.cost), "measured": plain(row.measured)} for name, row in zip(names, self.rows, strict=True)}
+        names = ("primal", "forward", "reverse", "direct")
+        rows = {name: {"runs": row.runs, **_cost_json(row.cost), "measured": plain(row.measured)} for name, row in zip(names, self.rows, strict=False)}
         return {
             "program": self.program,
             "stage": self.stage,
@@ -172,6 +174,7 @@ def report(
     measure: bool = False,
     backend: str = "cpu",
     seed: int = 0,
+    strategies: bool = False,
 ) -> CostReport:
     """What the program and its derivatives cost.
 
@@ -183,19 +186,24 @@ def report(
         measure: whether to run them for times and memory.
         backend: what runs them.
         seed: for inputs, tangents and cotangents.
+        strategies: whether to show both ways to reverse the program.
     """
     moved, asked = program.resolve(wrt=wrt, of=of)
     jvp, vjp = program.jvp(wrt=moved, of=asked), program.vjp(wrt=moved, of=asked)
+    programs = [program, jvp, vjp]
     n = dimension([program.signature.arguments[i] for i in moved])
     m = dimension([program.signature.results[j] for j in asked])
-    rows = (Row("primal", 1, _counted(program)), Row("forward (JVP)", n, _counted(jvp)), Row("reverse (VJP)", m, _counted(vjp)))
+    rows = [Row("primal", 1, _counted(program)), Row("forward (JVP)", n, _counted(jvp)), Row("reverse (VJP)", m, _counted(vjp))]
+    if strategies:
+        programs.append(program.vjp(wrt=moved, of=asked, strategy="direct"))
+        rows.append(Row("reverse (direct)", m, _counted(programs[-1])))
     if measure:
         given = bind(program.signature, inputs) if inputs is not None else random_inputs(program.signature, seed)
-        runs = [_Run(p, given, seed, backend) for p in (program, jvp, vjp)]
+        runs = [_Run(p, given, seed, backend) for p in programs]
         peaks, times = measure_peaks(runs), measure_times(runs)
         measured = [Measurement(t.minimum, t.median, t.rounds, run.held_bytes + peak) for run, t, peak in zip(runs, times, peaks, strict=True)]
-        rows = tuple(replace(row, measured=m) for row, m in zip(rows, measured, strict=True))
-    return CostReport(program.name, *rows, wrt=moved, of=asked, backend=backend if measure else None)
+        rows = [replace(row, measured=m) for row, m in zip(rows, measured, strict=True)]
+    return CostReport(program.name, *rows[:3], wrt=moved, of=asked, backend=backend if measure else None, direct=rows[3] if strategies else None)
 
 
 def dimension(parameters: Sequence[Parameter]) -> int:

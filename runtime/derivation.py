@@ -20,11 +20,14 @@ from wengert.transforms.ad.lower import uses_ad
 from wengert.transforms.pipelines import BACK, FINISH, FRONT, OPTIMIZE, parse_pipeline
 
 Mode = Literal["jvp", "vjp"]
+Strategy = Literal["transpose", "direct"]
+"""How a function is reversed: linearized and transposed, or by the adjoint of every op."""
 
 
-def derivative_pipeline(mode: Mode, wrt: Sequence[int], of: Sequence[int]) -> str:
+def derivative_pipeline(mode: Mode, wrt: Sequence[int], of: Sequence[int], strategy: Strategy = "transpose") -> str:
     """What turns optimised core-level IR into its derivative: ``vjp{wrt=0,1 of=0},simplify,cse,dce``."""
-    return f"{mode}{{wrt={_positions(wrt)} of={_positions(of)}}},{OPTIMIZE}"
+    chosen = "" if strategy == "transpose" else f" strategy={strategy}"
+    return f"{mode}{{wrt={_positions(wrt)} of={_positions(of)}{chosen}}},{OPTIMIZE}"
 
 
 def _positions(values: Sequence[int]) -> str:
@@ -36,14 +39,16 @@ def core_form(module: ModuleOp, entry: str) -> ModuleOp:
     return parse_pipeline(FRONT).run(with_main(module, entry))
 
 
-def derive(core: ModuleOp, mode: Mode, wrt: Sequence[int], of: Sequence[int]) -> ModuleOp:
+def derive(core: ModuleOp, mode: Mode, wrt: Sequence[int], of: Sequence[int], strategy: Strategy = "transpose") -> ModuleOp:
     """The derivative of an optimised core-level module as a new module."""
-    return parse_pipeline(derivative_pipeline(mode, wrt, of)).run(core.clone())
+    return parse_pipeline(derivative_pipeline(mode, wrt, of, strategy)).run(core.clone())
 
 
-def derive_with_dumps(module: ModuleOp, entry: str, mode: Mode, wrt: Sequence[int], of: Sequence[int], observer: Observer) -> ModuleOp:
+def derive_with_dumps(
+    module: ModuleOp, entry: str, mode: Mode, wrt: Sequence[int], of: Sequence[int], observer: Observer, strategy: Strategy = "transpose"
+) -> ModuleOp:
     """The same from the module as it was written, watched from the first pass on."""
-    return parse_pipeline(f"{FRONT},{OPTIMIZE},{derivative_pipeline(mode, wrt, of)}").run(with_main(module, entry), observer=observer)
+    return parse_pipeline(f"{FRONT},{OPTIMIZE},{derivative_pipeline(mode, wrt, of, strategy)}").run(with_main(module, entry), observer=observer)
 
 
 def transform(core: ModuleOp, text: str, folder: Path | None) -> ModuleOp:

@@ -28,7 +28,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from wengert.runtime.backends import Executable, build
 from wengert.runtime.batching import Axes, BatchedProgram, batch_pass, checked_size, chosen_axes
-from wengert.runtime.derivation import Mode, core_form, derive, derive_with_dumps, optimized, plain_text, transform
+from wengert.runtime.derivation import Mode, Strategy, core_form, derive, derive_with_dumps, optimized, plain_text, transform
 from wengert.runtime.errors import InputError
 from wengert.runtime.labels import name_derivative, name_jacobian
 from wengert.runtime.signature import Parameter, Signature, entry_function, signature_of
@@ -137,13 +137,14 @@ class Program:
         """
         return self._derivative("jvp", wrt, of, dump_dir)
 
-    def vjp(self, wrt: Positions = None, of: Positions = None, *, dump_dir: PathLike | None = None) -> Program:
+    def vjp(self, wrt: Positions = None, of: Positions = None, *, strategy: Strategy = "transpose", dump_dir: PathLike | None = None) -> Program:
         """The reverse derivative: (inputs, cotangents of ``of``) -> (outputs, cotangents of ``wrt``).
 
         Arguments and errors are those of :meth:`jvp`. Complex cotangents follow JAX: the pairing is
-        Re(sum(cotangent * tangent)), without conjugation.
+        Re(sum(cotangent * tangent)), without conjugation. ``strategy`` is how: "transpose" (linearize, then transpose) or
+        "direct" (the adjoint of every op); the results are the same, the costs may differ.
         """
-        return self._derivative("vjp", wrt, of, dump_dir)
+        return self._derivative("vjp", wrt, of, dump_dir, strategy)
 
     # -- Jacobians
 
@@ -227,19 +228,19 @@ class Program:
         self._derivatives[key] = program
         return program
 
-    def _derivative(self, mode: Mode, wrt: Positions, of: Positions, dump_dir: PathLike | None) -> Program:
+    def _derivative(self, mode: Mode, wrt: Positions, of: Positions, dump_dir: PathLike | None, strategy: Strategy = "transpose") -> Program:
         inputs = choose("wrt", wrt, self.signature.arguments)
         outputs = choose("of", of, self.signature.results)
-        key = (mode, inputs, outputs, os.environ.get(DUMP_DIR))
+        key = (mode, strategy, inputs, outputs, os.environ.get(DUMP_DIR))
         if dump_dir is None and (made := self._derivatives.get(key)) is not None:
             return made
         folder = dump_folder(dump_dir, mode)
         if folder is None:
-            module = derive(self.optimized_module, mode, inputs, outputs)
+            module = derive(self.optimized_module, mode, inputs, outputs, strategy)
         else:
             from wengert.ir.dumps import Dumper
 
-            module = derive_with_dumps(self.module, self.entry, mode, inputs, outputs, Dumper(folder))
+            module = derive_with_dumps(self.module, self.entry, mode, inputs, outputs, Dumper(folder), strategy)
         name_derivative(module, self.signature, mode, inputs, outputs)
         derivative = Program(module, name=f"{mode} of {self.name}")
         derivative.core_module = derivative.optimized_module = module

@@ -16,6 +16,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     arguments.add_positions(parser)
     arguments.add_inputs(parser)
     parser.add_argument("--measure", action="store_true", help="run the programs for times and memory")
+    parser.add_argument("--strategies", action="store_true", help="show both ways to reverse the program")
     parser.add_argument("--backend", default="cpu", metavar="NAME", help="what runs them: cpu (default) or interpreter")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
@@ -24,6 +25,6 @@ def execute(options: argparse.Namespace) -> int:
     """Prints the report."""
     program = arguments.read_program(options)
     inputs = arguments.inputs_of(options, program) if options.measure else None
-    found = report(program, inputs, wrt=options.wrt, of=options.of, measure=options.measure, backend=options.backend)
+    found = report(program, inputs, wrt=options.wrt, of=options.of, measure=options.measure, backend=options.backend, strategies=options.strategies)
     print(json.dumps(found.to_json(), indent=1) if options.json else found)
     return Exit.OK
