@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, cast
 
+import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, Operation
 
 from wengert.dialects import chlo, core
 from wengert.dialects import stablehlo as hlo
+from wengert.ir import elements
 from wengert.ir.attributes import int_array, int_attr, int_of, ints
-from wengert.ir.tensor_types import i64, rank, tensor
+from wengert.ir.tensor_types import rank
 from wengert.transforms.ad.batching.rule import Batching, Operands, Results, batches, one_by_one
 from wengert.transforms.ad.batching.shape import shifted
 
@@ -86,8 +87,8 @@ def _windows(op: Operation) -> dict[str, Attribute]:
     names = ("window_dimensions", "window_strides", "base_dilations", "window_dilations")
     found: dict[str, Attribute] = {name: int_array([1, *ints(op.properties[name])]) for name in names if name in op.properties}
     if "padding" in op.properties:
-        edges: Sequence[int] = [0, 0, *(int(v) for v in cast("DenseIntOrFPElementsAttr[Any]", op.properties["padding"]).get_values())]
-        found["padding"] = DenseIntOrFPElementsAttr.from_list(tensor([len(edges) // 2, 2], i64), edges)
+        edges = elements.to_numpy(cast("DenseIntOrFPElementsAttr[Any]", op.properties["padding"]))
+        found["padding"] = elements.from_numpy(np.concatenate([np.zeros((1, 2), np.int64), edges]))
     return found
 
 
