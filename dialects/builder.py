@@ -286,7 +286,14 @@ class OpBuilder(BlockBuilder):
         return self.one(core.CumulativeOp, (x,), x.type, kind=core.KindAttr(kind), dimension=int_attr(dim), reverse=bool_attr(reverse))
 
     def window_reduce(
-        self, kind: core.Kind, x: Value, window: Sequence[int], strides: Sequence[int], base: Sequence[int], dilations: Sequence[int], padding: Sequence[tuple[int, int]]
+        self,
+        kind: core.Kind,
+        x: Value,
+        window: Sequence[int],
+        strides: Sequence[int],
+        base: Sequence[int],
+        dilations: Sequence[int],
+        padding: Sequence[tuple[int, int]],
     ) -> Value:
         """core.window_reduce: combines the elements of every window; padding is (low, high) per dimension."""
         result: list[int] = []
@@ -312,7 +319,9 @@ class OpBuilder(BlockBuilder):
     def dynamic_update_slice(self, x: Value, update: Value, starts: Sequence[Value]) -> Value:
         return self.one(stablehlo.DynamicUpdateSliceOp, (x, update, *starts), x.type)
 
-    def gather(self, x: Value, starts: Value, numbers: sa.GatherDimensionNumbersAttr, sizes: Sequence[int], result: Sequence[int], sorted: bool = False) -> Value:
+    def gather(
+        self, x: Value, starts: Value, numbers: sa.GatherDimensionNumbersAttr, sizes: Sequence[int], result: Sequence[int], sorted: bool = False
+    ) -> Value:
         properties: dict[str, Attribute] = {"dimension_numbers": numbers, "slice_sizes": int_array(sizes), "indices_are_sorted": bool_attr(sorted)}
         return self.one(stablehlo.GatherOp, (x, starts), tensor(result, element(x)), **properties)
 
@@ -327,5 +336,3 @@ class OpBuilder(BlockBuilder):
             "unique_indices": bool_attr(unique),
         }
         return self.one(core.ScatterOp, (x, indices, updates), x.type, **properties)
-
-

@@ -47,7 +47,12 @@ class BlockBuilder:
         return None
 
     def create(
-        self, cls: type[Operation], operands: Sequence[SSAValue], results: Sequence[Attribute], properties: Properties = _NO_PROPERTIES, regions: Sequence[Region] = ()
+        self,
+        cls: type[Operation],
+        operands: Sequence[SSAValue],
+        results: Sequence[Attribute],
+        properties: Properties = _NO_PROPERTIES,
+        regions: Sequence[Region] = (),
     ) -> Sequence[SSAValue]:
         """The results of an op of this class: of a new one, or of an equal one made before."""
         key = None

@@ -12,7 +12,6 @@ travels::
 from __future__ import annotations
 
 import difflib
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -112,7 +111,12 @@ def did_you_mean(word: str, known: Iterable[str], quote: str = "'") -> str:
 def nearest(word: str, known: Iterable[str]) -> str:
     """The known word most like ``word`` (of equally near ones, that which begins alike), or an empty string."""
     near = difflib.get_close_matches(word, list(known), 3, 0.6)
-    return max(near, key=lambda n: (len(os.path.commonprefix((word, n))), -near.index(n)) if _similar(word, n, near[0]) else (-1, 0), default="")
+    return max(near, key=lambda n: (_shared(word, n), -near.index(n)) if _similar(word, n, near[0]) else (-1, 0), default="")
+
+
+def _shared(one: str, other: str) -> int:
+    """How many letters two words begin with alike."""
+    return next((at for at, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
 
 
 def _similar(word: str, candidate: str, best: str) -> bool:

@@ -25,7 +25,7 @@ def read_operation(cls: type[Op], parser: Parser) -> Op:
     from wengert.ir.parser import ModuleParser
     from wengert.ir.parser_operations import OpState
 
-    syntax: Any = cls.SYNTAX
+    syntax = _syntax_of(cls)
     reader = parser if isinstance(parser, ModuleParser) else ModuleParser.adopt(parser)
     try:
         state = OpState(cls, reader.here)
@@ -37,11 +37,15 @@ def read_operation(cls: type[Op], parser: Parser) -> Op:
     return op
 
 
+def _syntax_of(cls: type[Operation]) -> Any:
+    """The declared syntax of an op class (``wengert.ir.syntax.Syntax``, whose parts know the parser that this module is known to)."""
+    return getattr(cls, "SYNTAX", None)
+
+
 def print_operation(op: Operation, printer: Printer) -> None:
     """Writes what follows the name of an op of a class with a declared syntax."""
     writer = _StockWriter(printer)
-    syntax: Any = op.SYNTAX
-    syntax.write(op, writer)
+    _syntax_of(type(op)).write(op, writer)
     writer.flush()
 
 

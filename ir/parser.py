@@ -120,5 +120,3 @@ def _decoded(text: str | bytes, filename: str) -> str:
         line, column = before.count(b"\n") + 1, len(before) - (before.rfind(b"\n") + 1) + 1
         message = f"the text is not UTF-8: byte 0x{text[error.start]:02x} at offset {error.start}"
         raise DiagnosticError(Diagnostic(message, filename, line, column)) from None
-
-

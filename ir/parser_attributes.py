@@ -61,8 +61,7 @@ class AttributeReader(ConstantReader):
         if self.peek() in _NO_ATTRIBUTE:
             self.unexpected("an attribute")
         with self.foreign("attribute"):
-            found = self.parse_attribute()
-        return found
+            return self.parse_attribute()
 
     def dictionary(self) -> Attributes:
         """Reads ``{a = 1, b}`` if it comes next, else an empty dictionary."""

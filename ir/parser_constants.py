@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 from math import prod
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
 from xdsl.dialects.builtin import (
     BytesAttr,
-    ComplexType,
     DenseIntOrFPElementsAttr,
     IndexType,
     IntegerType,
@@ -27,7 +26,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 from wengert.ir.parser_types import TypeReader
-from wengert.ir.tensor_types import dtype_of, i1, real_element
+from wengert.ir.tensor_types import dtype_of, i1, is_complex, is_integer, is_unsigned, real_element
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -91,15 +90,15 @@ class ConstantReader(TypeReader):
         if _STRANGE.search(body) is not None:
             self._bad_element([word for word in re.split(r"[\[\](),\s]", body) if word], start, end, element)
         if not body.startswith("["):
-            values = self._values([body], start, end, element) if not isinstance(element, ComplexType) else self._complex(body, start, end, element)
+            values = self._complex(body, start, end, element) if is_complex(element) else self._values([body], start, end, element)
             return values.tobytes() if count else b""
-        flat = _PAIR.sub("c", body) if isinstance(element, ComplexType) else body
+        flat = _PAIR.sub("c", body) if is_complex(element) else body
         skeleton = _ELEMENTS.sub("", flat)
         if skeleton != _skeleton(shape):
             self._misshapen(skeleton, shape, start)
         if not count:
             return b""
-        if isinstance(element, ComplexType):
+        if is_complex(element):
             values = self._complex(body, start, end, element)
         else:
             values = self._values(body.replace("[", "").replace("]", "").split(","), start, end, element)
@@ -126,8 +125,8 @@ class ConstantReader(TypeReader):
         if len(digits) % 2:
             self.fail("the hexadecimal string has an odd number of digits", start)
         data = bytes.fromhex(digits)
-        if isinstance(element, IntegerType) and element.width.data in (2, 4):  # stored without their sign
-            data = _from_low_bits(data, element.width.data, element.signedness.data is not Signedness.UNSIGNED).astype(dtype_of(element)).tobytes()
+        if is_integer(element) and element.width.data in (2, 4):  # stored without their sign
+            data = _from_low_bits(data, element.width.data, not is_unsigned(element)).astype(dtype_of(element)).tobytes()
         width = dtype_of(element).itemsize
         if len(data) not in (width, width * count):
             self.fail(f"the hexadecimal string holds {len(data)} bytes; {count} elements of {element} need {width * count}", start)
@@ -145,7 +144,7 @@ class ConstantReader(TypeReader):
     def _values(self, tokens: list[str], start: int, end: int, element: Attribute) -> Array:
         """The elements that are written as these words."""
         dtype = dtype_of(element)
-        if isinstance(element, IntegerType | IndexType):
+        if is_integer(element) or isinstance(element, IndexType):
             return self._integers(tokens, start, end, element, dtype)
         try:
             if "x" not in self.text[start:end]:
@@ -189,10 +188,11 @@ class ConstantReader(TypeReader):
             wide = np.array([value & (2**64 - 1) for value in values], np.uint64)
         return wide.astype(dtype)
 
-    def _bad_element(self, tokens: list[str], start: int, end: int, element: Attribute) -> Any:
+    def _bad_element(self, tokens: list[str], start: int, end: int, element: Attribute) -> NoReturn:
         for token in tokens:
             word = token.strip()
-            if _NUMBER.fullmatch(word) is None or (isinstance(element, IntegerType | IndexType) and ("." in word or ("e" in word and word not in ("true", "false")))):
+            fraction = "." in word or ("e" in word and word not in ("true", "false"))
+            if _NUMBER.fullmatch(word) is None or (fraction and isinstance(element, IntegerType | IndexType)):
                 position = self.text.find(word, start, end) if word else start
                 self.fail(f"'{word[:40]}' is not an element of type {element}" if word else "an element is missing", max(position, start))
             if word in ("true", "false") and element != i1:
@@ -203,7 +203,7 @@ class ConstantReader(TypeReader):
 def _constant(type: Attribute, data: bytes) -> DenseIntOrFPElementsAttr[Any]:
     """The attribute, made without the checks of its constructor: they were done here."""
     found: DenseIntOrFPElementsAttr[Any] = object.__new__(DenseIntOrFPElementsAttr)
-    found.__dict__.update(type=type, data=BytesAttr(data))
+    vars(found).update(type=type, data=BytesAttr(data))
     return found
 
 

@@ -11,13 +11,14 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from typing import NoReturn, TypeVar
+from typing import NoReturn, TypeVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, StringAttr
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Input
+from xdsl.utils.mlir_lexer import MLIRLexer
 
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
 
@@ -53,10 +54,11 @@ class Cursor(Parser):
     def __init__(self, context: Context, text: str, filename: str):
         super().__init__(context, "", filename)
         self.text = text
-        self.here = 0
+        self.here: int = 0
         self.filename = filename
         self.lexer.input = Input(text, filename)
-        self.lexer._unescaped_characters_regex = _LEXED_STRING  # xDSL's own takes exponential time over a string that is not closed
+        # xDSL's own expression takes exponential time over a string that is not closed.
+        cast(MLIRLexer, self.lexer)._unescaped_characters_regex = _LEXED_STRING  # pyright: ignore[reportPrivateUsage]
         self._file = StringAttr(filename)
         self._line_starts = [0, *(m.end() for m in re.finditer("\n", text))]
 
@@ -72,7 +74,7 @@ class Cursor(Parser):
         line = bisect_right(self._line_starts, position)
         location = object.__new__(FileLineColLoc)
         column = position - self._line_starts[line - 1] + 1
-        location.__dict__.update(filename=self._file, line=_NUMBERS[line], column=_NUMBERS[column])
+        vars(location).update(filename=self._file, line=_NUMBERS[line], column=_NUMBERS[column])
         return location
 
     # -- errors
@@ -251,8 +253,7 @@ class Cursor(Parser):
             return body
         self.here = match.start(1) - 1
         with self.foreign("string"):
-            value = self.parse_str_literal()
-        return value
+            return self.parse_str_literal()
 
     def balanced(self, open: str, close: str) -> str:
         """Reads raw text between two brackets that match; the text between them."""

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any, cast
+from typing import Any, NoReturn
 
 from xdsl.dialects.builtin import LocationAttr, UnregisteredOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -177,7 +177,7 @@ class Reader(AttributeReader):
             self.fail(f"{digits[:20]}... is too many results", position)
         return int(digits)
 
-    def _bad_results(self) -> Any:
+    def _bad_results(self) -> NoReturn:
         match = _RESULT.match(self.text, self.here)
         if match is None:
             self.fail("expected the name of a value after '%'")
@@ -243,12 +243,11 @@ class Reader(AttributeReader):
     def _foreign_operation(self, cls: type[Operation], start: int) -> Operation:
         if issubclass(cls, UnregisteredOp):
             name = self.next_word()
-            generic = f"ops of dialects that are not known are read in the generic form: \"{name}\"(...)"
+            generic = f'ops of dialects that are not known are read in the generic form: "{name}"(...)'
             self.fail(f"unknown operation '{name}'", hint=self._op_hint(name) or generic)
         with self.foreign(f"'{cls.name}'"):
             self._parser_state.dialect_stack.append(cls.dialect_name())
-            token = self._parse_optional_token(self._current_token.kind)
-            assert token is not None
+            self._consume_token()
             op = cls.parse(self)
             self._parser_state.dialect_stack.pop()
         op.location = self.location() or self.place(start)
@@ -367,7 +366,8 @@ class Reader(AttributeReader):
             self._used_at.setdefault(name, position)
             value = references[index] = ForwardDeclaredValue(type)
         elif value.type != type:
-            self.fail(f"'%{name}' is used here as {type}, but before as {value.type}", position, notes=(self.diagnostic("used here", self._used_at[name], severity="note"),))
+            before = self.diagnostic("used here", self._used_at[name], severity="note")
+            self.fail(f"'%{name}' is used here as {type}, but before as {value.type}", position, notes=(before,))
         return value
 
     def define(self, name: str, values: Sequence[SSAValue], position: int) -> None:
@@ -426,9 +426,9 @@ class Reader(AttributeReader):
             self.check_defined({})
         for name in self._scope:
             del self.ssa_values[name]
-        missing = [name for name in self.forward_block_references]
-        if missing:
-            self.fail(f"block '^{missing[0]}' is not defined in this region", self.forward_block_references[missing[0]][0].start)
+        missing = next(iter(self.forward_block_references), None)
+        if missing is not None:
+            self.fail(f"block '^{missing}' is not defined in this region", self.forward_block_references[missing][0].start)
         self.ssa_values, self._scope, self.blocks, self.forward_block_references, references = outer
         if isolated:
             self.forward_ssa_references = references
@@ -510,7 +510,7 @@ class Reader(AttributeReader):
         self.from_tokens()
         if self.peek() != "{":
             return None
-        given = [(a.name.text[1:], cast(Attribute, a.type), a.name.start, a.location) for a in arguments or ()]
+        given = [(a.name.text[1:], a.type, a.name.start, a.location) for a in arguments or ()]
         region = self.region(given, named=arguments is not None)
         self.to_tokens()
         return region

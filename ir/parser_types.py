@@ -77,8 +77,7 @@ class TypeReader(Cursor):
         if not word and self.peek() not in ("!", "("):
             self.unexpected("a type")
         with self.foreign("type"):
-            found = self.parse_type()
-        return found
+            return self.parse_type()
 
     def colon(self) -> bool:
         """Moves past a colon and the space after it if it comes next."""

@@ -322,7 +322,8 @@ def _alias_locations(writer: Writer, op: Operation) -> list[str]:
     def visit(location: LocationAttr) -> None:
         if location in aliases:
             return
-        for part in (getattr(location, "location", None), getattr(location, "callee", None), getattr(location, "caller", None), *getattr(location, "locations", ())):
+        inner = [getattr(location, field, None) for field in ("location", "callee", "caller")]
+        for part in (*inner, *getattr(location, "locations", ())):
             if isinstance(part, LocationAttr):
                 visit(part)
         text = writer.location(location)

@@ -6,7 +6,7 @@ enough, else as many as are needed; infinities and NaNs are written as bit patte
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from io import StringIO
 from typing import Any, cast
 
@@ -14,7 +14,6 @@ import numpy as np
 from xdsl.dialects.builtin import (
     ArrayAttr,
     CallSiteLoc,
-    ComplexType,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
     DictionaryAttr,
@@ -27,7 +26,6 @@ from xdsl.dialects.builtin import (
     LocationAttr,
     NameLoc,
     NoneAttr,
-    Signedness,
     StringAttr,
     SymbolRefAttr,
     TensorType,
@@ -38,7 +36,7 @@ from xdsl.ir import Attribute
 from xdsl.printer import Printer
 
 from wengert.ir import elements
-from wengert.ir.tensor_types import dtype_of, real_element
+from wengert.ir.tensor_types import dtype_of, i1, is_boolean, is_complex, is_integer, real_element
 
 HEX_LIMIT = 100
 """Constants of more elements than this (all but splats) are written as the bytes of their elements in hexadecimal, as MLIR does."""
@@ -82,7 +80,7 @@ def symbol(name: str) -> str:
 
 
 def _scalar_texts(array: np.ndarray[Any, np.dtype[Any]], element: Attribute) -> list[str]:
-    if isinstance(element, ComplexType):
+    if is_complex(element):
         held = real_element(element)
         parts = _scalar_texts(array.view(dtype_of(held)), held)
         return [f"({re}, {im})" for re, im in zip(parts[::2], parts[1::2])]
@@ -112,7 +110,7 @@ def dense_text(attribute: DenseIntOrFPElementsAttr[Any], type_text: str) -> str:
         return f"dense<{_scalar_texts(array[:1], element)[0]}> : {type_text}"
     if array.size > HEX_LIMIT:
         data = array.tobytes()
-        if isinstance(element, IntegerType) and element.width.data in (2, 4):
+        if is_integer(element) and element.width.data in (2, 4):
             data = (np.frombuffer(data, np.uint8) & ((1 << element.width.data) - 1)).tobytes()
         return f'dense<"0x{data.hex().upper()}"> : {type_text}'
     return f"dense<{_nested(_scalar_texts(array, element), shape)}> : {type_text}"
@@ -150,9 +148,10 @@ class AttributeWriter:
 
     type_text = attribute_text
 
-    def dictionary_body(self, entries: Any) -> str:
+    def dictionary_body(self, entries: Iterable[tuple[str, Attribute]]) -> str:
         """``{a = 1, b}``."""
-        parts = [key if isinstance(value, UnitAttr) else f"{key} = {self.attribute_text(value)}" for key, value in sorted((_bare_key(k), v) for k, v in entries)]
+        named = sorted((_bare_key(key), value) for key, value in entries)
+        parts = [key if isinstance(value, UnitAttr) else f"{key} = {self.attribute_text(value)}" for key, value in named]
         return f"{{{', '.join(parts)}}}"
 
     def dictionary_text(self, attribute: DictionaryAttr | None) -> str:
@@ -174,7 +173,7 @@ class AttributeWriter:
 
     def _integer(self, attribute: IntegerAttr[Any]) -> str:
         held, value = attribute.type, attribute.value.data
-        if isinstance(held, IntegerType) and held.width.data == 1 and held.signedness.data is Signedness.SIGNLESS:
+        if held == i1:
             return "true" if value else "false"
         return f"{value} : {self.attribute_text(held)}"
 
@@ -188,9 +187,9 @@ class AttributeWriter:
     def _dense_array(self, attribute: DenseArrayBase[Any]) -> str:
         held = attribute.elt_type
         values = attribute.get_values()
-        if isinstance(held, IntegerType) and held.width.data == 1:
+        if is_boolean(held):
             shown = ["true" if v else "false" for v in values]
-        elif isinstance(held, IntegerType):
+        elif is_integer(held):
             shown = [str(v) for v in values]
         else:
             shown = [float_text(v, dtype_of(held)) for v in values]
@@ -204,7 +203,7 @@ class AttributeWriter:
 
     # -- locations
 
-    def location(self, location: LocationAttr) -> str:
+    def location(self, location: Attribute) -> str:
         """What stands between the parentheses of ``loc(...)``."""
         if isinstance(location, UnknownLoc):
             return "unknown"
@@ -217,10 +216,11 @@ class AttributeWriter:
             return f"callsite({self.reference(location.callee)} at {self.reference(location.caller)})"
         if isinstance(location, FusedLoc):
             metadata = "" if isinstance(location.metadata, NoneAttr) else f"<{self.attribute_text(location.metadata)}>"
-            return f"fused{metadata}[{', '.join(self.reference(cast(LocationAttr, part)) for part in location.locations)}]"
+            parts = cast("ArrayAttr[Attribute]", location.locations)
+            return f"fused{metadata}[{', '.join(map(self.reference, parts))}]"
         return self._other(location)
 
-    def reference(self, location: LocationAttr) -> str:
+    def reference(self, location: Attribute) -> str:
         """A location inside another one, or after ``loc``: by its alias if it has one."""
         return self._aliases.get(location) or self.location(location)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, LocationAttr, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Block, Operation, Region
 
 from wengert.ir import syntax as sx
@@ -50,7 +50,8 @@ class FunctionText:
         elif word:
             reader.word_in(_VISIBILITY, "visibility")
         state.properties["sym_name"] = StringAttr(reader.symbol())
-        arguments, inputs, argument_attributes = [], list[Attribute](), list[dict[str, Attribute]]()
+        arguments: list[tuple[str, Attribute, int, LocationAttr | None]] = []
+        inputs, argument_attributes = list[Attribute](), list[dict[str, Attribute]]()
 
         def argument() -> None:
             name = reader.operand() if reader.peek() == "%" else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 import ml_dtypes
 import numpy as np
@@ -136,24 +136,24 @@ def is_float(element: Attribute) -> bool:
     return hasattr(element, "bitwidth") and not isinstance(element, IntegerType | ComplexType)
 
 
-def is_complex(element: Attribute) -> bool:
+def is_complex(element: Attribute) -> TypeGuard[ComplexType[Any]]:
     """Complex floating point."""
     return isinstance(element, ComplexType)
 
 
-def is_integer(element: Attribute) -> bool:
+def is_integer(element: Attribute) -> TypeGuard[IntegerType]:
     """Signed, unsigned or boolean integers."""
     return isinstance(element, IntegerType)
 
 
 def is_boolean(element: Attribute) -> bool:
     """The one-bit integer, StableHLO's predicate type."""
-    return isinstance(element, IntegerType) and element.width.data == 1
+    return is_integer(element) and element.width.data == 1
 
 
 def is_unsigned(element: Attribute) -> bool:
     """Integers that StableHLO treats as unsigned (``ui*``; booleans are not among them)."""
-    return isinstance(element, IntegerType) and element.signedness.data is Signedness.UNSIGNED
+    return is_integer(element) and element.signedness.data is Signedness.UNSIGNED
 
 
 def is_differentiable(type: Attribute) -> bool:
@@ -166,7 +166,7 @@ def is_differentiable(type: Attribute) -> bool:
 
 def real_element(element: Attribute) -> Attribute:
     """The real element type under a complex one; a real type is returned as it is."""
-    return cast("ComplexType[Any]", element).element_type if isinstance(element, ComplexType) else element
+    return element.element_type if is_complex(element) else element
 
 
 def dtype_of(element: Attribute) -> np.dtype[Any]:

@@ -61,9 +61,9 @@ from wengert.dialects.stablehlo.elementwise import (
     FloorOp,
     ImagOp,
     IsFiniteOp,
+    LogisticOp,
     LogOp,
     LogPlusOneOp,
-    LogisticOp,
     MaximumOp,
     MinimumOp,
     MultiplyOp,
@@ -86,8 +86,8 @@ from wengert.dialects.stablehlo.elementwise import (
     SineOp,
     SqrtOp,
     SubtractOp,
-    TanOp,
     TanhOp,
+    TanOp,
     XorOp,
 )
 from wengert.dialects.stablehlo.indexing import (

@@ -13,7 +13,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.str_enum import StrEnum
 
-from wengert.ir.attributes import int_attr
+from wengert.ir.attributes import int_attr, int_of
 from wengert.ir.diagnostics import did_you_mean
 
 
@@ -122,6 +122,10 @@ def dimensions(values: Sequence[int]) -> Dimensions:
     return cast(Dimensions, ArrayAttr([int_attr(int(v)) for v in values]))
 
 
+def _numbers(attribute: Dimensions) -> tuple[int, ...]:
+    return tuple(item.value.data for item in attribute)
+
+
 class _DimensionNumbers(ParametrizedAttribute):
     """Dimension numbers print as ``<key = [..], key = n>``, leaving out empty lists and the scalars' defaults."""
 
@@ -130,7 +134,7 @@ class _DimensionNumbers(ParametrizedAttribute):
 
     def dims(self, key: str) -> tuple[int, ...]:
         """The list parameter of this name as integers."""
-        return tuple(item.value.data for item in cast(Dimensions, getattr(self, key)))
+        return _numbers(cast(Dimensions, getattr(self, key)))
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
@@ -189,7 +193,13 @@ class ScatterDimensionNumbersAttr(_DimensionNumbers):
     """How a scatter arranges updates; the names are those of the specification."""
 
     name = "stablehlo.scatter"
-    LISTS: ClassVar[tuple[str, ...]] = ("update_window_dims", "inserted_window_dims", "input_batching_dims", "scatter_indices_batching_dims", "scatter_dims_to_operand_dims")
+    LISTS: ClassVar[tuple[str, ...]] = (
+        "update_window_dims",
+        "inserted_window_dims",
+        "input_batching_dims",
+        "scatter_indices_batching_dims",
+        "scatter_dims_to_operand_dims",
+    )
     SCALARS: ClassVar[tuple[str, ...]] = ("index_vector_dim",)
     update_window_dims: Dimensions = param_def()
     inserted_window_dims: Dimensions = param_def()
@@ -230,15 +240,16 @@ class ConvDimensionNumbersAttr(ParametrizedAttribute):
     def of(cls, lhs: tuple[int, int, Sequence[int]], rhs: tuple[int, int, Sequence[int]], out: tuple[int, int, Sequence[int]]) -> ConvDimensionNumbersAttr:
         """From (batch, feature, spatial...) of the input, (input feature, output feature, spatial...) of the kernel, and
         (batch, feature, spatial...) of the output."""
-        parts = [a for first, second, spatial in (lhs, rhs, out) for a in (int_attr(first), int_attr(second), dimensions(spatial))]
-        return cls(*parts)
+        return cls.new([part for first, second, spatial in (lhs, rhs, out) for part in (int_attr(first), int_attr(second), dimensions(spatial))])
 
     @property
     def roles(self) -> tuple[tuple[int, int, tuple[int, ...]], ...]:
         """What :meth:`of` takes: three triples of positions for input, kernel and output."""
-        flat = [p for p in self.parameters]
-        value = [tuple(i.value.data for i in cast(Dimensions, p)) if isinstance(p, ArrayAttr) else cast("IntegerAttr[I64]", p).value.data for p in flat]
-        return cast("tuple[tuple[int, int, tuple[int, ...]], ...]", (tuple(value[0:3]), tuple(value[3:6]), tuple(value[6:9])))
+        return (
+            (int_of(self.input_batch_dimension), int_of(self.input_feature_dimension), _numbers(self.input_spatial_dimensions)),
+            (int_of(self.kernel_input_feature_dimension), int_of(self.kernel_output_feature_dimension), _numbers(self.kernel_spatial_dimensions)),
+            (int_of(self.output_batch_dimension), int_of(self.output_feature_dimension), _numbers(self.output_spatial_dimensions)),
+        )
 
     def text(self) -> str:
         """The roles as printed between the angle brackets."""

@@ -34,7 +34,7 @@ class TensorOp(IRDLOperation):
         super().__init_subclass__(**arguments)
         if cls.SYNTAX is not None:
             cls.parse = classmethod(read_operation)  # pyright: ignore[reportAttributeAccessIssue]
-            cls.print = print_operation
+            cls.print = print_operation  # pyright: ignore[reportAttributeAccessIssue]
 
 
 class UnaryOp(TensorOp):

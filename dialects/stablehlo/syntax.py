@@ -37,7 +37,7 @@ class ConstantText:
         if not isinstance(type, Attribute):
             reader.fail(f"expected a constant such as 'dense<0.0> : tensor<f32>', found {value}", position)
         state.properties["value"] = value
-        state.result_types = (cast(Attribute, type),)
+        state.result_types = (type,)
 
     def write(self, op: Operation, writer: Writer) -> None:
         value = op.properties["value"]
@@ -159,9 +159,8 @@ class ConvolutionText:
         if "padding" in properties:
             padding = elements.to_numpy(cast("DenseIntOrFPElementsAttr[Any]", properties["padding"]))
             window.append(f"pad = {padding.tolist()}")
-        for key in ("lhs_dilate", "rhs_dilate"):
-            if self._LISTS[key] in properties:
-                window.append(f"{key} = {list(ints(properties[self._LISTS[key]]))}")
+        dilations = {key: properties.get(self._LISTS[key]) for key in ("lhs_dilate", "rhs_dilate")}
+        window += [f"{key} = {list(ints(factors))}" for key, factors in dilations.items() if factors is not None]
         if "window_reversal" in properties:
             window.append(f"reverse = [{', '.join('true' if b else 'false' for b in bools(properties['window_reversal']))}]")
         numbers = cast(ConvDimensionNumbersAttr, properties["dimension_numbers"]).text()
@@ -350,5 +349,3 @@ def applied_op(op: Operation) -> Operation | None:
     plain = not (inner.attributes or inner.properties or last.attributes) and len(block.args) == 2 and tuple(last.operands) == tuple(inner.results)
     same = all(value.type == type for value in (*block.args, *inner.results))
     return inner if plain and same and tuple(inner.operands) == tuple(block.args) else None
-
-
