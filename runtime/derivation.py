@@ -14,10 +14,11 @@ from typing import Literal
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 
+from wengert.dialects.core import ForOp, WhileOp
 from wengert.ir.passes import Observer
 from wengert.ir.printer import print_module
 from wengert.transforms.ad.lower import uses_ad
-from wengert.transforms.pipelines import BACK, FINISH, FRONT, OPTIMIZE, parse_pipeline
+from wengert.transforms.pipelines import BACK, FINISH, FRONT, LOOPS, OPTIMIZE, parse_pipeline
 
 Mode = Literal["jvp", "vjp"]
 Strategy = Literal["transpose", "direct"]
@@ -100,5 +101,9 @@ def needs_ad_lowering(module: ModuleOp) -> bool:
 
 
 def runnable(core: ModuleOp) -> ModuleOp:
-    """A core-level module as it is run: requests for derivatives expanded, declared derivatives forgotten."""
-    return parse_pipeline(FINISH).run(core.clone()) if uses_ad(core) else core
+    """A core-level module as it is run: requests for derivatives expanded, declared derivatives forgotten, loops relieved of
+    what does not change in them."""
+    steps = [FINISH] if uses_ad(core) else []
+    if any(isinstance(op, ForOp | WhileOp) for op in core.walk()):
+        steps.append(LOOPS)
+    return parse_pipeline(",".join(steps)).run(core.clone()) if steps else core

@@ -33,6 +33,7 @@ PASS_PATHS = {
     "simplify": "wengert.transforms.optimize.simplify:SimplifyPass",
     "cse": "wengert.transforms.optimize.cse:CsePass",
     "dce": "wengert.transforms.optimize.dce:DcePass",
+    "licm": "wengert.transforms.optimize.licm:LicmPass",
 }
 """Every pass by name: the module and class that it is imported from."""
 
@@ -47,6 +48,9 @@ OPTIMIZE = "simplify,cse,dce"
 
 FINISH = "lower-ad,simplify,cse,dce"
 """From core-level IR that may still be differentiated to IR that is only to be run."""
+
+LOOPS = "licm,cse,dce"
+"""What a program with loops goes through before it is compiled."""
 
 BACK = "lower-ad,from-core,cse,dce"
 """From core-level IR to plain StableHLO, which XLA reads."""
