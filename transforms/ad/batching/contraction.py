@@ -41,6 +41,8 @@ def convolution(batch: Batching, op: hlo.ConvolutionOp, operands: Operands) -> R
     lhs, rhs = operands
     (n, f, _), (_, o, _), (out_n, out_f, _) = op.dimension_numbers.roles
     feature_groups, batch_groups = int_of(op.feature_group_count), int_of(op.batch_group_count)
+    if batch.size == 0:
+        return batch.nothing(op)  # a convolution has at least one group
     if lhs.batched and rhs.batched:
         image = merged(batch.b, lhs.value, n if batch_groups > 1 else f)
         kernel = merged(batch.b, rhs.value, o)

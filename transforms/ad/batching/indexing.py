@@ -21,6 +21,8 @@ from wengert.transforms.ad.batching.rule import Batching, Mapped, Operands, Resu
 @batches(hlo.GatherOp)
 def gather(batch: Batching, op: hlo.GatherOp, operands: Operands) -> Results:
     x, indices = operands
+    if batch.size == 0:
+        return batch.nothing(op)  # a slice of one instance would not fit
     numbers, held = op.dimension_numbers, x.batched
     offset, collapsed, operand_batch, index_batch, index_map = (numbers.dims(key) for key in numbers.LISTS)
     lists = [
@@ -72,8 +74,8 @@ def dynamic_slice(batch: Batching, op: hlo.DynamicSliceOp, operands: Operands) -
     if not any(start.batched for start in starts):
         return [batch.b.dynamic_slice(x.value, _starts_in_front(batch, starts), [batch.size, *sizes])]
     moving = _moving(shape(op.operand), sizes)
-    if not moving:
-        return [batch.spread(x)]
+    if not moving or batch.size == 0:
+        return [batch.spread(x)] if not moving else batch.nothing(op)
     # a gather clamps as a dynamic slice does
     indices = _stacked(batch, [starts[d] for d in moving])
     held = int(x.batched)

@@ -195,6 +195,10 @@ class Batching:
         regions = self.regions(op)
         return self.b.create(type(op), [self.spread(x) for x in operands], [self.type(r.type) for r in op.results], properties, regions)
 
+    def nothing(self, op: Operation) -> Sequence[Value]:
+        """The results of an op on tensors for a batch of no instances."""
+        return [self.b.zeros(cast("TensorType[Any]", self.type(r.type))) for r in op.results]
+
     def align(self, x: Mapped, dims: Sequence[int], result: Sequence[int]) -> Value:
         """x, batched, with its dimension i placed at ``dims[i]`` of an unbatched shape, as broadcast_in_dim does."""
         placed = [0, *(d + 1 for d in dims)] if x.batched else [d + 1 for d in dims]

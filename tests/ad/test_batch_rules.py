@@ -1,0 +1,61 @@
+"""Every rule's cases, batched: equal to the loop over instances, also once differentiated, in either order."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wengert.runtime.interpreter import run
+from wengert.transforms.ad.batching.rule import BATCH_RULES
+from wengert.transforms.ad.case import Case
+from wengert.transforms.ad.rule import RULES
+from wengert.transforms.ad.rules import ALL_CASES
+
+sys.path.insert(0, str(Path(__file__).parent))
+from batch_checks import Instances, batched, check_batch, check_derivatives, subsets
+
+by_name = pytest.mark.parametrize("case", ALL_CASES, ids=[case.name for case in ALL_CASES])
+SIZE = 2
+
+
+def instances_of(case: Case, size: int = SIZE) -> Instances:
+    rng = np.random.default_rng(7)
+    return [[arg.draw(rng) for _ in range(size)] for arg in case.args]
+
+
+@by_name
+def test_every_subset_of_arguments(case: Case) -> None:
+    module, instances = case.module(), instances_of(case)
+    for flags in subsets(len(case.args)):
+        check_batch(module, instances, flags)
+
+
+@by_name
+def test_batching_and_derivatives_commute(case: Case) -> None:
+    module, instances = case.module(), instances_of(case)
+    check_derivatives(module, instances, [True] * len(case.args), np.random.default_rng(8))
+    if len(case.args) > 1:
+        check_derivatives(module, instances, [False, *[True] * (len(case.args) - 1)], np.random.default_rng(9))
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_batches_of_no_and_of_one_instance(size: int) -> None:
+    for case in ALL_CASES:
+        inputs = [np.stack(values)[:size] for values in instances_of(case)]
+        found = run(batched(case.module(), size, [True] * len(case.args)), inputs)
+        assert all(result.shape[0] == size for result in found)
+
+
+def test_every_op_with_a_derivative_has_a_batching_rule() -> None:
+    without = {op.name for op in RULES if op not in BATCH_RULES}
+    assert without <= {
+        "stablehlo.constant",
+        "stablehlo.iota",
+        "core.tape_create",
+        "ad.transposed_call",
+        "stablehlo.custom_call",
+        "stablehlo.rng_bit_generator",
+    }, without
