@@ -2,6 +2,7 @@
 
 from wengert.transforms.ad.direct.adjoints import (
     branches,
+    checkpoint,
     contraction,
     custom,
     elementwise,
@@ -19,6 +20,7 @@ from wengert.transforms.ad.direct.adjoints import (
 
 __all__ = [
     "branches",
+    "checkpoint",
     "contraction",
     "custom",
     "elementwise",

@@ -8,7 +8,9 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.tensor_types import element, rank, shape
-from wengert.transforms.ad.direct.adjoint import Bars, adjoint, unary
+from wengert.transforms.ad.direct.adjoint import Bars, adjoint, inactive, unary
+
+inactive(hlo.IotaOp)
 
 
 @adjoint(hlo.BroadcastInDimOp)

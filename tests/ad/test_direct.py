@@ -1,0 +1,316 @@
+"""Both strategies of reverse mode give the same: on every rule's cases, control flow, and the reference programs."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+import wengert as wg
+from wengert.dialects import core
+from wengert.dialects import stablehlo as hlo
+from wengert.ir.diagnostics import DiagnosticError
+from wengert.ir.locations import provenance
+from wengert.ir.parser import parse_module
+from wengert.ir.passes import Pipeline
+from wengert.ir.verifier import verify
+from wengert.runtime.interpreter import run
+from wengert.transforms.ad import vjp
+from wengert.transforms.ad.case import Case
+from wengert.transforms.ad.direct.adjoint import ADJOINTS, INACTIVE
+from wengert.transforms.ad.direct.adjoint import STEPS as DIRECT_STEPS
+from wengert.transforms.ad.rule import RULES, STEPS
+from wengert.transforms.ad.rules import ALL_CASES
+from wengert.transforms.core.to_core import to_core
+
+sys.path.insert(0, str(Path(__file__).parent))
+import test_control
+from ad_checks import Arrays, active_arguments, active_results, assert_near, derived, differences, pairing, random_like
+
+by_name = pytest.mark.parametrize("case", ALL_CASES, ids=[case.name for case in ALL_CASES])
+
+
+def direct(module: ModuleOp) -> None:
+    vjp(module, strategy="direct")
+
+
+def assert_same(found: Arrays, expected: Arrays, tolerance: float = 1e-10) -> None:
+    for a, b in zip(found, expected, strict=True):
+        assert (a.shape, a.dtype) == (b.shape, b.dtype)
+    assert_near(found, expected, tolerance)
+
+
+def check_strategies(module: ModuleOp, inputs: Arrays, rng: np.random.Generator, *, against_differences: bool = True) -> Arrays:
+    """The direct VJP equals the transposed one and the differences; returns the cotangents that were used."""
+    outputs = run(module, inputs)
+    y_bars = random_like([outputs[j] for j in active_results(module)], rng)
+    found = run(derived(module, direct), [*inputs, *y_bars])
+    assert_same(found, run(derived(module, vjp), [*inputs, *y_bars]))
+    if against_differences:
+        active = active_arguments(module)
+        x_dots = random_like([inputs[i] for i in active], rng)
+        expected = pairing(y_bars, differences(module, inputs, active, x_dots))
+        assert abs(pairing(found[len(outputs) :], x_dots) - expected) <= 1e-6 * max(1.0, abs(expected))
+    return y_bars
+
+
+def check_second_order(module: ModuleOp, inputs: Arrays, y_bars: Arrays, rng: np.random.Generator) -> None:
+    """The two agree on the derivatives that either of them makes."""
+    for mode in (vjp, direct):
+        check_strategies(derived(module, mode), [*inputs, *y_bars], rng, against_differences=False)
+
+
+@by_name
+def test_cases(case: Case) -> None:
+    rng = np.random.default_rng(1)
+    module, inputs = case.module(), [arg.draw(rng) for arg in case.args]
+    check_second_order(module, inputs, check_strategies(module, inputs, rng), rng)
+
+
+@pytest.mark.parametrize("name", test_control.CASES)
+def test_control_flow(name: str) -> None:
+    text, inputs = test_control.CASES[name]
+    rng = np.random.default_rng(3)
+    module = parse_module(text)
+    check_second_order(module, inputs, check_strategies(module, inputs, rng), rng)
+
+
+@pytest.mark.parametrize("bound", [0, 1])
+def test_loops_of_few_trips(bound: int) -> None:
+    text, inputs = test_control.CASES["counted"]
+    rng = np.random.default_rng(3)
+    module = parse_module(text.replace("dense<4>", f"dense<{bound}>"))
+    check_second_order(module, inputs, check_strategies(module, inputs, rng), rng)
+
+
+@pytest.mark.parametrize("trips", [-2, 0, 1, 6])
+def test_bound_known_at_run_time(trips: int) -> None:
+    text = test_control.COUNTED.replace("%w: tensor<3xf64>)", "%w: tensor<3xf64>, %bound: tensor<i64>)")
+    text = text.replace("%n = stablehlo.constant dense<4> : tensor<i64>", "").replace("LT, %i, %n", "LT, %i, %bound")
+    rng = np.random.default_rng(3)
+    module, inputs = parse_module(text), [*test_control.CASES["counted"][1], np.array(trips)]
+    check_second_order(module, inputs, check_strategies(module, inputs, rng), rng)
+
+
+def test_every_op_with_a_rule_has_an_adjoint() -> None:
+    missing = {op.name for op in (*RULES, *STEPS) if op not in ADJOINTS and op not in DIRECT_STEPS and op not in INACTIVE}
+    assert not missing
+
+
+KINKS = [
+    ("maximum", (1.0, 1.0), (0.5, 0.5)),
+    ("minimum", (1.0, 1.0), (0.5, 0.5)),
+    ("abs", (0.0,), (1.0,)),
+    ("sign", (0.0,), (0.0,)),
+    ("floor", (1.0,), (0.0,)),
+    ("clamp", (0.0, -1.0, 1.0), (1.0, 0.0, 0.0)),
+    ("clamp", (0.0, 0.0, 1.0), (0.0, 0.0, 0.0)),
+    ("clamp", (0.0, 2.0, 1.0), (0.0, 0.0, 1.0)),
+    ("sqrt", (0.0,), (np.inf,)),
+    ("power", (0.0, 2.0), (0.0, 0.0)),
+    ("power", (0.0, 0.5), (np.inf, 0.0)),
+    ("atan2", (0.0, 0.0), (np.nan, np.nan)),
+    ("remainder", (4.0, 2.0), (1.0, -2.0)),
+]
+
+
+@pytest.mark.parametrize(("op", "at", "expected"), KINKS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_conventions_at_kinks(op: str, at: tuple[float, ...], expected: tuple[float, ...]) -> None:
+    names = [f"%x{i}" for i in range(len(at))]
+    p = wg.parse(f"""func.func public @main({", ".join(f"{n}: tensor<f64>" for n in names)}) -> tensor<f64> {{
+      %y = stablehlo.{op} {", ".join(names)} : tensor<f64>
+      return %y : tensor<f64>
+    }}""")
+    gradient = [float(x) for x in p.vjp(strategy="direct").compile("interpreter")(*at, 1.0)[1:]]
+    np.testing.assert_array_equal(gradient, expected)
+
+
+# -- structure
+
+
+def test_only_active_values_are_kept() -> None:
+    """Of a counted loop what the adjoints of sine and multiply use is kept, and no induction variable."""
+    gradient = derived(parse_module(test_control.COUNTED), direct)
+    stacks = [str(r.type) for op in gradient.walk() if isinstance(op, core.ForOp) for r in op.results if str(r.type).startswith("tensor<4x")]
+    assert stacks == ["tensor<4x3xf64>"] * 2
+
+
+def test_nothing_is_kept_for_results_that_are_not_asked_for() -> None:
+    """The adjoint of an op exists only between what varies and what is useful."""
+    text = """func.func public @main(%x: tensor<3xf64>, %y: tensor<3xf64>) -> (tensor<3xf64>, tensor<3xf64>) {
+      %0 = stablehlo.sine %x : tensor<3xf64>
+      %1 = stablehlo.exponential %0 : tensor<3xf64>
+      %2 = stablehlo.multiply %x, %y : tensor<3xf64>
+      return %1, %2 : tensor<3xf64>, tensor<3xf64>
+    }"""
+    module = parse_module(text)
+    vjp(module, wrt=[1], of=[1], strategy="direct")
+    derived_ops = [op.name for op in module.walk() if provenance(op.location) is not None]
+    assert derived_ops == ["stablehlo.multiply"]
+
+
+def test_branches_share_what_they_keep() -> None:
+    """Values that different branches keep go through one result of the case if their types agree."""
+    gradient = derived(parse_module(test_control.IF), direct)
+    forward = next(op for op in gradient.walk() if isinstance(op, core.CaseOp))
+    assert len(forward.results) <= 2
+
+
+def test_an_indexed_read_in_a_loop_adds_in_place() -> None:
+    gradient = derived(parse_module(test_control.SCAN), direct)
+    reverse = [op for op in gradient.walk() if isinstance(op, core.ForOp)][-1]
+    assert not any(isinstance(op, hlo.PadOp) for op in reverse.walk())
+    assert any(isinstance(op, hlo.DynamicUpdateSliceOp) for op in reverse.walk())
+
+
+# -- interface
+
+
+def test_passes() -> None:
+    for text in ("vjp{strategy=direct}", "vjp-direct"):
+        module = parse_module(test_control.SCAN)
+        to_core(module)
+        after = Pipeline.parse(f"{text},simplify,cse,dce").run(module)
+        assert any((found := provenance(op.location)) is not None and found.pass_name == "vjp-direct" for op in after.walk())
+
+
+def test_unknown_strategies_are_refused() -> None:
+    with pytest.raises(DiagnosticError, match="no strategy 'dirct'"):
+        vjp(parse_module(test_control.SCAN), strategy="dirct")
+
+
+def test_ops_without_an_adjoint_are_refused_by_name_and_place() -> None:
+    text = """func.func public @main(%x: tensor<3xf64>) -> tensor<3xf64> {
+      %y = "stablehlo.all_reduce"(%x) ({
+      ^bb0(%a: tensor<f64>, %b: tensor<f64>):
+        %s = stablehlo.add %a, %b : tensor<f64>
+        "stablehlo.return"(%s) : (tensor<f64>) -> ()
+      }) {replica_groups = dense<0> : tensor<1x1xi64>} : (tensor<3xf64>) -> tensor<3xf64>
+      return %y : tensor<3xf64>
+    }"""
+    with pytest.raises(DiagnosticError, match=r"p.mlir:2:.*stablehlo.all_reduce has no adjoint"):
+        vjp(parse_module(text, "p.mlir"), strategy="direct")
+
+
+CUSTOM = """
+func.func private @f(%x: tensor<f64>, %y: tensor<f64>) -> tensor<f64> attributes {{{declared}}} {{
+  %0 = stablehlo.multiply %x, %y : tensor<f64>
+  return %0 : tensor<f64>
+}}
+func.func private @f_fwd(%x: tensor<f64>, %y: tensor<f64>) -> (tensor<f64>, tensor<f64>) {{
+  %0 = stablehlo.multiply %x, %y : tensor<f64>
+  return %0, %y : tensor<f64>, tensor<f64>
+}}
+func.func private @f_bwd(%y: tensor<f64>, %z_bar: tensor<f64>) -> (tensor<f64>, tensor<f64>) {{
+  %0 = stablehlo.multiply %y, %z_bar : tensor<f64>
+  %1 = stablehlo.add %0, %0 : tensor<f64>
+  return %1, %z_bar : tensor<f64>, tensor<f64>
+}}
+func.func private @f_jvp(%x: tensor<f64>, %y: tensor<f64>, %x_dot: tensor<f64>, %y_dot: tensor<f64>) -> (tensor<f64>, tensor<f64>) {{
+  %0 = stablehlo.multiply %x, %y : tensor<f64>
+  %1 = stablehlo.sine %y : tensor<f64>
+  %2 = stablehlo.multiply %1, %x_dot : tensor<f64>
+  %3 = stablehlo.add %2, %y_dot : tensor<f64>
+  return %0, %3 : tensor<f64>, tensor<f64>
+}}
+func.func public @main(%x: tensor<f64>, %y: tensor<f64>) -> tensor<f64> {{
+  %s = stablehlo.sine %x : tensor<f64>
+  %0 = func.call @f(%s, %y) : (tensor<f64>, tensor<f64>) -> tensor<f64>
+  %1 = stablehlo.multiply %0, %0 : tensor<f64>
+  return %1 : tensor<f64>
+}}
+"""
+
+
+@pytest.mark.parametrize("declared", ["ad.custom_vjp = [@f_fwd, @f_bwd]", "ad.custom_jvp = @f_jvp"])
+def test_declared_derivatives(declared: str) -> None:
+    p = wg.parse(CUSTOM.format(declared=declared))
+    x, y, bar = 0.7, 1.3, 0.9
+    out = np.sin(x) * y
+    by_f = (2 * y, 1.0) if "vjp" in declared else (np.sin(y), 1.0)
+    expected = [out * out, bar * 2 * out * by_f[0] * np.cos(x), bar * 2 * out * by_f[1]]
+    np.testing.assert_allclose(p.vjp(strategy="direct").compile("interpreter")(x, y, bar), expected, rtol=1e-14)
+    np.testing.assert_allclose(p.vjp().compile("interpreter")(x, y, bar), expected, rtol=1e-14)
+
+
+CHECKPOINTED = """
+func.func private @f(%x: tensor<3xf64>, %w: tensor<3xf64>) -> (tensor<3xf64>, tensor<3xf64>) {
+  %0 = stablehlo.multiply %x, %w : tensor<3xf64>
+  %1 = stablehlo.sine %0 : tensor<3xf64>
+  %2 = stablehlo.tanh %1 : tensor<3xf64>
+  return %2, %1 : tensor<3xf64>, tensor<3xf64>
+}
+func.func public @main(%x: tensor<3xf64>, %w: tensor<3xf64>) -> tensor<3xf64> {
+  %c = stablehlo.constant dense<0> : tensor<i64>
+  %0:2 = stablehlo.while(%s = %x, %i = %c) : tensor<3xf64>, tensor<i64>
+  cond {
+    %n = stablehlo.constant dense<4> : tensor<i64>
+    %p = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i64>, tensor<i64>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %y:2 = ad.checkpoint @f(%s, %w) : (tensor<3xf64>, tensor<3xf64>) -> (tensor<3xf64>, tensor<3xf64>)
+    %z = stablehlo.add %y#0, %y#1 : tensor<3xf64>
+    %one = stablehlo.constant dense<1> : tensor<i64>
+    %j = stablehlo.add %i, %one : tensor<i64>
+    stablehlo.return %z, %j : tensor<3xf64>, tensor<i64>
+  }
+  return %0#0 : tensor<3xf64>
+}
+"""
+
+
+def test_checkpoints_are_computed_again() -> None:
+    """Reverse mode keeps what goes into the checkpoint, nothing of its inside, and agrees with the other strategy."""
+    module, inputs = parse_module(CHECKPOINTED), [np.array([0.3, -0.2, 0.9]), np.array([1.1, 0.7, -0.4])]
+    bar = np.array([0.5, -1.0, 2.0])
+    p = wg.parse(CHECKPOINTED)
+    found, expected = (p.vjp(strategy=s).compile("interpreter")(*inputs, bar) for s in ("direct", "transpose"))
+    assert_same(list(found), list(expected))
+    reverse = derived(module, direct)
+    stacks = [str(r.type) for op in reverse.walk() if isinstance(op, core.ForOp) for r in op.results if str(r.type).startswith("tensor<4x")]
+    assert stacks == ["tensor<4x3xf64>"]
+    assert any(isinstance(op, hlo.OptimizationBarrierOp) for op in reverse.walk())
+
+
+# -- the reference programs
+
+ROOT = os.environ.get("WENGERT_CORPUS", "")
+
+
+def _programs() -> list[Any]:
+    if not ROOT:
+        return []
+    sys.path.insert(0, str(Path(ROOT) / "dev"))
+    from corpus_io import Corpus  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # the reader leaves closing its files to the collector
+        return [pytest.param(p, id=p.name) for p in Corpus(str(Path(ROOT) / "dev"))]
+
+
+@pytest.mark.corpus
+@pytest.mark.skipif(not ROOT, reason="WENGERT_CORPUS is not set")
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("program", _programs())
+def test_reference_programs(program: Any) -> None:
+    data = program.data("f64")
+    cotangents = [data.cotangents[k] for k in sorted(data.cotangents)]
+    core_level = parse_module(program.text("f64"), program.name)
+    to_core(core_level, keep_custom=True)
+    modules = [core_level.clone(), core_level]
+    vjp(modules[0])
+    direct(modules[1])
+    verify(modules[1])
+    expected, found = (run(m, [*data.inputs, *cotangents]) for m in modules)
+    n = len(data.outputs)
+    report = program.compare("f64", outputs=found[:n], vjp=dict(zip(sorted(data.vjp), found[n:], strict=True)))
+    assert all(kind[0] for kind in report.values()), report
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-8 * float(np.abs(b).max(initial=0.0)))
