@@ -48,7 +48,7 @@ def unaligned(a: np.ndarray) -> np.ndarray:
     "form",
     [
         lambda a: a,
-        lambda a: np.asfortranarray(a),
+        np.asfortranarray,
         lambda a: np.repeat(np.repeat(a, 2, 0), 2, 1)[::2, ::2],
         lambda a: a[::-1][::-1],
         lambda a: a.astype(">f4"),
@@ -167,9 +167,7 @@ def test_threads_do_not_share_an_arena() -> None:
     wrong: list[int] = []
 
     def work(i: int) -> None:
-        for _ in range(50):
-            if not np.array_equal(f(inputs[i])[0], expected[i]):
-                wrong.append(i)
+        wrong.extend(i for _ in range(50) if not np.array_equal(f(inputs[i])[0], expected[i]))
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
     for thread in threads:

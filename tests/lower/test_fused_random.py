@@ -52,7 +52,7 @@ class Writer:
 
     def unary(self, x):
         b = self.b
-        return self.draw(st.sampled_from([b.tanh, b.negate, b.abs, b.sine, lambda v: b.logistic(v), lambda v: b.sqrt(b.abs(v))]))(x)
+        return self.draw(st.sampled_from([b.tanh, b.negate, b.abs, b.sine, b.logistic, lambda v: b.sqrt(b.abs(v))]))(x)
 
     def binary(self, x):
         b = self.b
