@@ -81,14 +81,14 @@ def convolution(op: stablehlo.ConvolutionOp) -> Function:
         patches = windows(x, w.shape[2:], strides, rhs_dilation, out_spatial)
         patches = np.moveaxis(patches, 1, 1 + n)  # batch, out..., feature, kernel...
         if batch_groups > 1:
-            patches = patches.reshape(groups, -1, *patches.shape[1:])
+            patches = patches.reshape(groups, patches.shape[0] // groups, *patches.shape[1:])
         else:
-            split = patches.reshape(*patches.shape[: 1 + n], groups, -1, *w.shape[2:])
+            split = patches.reshape(*patches.shape[: 1 + n], groups, patches.shape[1 + n] // groups, *w.shape[2:])
             patches = np.moveaxis(split, 1 + n, 0)
         batch = patches.shape[1]
         matrices = patches.reshape(groups, batch * prod(out_spatial), prod(w.shape[1:]))
         kernels = w.reshape(groups, w.shape[0] // groups, prod(w.shape[1:])).transpose(0, 2, 1)
-        product = np.matmul(matrices, kernels).reshape(groups, batch, *out_spatial, -1)
+        product = np.matmul(matrices, kernels).reshape(groups, batch, *out_spatial, w.shape[0] // groups)
         features_last = np.moveaxis(product, 0, -2).reshape(batch, *out_spatial, w.shape[0])
         return np.moveaxis(features_last, -1, 1).transpose(placed).astype(dtype, copy=False)
 

@@ -110,7 +110,7 @@ class Convolution(NativeKernel):
     def supports(cls, op: stablehlo.ConvolutionOp) -> bool:
         if any(n < 0 for n in (*shape(op.lhs), *shape(op.rhs))):
             return False
-        if prod(shape(op.result)) == 0:
+        if prod(shape(op.result)) == 0 or 0 in shape(op.rhs):
             return True
         try:
             return bool(cls(op, GENERIC).plan)
@@ -238,13 +238,19 @@ class Convolution(NativeKernel):
             aligned(self.plan.scratch_bytes) if self.plan.scratch_bytes else 0,
         ]
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to compute, or only sums of nothing."""
+        return prod(shape(self.op.result)) == 0 or 0 in shape(self.op.rhs)
+
     def scratch_bytes(self) -> int:
-        return sum(self.parts) if prod(shape(self.op.result)) else 0
+        return 0 if self.is_empty else sum(self.parts)
 
     # -- code
 
     def emit(self, code: Code) -> None:
-        if prod(shape(self.op.result)) == 0:
+        if self.is_empty:
+            zero(code, "%q0", prod(shape(self.op.result)) * held(self.op.result).size)
             return
         offsets = [sum(self.parts[:n]) for n in range(4)]
         padded, kernel, moved, own = [code.byte("%scratch", offset) for offset in offsets]
@@ -293,7 +299,7 @@ class Convolution(NativeKernel):
 
     def text(self, *, strict: bool) -> NativeText:
         found = super().text(strict=strict)
-        if prod(shape(self.op.result)) == 0:
+        if self.is_empty:
             return found
         product = matmul.emit_function(self.plan, "KERNEL.product", "internal")
         symbols = {symbol: matmul.declarations(self.plan).strip() for symbol in self.plan.symbols}

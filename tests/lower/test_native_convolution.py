@@ -1,0 +1,88 @@
+"""Convolutions in native code against the interpreter: every attribute, layout and element type, and random ones."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from native_checks import check, tensor, values
+
+TOLERANCE = {"f64": 1e-13, "f32": 1e-5, "bf16": 2e-2, "f16": 2e-3, "complex<f64>": 1e-13, "complex<f32>": 1e-5}
+
+
+def convolution(held: str, layout: str, lhs: tuple[int, ...], rhs: tuple[int, ...], result: tuple[int, ...], window: str, groups: int = 1, batch_groups: int = 1) -> str:
+    return f"""func.func @main(%x: {tensor(lhs, held)}, %w: {tensor(rhs, held)}) -> {tensor(result, held)} {{
+      %r = stablehlo.convolution(%x, %w) dim_numbers = {layout}, window = {{{window}}} {{feature_group_count = {groups} : i64, batch_group_count = {batch_groups} : i64}} : ({tensor(lhs, held)}, {tensor(rhs, held)}) -> {tensor(result, held)}
+      return %r : {tensor(result, held)}
+    }}"""
+
+
+NHWC, NCHW, MIXED = "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]", "[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1]", "[0, b, f, 1]x[i, 0, o, 1]->[0, f, b, 1]"
+CASES = {
+    "plain": (NHWC, (2, 6, 5, 3), (3, 2, 3, 4), (2, 4, 4, 4), ""),
+    "one by one": (NHWC, (2, 6, 5, 3), (1, 1, 3, 4), (2, 6, 5, 4), ""),
+    "padded": (NHWC, (1, 6, 5, 3), (3, 3, 3, 2), (1, 6, 6, 2), "pad = [[1, 1], [2, 1]]"),
+    "cropped": (NHWC, (1, 6, 5, 3), (2, 2, 3, 2), (1, 4, 4, 2), "pad = [[-1, 0], [1, -1]]"),
+    "strided": (NHWC, (1, 7, 9, 2), (3, 3, 2, 2), (1, 3, 3, 2), "stride = [2, 3]"),
+    "dilated": (NHWC, (1, 4, 5, 2), (2, 3, 2, 3), (1, 6, 7, 3), "lhs_dilate = [2, 2], rhs_dilate = [1, 2], pad = [[0, 0], [1, 1]]"),
+    "reversed": (NHWC, (1, 5, 5, 2), (2, 3, 2, 3), (1, 4, 3, 3), "reverse = [true, false]"),
+    "channels first": (NCHW, (3, 2, 6, 5), (4, 2, 3, 3), (3, 4, 6, 5), "pad = [[1, 1], [1, 1]]"),
+    "mixed order": (MIXED, (6, 2, 3, 5), (3, 2, 4, 2), (5, 4, 2, 4), ""),
+    "empty batch": (NHWC, (0, 6, 5, 3), (3, 2, 3, 4), (0, 4, 4, 4), ""),
+    "no features": (NHWC, (2, 6, 5, 0), (3, 2, 0, 4), (2, 4, 4, 4), ""),
+}
+GROUPED = {
+    "groups last": (NHWC, (2, 5, 5, 6), (2, 2, 2, 9), (2, 4, 4, 9), "", 3, 1),
+    "groups first": (NCHW, (2, 6, 5, 5), (9, 2, 2, 2), (2, 9, 4, 4), "", 3, 1),
+    "depthwise": (NHWC, (2, 5, 5, 4), (3, 3, 1, 4), (2, 5, 5, 4), "pad = [[1, 1], [1, 1]]", 4, 1),
+    "batch groups": (NHWC, (6, 5, 5, 2), (2, 2, 2, 9), (2, 4, 4, 9), "pad = [[0, 0], [1, -1]]", 1, 3),
+    "batch groups first": (NCHW, (6, 2, 5, 5), (9, 2, 2, 2), (2, 9, 4, 4), "", 1, 3),
+}
+
+
+@pytest.mark.parametrize("held", ["f64", "f32"])
+@pytest.mark.parametrize("name", [*CASES, *GROUPED])
+def test_forms(held: str, name: str) -> None:
+    layout, lhs, rhs, *rest = {**CASES, **GROUPED}[name]
+    rng = np.random.default_rng(1)
+    inputs = [values(rng, shape, held, special=False) for shape in (lhs, rhs)]
+    check(convolution(held, layout, lhs, rhs, *rest), inputs, TOLERANCE[held])
+
+
+@pytest.mark.parametrize("held", ["complex<f64>", "i32", "bf16", "f16"])
+@pytest.mark.parametrize("name", ["padded", "depthwise"])
+def test_element_types(held: str, name: str) -> None:
+    layout, lhs, rhs, *rest = {**CASES, **GROUPED}[name]
+    rng = np.random.default_rng(2)
+    small = [(values(rng, shape, "i8", special=False) % 4).astype(np.int64) for shape in (lhs, rhs)]
+    from native_checks import DTYPES
+
+    check(convolution(held, layout, lhs, rhs, *rest), [x.astype(DTYPES[held]) for x in small], TOLERANCE.get(held, 0.0))
+
+
+def test_one_and_three_dimensions() -> None:
+    rng = np.random.default_rng(3)
+    shapes = ((2, 9, 3), (4, 3, 5), (2, 6, 5))
+    text = convolution("f64", "[b, 0, f]x[0, i, o]->[b, 0, f]", *shapes, "")
+    check(text, [rng.normal(size=shape) for shape in shapes[:2]], 1e-13)
+    shapes = ((2, 5, 4, 5, 3), (2, 2, 2, 3, 5), (2, 5, 3, 4, 5))
+    text = convolution("f64", "[b, 0, 1, 2, f]x[0, 1, 2, i, o]->[b, 0, 1, 2, f]", *shapes, "pad = [[1, 0], [0, 0], [0, 0]]")
+    check(text, [rng.normal(size=shape) for shape in shapes[:2]], 1e-13)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_ones(seed: int) -> None:
+    """Random strides, dilations, padding and groups; blocks of several images."""
+    rng = np.random.default_rng(seed)
+    draw = lambda high: [int(n) for n in rng.integers(1, high, 2)]  # noqa: E731
+    strides, base, dilations, kernel = draw(4), draw(3), draw(3), draw(4)
+    low, high = ([int(n) for n in rng.integers(-1, 3, 2)] for _ in range(2))
+    spatial, batch, groups = [int(n) for n in rng.integers(6, 40, 2)], int(rng.integers(1, 5)), int(rng.integers(1, 3))
+    features, outputs = int(rng.integers(1, 4)), int(rng.integers(1, 9)) * groups
+    padded = [(n - 1) * b + 1 + p + q for n, b, p, q in zip(spatial, base, low, high, strict=True)]
+    out = [(n - (k - 1) * d - 1) // s + 1 for n, k, d, s in zip(padded, kernel, dilations, strides, strict=True)]
+    window = f"stride = {strides}, pad = [[{low[0]}, {high[0]}], [{low[1]}, {high[1]}]], lhs_dilate = {base}, rhs_dilate = {dilations}"
+    lhs, rhs, result = (batch, *spatial, features * groups), (*kernel, features, outputs), (batch, *out, outputs)
+    check(convolution("f64", NHWC, lhs, rhs, result, window, groups), [rng.normal(size=lhs), rng.normal(size=rhs)], 1e-13)
