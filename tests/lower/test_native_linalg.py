@@ -1,0 +1,137 @@
+"""Triangular systems and matrix factorisations in native code against the interpreter, failures included."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from native_checks import DTYPES, check, function, tensor
+
+TYPES = ["f64", "f32", "complex<f64>", "complex<f32>"]
+TOLERANCE = {"f64": 1e-10, "complex<f64>": 1e-10, "f32": 3e-4, "complex<f32>": 3e-4}
+SQUARE = [((), 1), ((3,), 5), ((2,), 20), ((0,), 3)]
+
+
+def matrix(seed: int, shape: tuple[int, ...], held: str) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    found = rng.normal(size=shape) + (1j * rng.normal(size=shape) if held.startswith("c") else 0)
+    return np.asarray(found).astype(DTYPES[held])
+
+
+def adjoint(a: np.ndarray) -> np.ndarray:
+    return np.conj(np.swapaxes(a, -1, -2))
+
+
+def real(held: str) -> str:
+    return held[8:-1] if held.startswith("c") else held
+
+
+@pytest.mark.parametrize("held", TYPES)
+@pytest.mark.parametrize("n, m", [(1, 1), (4, 1), (5, 3), (16, 9), (24, 2), (3, 0)])
+@pytest.mark.parametrize("side", ["true", "false"])
+def test_triangular_solve(held: str, n: int, m: int, side: str) -> None:
+    """All triangles, transpositions and diagonals in one program; the other triangle holds NaN."""
+    a = matrix(1, (2, n, n), held) + 3 * np.eye(n, dtype=DTYPES[held])
+    b = matrix(2, (2, n, m) if side == "true" else (2, m, n), held)
+    ta, tb = tensor(a.shape, held), tensor(b.shape, held)
+    lines: list[str] = []
+    for lower in ("true", "false"):
+        for unit in ("true", "false"):
+            for transpose in ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"):
+                listed = f"left_side = {side}, lower = {lower}, unit_diagonal = {unit}, transpose_a = #stablehlo<transpose {transpose}>"
+                operand = "%l" if lower == "true" else "%u"
+                lines.append(f'%r{len(lines)} = "stablehlo.triangular_solve"({operand}, %b) <{{{listed}}}> : ({ta}, {tb}) -> {tb}')
+    names = [f"%r{number}" for number in range(len(lines))]
+    types = ", ".join([tb] * len(names))
+    text = f"func.func @main(%l: {ta}, %u: {ta}, %b: {tb}) -> ({types}) {{\n" + "\n".join(lines) + f"\nreturn {', '.join(names)} : {types}\n}}"
+    nan = np.full_like(a, np.nan)
+    lower_a, upper_a = np.where(np.tri(n, dtype=bool), a, nan), np.where(np.tri(n, dtype=bool).T, a, nan)
+    found = check(text, [lower_a, upper_a, b], 100 * TOLERANCE[held])
+    assert all(np.isfinite(x).all() for x in found)
+
+
+@pytest.mark.parametrize("held", TYPES)
+@pytest.mark.parametrize("batch, n", SQUARE)
+@pytest.mark.parametrize("lower", ["true", "false"])
+def test_cholesky(held: str, batch: tuple[int, ...], n: int, lower: str) -> None:
+    a = matrix(3, (*batch, n, n), held)
+    positive = (a @ adjoint(a) + n * np.eye(n)).astype(a.dtype)
+    t, info = tensor(a.shape, held), tensor(batch, "i32")
+    core = function([t], [t, info], f'"core.cholesky"($in) <{{lower = {lower}}}> : $type')
+    stable = function([t], [t], f'"stablehlo.cholesky"($in) <{{lower = {lower}}}> : $type')
+    for text in (core, stable):
+        check(text, [positive], TOLERANCE[held])
+    check(stable, [-positive], TOLERANCE[held])
+
+
+@pytest.mark.parametrize("n", [4, 20])
+def test_failed_cholesky(n: int) -> None:
+    """info is the order of the first minor that is not positive (LAPACK lets NaN pass); the rest of a batch is not affected."""
+    t, info = tensor((4, n, n), "f64"), tensor((4,), "i32")
+    a = np.stack([np.eye(n)] * 4)
+    a[1, 2, 2], a[2, 3, 3] = -1.0, np.nan
+    found = check_info(function([t], [t, info], '"core.cholesky"($in) <{lower = true}> : $type'), a)
+    assert found[1][1] == 3 and found[1][3] == 0
+    np.testing.assert_array_equal(found[0][3], np.eye(n))
+
+
+def check_info(text: str, a: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The results, of which the infos agree with the interpreter's."""
+    from wengert.ir.parser import parse_module
+    from wengert.runtime import interpreter
+    from wengert.runtime.cpu import compile
+
+    module = parse_module(text)
+    found, wanted = compile(module)(a), interpreter.run(module, [a])
+    np.testing.assert_array_equal(found[-1], wanted[-1])
+    return found
+
+
+RECTANGLES = [((), 4, 4), ((2,), 5, 3), ((2,), 3, 5), ((), 20, 30)]
+
+
+@pytest.mark.parametrize("held", TYPES)
+@pytest.mark.parametrize("batch, m, n", RECTANGLES)
+def test_lu(held: str, batch: tuple[int, ...], m: int, n: int) -> None:
+    t, pivots, info = tensor((*batch, m, n), held), tensor((*batch, min(m, n)), "i32"), tensor(batch, "i32")
+    text = function([t], [t, pivots, info], '"core.lu"($in) : $type')
+    a = matrix(4, (*batch, m, n), held)
+    check(text, [a], 10 * TOLERANCE[held])
+    a[..., 1] = 0  # singular: info says where
+    check(text, [a], 10 * TOLERANCE[held])
+
+
+@pytest.mark.parametrize("held", TYPES)
+@pytest.mark.parametrize("batch, m, n", RECTANGLES)
+@pytest.mark.parametrize("full", ["true", "false"])
+def test_qr_and_svd(held: str, batch: tuple[int, ...], m: int, n: int, full: str) -> None:
+    k = min(m, n)
+    columns, rows = (m, n) if full == "true" else (k, k)
+    a = matrix(5, (*batch, m, n), held)
+    t, info = tensor(a.shape, held), tensor(batch, "i32")
+    q, r = tensor((*batch, m, columns), held), tensor((*batch, columns, n), held)
+    check(function([t], [q, r], f'"core.qr"($in) <{{full = {full}}}> : $type'), [a], 10 * TOLERANCE[held])
+    s, vh = tensor((*batch, k), real(held)), tensor((*batch, rows, n), held)
+    check(function([t], [q, s, vh, info], f'"core.svd"($in) <{{full = {full}}}> : $type'), [a], 1000 * TOLERANCE[held])
+
+
+@pytest.mark.parametrize("held", TYPES)
+@pytest.mark.parametrize("batch, n", SQUARE)
+def test_eigenvalues(held: str, batch: tuple[int, ...], n: int) -> None:
+    a = matrix(6, (*batch, n, n), held)
+    t, values, info = tensor(a.shape, held), tensor((*batch, n), real(held)), tensor(batch, "i32")
+    for lower in ("true", "false"):
+        text = function([t], [t, values, info], f'"core.eigh"($in) <{{lower = {lower}}}> : $type')
+        check(text, [(a + adjoint(a)).astype(a.dtype)], 100 * TOLERANCE[held])
+    wide = held if held.startswith("c") else f"complex<{held}>"
+    vectors, values = tensor(a.shape, wide), tensor((*batch, n), wide)
+    check(function([t], [values, vectors, vectors, info], '"core.eig"($in) : $type'), [a], 1000 * TOLERANCE[held])
+
+
+def test_narrow_types_are_interpreted() -> None:
+    """16-bit floats are factored in f32, which LAPACK does not do; the interpreter does."""
+    t = tensor((2, 2), "bf16")
+    text = function([t], [t], '"stablehlo.cholesky"($in) <{lower = true}> : $type')
+    check(text, [np.eye(2).astype(DTYPES["bf16"])], native=False)
