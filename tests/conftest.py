@@ -1,16 +1,21 @@
-"""What all tests share: settings of hypothesis, and folders of their own for what wengert writes."""
+"""What all tests share: settings of hypothesis, folders of their own for what wengert writes, and XLA as an oracle."""
 
 from __future__ import annotations
 
 import os
+from datetime import date
 from pathlib import Path
 
 # Workers run side by side, so each computes on one core. This has to be said before NumPy is imported.
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
+# Which share of the reference programs this run takes; workers inherit it.
+os.environ.setdefault("WENGERT_TEST_ROTATION", str(date.today().toordinal() % 1000))
+
 import pytest
 from hypothesis import HealthCheck, settings
+from xla_oracle import xla  # noqa: F401, a fixture
 
 # Time limits measure the machine, not the code; a failure prints what reproduces it.
 settings.register_profile("wengert", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
@@ -19,7 +24,10 @@ settings.load_profile("wengert")
 
 def pytest_report_header() -> str:
     """Says whether tests against the reference programs will run."""
-    return f"reference programs: {os.environ.get('WENGERT_CORPUS', 'none; set WENGERT_CORPUS to test against them')}"
+    corpus = os.environ.get("WENGERT_CORPUS")
+    if corpus is None:
+        return "reference programs: none; set WENGERT_CORPUS to test against them"
+    return f"reference programs: {corpus}, rotation {os.environ['WENGERT_TEST_ROTATION']}"
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
+from reference_programs import PROGRAMS, assert_agrees, needs_corpus, share, texts
 from xdsl.dialects.builtin import ModuleOp
 
 from wengert.ir.parser import parse_module
 from wengert.ir.printer import print_module
 from wengert.ir.verifier import verify
+from wengert.lab.corpus import CorpusProgram
 from wengert.runtime.interpreter import run
 from wengert.transforms.core.from_core import from_core
 from wengert.transforms.core.to_core import to_core
@@ -22,8 +21,7 @@ from wengert.transforms.optimize.cse import cse
 from wengert.transforms.optimize.dce import dce
 from wengert.transforms.optimize.simplify import simplify
 
-ROOT = os.environ.get("WENGERT_CORPUS", "")
-pytestmark = [pytest.mark.corpus, pytest.mark.skipif(not ROOT, reason="WENGERT_CORPUS is not set"), pytest.mark.filterwarnings("ignore::ResourceWarning")]
+pytestmark = [pytest.mark.corpus, needs_corpus]
 
 RECOGNISABLE = {"stablehlo.reduce", "stablehlo.reduce_window", "stablehlo.scatter", "func.call", "stablehlo.composite"}
 GENERAL = {"cuda_cumlogsumexp", "tpu_cumlogsumexp", "reduce_custom", "reduce_window_custom", "scatter_apply"}
@@ -42,28 +40,17 @@ IN_XLA = [
 ]
 
 
-def corpus() -> Any:
-    if not ROOT:
-        return []
-    sys.path.insert(0, str(Path(ROOT) / "dev"))
-    from corpus_io import Corpus  # type: ignore[import-not-found]
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)  # the reader leaves closing its files to the collector
-        return list(Corpus(str(Path(ROOT) / "dev")))
-
-
-PROGRAMS = {program.name: program for program in corpus()}
-
-
 def left(module: ModuleOp) -> set[str]:
     return {op.name for op in module.walk()} & RECOGNISABLE
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_program(name: str) -> None:
-    program = PROGRAMS[name]
-    module = parse_module(program.text("f64"), name)
+def core_level(program: CorpusProgram) -> ModuleOp:
+    return parse_module(program.path("f64").read_text(), program.name)
+
+
+@pytest.mark.parametrize("program", share(PROGRAMS, 2), ids=lambda program: program.name)
+def test_program(program: CorpusProgram) -> None:
+    module = core_level(program)
     to_core(module)
     verify(module)
     assert left(module) == set()
@@ -75,12 +62,11 @@ def test_program(name: str) -> None:
     from_core(module)
     verify(module)
     assert not any(op.name.startswith("core.") for op in module.walk())
-    outputs = run(module, program.data("f64").inputs)
-    verdicts = program.compare("f64", outputs=outputs)
-    assert all(verdict[0] for verdict in verdicts.values()), verdicts
+    data = program.reference("f64")
+    assert_agrees(program, "primal", "f64", run(module, data.inputs), data.outputs)
 
 
-@pytest.mark.parametrize("path", sorted(Path(ROOT).glob("survey/*/pretty.mlir")) if ROOT else [], ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("path", share(texts("survey/*/pretty.mlir"), 2), ids=lambda path: path.parent.name)
 def test_survey(path: Path) -> None:
     module = parse_module(path.read_text(), str(path))
     to_core(module)
@@ -91,15 +77,10 @@ def test_survey(path: Path) -> None:
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("name", IN_XLA)
-def test_in_xla(name: str) -> None:
-    sys.path.insert(0, ROOT)
-    from xla_run import xla_compile  # type: ignore[import-not-found]
-
-    program = PROGRAMS[name]
-    module = parse_module(program.text("f64"), name)
+@pytest.mark.parametrize("program", [program for program in PROGRAMS if program.name in IN_XLA], ids=lambda program: program.name)
+def test_in_xla(program: CorpusProgram, xla: Callable[[str], Callable[[Any], list[Any]]]) -> None:
+    module = core_level(program)
     for transform in (to_core, cse, simplify, cse, dce, from_core):
         transform(module)
-    outputs = [np.asarray(x) for x in xla_compile(print_module(module))(*program.data("f64").inputs)]
-    verdicts = program.compare("f64", outputs=outputs)
-    assert all(verdict[0] for verdict in verdicts.values()), verdicts
+    data = program.reference("f64")
+    assert_agrees(program, "primal", "f64", xla(print_module(module))(data.inputs), data.outputs)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
+from bitwise import assert_same_bits, special_inputs
 from xdsl.dialects.builtin import ModuleOp
 
 from wengert.ir.parser import parse_module
@@ -18,9 +17,6 @@ from wengert.ir.verifier import verify
 from wengert.runtime.interpreter import run
 from wengert.transforms.core.from_core import EXPANSIONS, from_core
 from wengert.transforms.core.to_core import to_core
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "optimize"))
-from bitwise import assert_same_bits, special_inputs
 
 ARGMAX = """
   ^bb0(%a: T, %i: tensor<i32>, %b: T, %j: tensor<i32>):

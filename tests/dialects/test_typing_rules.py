@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
+from typing_cases import WELL_TYPED, name_of, verdict
+from typing_ill_cases import ILL_TYPED
 
 from wengert.dialects.chlo import Chlo
 from wengert.dialects.core import Core
 from wengert.dialects.stablehlo import StableHLO
 from wengert.ir.typing_rules import TYPING_RULES
-
-sys.path.insert(0, str(Path(__file__).parent))
-from typing_cases import WELL_TYPED, name_of, verdict
-from typing_ill_cases import ILL_TYPED
 
 ALL_OPS = {op.name: op for dialect in (StableHLO, Chlo, Core) for op in dialect.operations}
 WITHOUT_OWN_ERRORS = {"stablehlo.return"}

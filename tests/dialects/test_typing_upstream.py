@@ -6,14 +6,15 @@ Where they are known to differ, the difference and its reason are listed here.
 
 from __future__ import annotations
 
-import os
 import random
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from reference_programs import needs_corpus, share, texts
+from typing_cases import WELL_TYPED, name_of
+from typing_mutations import mutate
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -23,10 +24,6 @@ from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parser import parse_module
 from wengert.ir.printer import print_module
 from wengert.ir.verifier import verify
-
-sys.path.insert(0, str(Path(__file__).parent))
-from typing_cases import WELL_TYPED, name_of
-from typing_mutations import mutate
 
 pytestmark = pytest.mark.oracle
 
@@ -157,24 +154,22 @@ def alone(op: Operation) -> str:
     return print_module(ModuleOp([FuncOp("main", ([v.type for v in outer], []), Region(block))]), generic=True)
 
 
-def real_ops(corpus: Path, rng: random.Random, files: int) -> list[str]:
+def real_ops(paths: list[Path]) -> list[str]:
     """Different ops of real programs, each in a module of its own."""
     context = make_context()
-    texts: dict[str, None] = {}
-    paths = sorted(corpus.glob("dev/*/f64.generic.mlir"))
-    for path in rng.sample(paths, min(files, len(paths))):
+    ops: dict[str, None] = {}
+    for path in paths:
         for op in parse_module(path.read_text(), path.name, context).walk():
             named = op.name.startswith(("stablehlo.", "chlo.")) and op.name not in ("stablehlo.return", "stablehlo.constant", "stablehlo.custom_call")
             if named and not any(o.name == "func.call" for o in op.walk()):
-                texts[alone(op)] = None
-    return list(texts)
+                ops[alone(op)] = None
+    return list(ops)
 
 
+@needs_corpus
 @pytest.mark.corpus
 def test_agreement_on_changed_ops_of_real_programs(upstream: Callable[[str], str]) -> None:
-    if "WENGERT_CORPUS" not in os.environ:
-        pytest.skip("WENGERT_CORPUS names no folder of reference programs")
     rng = random.Random(2)
-    texts = real_ops(Path(os.environ["WENGERT_CORPUS"]), rng, 40)
-    rng.shuffle(texts)
-    compare(texts, 2000, 3, upstream)
+    ops = real_ops(share(texts("dev/*/f64.generic.mlir"), 5))
+    rng.shuffle(ops)
+    compare(ops, 2000, 3, upstream)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
 from typing_cases import BINARY, BITS, CHLO, FLOATS, SHIFTS, case, predicate, reducer, region
 
 Cases = list[tuple[str, str]]

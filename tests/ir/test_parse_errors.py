@@ -29,16 +29,31 @@ IN_FUNCTION = {
     "list of results": ("%0, %1 = stablehlo.abs %a : tensor<2xf32>", "2:3", "'stablehlo.abs' has 1 result, but 2 are named", ""),
     "results without =": ("%0 stablehlo.abs %a : tensor<2xf32>", "2:6", "expected '=' after the names of the results, found 'stablehlo.abs'", ""),
     "unknown op": ("%0 = stablehlo.ad %a, %a : tensor<2xf32>", "2:8", "unknown operation 'stablehlo.ad'", "did you mean 'stablehlo.add'?"),
-    "unknown generic op": ('%0 = "stablehlo.sinus"(%a) : (tensor<2xf32>) -> tensor<2xf32>', "2:8", "unknown operation 'stablehlo.sinus'", "did you mean 'stablehlo.sine'?"),
+    "unknown generic op": (
+        '%0 = "stablehlo.sinus"(%a) : (tensor<2xf32>) -> tensor<2xf32>',
+        "2:8",
+        "unknown operation 'stablehlo.sinus'",
+        "did you mean 'stablehlo.sine'?",
+    ),
     "unknown chlo op": ("%0 = chlo.erfcc %a : tensor<2xf32> -> tensor<2xf32>", "2:8", "unknown operation 'chlo.erfcc'", "did you mean 'chlo.erfc'?"),
-    "unknown core op": ("%0 = core.reduc add %a across [0] : (tensor<2xf32>) -> tensor<f32>", "2:8", "unknown operation 'core.reduc'", "did you mean 'core.reduce'?"),
+    "unknown core op": (
+        "%0 = core.reduc add %a across [0] : (tensor<2xf32>) -> tensor<f32>",
+        "2:8",
+        "unknown operation 'core.reduc'",
+        "did you mean 'core.reduce'?",
+    ),
     "misspelt dialect": ("%0 = stabelhlo.sine %a : tensor<2xf32>", "2:8", "unknown operation 'stabelhlo.sine'", "did you mean 'stablehlo.sine'?"),
     "op without a dialect": ("%0 = cal @f(%a) : (tensor<2xf32>) -> ()", "2:8", "unknown operation 'cal'", "did you mean 'call'?"),
     "pretty form of an unknown dialect": ("%0 = foo.bar %a : tensor<2xf32>", "2:8", "unknown operation 'foo.bar'", "read in the generic form"),
     "keyword": ("%0 = stablehlo.broadcast_in_dim %a, dim = [0] : (tensor<2xf32>) -> tensor<3x2xf32>", "2:39", "unknown keyword 'dim'", "did you mean 'dims'?"),
     "missing keyword": ("%0 = stablehlo.transpose %a : (tensor<2xf32>) -> tensor<2xf32>", "2:31", "'stablehlo.transpose' needs 'dims = ...'", ""),
     "keyword given twice": ("%0 = stablehlo.reverse %a, dims = [0], dims = [0] : tensor<2xf32>", "2:42", "'dims' is given twice", ""),
-    "enumeration": ("%0 = stablehlo.compare LTE, %a, %a : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>", "2:26", "unknown comparison direction 'LTE'", "did you mean 'LT'?"),
+    "enumeration": (
+        "%0 = stablehlo.compare LTE, %a, %a : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>",
+        "2:26",
+        "unknown comparison direction 'LTE'",
+        "did you mean 'LT'?",
+    ),
     "visibility": ("}\nfunc.func publc @g() {", "3:11", "unknown visibility 'publc'", "did you mean 'public'?"),
     "attribute key": (
         '%0 = "stablehlo.gather"(%a, %b) <{dimension_numbers = #stablehlo.gather<offset_dim = [1]>}> : (tensor<2xf32>, tensor<f64>) -> tensor<f32>',
@@ -66,9 +81,14 @@ IN_FUNCTION = {
     "complex type": ("%0 = stablehlo.complex %a, %a : tensor<2xf32>", "2:35", "expected a tensor of complex numbers, found tensor<2xf32>", ""),
     "carried values": ("%0 = stablehlo.while(%x = %a, %y = %b) : tensor<2xf32>\n cond {} do {}", "2:44", "2 values are carried, but 1 types are given", ""),
     "location alias": ("%0 = stablehlo.abs %a : tensor<2xf32> loc(#loc9)", "2:45", "undefined location alias '#loc9'", ""),
-    "location": ('%0 = stablehlo.abs %a : tensor<2xf32> loc(unknwn)', "2:45", "unknown location 'unknwn'", "did you mean 'unknown'?"),
+    "location": ("%0 = stablehlo.abs %a : tensor<2xf32> loc(unknwn)", "2:45", "unknown location 'unknwn'", "did you mean 'unknown'?"),
     "shape of a literal": ("%0 = stablehlo.constant dense<[1.0, 2.0, 3.0]> : tensor<2xf32>", "2:33", "the literal has shape [3], its type has shape [2]", ""),
-    "ragged literal": ("%0 = stablehlo.constant dense<[[1, 2], [3]]> : tensor<2x2xi32>", "2:33", "the literal's lists do not fit the shape [2, 2] of its type", ""),
+    "ragged literal": (
+        "%0 = stablehlo.constant dense<[[1, 2], [3]]> : tensor<2x2xi32>",
+        "2:33",
+        "the literal's lists do not fit the shape [2, 2] of its type",
+        "",
+    ),
     "empty literal": ("%0 = stablehlo.constant dense<> : tensor<2xf32>", "2:32", "an empty literal for 2 elements", ""),
     "missing element": ("%0 = stablehlo.constant dense<[1, ]> : tensor<2xi32>", "2:33", "an element is missing", ""),
     "integer out of range": ("%0 = stablehlo.constant dense<[1, 300]> : tensor<2xi8>", "2:37", "300 does not fit i8", ""),
@@ -132,7 +152,9 @@ def test_mistakes_in_a_text(text: str | bytes, place: str, message: str) -> None
 
 
 def test_names_of_one_function_are_not_known_in_another() -> None:
-    found = error("func.func @f() {\n  %x = stablehlo.constant dense<1.0> : tensor<f32>\n  return\n}\nfunc.func @g() -> tensor<f32> {\n  return %x : tensor<f32>\n}")
+    found = error(
+        "func.func @f() {\n  %x = stablehlo.constant dense<1.0> : tensor<f32>\n  return\n}\nfunc.func @g() -> tensor<f32> {\n  return %x : tensor<f32>\n}"
+    )
     assert (found.place, found.message) == ("t.mlir:6:10", "use of undefined value '%x'")
 
 
@@ -170,6 +192,8 @@ def test_json() -> None:
     assert found["notes"][0]["message"] == "'%b' is defined here"
 
 
-@pytest.mark.parametrize(("word", "known", "hint"), [("adn", ["and", "or"], "did you mean 'and'?"), ("zzz", ["and", "or"], ""), ("ad", ["pad", "add", "and"], "did you mean 'add'?")])
+@pytest.mark.parametrize(
+    ("word", "known", "hint"), [("adn", ["and", "or"], "did you mean 'and'?"), ("zzz", ["and", "or"], ""), ("ad", ["pad", "add", "and"], "did you mean 'add'?")]
+)
 def test_did_you_mean(word: str, known: list[str], hint: str) -> None:
     assert did_you_mean(word, known) == hint

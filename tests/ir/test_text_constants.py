@@ -19,7 +19,28 @@ from wengert.ir.printer_attributes import AttributeWriter
 from wengert.ir.tensor_types import dtype_of
 
 ELEMENTS = [
-    *("f64", "f32", "f16", "bf16", "complex<f32>", "complex<f64>", "i1", "i2", "i4", "i8", "i16", "i32", "i64", "ui2", "ui4", "ui8", "ui16", "ui32", "ui64", "index"),
+    *(
+        "f64",
+        "f32",
+        "f16",
+        "bf16",
+        "complex<f32>",
+        "complex<f64>",
+        "i1",
+        "i2",
+        "i4",
+        "i8",
+        "i16",
+        "i32",
+        "i64",
+        "ui2",
+        "ui4",
+        "ui8",
+        "ui16",
+        "ui32",
+        "ui64",
+        "index",
+    ),
     *("f8E5M2", "f8E4M3FN", "f8E4M3", "f8E3M4", "f8E5M2FNUZ", "f8E4M3FNUZ", "f8E4M3B11FNUZ", "f8E8M0FNU"),
 ]
 
@@ -98,7 +119,10 @@ def test_splats_are_stored_once() -> None:
         ("dense<0x7FC00001> : tensor<f32>", "dense<0x7FC00001> : tensor<f32>"),
         ("dense<1> : tensor<i1>", "dense<true> : tensor<i1>"),
         ("dense<[[1, 2], [3, 4]]> : tensor<2x2xi32>", "dense<[[1, 2], [3, 4]]> : tensor<2x2xi32>"),
-        ("dense<[(1.0, 2.0), (3.0, 4.0)]> : tensor<2xcomplex<f32>>", "dense<[(1.000000e+00, 2.000000e+00), (3.000000e+00, 4.000000e+00)]> : tensor<2xcomplex<f32>>"),
+        (
+            "dense<[(1.0, 2.0), (3.0, 4.0)]> : tensor<2xcomplex<f32>>",
+            "dense<[(1.000000e+00, 2.000000e+00), (3.000000e+00, 4.000000e+00)]> : tensor<2xcomplex<f32>>",
+        ),
         ("dense<1.0> : tensor<0xf32>", "dense<> : tensor<0xf32>"),
     ],
 )

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pytest
+from reference_programs import needs_corpus, share, texts
 from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, LocationAttr, ModuleOp, NameLoc
 from xdsl.ir import Operation
 
@@ -152,7 +150,10 @@ def test_equal_names_are_told_apart() -> None:
 def test_comments_spacing_and_a_module_that_is_not_written() -> None:
     text = "// first\nfunc.func @f (%a : tensor<f64>)->tensor<f64>{//x\n%0=stablehlo.sine%a:tensor<f64>// y\n\n  func.return\n%0:tensor<f64>}"
     module = parse_module(text)
-    assert print_module(module) == "module {\n  func.func @f(%a: tensor<f64>) -> tensor<f64> {\n    %0 = stablehlo.sine %a : tensor<f64>\n    return %0 : tensor<f64>\n  }\n}\n"
+    assert (
+        print_module(module)
+        == "module {\n  func.func @f(%a: tensor<f64>) -> tensor<f64> {\n    %0 = stablehlo.sine %a : tensor<f64>\n    return %0 : tensor<f64>\n  }\n}\n"
+    )
 
 
 def test_an_op_that_its_syntax_cannot_express_is_printed_in_the_generic_form() -> None:
@@ -166,27 +167,19 @@ def test_values_used_before_their_definition_are_the_same_values() -> None:
     assert first.operands[0] is second.results[0]
 
 
-def corpus_texts(*patterns: str) -> list[Path]:
-    root = os.environ.get("WENGERT_CORPUS")
-    return sorted(path for pattern in patterns for path in Path(root).glob(pattern)) if root else []
-
-
-needs_corpus = pytest.mark.skipif("WENGERT_CORPUS" not in os.environ, reason="WENGERT_CORPUS is not set")
-
-
 @needs_corpus
-@pytest.mark.parametrize("pattern", ["dev/*/f64.mlir", "dev/*/f64.generic.mlir", "dev/*/f32.mlir", "dev/*/f32.generic.mlir", "survey/*/pretty.mlir", "survey/*/generic.mlir"])
+@pytest.mark.parametrize(
+    "pattern", ["dev/*/f64.mlir", "dev/*/f64.generic.mlir", "dev/*/f32.mlir", "dev/*/f32.generic.mlir", "survey/*/pretty.mlir", "survey/*/generic.mlir"]
+)
 def test_reference_programs(pattern: str) -> None:
-    for number, path in enumerate(corpus_texts(pattern)):
-        if "f32" not in path.name or number % 3 == 0:  # the programs in single precision are the same but for their types
-            check(path.read_text(), [FORMS[number % 4]])
+    for number, path in enumerate(share(texts(pattern), 3)):
+        check(path.read_text(), [FORMS[number % 4]])
 
 
 @needs_corpus
 def test_derivatives_that_jax_printed() -> None:
-    for number, path in enumerate(corpus_texts("dev/*/*.jax_*.mlir")):
-        if number % 16 == 0:  # they are large
-            check(path.read_text(), [FORMS[number // 16 % 4]])
+    for number, path in enumerate(share(texts("dev/*/*.jax_*.mlir"), 32)):  # they are large
+        check(path.read_text(), [FORMS[number % 4]])
 
 
 @needs_corpus
@@ -201,7 +194,7 @@ def test_jax_reads_what_is_printed_of_the_reference_programs(pattern: str) -> No
         return ir.Module.parse(text).operation.get_asm(print_generic_op_form=True)
 
     with mlir.make_ir_context():
-        for number, path in enumerate(corpus_texts(pattern)):
+        for number, path in enumerate(share(texts(pattern), 3)):
             text = path.read_text()
             want = meaning(text)
             module = parse_module(text, path.name, CONTEXT)

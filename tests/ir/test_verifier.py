@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pytest
+from reference_programs import needs_corpus, share, texts
 from xdsl.dialects import test as test_dialect
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -348,12 +346,10 @@ def test_deep_nesting_does_not_crash() -> None:
 
 
 @pytest.mark.corpus
+@needs_corpus
 def test_real_programs_verify() -> None:
-    if "WENGERT_CORPUS" not in os.environ:
-        pytest.skip("WENGERT_CORPUS names no folder of reference programs")
-    corpus = Path(os.environ["WENGERT_CORPUS"])
-    paths = [*corpus.glob("dev/*/f64.mlir"), *corpus.glob("dev/*/f32.generic.mlir"), *corpus.glob("dev/*/f64.jax_vjp.mlir"), *corpus.glob("survey/*/*.mlir")]
-    assert len(paths) > 200
-    for path in sorted(paths):
+    programs = texts("dev/*/f64.mlir", "dev/*/f32.generic.mlir", "survey/*/*.mlir")
+    assert len(programs) > 200
+    for path in [*share(programs, 2), *share(texts("dev/*/f64.jax_vjp.mlir"), 16)]:
         text = path.read_text()
         verify(parse_module(text, path.name), text)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from bitwise import assert_same_bits, special_inputs
 from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region
@@ -19,9 +18,6 @@ from wengert.ir.tensor_types import bf16, c128, dtype_of, element, f16, f32, f64
 from wengert.ir.verifier import verify
 from wengert.runtime.interpreter import run
 from wengert.transforms.optimize.simplify import simplify
-
-sys.path.insert(0, str(Path(__file__).parent))
-from bitwise import assert_same_bits, special_inputs
 
 FLOATS = [f64, f32, f16, bf16]
 INTEGERS = [i32, i8, ui8, ui32]

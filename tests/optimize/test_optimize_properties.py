@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from bitwise import assert_same_bits, special_inputs
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_programs import random_program
 from xdsl.dialects.builtin import ModuleOp
 
 from wengert.ir.printer import print_module
@@ -21,10 +21,6 @@ from wengert.transforms.core.to_core import to_core
 from wengert.transforms.optimize.cse import cse
 from wengert.transforms.optimize.dce import dce
 from wengert.transforms.optimize.simplify import simplify
-
-sys.path.insert(0, str(Path(__file__).parent))
-from bitwise import assert_same_bits, special_inputs
-from random_programs import random_program
 
 ARGUMENTS = [((2, 3), np.dtype(np.float64)), ((3, 1), np.dtype(np.float64)), ((2, 3), np.dtype(np.int32)), ((2, 3), np.dtype(np.bool_))]
 

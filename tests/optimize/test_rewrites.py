@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import rewrite_cases
+import shape_cases
+from bitwise import assert_same_bits, special_inputs
+from rewrite_cases import Case
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
@@ -17,12 +19,6 @@ from wengert.ir.verifier import verify
 from wengert.runtime.interpreter import run
 from wengert.transforms.optimize.rewrites import REWRITES, Assumption
 from wengert.transforms.optimize.simplify import simplify
-
-sys.path.insert(0, str(Path(__file__).parent))
-import rewrite_cases
-import shape_cases
-from bitwise import assert_same_bits, special_inputs
-from rewrite_cases import Case
 
 CASES = [*rewrite_cases.CASES, *shape_cases.CASES]
 each_case = pytest.mark.parametrize("case", CASES, ids=[f"{i}-{case.id}" for i, case in enumerate(CASES)])

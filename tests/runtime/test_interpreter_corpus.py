@@ -2,63 +2,44 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from reference_programs import assert_agrees, in_all_precisions, needs_corpus, share
 
 from wengert.ir.parser import parse_module
+from wengert.lab.corpus import CorpusProgram
 from wengert.runtime.interpreter import run
 
-ROOT = os.environ.get("WENGERT_CORPUS", "")
-pytestmark = [pytest.mark.corpus, pytest.mark.skipif(not ROOT, reason="WENGERT_CORPUS is not set"), pytest.mark.filterwarnings("ignore::ResourceWarning")]
+pytestmark = [pytest.mark.corpus, needs_corpus]
 
 
-def _corpus() -> Any:
-    if not ROOT:
-        return []
-    sys.path.insert(0, str(Path(ROOT) / "dev"))
-    from corpus_io import Corpus  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)  # the reader leaves closing its files to the collector
-        return Corpus(str(Path(ROOT) / "dev"))
-
-
-PROGRAMS = [pytest.param(p, precision, id=f"{p.name}-{precision}") for p in _corpus() for precision in p.meta["precisions"]]
-SAMPLE = PROGRAMS[::6]
-
-
-def _text(program: Any, name: str) -> str:
-    return (Path(program.dir) / name).read_text()
-
-
-@pytest.mark.parametrize(("program", "precision"), PROGRAMS)
-def test_outputs(program: Any, precision: str) -> None:
-    name, data = f"{precision}.mlir", program.data(precision)
-    outputs = run(parse_module(_text(program, name), name), data.inputs)
+@pytest.mark.parametrize(("program", "precision"), share(in_all_precisions(), 2))
+def test_outputs(program: CorpusProgram, precision: str) -> None:
+    path, data = program.path(precision), program.reference(precision)
+    outputs = run(parse_module(path.read_text(), path.name), data.inputs)
     assert [(o.shape, o.dtype) for o in outputs] == [(o.shape, o.dtype) for o in data.outputs]
-    close, error, tolerance = program.compare(precision, outputs=outputs)["out"]
-    assert close, f"{error} > {tolerance}"
+    assert_agrees(program, "primal", precision, outputs, data.outputs)
+
+
+def _other(program: CorpusProgram, precision: str, mode: str) -> list[np.ndarray[Any, Any]]:
+    """The other derivative that may be meant, of the text as it stands, where the function has a rule of its own; else empty."""
+    with np.load(program.folder / f"{precision}.npz") as held:
+        return [held[key] for key in sorted(held) if key.startswith(f"alt_{mode}_")]
 
 
 @pytest.mark.parametrize("mode", ["jvp", "vjp"])
-@pytest.mark.parametrize(("program", "precision"), SAMPLE)
-def test_derivative_programs(program: Any, precision: str, mode: str) -> None:
-    path = Path(program.dir) / f"{precision}.jax_{mode}.mlir"
+@pytest.mark.parametrize(("program", "precision"), share(in_all_precisions(), 6))
+def test_derivative_programs(program: CorpusProgram, precision: str, mode: str) -> None:
+    path = program.folder / f"{precision}.jax_{mode}.mlir"
     if not path.exists():
         pytest.skip("JAX has no such derivative of this program")
-    data = program.data(precision)
-    seeds = data.tangents if mode == "jvp" else data.cotangents
+    data = program.reference(precision)
+    seeds, reference = (data.tangents, data.jvp) if mode == "jvp" else (data.cotangents, data.vjp)
     results = run(parse_module(path.read_text(), path.name), [*data.inputs, *(seeds[k] for k in sorted(seeds))])
-    reference, other = (data.jvp, data.alt_jvp) if mode == "jvp" else (data.vjp, data.alt_vjp)
-    found = dict(zip(sorted(reference), results[len(data.outputs) :], strict=True))
-    report = program.compare(precision, outputs=results[: len(data.outputs)], **{mode: found})
-    assert report["out"][0], report
-    if not report[mode][0]:  # the function has a derivative rule of its own, which the text does not show
-        assert other, report
-        assert all(np.allclose(found[k], value, rtol=1e-4) for k, value in other.items()), report
+    outputs, found = results[: len(data.outputs)], results[len(data.outputs) :]
+    assert_agrees(program, "primal", precision, outputs, data.outputs)
+    other = _other(program, precision, mode)
+    if not (other and all(np.allclose(a, b, rtol=1e-4) for a, b in zip(found, other, strict=True))):
+        assert_agrees(program, mode, precision, found, [reference[k] for k in sorted(reference)])

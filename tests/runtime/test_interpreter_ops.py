@@ -3,7 +3,6 @@
 Integers and moved elements must agree exactly, floating-point results to a tolerance: XLA sums in another order.
 """
 
-# ruff: noqa: E501 - the cases are ops as they are written, on one line each
 from __future__ import annotations
 
 import re
