@@ -10,7 +10,6 @@ The parser is a stack of classes, one per file: cursor, types, constants, attrib
 
 from __future__ import annotations
 
-import gc
 from typing import Any
 
 from xdsl.context import Context
@@ -18,6 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.parser import Parser
 
+from wengert.ir.collector import paused
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
 from wengert.ir.parser_operations import Reader
 from wengert.ir.syntax_functions import SYNTAXES
@@ -95,19 +95,15 @@ def parse_module(text: str | bytes, filename: str = "<string>", context: Context
     from wengert.dialects.registry import CLOSED, make_context
 
     parser = ModuleParser(context or make_context(), _decoded(text, filename), filename, frozenset(CLOSED))
-    collecting = gc.isenabled()
-    gc.disable()  # nothing that parsing makes is garbage; looking for it would take a third of the time
     try:
-        return parser.module()
+        with paused():
+            return parser.module()
     except RecursionError:
         raise DiagnosticError(parser.diagnostic("the text nests too deeply", min(parser.here, len(parser.text)))) from None
     except DiagnosticError:
         raise
     except Exception as error:  # whatever an attribute or an op of a dialect may raise on what nobody foresaw
         raise DiagnosticError(parser.diagnostic(f"cannot read this: {error}", min(parser.here, len(parser.text)))) from error
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def _decoded(text: str | bytes, filename: str) -> str:

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 
 from wengert.dialects.core import ForOp, WhileOp
+from wengert.ir.collector import paused
 from wengert.ir.passes import Observer
 from wengert.ir.printer import print_module
 from wengert.transforms.ad.lower import uses_ad
@@ -35,11 +36,13 @@ def _positions(values: Sequence[int]) -> str:
     return ",".join(str(v) for v in values)
 
 
+@paused()
 def core_form(module: ModuleOp, entry: str) -> ModuleOp:
     """The entry as ``@main`` of a new module, its calls inlined and known regions recognised."""
     return parse_pipeline(FRONT).run(with_main(module, entry))
 
 
+@paused()
 def derive(core: ModuleOp, mode: Mode, wrt: Sequence[int], of: Sequence[int], strategy: Strategy = "transpose") -> ModuleOp:
     """The derivative of an optimised core-level module as a new module."""
     return parse_pipeline(derivative_pipeline(mode, wrt, of, strategy)).run(core.clone())
@@ -90,6 +93,7 @@ def with_main(module: ModuleOp, entry: str) -> ModuleOp:
     return copy
 
 
+@paused()
 def optimized(core: ModuleOp) -> ModuleOp:
     """A core-level module with fewer ops, as a new module."""
     return parse_pipeline(OPTIMIZE).run(core.clone())

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from wengert.dialects.kernel import MatmulOp, NativeOp, NestOp
 from wengert.ir import elements
+from wengert.ir.collector import paused
 from wengert.runtime.cpu.engine import CompileError, Library, host
 from wengert.runtime.cpu.entry import CompiledFunction, Stats
 from wengert.runtime.cpu.fallback import Fallback
@@ -35,6 +36,7 @@ class Options:
     level: int = 2
 
 
+@paused()
 def compile(module: ModuleOp, *, entry: str = "main", strict: bool = False, level: int = 2) -> CompiledFunction:
     """A function of the module as a callable on NumPy arrays.
 
