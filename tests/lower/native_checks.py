@@ -53,7 +53,8 @@ def check(text: str, inputs: Sequence[np.ndarray], tolerance: float = 0.0, *, na
     found = compiled(*inputs)
     wanted = interpreter.run(module, inputs)
     for mine, theirs in zip(found, wanted, strict=True):
-        assert mine.dtype == theirs.dtype and mine.shape == theirs.shape
+        assert mine.dtype == theirs.dtype
+        assert mine.shape == theirs.shape
         assert_close(mine, theirs, tolerance)
     assert all(x.tobytes() == k.tobytes() for x, k in zip(inputs, kept, strict=True))
     return found

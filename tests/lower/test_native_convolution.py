@@ -1,18 +1,15 @@
 """Convolutions in native code against the interpreter: every attribute, layout and element type, and random ones."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 from native_checks import check, tensor, values
 
 TOLERANCE = {"f64": 1e-13, "f32": 1e-5, "bf16": 2e-2, "f16": 2e-3, "complex<f64>": 1e-13, "complex<f32>": 1e-5}
 
 
-def convolution(held: str, layout: str, lhs: tuple[int, ...], rhs: tuple[int, ...], result: tuple[int, ...], window: str, groups: int = 1, batch_groups: int = 1) -> str:
+def convolution(
+    held: str, layout: str, lhs: tuple[int, ...], rhs: tuple[int, ...], result: tuple[int, ...], window: str, groups: int = 1, batch_groups: int = 1
+) -> str:
     return f"""func.func @main(%x: {tensor(lhs, held)}, %w: {tensor(rhs, held)}) -> {tensor(result, held)} {{
       %r = stablehlo.convolution(%x, %w) dim_numbers = {layout}, window = {{{window}}} {{feature_group_count = {groups} : i64, batch_group_count = {batch_groups} : i64}} : ({tensor(lhs, held)}, {tensor(rhs, held)}) -> {tensor(result, held)}
       return %r : {tensor(result, held)}

@@ -1,26 +1,24 @@
 """Triangular systems and matrix factorisations in native code against the interpreter, failures included."""
 
-import sys
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 from native_checks import DTYPES, check, function, tensor
 
+Array = np.ndarray[Any, np.dtype[Any]]
 TYPES = ["f64", "f32", "complex<f64>", "complex<f32>"]
 TOLERANCE = {"f64": 1e-10, "complex<f64>": 1e-10, "f32": 3e-4, "complex<f32>": 3e-4}
 SQUARE = [((), 1), ((3,), 5), ((2,), 20), ((0,), 3)]
 
 
-def matrix(seed: int, shape: tuple[int, ...], held: str) -> np.ndarray:
+def matrix(seed: int, shape: tuple[int, ...], held: str) -> Array:
     rng = np.random.default_rng(seed)
     found = rng.normal(size=shape) + (1j * rng.normal(size=shape) if held.startswith("c") else 0)
     return np.asarray(found).astype(DTYPES[held])
 
 
-def adjoint(a: np.ndarray) -> np.ndarray:
+def adjoint(a: Array) -> Array:
     return np.conj(np.swapaxes(a, -1, -2))
 
 
@@ -29,11 +27,12 @@ def real(held: str) -> str:
 
 
 @pytest.mark.parametrize("held", TYPES)
-@pytest.mark.parametrize("n, m", [(1, 1), (4, 1), (5, 3), (16, 9), (24, 2), (3, 0)])
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (4, 1), (5, 3), (16, 9), (24, 2), (3, 0)])
 @pytest.mark.parametrize("side", ["true", "false"])
 def test_triangular_solve(held: str, n: int, m: int, side: str) -> None:
     """All triangles, transpositions and diagonals in one program; the other triangle holds NaN."""
-    a = matrix(1, (2, n, n), held) + 3 * np.eye(n, dtype=DTYPES[held])
+    a: Array = matrix(1, (2, n, n), held)
+    a += 3 * np.eye(n)
     b = matrix(2, (2, n, m) if side == "true" else (2, m, n), held)
     ta, tb = tensor(a.shape, held), tensor(b.shape, held)
     lines: list[str] = []
@@ -53,7 +52,7 @@ def test_triangular_solve(held: str, n: int, m: int, side: str) -> None:
 
 
 @pytest.mark.parametrize("held", TYPES)
-@pytest.mark.parametrize("batch, n", SQUARE)
+@pytest.mark.parametrize(("batch", "n"), SQUARE)
 @pytest.mark.parametrize("lower", ["true", "false"])
 def test_cholesky(held: str, batch: tuple[int, ...], n: int, lower: str) -> None:
     a = matrix(3, (*batch, n, n), held)
@@ -73,11 +72,12 @@ def test_failed_cholesky(n: int) -> None:
     a = np.stack([np.eye(n)] * 4)
     a[1, 2, 2], a[2, 3, 3] = -1.0, np.nan
     found = check_info(function([t], [t, info], '"core.cholesky"($in) <{lower = true}> : $type'), a)
-    assert found[1][1] == 3 and found[1][3] == 0
+    assert found[1][1] == 3
+    assert found[1][3] == 0
     np.testing.assert_array_equal(found[0][3], np.eye(n))
 
 
-def check_info(text: str, a: np.ndarray) -> tuple[np.ndarray, ...]:
+def check_info(text: str, a: Array) -> tuple[Array, ...]:
     """The results, of which the infos agree with the interpreter's."""
     from wengert.ir.parser import parse_module
     from wengert.runtime import interpreter
@@ -93,7 +93,7 @@ RECTANGLES = [((), 4, 4), ((2,), 5, 3), ((2,), 3, 5), ((), 20, 30)]
 
 
 @pytest.mark.parametrize("held", TYPES)
-@pytest.mark.parametrize("batch, m, n", RECTANGLES)
+@pytest.mark.parametrize(("batch", "m", "n"), RECTANGLES)
 def test_lu(held: str, batch: tuple[int, ...], m: int, n: int) -> None:
     t, pivots, info = tensor((*batch, m, n), held), tensor((*batch, min(m, n)), "i32"), tensor(batch, "i32")
     text = function([t], [t, pivots, info], '"core.lu"($in) : $type')
@@ -104,7 +104,7 @@ def test_lu(held: str, batch: tuple[int, ...], m: int, n: int) -> None:
 
 
 @pytest.mark.parametrize("held", TYPES)
-@pytest.mark.parametrize("batch, m, n", RECTANGLES)
+@pytest.mark.parametrize(("batch", "m", "n"), RECTANGLES)
 @pytest.mark.parametrize("full", ["true", "false"])
 def test_qr_and_svd(held: str, batch: tuple[int, ...], m: int, n: int, full: str) -> None:
     k = min(m, n)
@@ -118,7 +118,7 @@ def test_qr_and_svd(held: str, batch: tuple[int, ...], m: int, n: int, full: str
 
 
 @pytest.mark.parametrize("held", TYPES)
-@pytest.mark.parametrize("batch, n", SQUARE)
+@pytest.mark.parametrize(("batch", "n"), SQUARE)
 def test_eigenvalues(held: str, batch: tuple[int, ...], n: int) -> None:
     a = matrix(6, (*batch, n, n), held)
     t, values, info = tensor(a.shape, held), tensor((*batch, n), real(held)), tensor(batch, "i32")

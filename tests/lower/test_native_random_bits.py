@@ -1,21 +1,16 @@
 """Random bits by native code: equal to the interpreter's to the last bit, whatever the shape and width."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+from native_checks import check, function, tensor
 
 from wengert.ir.parser import parse_module
 from wengert.runtime.cpu import compile
 
-sys.path.insert(0, str(Path(__file__).parent))
-from native_checks import check, function, tensor
-
 
 @pytest.mark.parametrize("held", ["ui64", "i32", "ui16", "f32"])
 @pytest.mark.parametrize("shape", [(), (7,), (40,), (5, 4), (3, 37), (0, 3)])
-@pytest.mark.parametrize("algorithm, words", [("THREE_FRY", 2), ("PHILOX", 3), ("DEFAULT", 3)])
+@pytest.mark.parametrize(("algorithm", "words"), [("THREE_FRY", 2), ("PHILOX", 3), ("DEFAULT", 3)])
 def test_bits(held: str, shape: tuple[int, ...], algorithm: str, words: int) -> None:
     state = np.array([0x0123456789ABCDEF, 2**64 - 3, 2**64 - 1][:words], np.uint64)
     op = f'"stablehlo.rng_bit_generator"($in) <{{rng_algorithm = #stablehlo<rng_algorithm {algorithm}>}}> : $type'

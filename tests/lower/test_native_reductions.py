@@ -1,12 +1,7 @@
 """Windows, folds by regions, extreme positions and scans in native code against the interpreter."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 from native_checks import DTYPES, check, function, tensor, values
 
 REAL = [held for held in DTYPES if not held.startswith("complex")]
@@ -30,11 +25,13 @@ def _array(numbers: tuple[int, ...]) -> str:
     return "array<i64" + (": " + ", ".join(map(str, numbers)) if numbers else "") + ">"
 
 
-@pytest.mark.parametrize("held, kind", [*[(held, "add") for held in SOME], ("f32", "max"), ("i1", "max"), ("ui32", "max"), ("f64", "min"), ("bf16", "min")])
+@pytest.mark.parametrize(("held", "kind"), [*[(held, "add") for held in SOME], ("f32", "max"), ("i1", "max"), ("ui32", "max"), ("f64", "min"), ("bf16", "min")])
 @pytest.mark.parametrize("case", WINDOWS, ids=str)
 def test_window_reduce(held: str, kind: str, case: tuple[tuple[int, ...], ...]) -> None:
     shape, window, strides, base, dilations, padding, result = case
-    properties = zip(("window_dimensions", "window_strides", "base_dilations", "window_dilations", "padding"), (window, strides, base, dilations, padding), strict=True)
+    properties = zip(
+        ("window_dimensions", "window_strides", "base_dilations", "window_dilations", "padding"), (window, strides, base, dilations, padding), strict=True
+    )
     listed = ", ".join(f"{name} = {_array(numbers)}" for name, numbers in properties)
     text = function([tensor(shape, held)], [tensor(result, held)], f'"core.window_reduce"($in) <{{kind = #core<kind {kind}>, {listed}}}> : $type')
     x = values(np.random.default_rng(1), shape, held, special=kind != "add")
@@ -57,7 +54,9 @@ def _winner(held: str, index: str) -> str:
 
 
 @pytest.mark.parametrize("held", ["f64", "bf16", "i32"])
-@pytest.mark.parametrize("shape, dimensions", [((7,), (0,)), ((3, 20), (0,)), ((3, 20), (1,)), ((4, 3, 5), (0, 2)), ((0, 4), (0,)), ((2, 0), (0,)), ((5, 1), ()), ((), ())])
+@pytest.mark.parametrize(
+    ("shape", "dimensions"), [((7,), (0,)), ((3, 20), (0,)), ((3, 20), (1,)), ((4, 3, 5), (0, 2)), ((0, 4), (0,)), ((2, 0), (0,)), ((5, 1), ()), ((), ())]
+)
 def test_reduce_of_pairs(held: str, shape: tuple[int, ...], dimensions: tuple[int, ...]) -> None:
     result = tuple(n for d, n in enumerate(shape) if d not in dimensions)
     operands = [tensor(shape, held), tensor(shape, "i32"), tensor((), held), tensor((), "i32")]
@@ -83,7 +82,7 @@ def test_reduce_window_of_pairs(held: str, case: tuple[tuple[int, ...], ...]) ->
 
 @pytest.mark.parametrize("held", ["f64", "f32", "i32"])
 @pytest.mark.parametrize(
-    "shape, window, strides, padding, source",
+    ("shape", "window", "strides", "padding", "source"),
     [((6,), 3, 1, (1, 1), (6,)), ((5, 6), 2, 2, (1, 0, 0, 0), (3, 3)), ((4, 4), 3, 1, (0, 0, 2, 2), (2, 6))],
 )
 def test_select_and_scatter(held: str, shape: tuple[int, ...], window: int, strides: int, padding: tuple[int, ...], source: tuple[int, ...]) -> None:
@@ -105,8 +104,8 @@ def test_select_and_scatter(held: str, shape: tuple[int, ...], window: int, stri
     check(function(operands, [tensor(shape, held)], op), inputs, TOLERANCE.get(held, 0.0))
 
 
-@pytest.mark.parametrize("held, extreme", [*[(held, "max") for held in REAL[::2]], *[(held, "min") for held in SOME]])
-@pytest.mark.parametrize("shape, dimension", [((1,), 0), ((30,), 0), ((3, 17), 1), ((17, 3), 0), ((2, 5, 21), 1), ((0, 3), 1)])
+@pytest.mark.parametrize(("held", "extreme"), [*[(held, "max") for held in REAL[::2]], *[(held, "min") for held in SOME]])
+@pytest.mark.parametrize(("shape", "dimension"), [((1,), 0), ((30,), 0), ((3, 17), 1), ((17, 3), 0), ((2, 5, 21), 1), ((0, 3), 1)])
 def test_argreduce(held: str, extreme: str, shape: tuple[int, ...], dimension: int) -> None:
     result = shape[:dimension] + shape[dimension + 1 :]
     for index in ("i64", "ui8"):
@@ -122,7 +121,9 @@ def test_argreduce_of_infinities() -> None:
     assert found[1] == 0
 
 
-@pytest.mark.parametrize("held, kind", [*[(held, "add") for held in (*SOME, "complex<f32>")], ("f64", "mul"), ("i64", "mul"), ("f32", "max"), ("i1", "min")])
+@pytest.mark.parametrize(
+    ("held", "kind"), [*[(held, "add") for held in (*SOME, "complex<f32>")], ("f64", "mul"), ("i64", "mul"), ("f32", "max"), ("i1", "min")]
+)
 @pytest.mark.parametrize("reverse", ["false", "true"])
 def test_cumulative(held: str, kind: str, reverse: str) -> None:
     rng = np.random.default_rng(6)

@@ -1,12 +1,7 @@
 """Sorting and top_k in native code against the interpreter: stable, by any comparator, NaN and zeros included."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 from native_checks import DTYPES, check, function, tensor, values
 
 
@@ -20,7 +15,7 @@ def _comparator(types: list[str], direction: str, order: str) -> str:
 
 
 @pytest.mark.parametrize("held", ["f64", "bf16", "i1", "ui16"])
-@pytest.mark.parametrize("shape, dimension", [((1,), 0), ((40,), 0), ((9, 3), 0), ((3, 17), 1), ((2, 100, 2), 1), ((0, 3), 0), ((3, 0), 0)])
+@pytest.mark.parametrize(("shape", "dimension"), [((1,), 0), ((40,), 0), ((9, 3), 0), ((3, 17), 1), ((2, 100, 2), 1), ((0, 3), 0), ((3, 0), 0)])
 def test_sort_of_pairs(held: str, shape: tuple[int, ...], dimension: int) -> None:
     """Equal keys keep their order, which the second operand shows."""
     order = ", compare_type = #stablehlo<comparison_type TOTALORDER>" if DTYPES[held](0).dtype.kind not in "iub" else ""
@@ -35,7 +30,7 @@ def test_sort_of_pairs(held: str, shape: tuple[int, ...], dimension: int) -> Non
 @pytest.mark.parametrize("n", [2, 3, 8, 9, 16, 17, 33, 64, 200])
 def test_sort_of_numbers(direction: str, n: int) -> None:
     op = f'"stablehlo.sort"($in) <{{dimension = 0 : i64}}> {_comparator(["f32"], direction, "")} : $type'
-    check(function([tensor((n,), "f32")] , [tensor((n,), "f32")], op), [values(np.random.default_rng(n), (n,), "f32", special=False)])
+    check(function([tensor((n,), "f32")], [tensor((n,), "f32")], op), [values(np.random.default_rng(n), (n,), "f32", special=False)])
 
 
 @pytest.mark.parametrize("direction", ["LE", "NE", "EQ"])
@@ -68,7 +63,7 @@ def test_a_comparator_that_uses_what_is_outside() -> None:
 
 
 @pytest.mark.parametrize("held", ["f64", "f32", "f16", "i1", "i8", "ui64"])
-@pytest.mark.parametrize("shape, k", [((5,), 1), ((5,), 5), ((3, 50), 4), ((2, 3, 40), 33), ((7,), 0), ((0, 4), 2)])
+@pytest.mark.parametrize(("shape", "k"), [((5,), 1), ((5,), 5), ((3, 50), 4), ((2, 3, 40), 33), ((7,), 0), ((0, 4), 2)])
 def test_top_k(held: str, shape: tuple[int, ...], k: int) -> None:
     result = (*shape[:-1], k)
     text = function([tensor(shape, held)], [tensor(result, held), tensor(result, "i32")], f'"chlo.top_k"($in) <{{k = {k} : i64}}> : $type')

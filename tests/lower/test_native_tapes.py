@@ -1,17 +1,13 @@
 """Tapes in compiled code: growth, parts of tapes, sums on tapes, and that their memory is given back."""
 
 import resource
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from native_checks import check
 
 from wengert.ir.parser import parse_module
 from wengert.runtime.cpu import compile
-
-sys.path.insert(0, str(Path(__file__).parent))
-from native_checks import check
 
 LOOP = """
 func.func @main(%x: tensor<{n}xf64>, %limit: tensor<i64>) -> (tensor<{n}xf64>, tensor<i64>) {{

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from xdsl.ir import Operation, Region, SSAValue
 
@@ -88,13 +88,14 @@ class NativeKernel(ABC):
         return NativeText(body + "\n", code.out.functions, code.symbols)
 
 
+Kernel = TypeVar("Kernel", bound=type[NativeKernel])
 _KERNELS: dict[type[Operation], type[NativeKernel]] = {}
 
 
-def native(*ops: type[Operation]) -> Callable[[type[NativeKernel]], type[NativeKernel]]:
+def native(*ops: type[Operation]) -> Callable[[Kernel], Kernel]:
     """Registers a kernel class for op classes."""
 
-    def register(kernel: type[NativeKernel]) -> type[NativeKernel]:
+    def register(kernel: Kernel) -> Kernel:
         for op in ops:
             assert op not in _KERNELS
             _KERNELS[op] = kernel
@@ -106,6 +107,6 @@ def native(*ops: type[Operation]) -> Callable[[type[NativeKernel]], type[NativeK
 def kernel_class(op: Operation) -> type[NativeKernel] | None:
     """The class that has code for this op, if there is one."""
     found = _KERNELS.get(type(op))
-    if found is None or not (found.uses_tapes or all([is_held(value) for value in (*op.operands, *op.results)])):
+    if found is None or not (found.uses_tapes or all(is_held(value) for value in (*op.operands, *op.results))):
         return None
     return found if found.supports(op) else None

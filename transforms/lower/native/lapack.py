@@ -255,7 +255,23 @@ class Svd(Factorization):
         self.transpose(code, m, n, a, places["a"])
         real = (places["rwork"],) if self.is_complex else ()
         letter = "A" if bool(int_of(self.op.full)) else "S"
-        call = (letter, m, n, places["a"], m, results[1], places["u"], m, places["vh"], self.rows, places["work"], self.lwork, *real, places["iwork"], results[3])
+        call = (
+            letter,
+            m,
+            n,
+            places["a"],
+            m,
+            results[1],
+            places["u"],
+            m,
+            places["vh"],
+            self.rows,
+            places["work"],
+            self.lwork,
+            *real,
+            places["iwork"],
+            results[3],
+        )
         self.call(code, "gesdd", *call)
         self.transpose(code, m, self.columns, places["u"], results[0], back=True)
         self.transpose(code, self.rows, n, places["vh"], results[2], back=True)
@@ -293,7 +309,8 @@ class Eig(Factorization):
         pair = Element("c", part.memory, part.register, 2 * part.size)
         with code.loop(0, n) as column:
             re, im = (memory.load(part, code.address(places[name], part, column.index)) for name in ("re", "im"))
-            assert isinstance(re, str) and isinstance(im, str)
+            assert isinstance(re, str)
+            assert isinstance(im, str)
             memory.store(pair, (re, im), code.address(results[0], pair, column.index))
             first, second = (code.op(f"fcmp {test} {part.register} {im}, 0.0") for test in ("ogt", "olt"))
             real = code.op(f"select i1 {second}, i64 {code.op(f'call i64 @llvm.smax.i64(i64 {code.add(column.index, -1)}, i64 0)')}, i64 {column.index}")
@@ -302,7 +319,8 @@ class Eig(Factorization):
             with code.loop(0, n) as row:
                 for name, result in (("left", results[1]), ("right", results[2])):
                     x, y = (memory.load(part, code.address(places[name], part, code.at([(at, n)], row.index))) for at in (real, imaginary))
-                    assert isinstance(x, str) and isinstance(y, str)
+                    assert isinstance(x, str)
+                    assert isinstance(y, str)
                     minus = code.op(f"fneg {part.register} {y}")
                     lower = code.op(f"select i1 {second}, {part.register} {minus}, {part.register} 0.0")
                     z = code.op(f"select i1 {first}, {part.register} {y}, {part.register} {lower}")

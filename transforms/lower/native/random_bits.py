@@ -5,7 +5,7 @@ Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 20
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 
 from wengert.dialects import stablehlo
@@ -144,12 +144,12 @@ class _Threefry(_Generator):
                 with code.loop(0, self.inner) as column:
                     self._run(self.half, lambda lanes, h: self._blocks(lanes, o, h, column.index, along_inner=False))
 
-    def _run(self, extent: int, body: object) -> None:
+    def _run(self, extent: int, body: Callable[[int, Index], None]) -> None:
         whole = extent // self.lanes * self.lanes
         with self.code.loop(0, whole, step=self.lanes) as loop:
-            body(self.lanes, loop.index)  # pyright: ignore[reportCallIssue]
+            body(self.lanes, loop.index)
         with self.code.loop(whole, extent) as loop:
-            body(1, loop.index)  # pyright: ignore[reportCallIssue]
+            body(1, loop.index)
 
     def _blocks(self, lanes: int, o: Index, h: Index, i: Index, *, along_inner: bool) -> None:
         code = self.code

@@ -11,7 +11,7 @@ from wengert.ir.elements import splat_value
 from wengert.ir.tensor_types import shape
 from wengert.transforms.lower.classify import Role, function_name, role
 from wengert.transforms.lower.cpu_scalars import Scalars, Value
-from wengert.transforms.lower.cpu_types import element_of, literal, splat
+from wengert.transforms.lower.cpu_types import literal, splat
 from wengert.transforms.lower.native.held import held, is_held
 
 _SAME = (stablehlo.BroadcastInDimOp, stablehlo.ReshapeOp, stablehlo.TransposeOp)
@@ -20,7 +20,7 @@ _SAME = (stablehlo.BroadcastInDimOp, stablehlo.ReshapeOp, stablehlo.TransposeOp)
 def is_inlinable(region: Region) -> bool:
     """Whether the region is one block of scalar functions."""
     for op in region.block.ops:
-        if not all([is_held(value) and shape(value) == () for value in (*op.operands, *op.results)]):
+        if not all(is_held(value) and shape(value) == () for value in (*op.operands, *op.results)):
             return False
         if not (isinstance(op, (stablehlo.ReturnOp, stablehlo.ConstantOp, *_SAME)) or role(op) is Role.SCALAR):
             return False
@@ -57,9 +57,9 @@ class _Inlined:
 
 def constant(scalars: Scalars, op: stablehlo.ConstantOp) -> Value:
     """A scalar constant in every lane."""
-    element = element_of(op.output.type.element_type)  # pyright: ignore[reportAttributeAccessIssue]
+    found = held(op.output)
     value = splat_value(op.value)
-    if element.kind == "c":
-        parts = [splat(element.register, literal(part, element), scalars.lanes) for part in (value.real, value.imag)]
+    if found.kind == "c":
+        parts = [splat(found.register, literal(part, found), scalars.lanes) for part in (value.real, value.imag)]
         return parts[0], parts[1]
-    return splat(element.register, literal(value, element), scalars.lanes)
+    return splat(found.register, literal(value, found), scalars.lanes)

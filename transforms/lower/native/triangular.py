@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+from xdsl.ir import Attribute
+
 from wengert.dialects import stablehlo
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import c64, c128, element, f32, f64, shape
@@ -22,7 +24,7 @@ from wengert.transforms.lower.native.symbols import symbol
 SMALL = 16
 """Up to this order generated loops are faster than a call of BLAS."""
 
-PREFIX = {f32: "s", f64: "d", c64: "c", c128: "z"}
+PREFIX: dict[Attribute, str] = {f32: "s", f64: "d", c64: "c", c128: "z"}
 """The first letter of a routine's name, by element type."""
 
 ONES = {"s": ("float", "1.0"), "d": ("double", "1.0"), "c": ("<2 x float>", "<float 1.0, float 0.0>"), "z": ("<2 x double>", "<double 1.0, double 0.0>")}
