@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,9 +30,9 @@ def batched(module: ModuleOp, size: int, flags: Sequence[bool]) -> ModuleOp:
     return made(module, lambda m: batch(m, size, in_axes=[0 if flag else None for flag in flags]))
 
 
-def subsets(count: int) -> Iterator[tuple[bool, ...]]:
+def subsets(count: int) -> list[tuple[bool, ...]]:
     """All choices of batched arguments but the empty one."""
-    return (flags for flags in itertools.product((True, False), repeat=count) if any(flags))
+    return [flags for flags in itertools.product((True, False), repeat=count) if any(flags)]
 
 
 def stacked(instances: Instances, flags: Sequence[bool]) -> Arrays:

@@ -1,0 +1,71 @@
+"""The reference programs, batched over each floating-point argument, and their Jacobians in both modes.
+
+By default every eighth program; all of them where WENGERT_CORPUS_ALL is set.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.lab.corpus import CorpusProgram, array_error, read_corpus
+from wengert.transforms.ad import jvp, vjp
+
+sys.path.insert(0, str(Path(__file__).parent))
+from batch_checks import Instances, check_batch, made
+
+FOLDER = os.environ.get("WENGERT_CORPUS")
+if not FOLDER or not (Path(FOLDER) / "dev" / "manifest.json").exists():
+    pytest.skip("WENGERT_CORPUS names no folder of reference programs", allow_module_level=True)
+ALL = read_corpus(Path(FOLDER) / "dev")
+CHOSEN = ALL if os.environ.get("WENGERT_CORPUS_ALL") else ALL[2::8]
+JACOBIANS = [p for p in CHOSEN if p.reference("f64").jac]
+SINGLE = {"bf16_mlp"}
+"""Programs that compute in single or lower precision throughout, where a sum in another order shows."""
+
+
+def tolerance(entry: CorpusProgram) -> float:
+    return 1e-5 if entry.name in SINGLE else 1e-9
+
+
+def moved(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The inputs of another instance: near enough for the program to make sense."""
+    return np.asarray(values * (1 + 0.03 * rng.standard_normal(values.shape)), values.dtype)
+
+
+@pytest.mark.parametrize("entry", CHOSEN, ids=[p.name for p in CHOSEN])
+def test_batched_over_each_argument(entry: CorpusProgram) -> None:
+    program, reference, rng = wg.load(entry.path("f64")), entry.reference("f64"), np.random.default_rng(0)
+    real = [p.position for p in program.signature.arguments if p.differentiable]
+    instances: Instances = [[a, moved(a, rng) if i in real else a] for i, a in enumerate(reference.inputs)]
+    for chosen in [*([i] for i in real), real]:
+        check_batch(program.optimized_module, instances, [i in chosen for i in range(len(instances))], tolerance(entry))
+
+
+@pytest.mark.parametrize("mode", [jvp, vjp])
+@pytest.mark.parametrize("entry", CHOSEN, ids=[p.name for p in CHOSEN])
+def test_batched_derivatives(entry: CorpusProgram, mode: object) -> None:
+    program, reference, rng = wg.load(entry.path("f64")), entry.reference("f64"), np.random.default_rng(0)
+    directions = reference.tangents if mode is jvp else reference.cotangents
+    given = [directions[i] for i in sorted(directions)]
+    real = [p.position for p in program.signature.arguments if p.differentiable]
+    instances: Instances = [[a, moved(a, rng) if i in real else a] for i, a in enumerate(reference.inputs)]
+    instances += [[a, np.asarray(-0.5 * a, a.dtype)] for a in given]
+    flags = [i in real or i >= len(reference.inputs) for i in range(len(instances))]
+    check_batch(made(program.optimized_module, mode), instances, flags, tolerance(entry))
+
+
+@pytest.mark.parametrize("mode", ["jacfwd", "jacrev"])
+@pytest.mark.parametrize("entry", JACOBIANS, ids=[p.name for p in JACOBIANS])
+def test_jacobians(entry: CorpusProgram, mode: str) -> None:
+    program, reference = wg.load(entry.path("f64")), entry.reference("f64")
+    of, wrt = sorted({j for j, _ in reference.jac}), sorted({i for _, i in reference.jac})
+    found = getattr(program, mode)(wrt, of, holomorphic=True).compile("interpreter")(*reference.inputs)
+    blocks = dict(zip([(j, i) for j in of for i in wrt], found, strict=True))
+    for place, expected in reference.jac.items():
+        assert array_error(blocks[place], expected) <= entry.tolerance("jac", "f64"), place
