@@ -101,6 +101,14 @@ def test_a_loop_in_a_branch_that_is_not_taken_is_not_waited_for() -> None:
         np.testing.assert_array_equal(found[0], [4.0, 3.2])
 
 
+def test_a_common_loop_in_a_branch_that_no_instance_takes_is_not_run() -> None:
+    """The loop does not depend on the instance and would never end."""
+    module = parse_module(LOOP_IN_BRANCH.replace("(%s = %x)", "(%s = %k)"))
+    for x, k in ((np.array([4.0, 3.2]), 1.0), (np.array([4.0, 1.2]), 1.6)):
+        found = run(batched(module, 2, [True, False]), [x, np.array(k)])
+        np.testing.assert_array_equal(found[0], [run(module, [value, np.array(k)])[0] for value in x])
+
+
 BOUND = COUNTED.replace("%w: tensor<3xf64>)", "%w: tensor<3xf64>, %bound: tensor<i64>)").replace("%n = stablehlo.constant dense<4> : tensor<i64>", "")
 BOUND = BOUND.replace("LT, %i, %n", "LT, %i, %bound")
 
