@@ -1,6 +1,7 @@
 """Compiling a text and comparing what native code gives with the interpreter."""
 
 from collections.abc import Sequence
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -83,7 +84,7 @@ def values(rng: np.random.Generator, shape: Sequence[int], held: str, *, special
     if held == "i1":
         return rng.integers(0, 2, shape).astype(np.bool_)
     if dtype.kind in "iu":
-        limits = np.iinfo(dtype)
+        limits = np.iinfo(cast(Any, dtype))
         found = rng.integers(max(limits.min, -5), 6, shape).astype(dtype)
         return np.where(rng.random(shape) < 0.1, limits.max, np.where(rng.random(shape) < 0.1, limits.min, found)).astype(dtype)
     if dtype.kind == "c":

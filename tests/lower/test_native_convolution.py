@@ -1,5 +1,7 @@
 """Convolutions in native code against the interpreter: every attribute, layout and element type, and random ones."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from native_checks import check, tensor, values
@@ -17,7 +19,7 @@ def convolution(
 
 
 NHWC, NCHW, MIXED = "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]", "[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1]", "[0, b, f, 1]x[i, 0, o, 1]->[0, f, b, 1]"
-CASES = {
+CASES: dict[str, Any] = {
     "plain": (NHWC, (2, 6, 5, 3), (3, 2, 3, 4), (2, 4, 4, 4), ""),
     "one by one": (NHWC, (2, 6, 5, 3), (1, 1, 3, 4), (2, 6, 5, 4), ""),
     "padded": (NHWC, (1, 6, 5, 3), (3, 3, 3, 2), (1, 6, 6, 2), "pad = [[1, 1], [2, 1]]"),
@@ -30,7 +32,7 @@ CASES = {
     "empty batch": (NHWC, (0, 6, 5, 3), (3, 2, 3, 4), (0, 4, 4, 4), ""),
     "no features": (NHWC, (2, 6, 5, 0), (3, 2, 0, 4), (2, 4, 4, 4), ""),
 }
-GROUPED = {
+GROUPED: dict[str, Any] = {
     "groups last": (NHWC, (2, 5, 5, 6), (2, 2, 2, 9), (2, 4, 4, 9), "", 3, 1),
     "groups first": (NCHW, (2, 6, 5, 5), (9, 2, 2, 2), (2, 9, 4, 4), "", 3, 1),
     "depthwise": (NHWC, (2, 5, 5, 4), (3, 3, 1, 4), (2, 5, 5, 4), "pad = [[1, 1], [1, 1]]", 4, 1),
@@ -73,7 +75,10 @@ def test_one_and_three_dimensions() -> None:
 def test_random_ones(seed: int) -> None:
     """Random strides, dilations, padding and groups; blocks of several images."""
     rng = np.random.default_rng(seed)
-    draw = lambda high: [int(n) for n in rng.integers(1, high, 2)]  # noqa: E731
+
+    def draw(high: int) -> list[int]:
+        return [int(n) for n in rng.integers(1, high, 2)]
+
     strides, base, dilations, kernel = draw(4), draw(3), draw(3), draw(4)
     low, high = ([int(n) for n in rng.integers(-1, 3, 2)] for _ in range(2))
     spatial, batch, groups = [int(n) for n in rng.integers(6, 40, 2)], int(rng.integers(1, 5)), int(rng.integers(1, 3))

@@ -89,7 +89,8 @@ class NativeKernel(ABC):
 
 
 Kernel = TypeVar("Kernel", bound=type[NativeKernel])
-_KERNELS: dict[type[Operation], type[NativeKernel]] = {}
+_KERNELS: dict[type[Operation], list[type[NativeKernel]]] = {}
+"""Kernels by op class; the first that supports an op has it."""
 
 
 def native(*ops: type[Operation]) -> Callable[[Kernel], Kernel]:
@@ -97,8 +98,7 @@ def native(*ops: type[Operation]) -> Callable[[Kernel], Kernel]:
 
     def register(kernel: Kernel) -> Kernel:
         for op in ops:
-            assert op not in _KERNELS
-            _KERNELS[op] = kernel
+            _KERNELS.setdefault(op, []).append(kernel)
         return kernel
 
     return register
@@ -106,7 +106,7 @@ def native(*ops: type[Operation]) -> Callable[[Kernel], Kernel]:
 
 def kernel_class(op: Operation) -> type[NativeKernel] | None:
     """The class that has code for this op, if there is one."""
-    found = _KERNELS.get(type(op))
-    if found is None or not (found.uses_tapes or all(is_held(value) for value in (*op.operands, *op.results))):
+    found = _KERNELS.get(type(op), ())
+    if not found or not (found[0].uses_tapes or all(is_held(value) for value in (*op.operands, *op.results))):
         return None
-    return found if found.supports(op) else None
+    return next((kernel for kernel in found if kernel.supports(op)), None)

@@ -17,8 +17,6 @@ from math import prod
 from typing import Any
 
 from wengert.dialects import stablehlo
-from wengert.ir.attributes import bools, int_of, ints
-from wengert.ir.elements import to_numpy
 from wengert.ir.tensor_types import c64, c128, element, f32, f64, is_integer, is_unsigned, rank, shape
 from wengert.transforms.lower import matmul
 from wengert.transforms.lower.buffers import aligned
@@ -27,49 +25,12 @@ from wengert.transforms.lower.matmul import MatmulPlan, UnsupportedMatmul
 from wengert.transforms.lower.native.base import NativeKernel, NativeText, native
 from wengert.transforms.lower.native.boxes import copy_box, strides_of, zero
 from wengert.transforms.lower.native.code import Code
+from wengert.transforms.lower.native.convolution_attributes import windows_of
+from wengert.transforms.lower.native.depthwise import Depthwise
 from wengert.transforms.lower.native.held import held
 
 ROWS = 1024
 """Images are taken together until the product has about so many rows."""
-
-
-@dataclass(frozen=True)
-class Windows:
-    """A convolution's numbers, per spatial dimension, and the roles of dimensions: (batch, feature, spatial...)."""
-
-    strides: tuple[int, ...]
-    low: tuple[int, ...]
-    high: tuple[int, ...]
-    base: tuple[int, ...]
-    dilations: tuple[int, ...]
-    flips: tuple[bool, ...]
-    lhs: tuple[int, ...]
-    rhs: tuple[int, ...]
-    out: tuple[int, ...]
-    groups: int
-    batch_groups: int
-
-
-def windows_of(op: stablehlo.ConvolutionOp) -> Windows:
-    """The numbers of a convolution, with defaults filled in."""
-    n = rank(op.lhs) - 2
-    edges = [(int(low), int(high)) for low, high in to_numpy(op.padding)] if op.padding is not None else [(0, 0)] * n
-    listed = [ints(a) if a is not None else (1,) * n for a in (op.window_strides, op.lhs_dilation, op.rhs_dilation)]
-    flips = bools(op.window_reversal) if op.window_reversal is not None else (False,) * n
-    roles = [(first, second, *spatial) for first, second, spatial in op.dimension_numbers.roles]
-    return Windows(
-        listed[0],
-        tuple([low for low, _ in edges]),
-        tuple([high for _, high in edges]),
-        listed[1],
-        listed[2],
-        tuple([bool(flip) for flip in flips]),
-        roles[0],
-        roles[1],
-        roles[2],
-        int_of(op.feature_group_count),
-        int_of(op.batch_group_count),
-    )
 
 
 _NAMES: dict[Any, str] = {f32: "f32", f64: "f64", c64: "c64", c128: "c128"}
@@ -108,7 +69,7 @@ class Convolution(NativeKernel):
 
     @classmethod
     def supports(cls, op: stablehlo.ConvolutionOp) -> bool:
-        if any(n < 0 for n in (*shape(op.lhs), *shape(op.rhs))):
+        if Depthwise.supports(op):
             return False
         if prod(shape(op.result)) == 0 or 0 in shape(op.rhs):
             return True

@@ -39,11 +39,13 @@ class Axis:
 
 @dataclass(frozen=True)
 class Lanes:
-    """Which elements of the result are computed: ``active`` of ``count`` lanes, from ``index`` on."""
+    """Which elements of the result are computed: ``active`` of ``count`` lanes, from ``index`` on. ``interior`` ones look
+    beyond no end of the operand's dimension that the lanes move along."""
 
     count: int
     active: int
     index: list[Index]
+    interior: bool = False
 
 
 def flat(values: Sequence[Value]) -> list[str]:
@@ -74,7 +76,7 @@ class Fold(NativeKernel):
         """What is there before the first element."""
 
     @abstractmethod
-    def step(self, code: Code, lanes: int, state: list[Value], values: list[Value], at: list[Index], inside: str | None) -> list[Value]:
+    def step(self, code: Code, lanes: Lanes, state: list[Value], values: list[Value], at: list[Index], inside: str | None) -> list[Value]:
         """What is there after elements at a fold position; ``inside`` tells where there are any (None: everywhere)."""
 
     @abstractmethod
@@ -89,22 +91,41 @@ class Fold(NativeKernel):
         if not self.out:
             self._element(code, Lanes(1, 1, []))
             return
-        count = self._lanes(code)
-        extent = self.out[-1]
-        whole = extent // count * count
         with code.loops(self.out[:-1]) as outer:
-            if whole == count:
-                self._element(code, Lanes(count, count, [*outer, 0]))
-            else:
-                with code.loop(0, whole, step=count) as inner:
-                    self._element(code, Lanes(count, count, [*outer, inner.index]))
-            if whole < extent:
-                self._element(code, Lanes(count, extent - whole, [*outer, whole]))
+            first, last = self._interior()
+            for start, end, interior in ((0, first, False), (first, last, True), (last, self.out[-1], False)):
+                self._row(code, outer, start, end, interior=interior)
 
-    def _lanes(self, code: Code) -> int:
+    def _row(self, code: Code, outer: list[Index], start: int, end: int, *, interior: bool) -> None:
+        """The elements of a row from ``start`` to ``end``."""
+        if start == end:
+            return
+        count = self._lanes(code, end - start)
+        whole = start + (end - start) // count * count
+        if whole == start + count:
+            self._element(code, Lanes(count, count, [*outer, start], interior))
+        else:
+            with code.loop(start, whole, step=count) as inner:
+                self._element(code, Lanes(count, count, [*outer, inner.index], interior))
+        if whole < end:
+            self._element(code, Lanes(count, end - whole, [*outer, whole], interior))
+
+    def _interior(self) -> tuple[int, int]:
+        """The elements of a row whose windows lie within the operand, along the row."""
+        first, last = 0, self.out[-1]
+        for axis in self.axes:
+            if axis.out == len(self.out) - 1 and self._guarded(axis) and axis.out_step > 0:
+                if axis.base > 1 or axis.extent == 0:
+                    return 0, 0
+                reach = (self.folded[axis.fold] - 1) * axis.fold_step if axis.fold is not None else 0
+                first = max(first, -(-axis.low // axis.out_step))
+                last = min(last, (axis.extent - 1 - reach + axis.low) // axis.out_step + 1)
+        return (first, last) if first < last else (0, 0)
+
+    def _lanes(self, code: Code, extent: int) -> int:
         widest = max([4, *[min(element.part_size if element.kind == "c" else element.size, 8) for element in (*self.operands, *self.state)]])
         count = min(code.target.vector_bytes // widest, self.most_lanes)
-        while count > 1 and count // 2 >= self.out[-1]:
+        while count > 1 and count // 2 >= extent:
             count //= 2
         return max(count, 1)
 
@@ -118,7 +139,7 @@ class Fold(NativeKernel):
         level = len(at)
         if level == len(self.folded):
             inside, values = self._load(code, lanes, at)
-            return self.step(code, lanes.count, state, values, at, inside)
+            return self.step(code, lanes, state, values, at, inside)
         if prod(self.folded) <= UNROLLED or self.folded[level] == 1:
             for position in range(self.folded[level]):
                 state = self._fold(code, lanes, [*at, position], state)
@@ -142,10 +163,11 @@ class Fold(NativeKernel):
         moving: list[tuple[Axis, int, Index]] = []
         for axis, stride in zip(self.axes, steps, strict=True):
             position = self._position(code, axis, lanes, at)
-            if axis.out == last and lanes.count > 1 and self._guarded(axis):
+            guarded = self._guarded(axis) and not (axis.out == last and lanes.interior)
+            if axis.out == last and lanes.count > 1 and guarded:
                 moving.append((axis, stride, position))
                 continue
-            if self._guarded(axis):
+            if guarded:
                 position, bit = _inside(code, axis, position)
                 uniform.append(bit)
             index = code.add(index, code.times(position, stride))
@@ -154,7 +176,7 @@ class Fold(NativeKernel):
         self.first_index = index
         if moving:
             return self._load_moving(code, lanes, index, step - sum(a.out_step * s for a, s, _ in moving), moving, bit)
-        values = [self._load_lanes(code, lanes, n, e, index, step) for n, e in enumerate(self.operands)]
+        values = [self.load_lanes(code, lanes, f"%p{n}", e, index, step) for n, e in enumerate(self.operands)]
         return (None if bit is None else code.splat("i1", bit, lanes.count)), values
 
     def _position(self, code: Code, axis: Axis, lanes: Lanes, at: list[Index]) -> Index:
@@ -173,8 +195,9 @@ class Fold(NativeKernel):
             high += (self.folded[axis.fold] - 1) * axis.fold_step
         return axis.base > 1 or axis.low > 0 or high > axis.extent - 1
 
-    def _load_lanes(self, code: Code, lanes: Lanes, number: int, element: Element, index: Index, step: int) -> Value:
-        address = code.address(f"%p{number}", element, index)
+    def load_lanes(self, code: Code, lanes: Lanes, pointer: str, element: Element, index: Index, step: int) -> Value:
+        """Elements from an index on, ``step`` apart from lane to lane."""
+        address = code.address(pointer, element, index)
         if lanes.count == 1:
             return code.memory().load(element, address)
         if step == 0:

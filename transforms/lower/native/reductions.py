@@ -79,11 +79,11 @@ class WindowReduce(Fold):
     def start(self, code: Code, lanes: int) -> list[Value]:
         return [neutral_value(code, self.kind, self.element, lanes)]
 
-    def step(self, code: Code, lanes: int, state: list[Value], values: list[Value], at: list[Index], inside: str | None) -> list[Value]:
+    def step(self, code: Code, lanes: Lanes, state: list[Value], values: list[Value], at: list[Index], inside: str | None) -> list[Value]:
         found = values[0]
         if inside is not None:
-            found = chosen(code, lanes, self.element, inside, found, neutral_value(code, self.kind, self.element, lanes))
-        return [code.scalars(lanes).combine(self.kind, state[0], found, self.element)]
+            found = chosen(code, lanes.count, self.element, inside, found, neutral_value(code, self.kind, self.element, lanes.count))
+        return [code.scalars(lanes.count).combine(self.kind, state[0], found, self.element)]
 
     def finish(self, code: Code, lanes: Lanes, state: list[Value]) -> None:
         value = state[0]
@@ -111,11 +111,11 @@ class RegionFold(Fold):
             found.append(code.widen(element_, code.memory().load(element_, f"%p{self.count + number}"), lanes))
         return found
 
-    def step(self, code: Code, lanes: int, state: list[Value], values: list[Value], at: list[Index], inside: str | None) -> list[Value]:
+    def step(self, code: Code, lanes: Lanes, state: list[Value], values: list[Value], at: list[Index], inside: str | None) -> list[Value]:
         if inside is not None:
-            initial = self.start(code, lanes)
-            values = [chosen(code, lanes, e, inside, x, i) for e, x, i in zip(self.state, values, initial, strict=True)]
-        return self.inline(code, lanes, self.op.body, [*state, *values])
+            initial = self.start(code, lanes.count)
+            values = [chosen(code, lanes.count, e, inside, x, i) for e, x, i in zip(self.state, values, initial, strict=True)]
+        return self.inline(code, lanes.count, self.op.body, [*state, *values])
 
     def finish(self, code: Code, lanes: Lanes, state: list[Value]) -> None:
         for number, (element_, value) in enumerate(zip(self.state, state, strict=True)):
@@ -163,8 +163,8 @@ class ArgReduce(Fold):
             kind = "or" if self.largest else "and"
         return [neutral_value(code, kind, self.element, lanes), splat(self.number.register, "0", lanes)]
 
-    def step(self, code: Code, lanes: int, state: list[Value], values: list[Value], at: list[Index], inside: str | None) -> list[Value]:
-        scalars, element_ = code.scalars(lanes), self.element
+    def step(self, code: Code, lanes: Lanes, state: list[Value], values: list[Value], at: list[Index], inside: str | None) -> list[Value]:
+        scalars, element_ = code.scalars(lanes.count), self.element
         best, x = cast(str, state[0]), cast(str, values[0])
         if element_.kind == "b":
             flip = scalars.binary("xor", "i1", best if self.largest else x, scalars.constant("i1", "true"))
@@ -174,8 +174,8 @@ class ArgReduce(Fold):
         if element_.kind == "f":
             first = scalars.binary("and", "i1", scalars.compare("uno", element_.register, x, x), scalars.compare("ord", element_.register, best, best))
             better = scalars.binary("or", "i1", better, first)
-        number = self._number(code, at[0], lanes)
-        return [chosen(code, lanes, element_, better, x, best), chosen(code, lanes, self.number, better, number, state[1])]
+        number = self._number(code, at[0], lanes.count)
+        return [chosen(code, lanes.count, element_, better, x, best), chosen(code, lanes.count, self.number, better, number, state[1])]
 
     def _number(self, code: Code, at: Index, lanes: int) -> str:
         register = self.number.register
@@ -217,7 +217,7 @@ class SelectAndScatter(Fold):
         zero = {"f": "0.0", "c": "0.0", "b": "false"}.get(self.element.kind, "0")
         return ["-1", (zero, zero) if self.element.kind == "c" else zero]
 
-    def step(self, code: Code, lanes: int, state: list[Value], values: list[Value], at: list[Index], inside: str | None) -> list[Value]:
+    def step(self, code: Code, lanes: Lanes, state: list[Value], values: list[Value], at: list[Index], inside: str | None) -> list[Value]:
         scalars = code.scalars()
         number, best = cast(str, state[0]), state[1]
         stays = cast(str, self.inline(code, 1, self.op.select, [best, values[0]])[0])

@@ -21,6 +21,9 @@ from wengert.transforms.lower.native.folds import flat, grouped
 from wengert.transforms.lower.native.held import held
 from wengert.transforms.lower.native.reductions import nest_kind, neutral_value
 
+CHUNK = 8
+"""Neighbouring registers that run together, so that a step reads and writes whole cache lines in a row."""
+
 
 @native(core.CumulativeOp)
 class Cumulative(NativeKernel):
@@ -46,39 +49,52 @@ class Cumulative(NativeKernel):
         while lanes > 1 and lanes // 2 >= extent:
             lanes //= 2
         step, rest_step = (self.n * self.inner, 1) if along_outer else (1, self.n * self.inner)
-        whole = extent // lanes * lanes
+        at_once = lanes * (CHUNK if not along_outer else 1)
         with code.loops([rest]) as (other,):
             start = code.times(other, rest_step)
-            with code.loop(0, whole, step=lanes) as loop:
-                self._row(code, code.add(start, code.times(loop.index, step)), step, lanes, lanes)
-            if whole < extent:
-                self._row(code, code.add(start, whole * step), step, lanes, extent - whole)
+            done = 0
+            for width in dict.fromkeys((at_once, lanes)):
+                whole = (extent - done) // width * width
+                with code.loop(done, done + whole, step=width) as loop:
+                    self._rows(code, code.add(start, code.times(loop.index, step)), step, [(lanes, lanes)] * (width // lanes))
+                done += whole
+            if done < extent:
+                self._rows(code, code.add(start, done * step), step, [(lanes, extent - done)])
 
-    def _row(self, code: Code, start: Index, step: int, lanes: int, active: int) -> None:
-        held_, scalars, memory = self.element, code.scalars(lanes), code.memory(lanes, active)
-        initial = neutral_value(code, self.kind, held_, lanes)
+    def _rows(self, code: Code, start: Index, step: int, registers: list[tuple[int, int]]) -> None:
+        """Runs along the dimension for neighbours in several registers, each of (lanes, active lanes)."""
+        held_ = self.element
+        lanes = registers[0][0]
+        initial = [neutral_value(code, self.kind, held_, lanes) for _ in registers]
         kind = vector(held_.register, lanes)
-        contiguous = step == 1 and (active == lanes or held_.size >= 4)
-        with code.loop(0, self.n, [(kind, part) for part in flat([initial])], downward=bool(int_of(self.op.reverse))) as loop:
-            (total,) = grouped(loop.values, [held_])
+        with code.loop(0, self.n, [(kind, part) for part in flat(initial)], downward=bool(int_of(self.op.reverse))) as loop:
+            totals = grouped(loop.values, [held_] * len(registers))
             index = code.add(start, code.times(loop.index, self.inner))
-            source, target = code.address("%p0", held_, index), code.address("%q0", held_, index)
+            found: list[Value] = []
+            for number, (total, (_, active)) in enumerate(zip(totals, registers, strict=True)):
+                found.append(self._next(code, code.add(index, number * lanes * step), step, total, lanes, active))
+            loop.carry(*flat(found))
 
-            def lane(address: str, number: int) -> str:
-                return code.address(address, held_, number * step)
+    def _next(self, code: Code, index: Index, step: int, total: Value, lanes: int, active: int) -> Value:
+        """Combines the elements at an index and writes what has been combined."""
+        held_, scalars, memory = self.element, code.scalars(lanes), code.memory(lanes, active)
+        source, target = code.address("%p0", held_, index), code.address("%q0", held_, index)
 
-            if lanes == 1:
-                x: Value = memory.load(held_, source)
-            elif contiguous:
-                x = memory.load_contiguous(held_, source, 1)
-            else:
-                x = memory.load_lanes(held_, lambda number: lane(source, number))
-            total = scalars.combine(self.kind, total, x, held_)
-            kept = scalars.narrowed(cast(str, total), held_.narrow) if held_.narrow else total
-            if lanes == 1:
-                memory.store(held_, kept, target)
-            elif step == 1:
-                memory.store_contiguous(held_, kept, target, 1)
-            else:
-                memory.store_lanes(held_, kept, lambda number: lane(target, number))
-            loop.carry(*flat([total]))
+        def lane(address: str, number: int) -> str:
+            return code.address(address, held_, number * step)
+
+        if lanes == 1:
+            x: Value = memory.load(held_, source)
+        elif step == 1 and (active == lanes or held_.size >= 4):
+            x = memory.load_contiguous(held_, source, 1)
+        else:
+            x = memory.load_lanes(held_, lambda number: lane(source, number))
+        total = scalars.combine(self.kind, total, x, held_)
+        kept = scalars.narrowed(cast(str, total), held_.narrow) if held_.narrow else total
+        if lanes == 1:
+            memory.store(held_, kept, target)
+        elif step == 1:
+            memory.store_contiguous(held_, kept, target, 1)
+        else:
+            memory.store_lanes(held_, kept, lambda number: lane(target, number))
+        return total
