@@ -1,14 +1,21 @@
 """The loops of a nest as they are generated: dimensions split, dropped and merged so that few and long loops remain.
 
 A loop that occurs only as quotient and remainder is split in two. Loops of one trip vanish. Neighbours that every access
-walks through as one are merged: an elementwise nest over [8, 128] becomes one loop over 1024.
+walks through as one are merged: an elementwise nest over [8, 128] becomes one loop over 1024. Where something is read
+transposed, the loop along which that is contiguous is moved next to the innermost one (:mod:`wengert.transforms.lower.cpu_tiles`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from xdsl.ir import Operation
+
+from wengert.dialects.kernel import STORE, LoadOp, Write
 from wengert.dialects.kernel_positions import ZERO, Atom, Position, Quotient, Remainder, combine, dimensions, index, substitute
+
+SMALLEST_TILE = 4
+"""Loops with fewer trips are not run in tiles."""
 
 
 class Loops:
@@ -29,6 +36,12 @@ class Loops:
     def _replace(self, values: dict[int, Position], extents: list[int]) -> None:
         self.extents = extents
         self._found = {key: substitute(at, values, extents) for key, at in self._found.items()}
+
+    def move_inward(self, d: int) -> None:
+        """Makes a loop the one around the innermost."""
+        order = [*[other for other in range(len(self.extents) - 1) if other != d], d, len(self.extents) - 1]
+        extents = [self.extents[other] for other in order]
+        self._replace({other: index(at) for at, other in enumerate(order)}, extents)
 
     def _split(self) -> bool:
         """Splits the loops that are divided by a constant; False if there are none."""
@@ -110,3 +123,24 @@ def _renumbered(at: Position, last: dict[int, int]) -> Position:
             inner = _renumbered(atom.expression, last)
             terms.append((atom._replace(expression=inner), c))
     return combine(at.offset, terms)
+
+
+def crossed_loop(loops: Loops, ops: Iterable[Operation], writes: Sequence[Write]) -> int | None:
+    """The loop along which transposed reads are contiguous; None if there are none, or if the order of loops matters."""
+    inner = len(loops.extents) - 1
+    if any(write.kind != STORE or write.base is not None or loops[write.at].coefficient(inner) != 1 for write in writes):
+        return None
+    for op in ops:
+        if isinstance(op, LoadOp) and op.base is None and op.where is None:
+            at = loops[op.at.data]
+            if at.coefficient(inner) not in (-1, 0, 1):
+                for d in range(inner):
+                    if is_transposed(at, d, inner) and min(loops.extents[d], loops.extents[inner]) >= SMALLEST_TILE:
+                        return d
+    return None
+
+
+def is_transposed(at: Position, across: int, inner: int) -> bool:
+    """Whether a position is strided along the innermost loop and contiguous along another one."""
+    divided = {d for atom, _ in at.terms if not isinstance(atom, int) for d in dimensions(atom.expression)}
+    return at.coefficient(inner) not in (-1, 0, 1) and at.coefficient(across) == 1 and not divided & {across, inner}

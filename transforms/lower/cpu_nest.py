@@ -16,9 +16,10 @@ from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, IndexOp, LoadOp,
 from wengert.dialects.kernel_positions import dimensions
 from wengert.ir.elements import splat_value
 from wengert.transforms.lower.cpu_memory import Memory
-from wengert.transforms.lower.cpu_nest_loops import NestLoops, regroup
+from wengert.transforms.lower.cpu_nest_loops import regroup
 from wengert.transforms.lower.cpu_nest_state import INDEX, Reduction, parts_of
 from wengert.transforms.lower.cpu_scalars import Scalars, Value, neutral
+from wengert.transforms.lower.cpu_tiles import NestTiles
 from wengert.transforms.lower.cpu_types import element_of, literal, splat, vector
 from wengert.transforms.lower.views import result
 
@@ -27,7 +28,7 @@ LIGHT_BODY = 12
 ACCUMULATORS = 4
 
 
-class NestCode(NestLoops):
+class NestCode(NestTiles):
     """Generates the function of one nest."""
 
     # -- structure
@@ -36,6 +37,7 @@ class NestCode(NestLoops):
         """The definition of the function."""
         pointers = [f"ptr %p{n}" for n in range(len(self.op.inputs))] + [f"ptr %q{n}" for n in range(len(self.op.outputs))]
         self._fill_results()
+        self._find_tiles()
         if 0 not in self.extents:
             self._level(-1)
         body = "\n".join(self.out.lines)
@@ -56,6 +58,8 @@ class NestCode(NestLoops):
                 self._open_slot(reduction)
         if level + 1 == self.inner:
             self._inner_loop(finishing)
+        elif self.tiles and level + 2 == self.inner:
+            self._tile_loops()
         else:
             self._outer_loop(level + 1)
             for reduction in finishing:
@@ -68,6 +72,24 @@ class NestCode(NestLoops):
         self._level(level)
         self.scopes.pop()
         self._close_loop(loop, 1, self.extents[level], [])
+
+    def _tile_loops(self) -> None:
+        """The two innermost loops; the last tile of each starts early enough to end with the loop."""
+        row_loop, row = self._open_tile_loop(self.inner - 1)
+        column_loop, column = self._open_tile_loop(self.inner)
+        for op, slot in self.tiles.items():
+            self._fill_tile(self.loads[op], slot, row, column)
+        loop = self._open_loop(0, [])
+        self.tile_row = loop.index
+        self.scopes.append({("index", self.inner - 1): self._plus(row, loop.index)})
+        for op in self.levels[self.inner]:
+            self._emit(op, 1, 1)
+        self._prepare_inner(self.inner - 1)
+        self._body([], [], column, self.lanes)
+        self.scopes.pop()
+        self._close_loop(loop, 1, self.lanes, [])
+        self._close_loop(column_loop, self.lanes, self._rounded_up(self.inner), [])
+        self._close_loop(row_loop, self.lanes, self._rounded_up(self.inner - 1), [])
 
     # -- the innermost loop
 

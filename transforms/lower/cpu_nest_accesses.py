@@ -9,7 +9,7 @@ from wengert.dialects.kernel_positions import Position, dimensions
 from wengert.transforms.lower.cpu_memory import Memory
 from wengert.transforms.lower.cpu_nest_state import Lanes, NestState, deepest, parts_of, unit
 from wengert.transforms.lower.cpu_scalars import Scalars, Value
-from wengert.transforms.lower.cpu_types import Element, element_of
+from wengert.transforms.lower.cpu_types import Element, element_of, vector
 from wengert.transforms.lower.views import result
 
 
@@ -21,7 +21,7 @@ class NestAccesses(NestState):
     def _prepare_inner(self, level: int) -> None:
         """Computes the addresses that the innermost loop starts from, at the level that they depend on."""
         for op in self.levels[-1]:
-            if (load := self.loads.get(op)) is not None and load.base is None:
+            if (load := self.loads.get(op)) is not None and load.base is None and op not in self.tiles:
                 self._prepare(load.pointer, load.held, load.at, level)
         for write in self.writes:
             at = self.loops[write.at]
@@ -76,6 +76,9 @@ class NestAccesses(NestState):
         if lanes == 1:
             return self._load_scalar(self._based(pointer, held, base), held, at, guards, pointer)
         memory = Memory(Scalars(self.out, lanes, False), active)
+        if op in self.tiles:
+            row = self._add(f"getelementptr {vector(held.memory, lanes)}, ptr {self.tiles[op]}, i64 {self.tile_row}")
+            return memory.load_contiguous(held, row, 1)
         if base is not None and self.depth[base] == self.inner:
             return self._load_scattered(memory, pointer, held, at, guards, base)
         pointer = self._based(pointer, held, base)

@@ -13,7 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from wengert.dialects.kernel import STORE, ConstantOp, Guard, IndexOp, LoadOp, NestOp, WithinOp, Write
 from wengert.dialects.kernel_positions import Position, Quotient, dimensions, span
 from wengert.ir.tensor_types import element
-from wengert.transforms.lower.cpu_loops import Loops
+from wengert.transforms.lower.cpu_loops import Loops, crossed_loop
 from wengert.transforms.lower.cpu_memory import Memory
 from wengert.transforms.lower.cpu_scalars import Scalars, Value
 from wengert.transforms.lower.cpu_target import Target
@@ -70,6 +70,12 @@ class NestState:
         self.ops = [inner for inner in op.body.block.ops if inner is not op.body.block.last_op]
         self.writes = op.writes
         self.loops = Loops(op.extents, _accesses(self.ops, self.writes))
+        crossed = None if in_place else crossed_loop(self.loops, self.ops, self.writes)
+        if crossed is not None:
+            self.loops.move_inward(crossed)
+        self.crossed = crossed is not None
+        self.tiles: dict[Operation, str] = {}
+        self.tile_row = ""
         self.extents = self.loops.extents
         self.inner = len(self.extents) - 1
         self.pointers: dict[SSAValue, str] = {arg: f"%p{number}" for number, arg in enumerate(op.body.block.args)}
