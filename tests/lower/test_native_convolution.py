@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from native_checks import check, tensor, values
 
+from wengert.transforms.lower.native import convolution as module
+
 TOLERANCE = {"f64": 1e-13, "f32": 1e-5, "bf16": 2e-2, "f16": 2e-3, "complex<f64>": 1e-13, "complex<f32>": 1e-5}
 
 
@@ -88,3 +90,12 @@ def test_random_ones(seed: int) -> None:
     window = f"stride = {strides}, pad = [[{low[0]}, {high[0]}], [{low[1]}, {high[1]}]], lhs_dilate = {base}, rhs_dilate = {dilations}"
     lhs, rhs, result = (batch, *spatial, features * groups), (*kernel, features, outputs), (batch, *out, outputs)
     check(convolution("f64", NHWC, lhs, rhs, result, window, groups), [rng.normal(size=lhs), rng.normal(size=rhs)], 1e-13)
+
+
+@pytest.mark.parametrize("name", ["plain", "strided", "channels first", "mixed order", "groups last", "batch groups"])
+def test_one_position_at_a_time(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is done if a product of all positions would need too much memory."""
+    monkeypatch.setattr(module, "MOST_BYTES", 0)
+    layout, lhs, rhs, *rest = {**CASES, **GROUPED}[name]
+    rng = np.random.default_rng(5)
+    check(convolution("f64", layout, lhs, rhs, *rest), [rng.normal(size=lhs), rng.normal(size=rhs)], 1e-13)

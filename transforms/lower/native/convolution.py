@@ -6,6 +6,8 @@ a matrix over (window position, feature) and output features, so the convolution
 :mod:`wengert.transforms.lower.matmul`, which copies what a kernel cannot read in place. Images are taken in blocks that
 give the product enough rows, so that such a copy stays small. Groups are a batch dimension of the product.
 
+Where even that is too much, output positions are taken one by one.
+
 Where the output's order of dimensions is not one that a product has, it is computed in scratch memory and then moved.
 """
 
@@ -29,6 +31,9 @@ from wengert.transforms.lower.native.convolution_attributes import windows_of
 from wengert.transforms.lower.native.depthwise import Depthwise
 from wengert.transforms.lower.native.held import held
 
+MOST_BYTES = 1 << 25
+"""If the product would copy more than so many bytes, it is made for one output position at a time. (That is the gradient of a
+kernel: its output is small, its window the whole image.)"""
 ROWS = 1024
 """Images are taken together until the product has about so many rows."""
 
@@ -66,6 +71,10 @@ class Convolution(NativeKernel):
         self.positions = [out[d] for d in self.w.out[2:]]
         self.window = [rhs[d] for d in self.w.rhs[2:]]
         self.block = self._block()
+        self.by_position = False
+        if not self.is_empty and self.plan.scratch_bytes > MOST_BYTES:
+            self.by_position = True
+            del self.plan, self.order
 
     @classmethod
     def supports(cls, op: stablehlo.ConvolutionOp) -> bool:
@@ -140,7 +149,7 @@ class Convolution(NativeKernel):
     def order(self) -> tuple[list[_Axis], list[_Axis], list[_Axis], bool]:
         """Batch dimensions, free ones of the first and of the second operand, and whether the first is the kernel."""
         axes = self.axes
-        moving = sorted([*axes["image"], *axes["position"]], key=lambda a: -a.out)
+        moving = sorted([*axes["image"], *([] if self.by_position else axes["position"])], key=lambda a: -a.out)
         feature = axes["output"][0].out
         before = [a for a in moving if a.out > feature or a.extent == 1]
         after = [a for a in moving if a not in before]
@@ -228,7 +237,11 @@ class Convolution(NativeKernel):
             if self.is_padded:
                 self._pad(code, source, padded)
                 source = padded
-            self._product(code, code.address(source, held(self.op.lhs), self.x_offset), kernel, target, moved, own)
+            looped = self.axes["position"] if self.by_position else []
+            with code.loops([a.extent for a in looped]) as at:
+                x = code.at([(i, a.x) for i, a in zip(at, looped, strict=True)], self.x_offset)
+                place = code.address(target, held(self.op.result), code.at([(i, a.out) for i, a in zip(at, looped, strict=True)]))
+                self._product(code, code.address(source, held(self.op.lhs), x), kernel, place, moved, own)
 
     def _product(self, code: Code, x: str, kernel: str, target: str, moved: str, own: str) -> None:
         first, second = (kernel, x) if self.order[3] else (x, kernel)
