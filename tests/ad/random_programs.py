@@ -63,8 +63,9 @@ class Grower:
     def grow(self, count: int) -> None:
         kinds = [*STEPS, *(CONTROL if self.depth > 0 else [])]
         for _ in range(count):
-            made = self.one_of(kinds)(self)
-            for value in made if isinstance(made, list) else [made]:
+            made: Value | list[Value] | None = self.one_of(kinds)(self)
+            values: list[Value | None] = [*made] if isinstance(made, list) else [made]
+            for value in values:
                 if value is not None and size(value) <= LARGEST:
                     self.pool.append(value)
 
@@ -306,9 +307,7 @@ def gathered(g: Grower) -> Value | None:
     if x is None:
         return None
     count, rest = g.integer(1, 4), shape(x)[1:]
-    numbers = GatherDimensionNumbersAttr(
-        dimensions(range(1, rank(x))), dimensions((0,)), dimensions(()), dimensions(()), dimensions((0,)), int_attr(1)
-    )
+    numbers = GatherDimensionNumbersAttr(dimensions(range(1, rank(x))), dimensions((0,)), dimensions(()), dimensions(()), dimensions((0,)), int_attr(1))
     return g.b.gather(x, g.indices(count, shape(x)[0]), numbers, [1, *rest], [count, *rest])
 
 
@@ -317,9 +316,7 @@ def scattered(g: Grower) -> Value | None:
     if x is None:
         return None
     count, rest = g.integer(1, 4), shape(x)[1:]
-    numbers = ScatterDimensionNumbersAttr(
-        dimensions(range(1, rank(x))), dimensions((0,)), dimensions(()), dimensions(()), dimensions((0,)), int_attr(1)
-    )
+    numbers = ScatterDimensionNumbersAttr(dimensions(range(1, rank(x))), dimensions((0,)), dimensions(()), dimensions(()), dimensions((0,)), int_attr(1))
     kind = g.one_of([Kind.add, Kind.set, Kind.max, Kind.min, Kind.mul])
     updates = g.other((count, *rest))
     if kind in (Kind.max, Kind.min):
@@ -368,9 +365,7 @@ def uncounted_loop(g: Grower) -> list[Value]:
     return _loop(g, g.squashed(g.other(())), lambda inner, s: inner.compare("LT", s, inner.scalar(1.937, f64)), follows, False)
 
 
-def _loop(
-    g: Grower, start: Value, goes_on: Callable[[OpBuilder, Value], Value], follows: Callable[[Grower, Value], Value], counted: bool
-) -> list[Value]:
+def _loop(g: Grower, start: Value, goes_on: Callable[[OpBuilder, Value], Value], follows: Callable[[Grower, Value], Value], counted: bool) -> list[Value]:
     initial = [start, *(g.any_value() for _ in range(g.integer(1, 2)))]
     types = [v.type for v in initial]
     condition, body = Block(arg_types=types), Block(arg_types=types)

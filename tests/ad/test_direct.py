@@ -292,7 +292,8 @@ def _programs() -> list[Any]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)  # the reader leaves closing its files to the collector
-        return [pytest.param(p, id=p.name) for p in Corpus(str(Path(ROOT) / "dev"))]
+        found: Any = Corpus(str(Path(ROOT) / "dev"))  # pyright: ignore[reportUnknownVariableType]
+        return [pytest.param(p, id=str(p.name)) for p in list[Any](found)]
 
 
 @pytest.mark.corpus

@@ -11,15 +11,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from xdsl.ir import Attribute
+
 from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir.tensor_types import i64, shape, tensor, type_of
+from wengert.ir.tensor_types import element, i64, shape, tensor, type_of
 
 INDEX = tensor((), i64)
 
 
 class Slot(Protocol):
     """Where a value is kept: made empty before the loop, written in the forward loop, read in the reverse one."""
+
+    @property
+    def types(self) -> list[Attribute]: ...
 
     def empty(self, b: OpBuilder) -> list[Value]: ...
 
@@ -35,8 +40,12 @@ class Stack:
     like: Value
     trips: int
 
+    @property
+    def types(self) -> list[Attribute]:
+        return [tensor([self.trips, *shape(self.like)], element(self.like))]
+
     def empty(self, b: OpBuilder) -> list[Value]:
-        return [b.zeros(tensor([self.trips, *shape(self.like)], type_of(self.like).element_type))]
+        return [b.zeros(tensor([self.trips, *shape(self.like)], element(self.like)))]
 
     def write(self, b: OpBuilder, held: Sequence[Value], value: Value, trip: Value) -> list[Value]:
         return [b.dynamic_update_slice(held[0], b.reshape(value, [1, *shape(value)]), self._at(b, trip))]
@@ -54,8 +63,12 @@ class Tape:
 
     like: Value
 
+    @property
+    def types(self) -> list[Attribute]:
+        return [core.TapeType(type_of(self.like))]
+
     def empty(self, b: OpBuilder) -> list[Value]:
-        return [b.create(core.TapeCreateOp, (), (core.TapeType(type_of(self.like)),))[0]]
+        return list(b.create(core.TapeCreateOp, (), self.types))
 
     def write(self, b: OpBuilder, held: Sequence[Value], value: Value, trip: Value) -> list[Value]:
         return [b.create(core.TapePushOp, (held[0], value), (held[0].type,))[0]]
@@ -69,26 +82,27 @@ class TapeOfTapes:
     """The tapes of an inner loop one after the other, and where each begins."""
 
     like: Value
-    trips: int | None
+    starts: Slot
 
-    def _starts(self, position: Value) -> Slot:
-        return Tape(position) if self.trips is None else Stack(position, self.trips)
+    @property
+    def types(self) -> list[Attribute]:
+        return [self.like.type, *self.starts.types]
 
     def empty(self, b: OpBuilder) -> list[Value]:
-        return [b.create(core.TapeCreateOp, (), (self.like.type,))[0], *self._starts(b.scalar(0, i64)).empty(b)]
+        return [b.create(core.TapeCreateOp, (), (self.like.type,))[0], *self.starts.empty(b)]
 
     def write(self, b: OpBuilder, held: Sequence[Value], value: Value, trip: Value) -> list[Value]:
-        start = b.create(core.TapeSizeOp, (held[0],), (INDEX,))[0]
-        written = self._starts(start).write(b, held[1:], start, trip)
+        start = b.create(core.TapeSizeOp, (held[0],), (INDEX,))[0]  # before the tape is consumed
+        written = self.starts.write(b, held[1:], start, trip)
         return [b.create(core.TapeExtendOp, (held[0], value), (held[0].type,))[0], *written]
 
     def read(self, b: OpBuilder, held: Sequence[Value], trip: Value) -> Value:
-        start = self._starts(b.scalar(0, i64)).read(b, held[1:], trip)
+        start = self.starts.read(b, held[1:], trip)
         return b.create(core.TapeFromOp, (held[0], start), (self.like.type,))[0]
 
 
-def slot_for(value: Value, trips: int | None) -> Slot:
-    """Where to keep a value in a loop of so many trips, None if that is not a constant."""
+def slot_for(value: Value, trips: int | None, index: Value) -> Slot:
+    """Where to keep a value in a loop of so many trips, None if that is not a constant; ``index`` is any value of INDEX type."""
     if isinstance(value.type, core.TapeType):
-        return TapeOfTapes(value, trips)
+        return TapeOfTapes(value, slot_for(index, trips, index))
     return Tape(value) if trips is None else Stack(value, trips)

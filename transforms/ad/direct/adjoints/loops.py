@@ -24,6 +24,7 @@ from wengert.transforms.ad.direct.record import INDEX, Slot, slot_for
 from wengert.transforms.ad.direct.region import ReverseBody
 from wengert.transforms.ad.direct.sweep import Sweep
 from wengert.transforms.ad.function import drop_dead_ops
+from wengert.transforms.ad.residuals import Plan
 from wengert.transforms.ad.rule import Tangent
 from wengert.transforms.ad.tangents import materialized
 from wengert.transforms.core.counting import constant_integer
@@ -110,22 +111,18 @@ class _LoopSweep:
         inner, moving, fixed = self._forward()
         reverse = ReverseBody(inner.b, [*(self.initial[i] for i in moving), *(self.constants[i] for i in fixed)])
         outs = self._reverse(inner, reverse, moving, fixed)
-        given = self.body.args[: self.first + len(self.constants)]
-        kept = reverse.plan(self.body, outs, given)
-        slots = [slot_for(value, self.fixed_trips) for value in kept.kept]
+        kept = reverse.plan(self.body, outs, self.body.args[: self.first + len(self.constants)])
         used = reverse.uses(kept, outs)
-        returned_here = [inner.primal(v) for v in returned(self.op.body.block)]
-        # the reverse ops must let go of the forward body before dead ops are dropped from that, so they are moved first
         at_hand = [i for i in range(len(self.constants)) if self.body.args[self.first + i] in used]
-        types = [value.type for slot in slots for value in slot.empty(OpBuilder(Block()))]
-        bound = [] if self.fixed_trips is not None else [INDEX]
-        block = Block(arg_types=[INDEX, *(self.constants[i].type for i in at_hand), *types, *bound, *(a.type for a in reverse.block.args)])
-        self._fill(block, reverse, kept.kept, slots, list(kept.recomputed), at_hand, outs)
-        results, records, trips = self._emit(inner.b, kept.kept, slots, returned_here)
-        self.outer.bind(self.op.results, results)
-        given_now = [*(self.constants[i] for i in at_hand), *records, *([] if self.fixed_trips is not None else [trips])]
-        made = _Reverse(block, given_now, trips, moving, self.initial, [self.constants[i] for i in fixed])
-        return lambda b, y_bars, cotangents: made.emit(b, y_bars, cotangents, self.outer)
+        slots = [slot_for(value, self.fixed_trips, self.outer.b.scalar(0, i64)) for value in kept.kept]
+        results = [inner.primal(v) for v in returned(self.op.body.block)]
+        # the reverse ops let go of the forward body here; dead ops are dropped from that afterwards
+        block = self._reverse_block(reverse, kept, slots, at_hand, outs)
+        made, records, trips = self._emit(inner.b, kept.kept, slots, results)
+        self.outer.bind(self.op.results, made)
+        given = [*(self.constants[i] for i in at_hand), *records, *([trips] if self.fixed_trips is None else [])]
+        loop = _Reverse(block, given, trips, moving, self.initial, [self.constants[i] for i in fixed])
+        return lambda b, y_bars, cotangents: loop.emit(b, y_bars, cotangents, self.outer)
 
     def _forward(self) -> tuple[Sweep, list[int], list[int]]:
         """The forward sweep over the body; which carried values and which constants are active."""
@@ -159,24 +156,25 @@ class _LoopSweep:
         inner.reverse(reverse.b, cotangents)
         return [materialized(reverse.b, cotangents.take(v), v.type) for v in (*(self.carried[i] for i in moving), *sums)]
 
-    def _fill(self, block: Block, reverse: ReverseBody, kept: list[Value], slots: list[Slot], recomputed: list, at_hand: list[int], outs: list[Value]) -> None:
+    def _reverse_block(self, reverse: ReverseBody, kept: Plan, slots: list[Slot], at_hand: list[int], outs: list[Value]) -> Block:
         """The reverse loop's body: reads what was kept, and then does what the reverse ops do."""
+        kinds = [*(self.constants[i].type for i in at_hand), *(kind for slot in slots for kind in slot.types)]
+        bound = [INDEX] if self.fixed_trips is None else []
+        block = Block(arg_types=[INDEX, *kinds, *bound, *(a.type for a in reverse.block.args)])
         b = OpBuilder(block, location=self.outer.b.location, pass_name=self.outer.b.pass_name)
         back, *rest = block.args
-        env: dict[SSAValue, SSAValue] = {}
-        for i in at_hand:
-            env[self.body.args[self.first + i]] = rest.pop(0)
-        sizes = [len(slot.empty(OpBuilder(Block()))) for slot in slots]
-        records = [[rest.pop(0) for _ in range(n)] for n in sizes]
+        env: dict[SSAValue, SSAValue] = {self.body.args[self.first + i]: rest.pop(0) for i in at_hand}
+        records = [[rest.pop(0) for _ in slot.types] for slot in slots]
         last = b.scalar(self.fixed_trips - 1, i64) if self.fixed_trips is not None else b.subtract(rest.pop(0), b.scalar(1, i64))
         trip = b.subtract(last, back)
         if self.counted:
             env[self.body.args[0]] = trip
-        for value, slot, record in zip(kept, slots, records, strict=True):
+        for value, slot, record in zip(kept.kept, slots, records, strict=True):
             env[value] = slot.read(b, record, trip)
         env.update(zip(reverse.block.args, rest, strict=True))
-        block.add_op(hlo.ReturnOp.create(operands=reverse.move(b, recomputed, env, outs)))
+        block.add_op(hlo.ReturnOp.create(operands=reverse.move(b, kept.recomputed, env, outs)))
         drop_dead_ops(block)
+        return block
 
     def _emit(self, inner: OpBuilder, kept: list[Value], slots: list[Slot], results: list[Value]) -> tuple[Sequence[Value], list[Value], Value]:
         """The forward loop with its records; its results, the records, and the number of trips."""

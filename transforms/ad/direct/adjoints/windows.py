@@ -49,8 +49,15 @@ def _of_sum(b: OpBuilder, op: core.WindowReduceOp, y_bar: Value) -> Value:
     turned = [
         Window(w.lhs_dilation, (w.kernel - 1) * w.rhs_dilation - w.low, w.stride, w.rhs_dilation, False, w.result, w.kernel, w.source) for w in _windows(op)
     ]
-    columns = ([getattr(w, name) for w in turned] for name in ("kernel", "stride", "lhs_dilation", "rhs_dilation"))
-    return b.window_reduce(Kind.add, y_bar, *columns, [(w.low, w.high) for w in turned])
+    return b.window_reduce(
+        Kind.add,
+        y_bar,
+        [w.kernel for w in turned],
+        [w.stride for w in turned],
+        [w.lhs_dilation for w in turned],
+        [w.rhs_dilation for w in turned],
+        [(w.low, w.high) for w in turned],
+    )
 
 
 def _of_extremum(b: OpBuilder, op: core.WindowReduceOp, y_bar: Value) -> Value:
