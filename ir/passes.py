@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -141,13 +141,13 @@ class Pipeline:
         verify_each: bool = False,
         time_passes: PassTimes | None = None,
         observer: Observer | None = None,
-        original: ModuleOp | None = None,
+        original: ModuleOp | Callable[[], ModuleOp] | None = None,
     ) -> ModuleOp:
         """Runs all passes on the module, in place, and returns it.
 
         ``dump_dir`` receives the IR after every pass (see ``ir/dumps.py``); ``verify_each`` verifies it; ``time_passes``
-        collects times; ``observer`` sees every stage; ``original`` is an unchanged copy of the module for reproducers, which is
-        made here if the caller has none. Raises DiagnosticError where a pass refuses the program, with the
+        collects times; ``observer`` sees every stage; ``original`` is an unchanged copy of the module for reproducers, or what
+        makes one when it is needed; it is made here if the caller has none. Raises DiagnosticError where a pass refuses the program, with the
         pass named in a note, and InternalError where a pass fails by our fault.
         """
         observers: list[Observer] = [o for o in (time_passes, observer) if o is not None]
@@ -164,7 +164,11 @@ class Pipeline:
                 o.after(PassRun(position, pass_, seconds), self, module)
         return module
 
-    def _run_one(self, position: int, pass_: ModulePass, module: ModuleOp, before: ModuleOp, context: Context, verify: bool) -> float:
+    def applied(self, module: ModuleOp, *, observer: Observer | None = None) -> ModuleOp:
+        """Runs all passes on a copy of the module, which it returns."""
+        return self.run(module.clone(), observer=observer, original=module)
+
+    def _run_one(self, position: int, pass_: ModulePass, module: ModuleOp, before: ModuleOp | Callable[[], ModuleOp], context: Context, verify: bool) -> float:
         start = time.perf_counter()
         try:
             pass_.apply(context, module)
@@ -179,7 +183,7 @@ class Pipeline:
             self._verify(position, module, before, context)
         return seconds
 
-    def _verify(self, position: int, module: ModuleOp, before: ModuleOp, context: Context) -> None:
+    def _verify(self, position: int, module: ModuleOp, before: ModuleOp | Callable[[], ModuleOp], context: Context) -> None:
         from wengert.ir.verifier import verify
 
         try:
@@ -190,15 +194,17 @@ class Pipeline:
     def _where(self, position: int) -> str:
         return f"in pass '{print_pass(self.passes[position - 1])}' ({position} of {len(self.passes)})"
 
-    def _internal(self, position: int, before: ModuleOp, context: Context, details: str, what: str) -> InternalError:
+    def _internal(self, position: int, before: ModuleOp | Callable[[], ModuleOp], context: Context, details: str, what: str) -> InternalError:
         text, start = self._before(position, before, context)
         path = write_reproducer(self.passes[position - 1].name, text, str(self[start - 1 :]), details)
         return InternalError(f"internal error {self._where(position)}: {what}", path)
 
-    def _before(self, position: int, before: ModuleOp, context: Context) -> tuple[str, int]:
+    def _before(self, position: int, before: ModuleOp | Callable[[], ModuleOp], context: Context) -> tuple[str, int]:
         """The IR before a pass, got by running those before it again, and the position of the pass to go on with."""
         from wengert.ir.printer import print_module
 
+        if not isinstance(before, ModuleOp):
+            before = before()
         module = before.clone()
         try:
             for pass_ in self.passes[: position - 1]:

@@ -39,13 +39,13 @@ def _positions(values: Sequence[int]) -> str:
 @paused()
 def core_form(module: ModuleOp, entry: str) -> ModuleOp:
     """The entry as ``@main`` of a new module, its calls inlined and known regions recognised."""
-    return parse_pipeline(FRONT).run(with_main(module, entry))
+    return parse_pipeline(FRONT).run(with_main(module, entry), original=lambda: with_main(module, entry))
 
 
 @paused()
 def derive(core: ModuleOp, mode: Mode, wrt: Sequence[int], of: Sequence[int], strategy: Strategy = "transpose") -> ModuleOp:
     """The derivative of an optimised core-level module as a new module."""
-    return parse_pipeline(derivative_pipeline(mode, wrt, of, strategy)).run(core.clone())
+    return parse_pipeline(derivative_pipeline(mode, wrt, of, strategy)).applied(core)
 
 
 def derive_with_dumps(
@@ -62,7 +62,7 @@ def transform(core: ModuleOp, text: str, folder: Path | None) -> ModuleOp:
         from wengert.ir.dumps import Dumper
 
         observer = Dumper(folder)
-    return parse_pipeline(f"{text},{OPTIMIZE}").run(core.clone(), observer=observer)
+    return parse_pipeline(f"{text},{OPTIMIZE}").applied(core, observer=observer)
 
 
 def optimize_with_dumps(module: ModuleOp, entry: str, observer: Observer) -> ModuleOp:
@@ -73,7 +73,7 @@ def optimize_with_dumps(module: ModuleOp, entry: str, observer: Observer) -> Mod
 def plain_text(module: ModuleOp, *, locations: bool = False, generic: bool = False) -> str:
     """The module as plain StableHLO text that JAX reads: core ops are written out again."""
     if needs_ad_lowering(module) or any(op.name.startswith("core.") for op in module.walk()):
-        module = parse_pipeline(BACK).run(module.clone())
+        module = parse_pipeline(BACK).applied(module)
     return print_module(module, locations=locations, generic=generic)
 
 
@@ -96,7 +96,7 @@ def with_main(module: ModuleOp, entry: str) -> ModuleOp:
 @paused()
 def optimized(core: ModuleOp) -> ModuleOp:
     """A core-level module with fewer ops, as a new module."""
-    return parse_pipeline(OPTIMIZE).run(core.clone())
+    return parse_pipeline(OPTIMIZE).applied(core)
 
 
 def needs_ad_lowering(module: ModuleOp) -> bool:
@@ -110,4 +110,4 @@ def runnable(core: ModuleOp) -> ModuleOp:
     steps = [FINISH] if uses_ad(core) else []
     if any(isinstance(op, ForOp | WhileOp) for op in core.walk()):
         steps.append(LOOPS)
-    return parse_pipeline(",".join(steps)).run(core.clone()) if steps else core
+    return parse_pipeline(",".join(steps)).applied(core) if steps else core
