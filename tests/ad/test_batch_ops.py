@@ -39,7 +39,8 @@ PROGRAMS = {
             '%0 = "stablehlo.reduce"(%x, %i) <{dimensions = array<i64: 1>}> ({',
             "^bb0(%a: tensor<f64>, %b: tensor<f64>):",
             "%c = stablehlo.multiply %a, %b : tensor<f64>",
-            "%r = stablehlo.add %a, %c : tensor<f64>",
+            "%d = stablehlo.add %a, %b : tensor<f64>",
+            "%r = stablehlo.add %c, %d : tensor<f64>",
             "stablehlo.return %r : tensor<f64>",
             "}) : (tensor<4x5xf64>, tensor<f64>) -> tensor<4xf64>",
             "return %0 : tensor<4xf64>",
@@ -51,8 +52,9 @@ PROGRAMS = {
             "(%x: tensor<6xf64>, %i: tensor<f64>) -> tensor<3xf64>",
             '%0 = "stablehlo.reduce_window"(%x, %i) <{window_dimensions = array<i64: 3>, window_strides = array<i64: 2>, padding = dense<[[1, 0]]> : tensor<1x2xi64>}> ({',
             "^bb0(%a: tensor<f64>, %b: tensor<f64>):",
-            "%c = stablehlo.multiply %b, %b : tensor<f64>",
-            "%r = stablehlo.add %a, %c : tensor<f64>",
+            "%c = stablehlo.multiply %a, %b : tensor<f64>",
+            "%d = stablehlo.add %a, %b : tensor<f64>",
+            "%r = stablehlo.add %c, %d : tensor<f64>",
             "stablehlo.return %r : tensor<f64>",
             "}) : (tensor<6xf64>, tensor<f64>) -> tensor<3xf64>",
             "return %0 : tensor<3xf64>",
@@ -259,3 +261,25 @@ def test_mistakes_in_text(old: str, new: str, message: str) -> None:
     with pytest.raises(DiagnosticError) as raised:
         expand_ad(module)
     assert message in str(raised.value)
+
+
+REFUSED = {
+    "only static shapes can be batched": ("(%x: tensor<?xf64>) -> tensor<?xf64>", "%0 = stablehlo.sine %x : tensor<?xf64>", "return %0 : tensor<?xf64>"),
+    "it does more than compute its results": (
+        "(%x: tensor<2xf64>) -> tensor<2xf64>",
+        '%0 = "stablehlo.custom_call"(%x) <{call_target_name = "f", has_side_effect = true}> : (tensor<2xf64>) -> tensor<2xf64>',
+        "return %0 : tensor<2xf64>",
+    ),
+    "has type tuple.* and cannot be batched": (
+        "(%x: tensor<2xf64>) -> tuple<tensor<2xf64>>",
+        "%0 = stablehlo.tuple %x : tuple<tensor<2xf64>>",
+        "return %0 : tuple<tensor<2xf64>>",
+    ),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_cannot_be_batched_is_refused_by_place(message: str) -> None:
+    with pytest.raises(DiagnosticError, match=message) as raised:
+        batch(main(*REFUSED[message]), 2)
+    assert str(raised.value).startswith("<string>:")

@@ -14,7 +14,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.attributes import ints
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.locations import error_at
-from wengert.ir.tensor_types import rank, shape_of_type, tensor
+from wengert.ir.tensor_types import DYNAMIC, rank, shape_of_type, tensor
 from wengert.transforms.ad.batching.rule import Batching, Functions, Mapped
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.function import begin_function, finish_function
@@ -91,6 +91,8 @@ def _checked(function: FuncOp, option: str, noun: str, types: Sequence[Attribute
         if not isinstance(type, TensorType):
             raise _bad(function, f"{option}[{i}]={axis}: {noun} {i} of @{function.sym_name.data} has type {type} and cannot be batched")
         extents = shape_of_type(cast("TensorType[Any]", type))
+        if DYNAMIC in extents:
+            raise _bad(function, f"{option}[{i}]={axis}: {noun} {i} of @{function.sym_name.data} has type {type}; only static shapes can be batched")
         if not 0 <= axis <= len(extents):
             raise _bad(
                 function, f"{option}[{i}]={axis} is out of range: {noun} {i} of @{function.sym_name.data} has type {type}, so 0 to {len(extents)} is possible"

@@ -32,7 +32,7 @@ from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.attributes import int_array, int_attr, int_of
-from wengert.ir.tensor_types import i1, i64, rank, shape, shape_of_type, tensor, type_of
+from wengert.ir.tensor_types import DYNAMIC, i1, i64, rank, shape, shape_of_type, tensor, type_of
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.core.closing import free_values
 
@@ -128,6 +128,8 @@ class Batching:
         masked = self.mask is not None and type(op) in CONTROL
         if not masked and not any(x.batched for x in (*operands, *captured)):
             return [Mapped(value, False) for value in self._unbatched(op)]
+        if any(isinstance(r.type, TensorType) and DYNAMIC in shape(r) for r in op.results):
+            raise refuse(op, "cannot be batched: the shape of its result is known only at run time")
         with self.b.at(op.location):
             rule = BATCH_RULES.get(type(op), one_by_one)
             if any(x.batched for x in captured):
