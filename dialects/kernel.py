@@ -20,7 +20,8 @@ Scalar functions (``kernel.apply``) have the names and the meaning of StableHLO'
 element. That is why they are not ``arith`` ops: StableHLO's are total (x / 0 = -1 for integers, oversized shifts are 0,
 conversions saturate, unsigned types exist), while the corresponding ``arith`` ops leave these cases undefined.
 
-What has no loop nest runs in a ``kernel.interpret``, whose body is the original op.
+What is no loop nest but has code of its own is a ``kernel.native``, and what has none a ``kernel.interpret``, which runs in the
+interpreter; the body of both is the original op.
 """
 
 from __future__ import annotations
