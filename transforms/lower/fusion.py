@@ -22,11 +22,13 @@ from math import prod
 from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects import core, stablehlo
+from wengert.dialects.kernel_positions import index
+from wengert.ir.attributes import ints
 from wengert.ir.elements import is_splat
 from wengert.ir.tensor_types import shape, size
 from wengert.transforms.lower.classify import Role, cost, role
 from wengert.transforms.lower.contractions import strided
-from wengert.transforms.lower.views import keeps_position, repeats_rows, result
+from wengert.transforms.lower.views import keeps_position, repeats_rows, reshaped, result
 
 RECOMPUTE_COST = 6
 """A value is computed again per element of another kernel up to this cost (a transcendental function is above it)."""
@@ -109,6 +111,14 @@ def plan(block: Block) -> Plan:
     return _Fusion(block).run()
 
 
+def reduces_whole_loops(op: core.ReduceOp, loops: tuple[int, ...]) -> bool:
+    """Whether each of these loops, over the reduction's operand reshaped, is reduced or kept as a whole: in a loop that is
+    partly both (``d1 mod 3`` of the result) neighbouring iterations would write on one element."""
+    at = reshaped([index(d) for d in range(len(loops))], loops, shape(op.operand), loops)
+    dropped = set(ints(op.dimensions))
+    return all(position.is_affine() for d, position in enumerate(at) if d not in dropped)
+
+
 class _Fusion:
     def __init__(self, block: Block):
         self.block = block
@@ -186,7 +196,8 @@ class _Fusion:
         if kind is Role.SCALAR:
             self._place_member(op, shape(result(op)), op.operands)
         elif kind is Role.REDUCE:
-            self._place_member(op, shape(op.operands[0]), op.operands)
+            assert isinstance(op, core.ReduceOp)
+            self._place_member(op, shape(op.operand), op.operands, op)
             group = self.home[result(op)]
             self.ready[result(op)] = (group + 1, group + 1)
         elif kind is Role.VIEW:
@@ -232,8 +243,8 @@ class _Fusion:
         if value in self.forced:
             self.ready[value] = (group + 1, group + 1)
 
-    def _place_member(self, op: Operation, domain: tuple[int, ...], operands: Iterable[SSAValue]) -> None:
-        group = self._join(domain, operands)
+    def _place_member(self, op: Operation, domain: tuple[int, ...], operands: Iterable[SSAValue], reduction: core.ReduceOp | None = None) -> None:
+        group = self._join(domain, operands, reduction=reduction)
         self.groups[group].members.append(op)
         for value in op.results:
             self.home[value] = group
@@ -259,13 +270,13 @@ class _Fusion:
         self.pieces[op, 0] = group
         self.ready[result(op)] = (group + 1, group + 1)
 
-    def _join(self, domain: tuple[int, ...], operands: Iterable[SSAValue], before: int = 0) -> int:
+    def _join(self, domain: tuple[int, ...], operands: Iterable[SSAValue], before: int = 0, reduction: core.ReduceOp | None = None) -> int:
         """The group that a member with these loops and operands joins: the earliest that it may (not before a given
         one), else the last with equal loops, else a new one."""
         available = [self._available(operand) for operand in operands]
         first = max([same for same, _ in available], default=0)
         first = max(first, before)
-        if first < len(self.groups) and self._fits(first, domain, any(same == first < other for same, other in available)):
+        if first < len(self.groups) and self._fits(first, domain, any(same == first < other for same, other in available), reduction):
             return first
         last = self.latest.get(domain, -1)
         if last >= first and self._fits(last, domain, False):
@@ -274,11 +285,13 @@ class _Fusion:
         self.latest[domain] = len(self.groups) - 1
         return len(self.groups) - 1
 
-    def _fits(self, number: int, domain: tuple[int, ...], reads_it: bool) -> bool:
+    def _fits(self, number: int, domain: tuple[int, ...], reads_it: bool, reduction: core.ReduceOp | None = None) -> bool:
         group = self.groups[number]
         if group.domain is None or len(group.members) >= GROUP_LIMIT:
             return False
-        return group.domain == domain or (reads_it and prod(group.domain) == prod(domain))
+        if group.domain == domain:
+            return True
+        return reads_it and prod(group.domain) == prod(domain) and (reduction is None or reduces_whole_loops(reduction, group.domain))
 
     # -- who uses what
 
