@@ -14,6 +14,7 @@ from wengert.ir.locations import error_at
 from wengert.transforms.ad.direct.vjp import direct_vjp_function
 from wengert.transforms.ad.expand import REQUESTS, expand_ad
 from wengert.transforms.ad.jvp import jvp_function
+from wengert.transforms.ad.regions import expand_regions
 from wengert.transforms.ad.request import Request, function_named, request
 from wengert.transforms.ad.vjp import vjp_function
 from wengert.transforms.core.to_core import to_core
@@ -56,8 +57,10 @@ def derive(module: ModuleOp, make: Callable[[Request, str], FuncOp], fn: str, wr
 
 
 def prepare(module: ModuleOp) -> None:
-    """Brings a module to the form that derivatives are taken of: core level, no requests, calls of custom functions only."""
+    """Brings a module to the form that derivatives are taken of: core level, no requests, calls of custom functions only,
+    and no reductions by regions that only their own ops describe."""
     to_core(module, keep_custom=True)
+    expand_regions(module)
     if _has_requests(module):
         expand_ad(module)
 

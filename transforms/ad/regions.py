@@ -1,0 +1,130 @@
+"""Reductions by a region that is no op with a name, written out so that their derivatives follow from the region's own.
+
+A reduction combines its elements by a function that is associative by the specification, over a tree whose leaves are in
+order. The tree is chosen here: pairs of neighbours along a dimension are combined at once, with the region's ops on whole
+tensors (by batching), so a dimension of n elements takes log2(n) steps. Windows grow by doubling too: a window of w
+elements is put together from windows whose widths are the powers of two in w.
+
+Before and after, with ``f`` for the region::
+
+    %0 = "stablehlo.reduce_window"(%x, %init) ({f})     %p = stablehlo.pad %x, %init
+      window of 3, one element of padding               %2 = f(%p[0:n+1], %p[1:n+2])
+                                                        %3 = f(%2[0:n], %p[2:n+2])
+                                                        %0 = f(%init, %3)
+
+JAX lowers cumulative_logsumexp to such a window on the CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, SSAValue
+
+from wengert.dialects import stablehlo as hlo
+from wengert.dialects.builder import OpBuilder, Value
+from wengert.ir.attributes import ints
+from wengert.ir.tensor_types import rank, shape, size
+from wengert.transforms.ad.batching.rule import Batching, Functions, Mapped
+from wengert.transforms.ad.tangents import has_tangent
+from wengert.transforms.core.closing import free_values
+from wengert.transforms.core.windows import Window
+from wengert.transforms.rewriter import Rewriter
+
+Values = Sequence[Value]
+
+
+def expand_regions(module: ModuleOp) -> None:
+    """Writes out every reduction with a region of its own that has a differentiable result in use, in place."""
+    rewriter = Rewriter("expand-regions")
+    for op in [op for op in module.walk() if isinstance(op, hlo.ReduceOp | hlo.ReduceWindowOp)]:
+        if not any(has_tangent(r.type) and r.first_use is not None for r in op.results):
+            continue
+        rewriter.move_to(op)
+        combine = Combination(rewriter, module, op.body.block)
+        values = _reduced(combine, op) if isinstance(op, hlo.ReduceOp) else _windowed(combine, op)
+        rewriter.replace(op, _with_initial(combine, op.init_values, values))
+
+
+@dataclass(frozen=True)
+class Combination:
+    """A region of scalars as a function of tensors of one shape, element by element."""
+
+    b: OpBuilder
+    module: ModuleOp
+    block: Block
+
+    def __call__(self, left: Values, right: Values) -> Values:
+        extents, count = shape(left[0]), size(left[0])
+        walk = Batching(self.b, count, Functions(self.module, count))
+        parent = self.block.parent
+        assert parent is not None
+        walk.values.update((value, Mapped(value, False)) for value in free_values([parent]))
+        results = walk.run(self.block, [Mapped(self.b.reshape(x, [count]), True) for x in (*left, *right)])
+        return [self.b.reshape(walk.spread(x), extents) for x in results]
+
+
+def _with_initial(combine: Combination, initial: Sequence[SSAValue], values: Values) -> Values:
+    spread = [combine.b.broadcast_in_dim(x, [], shape(y)) for x, y in zip(initial, values, strict=True)]
+    return combine(spread, values) if size(values[0]) else values
+
+
+def _reduced(combine: Combination, op: hlo.ReduceOp) -> Values:
+    """Tensors with some dimensions reduced: these go to the front as one, whose neighbours are combined until one is left."""
+    b, dims = combine.b, sorted(ints(op.dimensions))
+    kept = [d for d in range(rank(op.inputs[0])) if d not in dims]
+    extents = shape(op.results[0])
+    count = 1
+    for d in dims:
+        count *= shape(op.inputs[0])[d]
+    if count == 0:
+        return [b.broadcast_in_dim(x, [], extents) for x in op.init_values]
+    parts: Values = [b.reshape(b.transpose(x, [*dims, *kept]), [count, *extents]) for x in op.inputs]
+    while (n := shape(parts[0])[0]) > 1:
+        pairs = combine([_along(b, x, 0, 0, n // 2, 2) for x in parts], [_along(b, x, 0, 1, n // 2, 2) for x in parts])
+        parts = pairs if n % 2 == 0 else [b.concatenate([x, _along(b, y, 0, n - 1, 1)], 0) for x, y in zip(pairs, parts, strict=True)]
+    return [b.reshape(x, extents) for x in parts]
+
+
+def _windowed(combine: Combination, op: hlo.ReduceWindowOp) -> Values:
+    """Windows dimension by dimension, the last one first, so that elements stay in order."""
+    b, w = combine.b, Window.of(op)
+    low, high, interior = [p for p, _ in w.padding], [p for _, p in w.padding], [d - 1 for d in w.base_dilations]
+    parts: Values = [b.pad(x, initial, low, high, interior) for x, initial in zip(op.inputs, op.init_values, strict=True)]
+    extents = shape(op.results[0])
+    if size(op.results[0]) == 0:
+        return [b.zeros(r.type) for r in op.results]  # pyright: ignore[reportArgumentType]
+    for d in reversed(range(len(extents))):
+        if w.extents[d] > 1:
+            parts = _grown(combine, parts, d, w.extents[d], w.dilations[d])
+        parts = [_along(b, x, d, 0, extents[d], w.strides[d]) for x in parts]
+    return parts
+
+
+def _grown(combine: Combination, parts: Values, dim: int, width: int, dilation: int) -> Values:
+    """At each position, the combination of ``width`` elements from there on: by the binary digits of the width."""
+    cut: Callable[[Value, int, int], Value] = lambda x, start, n: _along(combine.b, x, dim, start, n)
+    power, reach, total, covered = parts, 1, None, 0
+    while True:
+        if width & reach:
+            if total is None:
+                total = power
+            else:
+                n = min(shape(total[0])[dim], shape(power[0])[dim] - covered * dilation)
+                total = combine([cut(x, 0, n) for x in total], [cut(x, covered * dilation, n) for x in power])
+            covered += reach
+        if covered == width:
+            assert total is not None
+            return total
+        n = shape(power[0])[dim] - reach * dilation
+        power = combine([cut(x, 0, n) for x in power], [cut(x, reach * dilation, n) for x in power])
+        reach *= 2
+
+
+def _along(b: OpBuilder, x: Value, dim: int, start: int, count: int, stride: int = 1) -> Value:
+    """``count`` elements of one dimension, every ``stride``-th from a start."""
+    starts, limits, strides = [0] * rank(x), list(shape(x)), [1] * rank(x)
+    starts[dim], limits[dim], strides[dim] = start, start + (count - 1) * stride + 1, stride
+    return b.slice(x, starts, limits, strides)
