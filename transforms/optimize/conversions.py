@@ -70,6 +70,7 @@ def convert_of_wrapping(b: OpBuilder, op: stablehlo.ConvertOp) -> Rewritten:
 
 @rewrite(stablehlo.BitcastConvertOp, given=[stablehlo.BitcastConvertOp])
 def bitcast_of_bitcast(b: OpBuilder, op: stablehlo.BitcastConvertOp) -> Rewritten:
-    """bitcast(bitcast(x)) = x where the types are the same again"""
+    """bitcast(bitcast(x)) = x where the types are the same integer again; through the bits of a float no derivative passes,
+    and programs are simplified before they are differentiated"""
     inner = made_by(op.operand, stablehlo.BitcastConvertOp)
-    return inner.operand if inner is not None and inner.operand.type == op.result.type else None
+    return inner.operand if inner is not None and inner.operand.type == op.result.type and is_integer(element(op.result)) else None
