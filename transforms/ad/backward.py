@@ -12,82 +12,12 @@ from typing import Any
 from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects import stablehlo as hlo
-from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir import elements
-from wengert.ir.attributes import int_of, ints
+from wengert.dialects.builder import OpBuilder
 from wengert.ir.locations import Role, with_role
-from wengert.ir.tensor_types import element, shape
+from wengert.transforms.ad.cotangents import Cotangents
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.linear import LinearBuilder
-from wengert.transforms.ad.rule import TRANSPOSE_STEPS, TRANSPOSES, Into, Tangent
-
-
-class Cotangents:
-    """Cotangents of linear values, summed as they arrive."""
-
-    def __init__(self, b: OpBuilder):
-        self.b = b
-        self._held: dict[SSAValue, Value] = {}
-
-    def add(self, value: SSAValue, x_bar: Tangent | Into) -> None:
-        """Adds a contribution to a value's cotangent."""
-        if x_bar is None:
-            return
-        held = self._held.get(value)
-        if isinstance(x_bar, Into):
-            x_bar = x_bar.accumulate(held)
-        elif held is not None:
-            with self.b.at(with_role(self.b.location, Role.ACCUMULATION)):
-                x_bar = joined(self.b, held, x_bar) or self.b.add(held, x_bar)
-        self._held[value] = x_bar
-
-    def take(self, value: SSAValue) -> Tangent:
-        """A value's cotangent, complete once all of its users were transposed."""
-        return self._held.pop(value, None)
-
-
-def joined(b: OpBuilder, x: Value, y: Value) -> Value | None:
-    """The sum of two slices' cotangents, each one zero where the other is not: one after the other, with no addition.
-
-    Slices of one tensor along one dimension (a split into heads, gates or halves) transpose to zero paddings; where they are
-    neighbours their sum is a concatenation, padded if something is left at the ends.
-    """
-    first, second = (_padding(v) for v in (x, y))
-    if first is None or second is None or first[1] != second[1]:
-        return None
-    (inner, dim, low, high), (other, _, other_low, other_high) = first, second
-    extent = shape(x)[dim]
-    if extent - high == other_low:
-        parts, edges = [inner, other], (low, other_high)
-    elif extent - other_high == low:
-        parts, edges = [other, inner], (other_low, high)
-    else:
-        return None
-    whole = b.concatenate([piece for part in parts for piece in _pieces(part, dim)], dim)
-    if edges == (0, 0):
-        return whole
-    padding = [[0] * len(shape(x)), [0] * len(shape(x))]
-    padding[0][dim], padding[1][dim] = edges
-    return b.pad(whole, b.scalar(0, element(x)), *padding)
-
-
-def _padding(value: Value) -> tuple[Value, int, int, int] | None:
-    """What a zero padding along one dimension pads, which dimension, and by how much on either side."""
-    op = value.owner
-    if not isinstance(op, hlo.PadOp) or any(ints(op.interior_padding)) or min((*ints(op.edge_padding_low), *ints(op.edge_padding_high)), default=0) < 0:
-        return None
-    zero = op.padding_value.owner
-    padded = [d for d, edges in enumerate(zip(ints(op.edge_padding_low), ints(op.edge_padding_high), strict=True)) if any(edges)]
-    if len(padded) != 1 or not isinstance(zero, hlo.ConstantOp) or elements.to_numpy(zero.value).any():
-        return None
-    (dim,) = padded
-    return op.operand, dim, ints(op.edge_padding_low)[dim], ints(op.edge_padding_high)[dim]
-
-
-def _pieces(value: Value, dim: int) -> list[Value]:
-    """The parts of a concatenation along a dimension, or the value itself."""
-    op = value.owner
-    return list(op.inputs) if isinstance(op, hlo.ConcatenateOp) and int_of(op.dimension) == dim else [value]
+from wengert.transforms.ad.rule import TRANSPOSE_STEPS, TRANSPOSES
 
 
 def copy_linear(ops: Iterable[Operation], env: dict[SSAValue, SSAValue], lb: LinearBuilder) -> None:

@@ -11,7 +11,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 
 from wengert.ir.tensor_types import is_differentiable
-from wengert.transforms.ad.backward import Cotangents, copy_linear, transpose_ops
+from wengert.transforms.ad.backward import copy_linear, transpose_ops
+from wengert.transforms.ad.cotangents import Cotangents
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.function import begin_function, discard, finish_function
 from wengert.transforms.ad.linear import LinearBuilder

@@ -9,7 +9,8 @@ from __future__ import annotations
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block
 
-from wengert.transforms.ad.backward import Cotangents, transpose_ops
+from wengert.transforms.ad.backward import transpose_ops
+from wengert.transforms.ad.cotangents import Cotangents
 from wengert.transforms.ad.function import begin_function, discard, finish_function
 from wengert.transforms.ad.linearize import linearize_into
 from wengert.transforms.ad.request import Request

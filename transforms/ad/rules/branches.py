@@ -15,7 +15,8 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import type_of
 from wengert.transforms.ad.activity import branch_activity
-from wengert.transforms.ad.backward import Cotangents, copy_linear, transpose_ops
+from wengert.transforms.ad.backward import copy_linear, transpose_ops
+from wengert.transforms.ad.cotangents import Cotangents
 from wengert.transforms.ad.forward import ForwardSweep
 from wengert.transforms.ad.function import drop_dead_ops
 from wengert.transforms.ad.linear import LinearBuilder

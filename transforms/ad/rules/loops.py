@@ -23,7 +23,8 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.attributes import int_attr, int_of
 from wengert.ir.tensor_types import i64, shape, tensor, type_of
 from wengert.transforms.ad.activity import carried_activity
-from wengert.transforms.ad.backward import Cotangents, copy_linear, transpose_ops
+from wengert.transforms.ad.backward import copy_linear, transpose_ops
+from wengert.transforms.ad.cotangents import Cotangents
 from wengert.transforms.ad.forward import ForwardSweep
 from wengert.transforms.ad.function import drop_dead_ops
 from wengert.transforms.ad.linear import LinearBuilder
