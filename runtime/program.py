@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from wengert.ir.collector import paused
 from wengert.runtime.backends import Executable, build
 from wengert.runtime.batching import Axes, BatchedProgram, batch_pass, checked_size, chosen_axes
 from wengert.runtime.derivation import Mode, Strategy, core_form, derive, derive_with_dumps, optimized, plain_text, transform

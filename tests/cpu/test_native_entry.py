@@ -33,7 +33,8 @@ def test_results_that_are_held_are_never_written_again():
     call = compiled()
     held = [call(np.full(4, float(i)), np.ones(4)) for i in range(10)]
     for i, (total, product) in enumerate(held):
-        assert (total == i + 1).all() and (product == i).all()
+        assert (total == i + 1).all()
+        assert (product == i).all()
 
 
 def test_views_memoryviews_and_weak_references_keep_a_result():
@@ -44,7 +45,9 @@ def test_views_memoryviews_and_weak_references_keep_a_result():
     reference = weakref.ref(array)
     for _ in range(6):
         call(np.zeros(4), one)
-    assert (view == 4.0).all() and list(buffer) == [3.0] * 4 and reference() is array
+    assert (view == 4.0).all()
+    assert list(buffer) == [3.0] * 4
+    assert reference() is array
 
 
 def test_results_are_reused_when_nobody_has_them():
@@ -72,7 +75,10 @@ def test_a_result_that_its_owner_changed_is_not_reused(change: str):
             result.flags.writeable = False
         del result
         fresh = call(x, x)[0]
-        assert fresh.shape == (4,) and fresh.dtype == np.float64 and fresh.flags.writeable and (fresh == 2).all()
+        assert fresh.shape == (4,)
+        assert fresh.dtype == np.float64
+        assert fresh.flags.writeable
+        assert (fresh == 2).all()
 
 
 def test_other_inputs_take_the_careful_way():
@@ -131,7 +137,9 @@ def test_threads_have_arenas_of_their_own():
 
 
 def test_it_can_be_switched_off():
-    script = f"import wengert as wg, numpy as np; c = wg.parse('''{TEXT.format(4)}''').compile(); print(c.executable.is_native, c(np.ones(4), np.ones(4))[0][0])"
+    script = (
+        f"import wengert as wg, numpy as np; c = wg.parse('''{TEXT.format(4)}''').compile(); print(c.executable.is_native, c(np.ones(4), np.ones(4))[0][0])"
+    )
     environment = {**os.environ, "WENGERT_NATIVE_ENTRY": "off"}
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "2.0"]

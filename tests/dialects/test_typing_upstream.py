@@ -172,4 +172,4 @@ def test_agreement_on_changed_ops_of_real_programs(upstream: Callable[[str], str
     rng = random.Random(2)
     ops = real_ops(share(texts("dev/*/f64.generic.mlir"), 5))
     rng.shuffle(ops)
-    compare(ops, 2000, 3, upstream)
+    compare(ops, 1000, 3, upstream)

@@ -162,7 +162,7 @@ def work(task: str) -> Iterator[str]:
 
 def test_workers_survive_tasks_that_hang_or_die() -> None:
     tasks = ["one", "hang", "die", "two"]
-    reports = list(run_tasks(work, tasks, jobs=1, timeout=8))
+    reports = list(run_tasks(work, tasks, jobs=1, timeout=20))
     assert [r for r in reports if r.index == 0] == [Report(0, "one begins"), Report(0, "one ends"), Report(0, ended=True)]
     assert [r for r in reports if r.index == 1] == [Report(1, "hang begins"), Report(1, ended=True, reason="out of time")]
     assert [r.reason for r in reports if r.index == 2 and r.ended] == ["the process died (signal 6)"]
