@@ -199,19 +199,21 @@ def combine_at(results: Sequence[Array], positions: Array, updates: Sequence[Arr
         results[0][positions] = updates[0]  # of equal positions NumPy keeps the last
         return
     held = element_of(results[0].dtype)
-    if kind is not None and working_dtype(held) == results[0].dtype:
-        ufunc_of(kind, held).at(results[0], positions, updates[0])
+    if kind is not None:  # combined in the working type, and rounded once
+        wide = results[0].astype(working_dtype(held), copy=False)
+        ufunc_of(kind, held).at(wide, positions, updates[0].astype(wide.dtype, copy=False))
+        results[0][...] = wide.astype(results[0].dtype)
         return
     order = np.argsort(positions, kind="stable")
     ordered = positions[order]
     first = np.searchsorted(ordered, ordered, "left")
     turns = np.empty(len(positions), np.int64)
     turns[order] = np.arange(len(positions)) - first  # how many updates of the same element come before
-    combine = body or combination(ufunc_of(kind or Kind.add, held))
+    assert body is not None
     for turn in range(int(turns.max(initial=-1)) + 1):
         now = turns == turn
         at = positions[now]
-        for result, new in zip(results, combine(*[r[at] for r in results], *[u[now] for u in updates]), strict=True):
+        for result, new in zip(results, body(*[r[at] for r in results], *[u[now] for u in updates]), strict=True):
             result[at] = new
 
 

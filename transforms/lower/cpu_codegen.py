@@ -23,6 +23,7 @@ from wengert.dialects.kernel import InterpretOp, MatmulOp, NativeOp, NestOp
 from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import shape
 from wengert.transforms.lower.buffers import ALIGNMENT, Buffers, Place, Space, assign, byte_size, loop_layout
+from wengert.transforms.lower.cpu_half import half_conversions
 from wengert.transforms.lower.cpu_matmul import product_plan
 from wengert.transforms.lower.cpu_nest import NestCode
 from wengert.transforms.lower.cpu_scratch import scratch_bytes
@@ -84,6 +85,8 @@ class _Generator:
         body = "\n".join([text for line in [*self.lines, _END] for text in (ends if line is _END else [line])])
         entry = f"define i32 @{ENTRY}(ptr %table, ptr %arena) nounwind {{\n{body}\nret i32 0\n}}\n"
         text = "\n".join([*self.helpers.values(), *kernels, entry])
+        if not self.target.has_f16 and "half" in text:
+            text += half_conversions()
         return Code(text, self.buffers, tuple(self.interpreted), len(self.functions), tuple(self.symbols))
 
     def fresh(self, name: str = "t") -> str:

@@ -9,6 +9,7 @@ from wengert.ir.locations import describe
 from wengert.transforms.lower.classify import is_compilable, is_storable
 from wengert.transforms.lower.fusion import plan
 from wengert.transforms.lower.kernels import build
+from wengert.transforms.lower.widen import widened
 
 
 class LoweringError(ValueError):
@@ -38,4 +39,5 @@ def lower(module: ModuleOp, entry: str = "main") -> ModuleOp:
         for result in op.results:
             if not is_storable(result.type):
                 raise LoweringError(f"{describe(op.location)}: error: '{op.name}' has a result of type {result.type}, which cannot be compiled")
+    block = widened(found).body.block
     return build(block, plan(block), entry)
