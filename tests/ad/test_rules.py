@@ -39,7 +39,13 @@ def test_case_names_are_distinct() -> None:
     assert len(set(names)) == len(names)
 
 
-ELSEWHERE = {ad.StopGradientOp, ad.TransposedCallOp, stablehlo.OptimizationBarrierOp, *(op for op in RULES | TRANSPOSES if op.name.startswith("core.tape"))}
+ELSEWHERE = {
+    ad.PushforwardOp,
+    ad.StopGradientOp,
+    ad.TransposedCallOp,
+    stablehlo.OptimizationBarrierOp,
+    *(op for op in RULES | TRANSPOSES if op.name.startswith("core.tape")),
+}
 """Ops whose derivatives are tested by programs in text."""
 
 
