@@ -61,13 +61,12 @@ class Grower:
         return self.pool[-1 - self.integer(0, len(self.pool) - 1)]
 
     def grow(self, count: int) -> None:
-        kinds = [*STEPS, *(CONTROL if self.depth > 0 else [])]
+        kinds = [*STEPS, *(CONTROL * 2 if self.depth > 0 else [])]
         for _ in range(count):
             made: Value | list[Value] | None = self.one_of(kinds)(self)
-            values: list[Value | None] = [*made] if isinstance(made, list) else [made]
-            for value in values:
-                if value is not None and size(value) <= LARGEST:
-                    self.pool.append(value)
+            if made is None:  # there is no operand for it yet
+                made = unary(self)
+            self.pool += [value for value in (made if isinstance(made, list) else [made]) if size(value) <= LARGEST]
 
     # -- shaping values
 
@@ -414,7 +413,7 @@ def programs(draw: Draw, largest: int = 12) -> RandomProgram:
     types = [tensor(e, f64) for e in extents] + [tensor((), i32)]
     block = Block(arg_types=types)
     g = Grower(draw, OpBuilder(block), list(block.args[:-1]), [block.args[-1]], 2)
-    g.grow(draw(st.integers(1, largest)))
+    g.grow(draw(st.integers(2, largest)))
     results = [g.pool[-1], *(g.any_value() for _ in range(draw(st.integers(0, 2))))]
     block.add_op(ReturnOp(*results))
     main = FuncOp("main", (types, [r.type for r in results]), Region([block]), "public")

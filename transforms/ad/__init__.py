@@ -7,6 +7,7 @@
     jvp.py          forward mode: linear ops beside the primal ones
     linearize.py    linear ops in a function of their own
     backward.py     transposition of linear ops                        transpose.py, vjp.py: of functions
+    direct/         the other strategy of reverse mode: adjoints written out op by op
     custom.py       derivatives that functions declare                 expand.py, lower.py: the ad dialect
 """
 
