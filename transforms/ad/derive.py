@@ -16,6 +16,7 @@ from wengert.transforms.ad.expand import REQUESTS, expand_ad
 from wengert.transforms.ad.jvp import jvp_function
 from wengert.transforms.ad.regions import expand_regions
 from wengert.transforms.ad.request import Request, function_named, request
+from wengert.transforms.ad.selections import expand_selections
 from wengert.transforms.ad.vjp import vjp_function
 from wengert.transforms.core.to_core import to_core
 
@@ -61,6 +62,7 @@ def prepare(module: ModuleOp) -> None:
     and no reductions by regions that only their own ops describe."""
     to_core(module, keep_custom=True)
     expand_regions(module)
+    expand_selections(module)
     if _has_requests(module):
         expand_ad(module)
 

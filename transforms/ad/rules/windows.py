@@ -55,7 +55,7 @@ def window_reduce(b: OpBuilder, op: core.WindowReduceOp) -> LinearMap:
 def _pick(b: OpBuilder, op: core.WindowReduceOp):
     """dy = dx at the position that wins the window (the first one at a tie): a gather from the flattened operand."""
     x = op.operand
-    positions = _winners(b, op)
+    positions = winners(b, op)
     inside = b.compare("LT", positions, b.full_like(positions, size(x))) if _some_window_is_empty(op) else None
     starts = b.reshape(positions, [*shape(op.result), 1])
     numbers = GatherDimensionNumbersAttr(dimensions(()), dimensions((0,)), dimensions(()), dimensions(()), dimensions((0,)), int_attr(len(shape(op.result))))
@@ -77,7 +77,7 @@ def _some_window_is_empty(op: core.WindowReduceOp) -> bool:
     return False
 
 
-def _winners(b: OpBuilder, op: core.WindowReduceOp) -> Value:
+def winners(b: OpBuilder, op: core.WindowReduceOp) -> Value:
     """The flat position of each window's winner, or the number of elements for a window that lies in the padding."""
     x = op.operand
     count = size(x)
