@@ -149,7 +149,8 @@ class Convolution(NativeKernel):
     def order(self) -> tuple[list[_Axis], list[_Axis], list[_Axis], bool]:
         """Batch dimensions, free ones of the first and of the second operand, and whether the first is the kernel."""
         axes = self.axes
-        moving = sorted([*axes["image"], *([] if self.by_position else axes["position"])], key=lambda a: -a.out)
+        free = axes["image"] if self.by_position else [*axes["image"], *axes["position"]]
+        moving = sorted(free, key=lambda a: -a.out)
         feature = axes["output"][0].out
         before = [a for a in moving if a.out > feature or a.extent == 1]
         after = [a for a in moving if a not in before]
