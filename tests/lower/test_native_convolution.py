@@ -96,6 +96,7 @@ def test_random_ones(seed: int) -> None:
 def test_one_position_at_a_time(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is done if a product of all positions would need too much memory."""
     monkeypatch.setattr(module, "MOST_BYTES", 0)
-    layout, lhs, rhs, *rest = {**CASES, **GROUPED}[name]
+    case: tuple[Any, ...] = {**CASES, **GROUPED}[name]
+    layout, lhs, rhs, *rest = case
     rng = np.random.default_rng(5)
     check(convolution("f64", layout, lhs, rhs, *rest), [rng.normal(size=lhs), rng.normal(size=rhs)], 1e-13)
