@@ -427,7 +427,7 @@ def _library() -> Library:
     table = ctypes.cast(pointer(core._multiarray_umath._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))
     if table[2] != id(np.ndarray):
         raise RuntimeError("NumPy's C interface is not where it should be")
-    llvm.add_symbol("wengert_PyArray_NewFromDescr", table[94])
+    llvm.add_symbol("wengert_PyArray_NewFromDescr", table[94])  # pyright: ignore[reportUnknownMemberType]
     for name in ("PyTuple_GetItem", "PyTuple_New", "PyTuple_SetItem", "PyList_GetItem", "PyList_SetItem", "Py_IncRef", "Py_DecRef"):
         _export(name)
     for name in ("PyEval_SaveThread", "PyEval_RestoreThread", "PyObject_Vectorcall", "PyLong_FromVoidPtr", "PyErr_NoMemory"):
@@ -441,7 +441,7 @@ def _export(name: str) -> None:
 
     address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
     assert address is not None
-    llvm.add_symbol(name, address)
+    llvm.add_symbol(name, address)  # pyright: ignore[reportUnknownMemberType]
 
 
 class _Subclass(np.ndarray[Any, np.dtype[Any]]):

@@ -114,7 +114,7 @@ def plan(block: Block) -> Plan:
 def reduces_whole_loops(op: core.ReduceOp, loops: tuple[int, ...]) -> bool:
     """Whether each of these loops, over the reduction's operand reshaped, is reduced or kept as a whole: in a loop that is
     partly both (``d1 mod 3`` of the result) neighbouring iterations would write on one element."""
-    at = reshaped([index(d) for d in range(len(loops))], loops, shape(op.operand), loops)
+    at = reshaped(tuple([index(d) for d in range(len(loops))]), loops, shape(op.operand), loops)
     dropped = set(ints(op.dimensions))
     return all(position.is_affine() for d, position in enumerate(at) if d not in dropped)
 
