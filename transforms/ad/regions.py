@@ -17,7 +17,7 @@ JAX lowers cumulative_logsumexp to such a window on the CPU.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
@@ -105,7 +105,10 @@ def _windowed(combine: Combination, op: hlo.ReduceWindowOp) -> Values:
 
 def _grown(combine: Combination, parts: Values, dim: int, width: int, dilation: int) -> Values:
     """At each position, the combination of ``width`` elements from there on: by the binary digits of the width."""
-    cut: Callable[[Value, int, int], Value] = lambda x, start, n: _along(combine.b, x, dim, start, n)
+
+    def cut(x: Value, start: int, n: int) -> Value:
+        return _along(combine.b, x, dim, start, n)
+
     power, reach, total, covered = parts, 1, None, 0
     while True:
         if width & reach:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block
+from xdsl.ir import Attribute, Block
 
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
@@ -18,7 +18,7 @@ from wengert.dialects.core import Kind
 from wengert.dialects.stablehlo.attributes import ScatterDimensionNumbersAttr, dimensions
 from wengert.ir.attributes import int_attr, ints
 from wengert.ir.elements import to_numpy
-from wengert.ir.tensor_types import rank, shape, size
+from wengert.ir.tensor_types import shape, size
 from wengert.transforms.ad.rules.windows import winners
 from wengert.transforms.core.kinds import combiner_kinds, returned_values
 from wengert.transforms.rewriter import Rewriter
@@ -49,7 +49,10 @@ def selected(block: Block) -> Kind | None:
 def _scattered(b: OpBuilder, op: hlo.SelectAndScatterOp, kind: Kind) -> Value:
     extents = shape(op.operand)
     ones = [1] * len(extents)
-    listed = lambda attribute: ones if attribute is None else list(ints(attribute))
+
+    def listed(attribute: Attribute | None) -> list[int]:
+        return ones if attribute is None else list(ints(attribute))
+
     padding: Sequence[Sequence[int]] = [(0, 0)] * len(extents) if op.padding is None else to_numpy(op.padding).reshape(-1, 2).tolist()
     maxima = b.window_reduce(kind, op.operand, listed(op.window_dimensions), listed(op.window_strides), ones, ones, [(lo, hi) for lo, hi in padding])
     assert isinstance(maxima.owner, core.WindowReduceOp)
