@@ -1,12 +1,15 @@
 """An adapter from gradient benchmarks to wengert's public API.
 
-``make`` is called with the StableHLO text of a scalar function and the names of what is asked; it knows nothing of the
-single benchmarks. An output ``d_x`` is the gradient with respect to the input ``x``.
+``make`` is called with the StableHLO text of a function and the names of what is asked; it knows nothing of the single
+benchmarks. An output ``d_x`` is the gradient of the scalar result with respect to the input ``x``. Outputs ``jac_...`` are the
+values of sparse Jacobians, one for each result, whose rows depend on one row of every input: the tangents of all rows are
+then found at once, one direction for each column of an input.
 """
 
 from __future__ import annotations
 
 import importlib
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -25,14 +28,18 @@ def make(eval_name: str, size_name: str, params: Mapping[str, Any], inputs: Inpu
     """The compiled derivative that an evaluation asks for, and how long it took to make.
 
     Raises:
-        NotImplementedError: what is asked is not a gradient.
+        NotImplementedError: what is asked is neither gradients nor Jacobians.
     """
-    asked = importlib.import_module("evals").EVALS[eval_name].outputs
-    names = list(inputs)
-    if not all(name.startswith("d_") and name[2:] in names for name in asked):
-        raise NotImplementedError(f"what is asked is not a gradient: {', '.join(asked)}")
+    evaluation = importlib.import_module("evals").EVALS[eval_name]
+    asked, names, path = evaluation.outputs, list(inputs), programs[f"{eval_name}_{size_name}"]
     start = time.perf_counter()
-    call = gradient(programs[f"{eval_name}_{size_name}"], [names.index(name[2:]) for name in asked])
+    if all(name.startswith("d_") and name[2:] in names for name in asked):
+        call = gradient(path, [names.index(name[2:]) for name in asked])
+    elif all(name.startswith("jac_") for name in asked):
+        moving = [i for i, name in enumerate(names) if inputs[name].dtype.kind == "f" and _mentions(evaluation.asked, name)]
+        call = sparse_jacobian(path, moving, list(inputs.values()))
+    else:
+        raise NotImplementedError(f"what is asked is neither a gradient nor a Jacobian: {', '.join(asked)}")
     prepared = prepare(inputs)
     call(prepared)
     first = time.perf_counter() - start
@@ -49,6 +56,50 @@ def gradient(path: Path, wrt: Sequence[int]) -> Call:
         return compiled(*prepared, seed)[1:]
 
     return call
+
+
+def sparse_jacobian(path: Path, wrt: Sequence[int], inputs: Sequence[Array]) -> Call:
+    """The columns of each result's rows, in the inputs that it depends on, one after the other."""
+    program = wg.load(path)
+    calls = [_columns(program, result.position, wrt, inputs) for result in program.signature.results]
+
+    def call(prepared: tuple[Any, ...]) -> Sequence[Array]:
+        return [column(prepared) for column in calls]
+
+    return call
+
+
+def _columns(program: wg.Program, result: int, wrt: Sequence[int], inputs: Sequence[Array]) -> Callable[[tuple[Any, ...]], Array]:
+    """Tangents of one result in the directions of all columns of the inputs that it depends on."""
+    used = [i for i in wrt if _depends(program, result, i, inputs)]
+    widths = [int(np.prod(inputs[i].shape[1:])) for i in used]
+    count = sum(widths)
+    seeds = [np.zeros((count, *inputs[i].shape), inputs[i].dtype) for i in used]
+    offset = 0
+    for seed, width in zip(seeds, widths, strict=True):
+        for column in range(width):
+            seed[offset + column].reshape(seed.shape[1], -1)[:, column] = 1
+        offset += width
+    tangent = program.jvp(wrt=used, of=(result,))
+    if count == 1:
+        compiled = tangent.compile()
+        return lambda prepared: compiled(*prepared, *[seed[0] for seed in seeds])[-1]
+    results = program.signature.results
+    axes: list[int | None] = [None] * len(results)
+    in_axes: list[int | None] = [None] * len(inputs) + [0] * len(used)
+    batched = tangent.vmap(in_axes=tuple(in_axes), out_axes=(*axes, len(results[result].shape)), size=count).compile()
+    return lambda prepared: batched(*prepared, *seeds)[-1]
+
+
+def _depends(program: wg.Program, result: int, argument: int, inputs: Sequence[Array]) -> bool:
+    """Whether a result moves with an argument here."""
+    found = program.jvp(wrt=(argument,), of=(result,))(*inputs, np.ones_like(inputs[argument]))
+    return bool(np.any(found[-1]))
+
+
+def _mentions(text: str, name: str) -> bool:
+    """Whether a description has a word that begins as the name of an input does."""
+    return any(word[:3] == name[:3] for word in re.findall(r"[a-z]+", text.lower()))
 
 
 def prepare(inputs: Inputs) -> tuple[Array, ...]:

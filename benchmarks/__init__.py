@@ -1,0 +1,1 @@
+"""What compiled derivatives cost, next to JAX, in one run: ``python -m benchmarks``."""

@@ -1,0 +1,36 @@
+"""Timing of several sides in turn, so that what disturbs one disturbs all."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Time:
+    """Seconds per call: the least and the median of the windows."""
+
+    least: float
+    median: float
+
+
+def interleaved(calls: Sequence[Callable[[], object]], seconds: float, rounds: int = 15) -> list[Time]:
+    """The time of each call, measured in ``rounds`` windows that alternate; ``seconds`` is the time for each call in all."""
+    counts = [max(1, int(seconds / rounds / _once(call))) for call in calls]
+    windows: list[list[float]] = [[] for _ in calls]
+    for _ in range(rounds):
+        for call, count, found in zip(calls, counts, windows, strict=True):
+            start = time.perf_counter()
+            for _ in range(count):
+                call()
+            found.append((time.perf_counter() - start) / count)
+    return [Time(min(found), statistics.median(found)) for found in windows]
+
+
+def _once(call: Callable[[], object]) -> float:
+    call()
+    start = time.perf_counter()
+    call()
+    return max(time.perf_counter() - start, 1e-8)
