@@ -97,6 +97,8 @@ def test_one_position_at_a_time(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     """What is done if a product of all positions would need too much memory."""
     monkeypatch.setattr(module, "MOST_BYTES", 0)
     case: tuple[Any, ...] = {**CASES, **GROUPED}[name]
-    layout, lhs, rhs = case[:3]
+    layout: str = case[0]
+    lhs: tuple[int, ...] = case[1]
+    rhs: tuple[int, ...] = case[2]
     rng = np.random.default_rng(5)
     check(convolution("f64", layout, lhs, rhs, *case[3:]), [rng.normal(size=lhs), rng.normal(size=rhs)], 1e-13)
