@@ -23,6 +23,7 @@ from wengert.ir.tensor_types import is_differentiable, type_of
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.request import function_named
 from wengert.transforms.ad.rule import LinearMap, Rule, Tangent, derivative, transpose
+from wengert.transforms.core.closing import copy_ops
 
 CUSTOM_JVP, CUSTOM_VJP = "ad.custom_jvp", "ad.custom_vjp"
 
@@ -87,14 +88,8 @@ def take_in(b: OpBuilder, function: FuncOp, arguments: Sequence[Value]) -> list[
     """Emits the body of a function on given arguments; returns what it returns."""
     block = function.body.block
     mapped: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
-    for op in list(block.ops)[:-1]:
-        if op.regions:
-            clone = b.insert(op.clone(value_mapper=dict(mapped)))
-            mapped.update(zip(op.results, clone.results, strict=True))
-        else:
-            mapped.update(zip(op.results, b.copy(op, [mapped[o] for o in op.operands]), strict=True))
-    last = block.last_op
-    assert last is not None
+    *body, last = block.ops
+    copy_ops(b, body, mapped)
     return [mapped[o] for o in last.operands]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Region, SSAValue
 
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
@@ -24,6 +24,7 @@ from wengert.transforms.ad.residuals import plan
 from wengert.transforms.ad.rule import STEPS, TRANSPOSE_STEPS, Tangent
 from wengert.transforms.ad.rules.loops import prune, residuals_of
 from wengert.transforms.ad.tangents import materialized
+from wengert.transforms.core.closing import copy_ops
 
 
 def _step(sweep: ForwardSweep, op: core.CaseOp) -> None:
@@ -121,22 +122,11 @@ def _linear_region(sweep: ForwardSweep, branch: _Branch, kept: Sequence[SSAValue
     block = Block(arg_types=[v.type for v in values])
     env: dict[SSAValue, SSAValue] = dict(zip(values, block.args, strict=True))
     b = OpBuilder(block, location=sweep.lb.location, pass_name=sweep.b.pass_name)
-    for op in (*branch.plan.recomputed, *branch.linear_ops):
-        _copy(b, op, env)
+    copy_ops(b, [*branch.plan.recomputed, *branch.linear_ops], env)
     block.add_op(hlo.ReturnOp.create(operands=[env[y_dot] for y_dot in branch.y_dots]))
     for op in branch.linear_ops:
         op.drop_all_references()
     return Region([block])
-
-
-def _copy(b: OpBuilder, op: Operation, env: dict[SSAValue, SSAValue]) -> None:
-    operands = [env[operand] for operand in op.operands]
-    if op.regions:
-        with b.at(op.location):
-            results = b.create(type(op), operands, [r.type for r in op.results], op.properties, [region.clone() for region in op.regions])
-    else:
-        results = b.copy(op, operands)
-    env.update(zip(op.results, results, strict=True))
 
 
 def _transpose_case(b: OpBuilder, op: core.CaseOp, linear: Sequence[bool], y_bars: Sequence[Tangent], cotangents: Cotangents) -> None:

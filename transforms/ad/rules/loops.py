@@ -31,6 +31,7 @@ from wengert.transforms.ad.linear import LinearBuilder
 from wengert.transforms.ad.residuals import plan
 from wengert.transforms.ad.rule import STEPS, TRANSPOSE_STEPS, Tangent
 from wengert.transforms.ad.tangents import materialized
+from wengert.transforms.core.closing import copy_ops
 from wengert.transforms.core.counting import constant_integer
 
 Loop = core.ForOp | core.WhileOp
@@ -327,8 +328,7 @@ class _LinearHalf:
         arguments = arguments[len(recorded) :]
         env.update(zip((a for a, _ in dots), arguments, strict=False))
         env.update(zip(self.linear.args[len(loop.constant_dots) :], arguments[len(dots) :], strict=True))
-        for op in (*self.recomputed, *self.linear_ops):
-            _copy(b, op, env)
+        copy_ops(b, [*self.recomputed, *self.linear_ops], env)
         block.add_op(hlo.ReturnOp.create(operands=[env[y_dot] for y_dot in self.y_dots]))
         properties = {"constants": int_attr(len(constants))}
         return sweep.lb.create(core.ForOp, [trips, *constants, *carried], [v.type for v in carried], properties, [Region([block])])
@@ -344,16 +344,6 @@ class _LinearHalf:
             else:
                 start = b.reshape(b.dynamic_slice(where, [iteration], [1]), [])
             env[value] = b.create(core.TapeFromOp, (tape, start), (value.type,))[0]
-
-
-def _copy(b: OpBuilder, op: Operation, env: dict[SSAValue, SSAValue]) -> None:
-    operands = [env[operand] for operand in op.operands]
-    if op.regions:
-        with b.at(op.location):
-            results = b.create(type(op), operands, [r.type for r in op.results], op.properties, [region.clone() for region in op.regions])
-    else:
-        results = b.copy(op, operands)
-    env.update(zip(op.results, results, strict=True))
 
 
 # -- transposition
