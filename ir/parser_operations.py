@@ -1,8 +1,7 @@
-"""Reading operations, blocks and regions, and resolving the values that they name.
+"""Reading operations, blocks and regions.
 
-An op whose class declares a syntax is read by that declaration, the generic form by :meth:`Reader._generic`, and any other op by its
-own xDSL code. Values are looked up by name in the scope of their region. A name that is used before its definition is a
-forward reference; one that is never defined is reported where it was used.
+An op whose class declares a syntax is read by that declaration, the generic form by :meth:`Reader._generic_operation`, and any
+other op by its own xDSL code.
 """
 
 from __future__ import annotations
@@ -18,30 +17,24 @@ from xdsl.dialects.builtin import LocationAttr, UnregisteredOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.parser import Parser, UnresolvedOperand
-from xdsl.parser.core import ForwardDeclaredValue
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.lexer import Span
 
 from wengert.ir.diagnostics import did_you_mean, nearest
-from wengert.ir.parser_attributes import AttributeReader
 from wengert.ir.parser_cursor import SPACE
+from wengert.ir.parser_values import Operands, ValueReader, count_of
 
 _HEAD = re.compile(SPACE + r"(?:%([\w$.-]+)(?::(\d{1,6}))?" + SPACE + "=" + SPACE + r")?([A-Za-z_][\w$.]*)")
 _RESULTS = re.compile(SPACE + r"((?:%[\w$.-]+(?::\d+)?\s*,\s*)*%[\w$.-]+(?::\d+)?)\s*=")
 _RESULT = re.compile(r"%([\w$.-]+)(?::(\d+))?")
-_OPERAND = re.compile(SPACE + r"%([\w$.-]+)(?:#(\d{1,6}))?")
 _OPERANDS = re.compile(SPACE + r"(%[\w$.-]+(?:#\d{1,6})?(?:\s*,\s*%[\w$.-]+(?:#\d{1,6})?)*)")
 _EACH_OPERAND = re.compile(r"%([\w$.-]+)(?:#(\d+))?")
 _NAME = re.compile(SPACE + r"([A-Za-z_][\w$.]*)")
 _QUOTED_NAME = re.compile(SPACE + r'"([\w$.-]*)"\s*(?=\()')
-_SYMBOL = re.compile(SPACE + r"@(?:([A-Za-z_$.][\w$.-]*)|(\"(?:[^\"\\\n]|\\.)*\"))")
 _BLOCK = re.compile(SPACE + r"\^([\w$.-]+)")
 _SUCCESSOR = re.compile(SPACE + r"\[(?=\s*\^)")
-_AUTOMATIC = re.compile(r"\d.*|(?:cst|c|arg|iterArg)(?:_?\d+)?")
 _DEPTH = 64
 """How deep regions may nest; Python's own stack would end at about twice that."""
-
-Operands = list[tuple[str, int, int]]
 
 
 @dataclass(slots=True)
@@ -98,15 +91,12 @@ def property_names(cls: type[Operation]) -> frozenset[str]:
     return found
 
 
-class Reader(AttributeReader):
+class Reader(ValueReader):
     """Reads operations."""
 
     closed_dialects: frozenset[str] = frozenset()
     _depth = 0
     _syntaxes: dict[str, tuple[type[Operation], Any]]
-    _defined_at: dict[str, int]
-    _scope: list[str]
-    _used_at: dict[str, int]
 
     # -- operations
 
@@ -191,7 +181,7 @@ class Reader(AttributeReader):
             return
         total = sum(count for _, count, _ in names)
         if total != len(results):
-            self.fail(f"'{_name_of(op)}' has {_count(len(results), 'result')}, but {total} {'is' if total == 1 else 'are'} named", names[0][2])
+            self.fail(f"'{_name_of(op)}' has {count_of(len(results), 'result')}, but {total} {'is' if total == 1 else 'are'} named", names[0][2])
         first = 0
         for name, count, position in names:
             self.define(name, results[first : first + count], position)
@@ -296,19 +286,6 @@ class Reader(AttributeReader):
                 break
         self.need(")")
 
-    def symbol(self) -> str:
-        """Reads ``@name``."""
-        match = _SYMBOL.match(self.text, self.here)
-        if match is None:
-            self.unexpected("a name with '@'")
-        self.here = match.end()
-        if match.group(1) is not None:
-            return match.group(1)
-        self.here = match.start(2)
-        return self.string()
-
-    # -- values
-
     def operands(self, state: OpState) -> None:
         """Reads ``%a, %b#1`` (one or more operands); each is noted at the start of the list, errors look for it from there."""
         match = _OPERANDS.match(self.text, self.here)
@@ -317,91 +294,6 @@ class Reader(AttributeReader):
         self.here = match.end()
         start = match.start(1)
         state.operands += [(name, int(index) if index else 0, start) for name, index in _EACH_OPERAND.findall(match.group(1))]
-
-    def operand(self) -> tuple[str, int, int]:
-        """Reads one operand."""
-        match = _OPERAND.match(self.text, self.here)
-        if match is None:
-            self.unexpected("an operand")
-        self.here = match.end()
-        return match.group(1), int(match.group(2) or 0), match.start(1) - 1
-
-    def resolve(self, operands: Operands, types: Sequence[Attribute], types_at: int) -> list[SSAValue]:
-        """The values that are named, which must have these types."""
-        if len(operands) != len(types):
-            self.fail(f"{_count(len(operands), 'operand')} but {_count(len(types), 'operand type')}", types_at)
-        found: list[SSAValue] = []
-        values = self.ssa_values
-        for (name, index, position), type in zip(operands, types):
-            entry = values.get(name)
-            if entry is None or index >= len(entry):
-                found.append(self._unknown_value(name, index, type, position))
-                continue
-            value = entry[index]
-            if value.type is not type and value.type != type:
-                self._type_conflict(name, value, type, self._find_use(name, index, position))
-            found.append(value)
-        return found
-
-    def _find_use(self, name: str, index: int, position: int) -> int:
-        """Where a value is named, at or after this position."""
-        match = re.compile(rf"%{re.escape(name)}(?:#{index}|(?![\w$.#-]))(?!\d)").search(self.text, position)
-        return match.start() if match else position
-
-    def _type_conflict(self, name: str, value: SSAValue, type: Attribute, position: int) -> None:
-        notes = ()
-        if (defined := self._defined_at.get(name)) is not None:
-            notes = (self.diagnostic(f"'%{name}' is defined here", defined, severity="note"),)
-        self.fail(f"'%{name}' is used here as {type}, but its type is {value.type}", position, notes=notes)
-
-    def _unknown_value(self, name: str, index: int, type: Attribute, position: int) -> SSAValue:
-        position = self._find_use(name, index, position)
-        entry = self.ssa_values.get(name)
-        if entry is not None:
-            notes = (self.diagnostic(f"'%{name}' is defined here", self._defined_at[name], severity="note"),) if name in self._defined_at else ()
-            self.fail(f"'%{name}#{index}' does not exist: '%{name}' has {_count(len(entry), 'value')}", position, notes=notes)
-        references = self.forward_ssa_references.setdefault(name, {})
-        value = references.get(index)
-        if value is None:
-            self._used_at.setdefault(name, position)
-            value = references[index] = ForwardDeclaredValue(type)
-        elif value.type != type:
-            before = self.diagnostic("used here", self._used_at[name], severity="note")
-            self.fail(f"'%{name}' is used here as {type}, but before as {value.type}", position, notes=(before,))
-        return value
-
-    def define(self, name: str, values: Sequence[SSAValue], position: int) -> None:
-        """Gives values a name that ops after this one can use."""
-        if name in self.ssa_values:
-            notes = (self.diagnostic("first defined here", self._defined_at[name], severity="note"),) if name in self._defined_at else ()
-            self.fail(f"'%{name}' is defined twice", position, notes=notes)
-        self.ssa_values[name] = tuple(values)
-        self._defined_at[name] = position
-        self._scope.append(name)
-        if name in self.forward_ssa_references:
-            self._settle(name, values)
-        if _AUTOMATIC.fullmatch(name) is None:
-            for value in values:
-                value._name = name  # pyright: ignore[reportPrivateUsage]
-
-    def _settle(self, name: str, values: Sequence[SSAValue]) -> None:
-        """Replaces forward references by the value that is now defined."""
-        for index, reference in self.forward_ssa_references.pop(name).items():
-            position = self._used_at[name]
-            if index >= len(values):
-                self.fail(f"'%{name}#{index}' does not exist: '%{name}' has {_count(len(values), 'value')}", position)
-            if reference.type != values[index].type:
-                self._type_conflict(name, values[index], reference.type, position)
-            reference.replace_all_uses_with(values[index])
-        self._used_at.pop(name, None)
-
-    def check_defined(self, outer: dict[str, dict[int, ForwardDeclaredValue[Attribute]]]) -> None:
-        """Fails at the first use of a value that has not been defined by the end of its scope."""
-        undefined = [name for name in self.forward_ssa_references if name not in outer]
-        if undefined:
-            name = min(undefined, key=lambda n: self._used_at[n])
-            known = [*self.ssa_values]
-            self.fail(f"use of undefined value '%{name}'", self._used_at[name], hint=did_you_mean("%" + name, ["%" + k for k in known]))
 
     # -- regions and blocks
 
@@ -524,7 +416,3 @@ class Reader(AttributeReader):
 
 def _name_of(op: Operation) -> str:
     return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
