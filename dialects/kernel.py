@@ -31,7 +31,7 @@ from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DenseIntOrFPElementsAttr, StringAttr, TensorType
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DenseIntOrFPElementsAttr, IntegerAttr, StringAttr, TensorType
 from xdsl.ir import Attribute, Block, Data, Dialect, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -352,7 +352,40 @@ class NativeOp(IRDLOperation):
     outputs = var_result_def()
 
 
-Kernel = Dialect("kernel", [ApplyOp, ConstantOp, EmptyOp, IndexOp, InterpretOp, LoadOp, MatmulOp, NativeOp, NestOp, WithinOp, YieldOp], [AtAttr, WhereAttr])
+@irdl_op_definition
+class StripsOp(IRDLOperation):
+    """Runs nests on one strip of rows after another; see :mod:`wengert.transforms.lower.strips`.
+
+    In trip i the body sees elements ``[i * step, i * step + n)`` of an operand, n being the size of its argument (all of
+    it if the step is 0), and what it yields are those elements of the results.
+    """
+
+    name = "kernel.strips"
+    inputs = var_operand_def()
+    trips = prop_def(IntegerAttr)
+    input_steps = prop_def(DenseArrayBase)
+    output_steps = prop_def(DenseArrayBase)
+    body = region_def("single_block")
+    outputs = var_result_def()
+    traits = traits_def(IsolatedFromAbove())
+
+    def verify_(self) -> None:
+        last, trips = self.body.block.last_op, self.trips.value.data
+        if not isinstance(last, YieldOp) or len(last.values) != len(self.outputs):
+            raise VerifyException("the body must end in a kernel.yield of the strips of all results")
+        parts = [(self.inputs, self.body.block.args, self.input_steps), (self.outputs, last.values, self.output_steps)]
+        for wholes, strips, steps in parts:
+            for whole, strip, step in zip(wholes, strips, ints(steps), strict=True):
+                count, part = (prod(shape_of_type(type_of(value))) for value in (whole, strip))
+                if part + (trips - 1) * step != count or (step not in (0, part)):
+                    raise VerifyException(f"{trips} strips of {strip.type} with step {step} are not {whole.type}")
+
+
+Kernel = Dialect(
+    "kernel",
+    [ApplyOp, ConstantOp, EmptyOp, IndexOp, InterpretOp, LoadOp, MatmulOp, NativeOp, NestOp, StripsOp, WithinOp, YieldOp],
+    [AtAttr, WhereAttr],
+)
 
 
 def nest(

@@ -18,12 +18,27 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from wengert.dialects import chlo, core, stablehlo
-from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, EmptyOp, Guard, IndexOp, InterpretOp, LoadOp, MatmulOp, NativeOp, NestOp, WithinOp
+from wengert.dialects.kernel import (
+    STORE,
+    ApplyOp,
+    ConstantOp,
+    EmptyOp,
+    Guard,
+    IndexOp,
+    InterpretOp,
+    LoadOp,
+    MatmulOp,
+    NativeOp,
+    NestOp,
+    StripsOp,
+    WithinOp,
+    YieldOp,
+)
 from wengert.dialects.kernel_positions import Position, Quotient
 from wengert.dialects.stablehlo import attributes as sa
 from wengert.ir import elements
 from wengert.ir.attributes import int_attr, int_of, ints
-from wengert.ir.tensor_types import dtype_of, element, i1, shape, tensor
+from wengert.ir.tensor_types import dtype_of, element, i1, shape, size, tensor
 from wengert.runtime.interpreter import prepare
 from wengert.runtime.interpreter.combining import neutral
 
@@ -42,7 +57,7 @@ def run(module: ModuleOp, inputs: Sequence[Array]) -> list[Array]:
 def _run_block(block: Block, inputs: Sequence[Array]) -> list[Array]:
     values: dict[SSAValue, Array] = dict(zip(block.args, inputs, strict=True))
     for op in block.ops:
-        if isinstance(op, ReturnOp | stablehlo.ReturnOp):
+        if isinstance(op, ReturnOp | stablehlo.ReturnOp | YieldOp):
             return [values[v].copy() for v in op.operands]
         values.update(zip(op.results, _execute(op, [values[v] for v in op.operands]), strict=True))
     raise AssertionError("a block ends in a return")
@@ -64,9 +79,21 @@ def _control(op: core.ForOp | core.WhileOp | core.CaseOp, operands: list[Array])
     return carried
 
 
+def _strips(op: StripsOp, operands: list[Array]) -> list[Array]:
+    results = [np.zeros(shape(r), dtype_of(element(r))) for r in op.outputs]
+    sizes = [size(arg) for arg in op.body.block.args]
+    for trip in range(op.trips.value.data):
+        parts = [x.reshape(-1)[trip * step : trip * step + n] for x, step, n in zip(operands, ints(op.input_steps), sizes, strict=True)]
+        for whole, step, part in zip(results, ints(op.output_steps), _run_block(op.body.block, parts), strict=True):
+            whole.reshape(-1)[trip * step : trip * step + part.size] = part
+    return results
+
+
 def _execute(op: Operation, operands: list[Array]) -> Sequence[Array]:
     if isinstance(op, NestOp):
         return _Nest(op, operands).run()
+    if isinstance(op, StripsOp):
+        return _strips(op, operands)
     if isinstance(op, EmptyOp):
         return [np.zeros(shape(op.result), dtype_of(element(op.result)))]
     if isinstance(op, MatmulOp):

@@ -19,7 +19,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 
 from wengert.dialects import core
-from wengert.dialects.kernel import InterpretOp, MatmulOp, NativeOp, NestOp
+from wengert.dialects.kernel import InterpretOp, MatmulOp, NativeOp, NestOp, StripsOp
 from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import shape
 from wengert.transforms.lower.buffers import ALIGNMENT, Buffers, Place, Space, assign, byte_size, loop_layout
@@ -143,6 +143,8 @@ class _BlockCode:
                 self._while(op)
             elif isinstance(op, core.CaseOp):
                 self._case(op)
+            elif isinstance(op, StripsOp):
+                self._strips(op)
         self._copy_outputs()
 
     def _copy_outputs(self) -> None:
@@ -245,6 +247,30 @@ class _BlockCode:
 
     def _label(self, label: str) -> None:
         self.all.lines += [f"br label %{label}", f"{label}:"]
+
+    def _strips(self, op: StripsOp) -> None:
+        lines, label = self.all.lines, self.all.fresh("strips")
+        inputs, outputs = [self.pointer(value) for value in op.inputs], [self.pointer(value) for value in op.outputs]
+        scratch = self.buffers.scratch.get(op)
+        arena = self.place(scratch) if scratch is not None else self.arena
+        trip, following = f"%{self.all.fresh()}", f"%{self.all.fresh()}"
+        self._label(f"{label}.before")
+        self._label(f"{label}.head")
+        lines.append(f"{trip} = phi i64 [0, %{label}.before], [{following}, %{label}.latch]")
+        here = [self._strip(*part, trip) for part in zip(inputs, op.inputs, ints(op.input_steps), strict=True)]
+        there = [self._strip(*part, trip) for part in zip(outputs, op.outputs, ints(op.output_steps), strict=True)]
+        self._region(op.body.block, here, there, arena)
+        self._label(f"{label}.latch")
+        lines.append(f"{following} = add nuw nsw i64 {trip}, 1")
+        more = self.all.op(f"icmp ult i64 {following}, {op.trips.value.data}")
+        lines += [f"br i1 {more}, label %{label}.head, label %{label}.after", f"{label}.after:"]
+
+    def _strip(self, pointer: str, value: SSAValue, step: int, trip: str) -> str:
+        """Where a trip's part of a value begins."""
+        if step == 0:
+            return pointer
+        count = step * (byte_size(value) // prod(shape(value)))
+        return self.all.op(f"getelementptr [{count} x i8], ptr {pointer}, i64 {trip}")
 
     def _for(self, op: core.ForOp) -> None:
         lines, label = self.all.lines, self.all.fresh("for")

@@ -18,12 +18,14 @@ from wengert.transforms.lower.contractions import matmul, strided
 from wengert.transforms.lower.fusion import Plan, captured, plan
 from wengert.transforms.lower.native import kernel_class
 from wengert.transforms.lower.nests import NestBuilder
+from wengert.transforms.lower.strips import form_strips
 
 
 def build(block: Block, found: Plan, name: str = "main") -> ModuleOp:
     """A module with one function of kernel ops that computes what the block does."""
     outer, results = build_block(block, found)
     outer.add_op(ReturnOp(*results))
+    form_strips(outer)
     kind = FunctionType.from_lists([arg.type for arg in outer.args], [r.type for r in results])
     return ModuleOp([FuncOp(name, kind, Region([outer]))])
 
@@ -95,6 +97,7 @@ class _FunctionBuilder:
         for region in op.regions:
             block, results = build_block(region.block, plan(region.block))
             block.add_op(stablehlo.ReturnOp.create(operands=results))
+            form_strips(block)
             regions.append(Region([block]))
         held = type(op).create(
             operands=[self.in_memory(operand) for operand in op.operands],
