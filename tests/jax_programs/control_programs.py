@@ -88,7 +88,11 @@ def associative_scan_linear_recurrence(a, b):
 P("fori_static", "3", lambda x: lax.fori_loop(0, 6, lambda i, c: jnp.sin(c) + x * i, x))
 P("fori_from_five_down", "4", lambda x: lax.fori_loop(0, 5, lambda i, c: c.at[(4 - i) % 4].multiply(c[0] + 1.5, unique_indices=True), x))
 P("fori_dynamic_index", "6 6", lambda x, y: lax.fori_loop(1, 6, lambda i, s: s + x[i] * y[i - 1] * s, x[0]))
-P("fori_nested_triangular", "4x4", lambda m: lax.fori_loop(0, 4, lambda i, s: lax.fori_loop(0, i, lambda j, t: t + m[i, j] * jnp.sin(m[j, i]), s), 0.0 * m[0, 0]))
+P(
+    "fori_nested_triangular",
+    "4x4",
+    lambda m: lax.fori_loop(0, 4, lambda i, s: lax.fori_loop(0, i, lambda j, t: t + m[i, j] * jnp.sin(m[j, i]), s), 0.0 * m[0, 0]),
+)
 P("fori_dynamic_bound", "3 i<7", lambda x, n: lax.fori_loop(0, n, lambda i, c: 0.9 * c + jnp.cos(x) / (i + 1), x))
 P("fori_dynamic_both", "3 i<3", lambda x, n: lax.fori_loop(n, n + 4, lambda i, c: c * jnp.cos(x + i), x))
 
@@ -123,7 +127,11 @@ def while_many_carries(x, tol):
 
 P("while_float_counter", "f", lambda x: lax.while_loop(lambda s: s[0] < 3.0, lambda s: (s[0] + 0.5, s[1] * jnp.sin(s[0] + x)), (0.0 * x, x))[1])
 P("while_doubling", "f", lambda x: lax.while_loop(lambda s: s[0] < 100, lambda s: (s[0] * 2, s[1] * 0.9 + jnp.sin(x) / s[0]), (1, x))[1])
-P("while_halving_shift", "p", lambda x: lax.while_loop(lambda s: s[0] > 0, lambda s: (s[0] >> 1, s[1] * jnp.where(s[0] & 1, x, 1), s[2]), (13, x * 0 + 1, x))[1])
+P(
+    "while_halving_shift",
+    "p",
+    lambda x: lax.while_loop(lambda s: s[0] > 0, lambda s: (s[0] >> 1, s[1] * jnp.where(s[0] & 1, x, 1), s[2]), (13, x * 0 + 1, x))[1],
+)
 P("while_zero_trips", "3", lambda x: lax.while_loop(lambda s: s[0] < 0, lambda s: (s[0] + 1, s[1] * x), (3, x))[1])
 P("while_value_dependent", "3", lambda x: lax.while_loop(lambda c: jnp.sum(c**2) > 0.01, lambda c: c * (0.5 + 0.1 * jnp.cos(x)), x))
 
@@ -146,7 +154,11 @@ def while_in_while(x, y):
 
 
 P("cond_two_branches", "3 f", lambda x, p: lax.cond(p > 0, lambda v: jnp.sin(v) * p, lambda v: v.sum() * v, x))
-P("cond_nested", "3 f", lambda x, p: lax.cond(p > 0, lambda v: lax.cond(v[0] > 0, jnp.sin, jnp.cos, v), lambda v: lax.cond(v[1] > p, jnp.tanh, lambda u: u * p, v), x))
+P(
+    "cond_nested",
+    "3 f",
+    lambda x, p: lax.cond(p > 0, lambda v: lax.cond(v[0] > 0, jnp.sin, jnp.cos, v), lambda v: lax.cond(v[1] > p, jnp.tanh, lambda u: u * p, v), x),
+)
 P("cond_constant_branch", "3 f", lambda x, p: lax.cond(p < 100, lambda v: v**2, lambda v: jnp.ones_like(v), x))
 P("cond_pytree", "3 2 f", lambda x, y, p: lax.cond(p > 9, lambda a, b: (a * b[0], b), lambda a, b: (a + p, b * a[0]), x, y))
 P("switch_four", "3 i<4", lambda x, i: lax.switch(i, [jnp.sin, lambda v: v * v[0], lambda v: jnp.zeros_like(v), jnp.exp], x))
@@ -158,10 +170,18 @@ P("vmap_switch", "4x2 i4<3", jax.vmap(lambda x, i: lax.switch(i, [jnp.sin, jnp.e
 P("vmap_while", "4 i4<6", jax.vmap(lambda x, n: lax.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, jnp.sin(s[1]) + x), (0, x))[1]))
 P("vmap_scan", "3x5 3", jax.vmap(lambda xs, a: lax.scan(lambda c, x: (a * c + x, jnp.tanh(c)), a, xs)))
 P("vmap_fori_gather", "3x5 i3<5", jax.vmap(lambda v, i: lax.fori_loop(0, 3, lambda k, s: s + v[(i + k) % 5] * s, v[i])))
-P("collatz_weights", "f i<30", lambda x, n: lax.while_loop(lambda s: s[0] > 1, lambda s: (jnp.where(s[0] % 2 == 0, s[0] // 2, 3 * s[0] + 1), 0.9 * s[1] + x), (n + 3, x))[1])
+P(
+    "collatz_weights",
+    "f i<30",
+    lambda x, n: lax.while_loop(lambda s: s[0] > 1, lambda s: (jnp.where(s[0] % 2 == 0, s[0] // 2, 3 * s[0] + 1), 0.9 * s[1] + x), (n + 3, x))[1],
+)
 P("checkpointed_scan", "6x3 3x3", lambda xs, w: lax.scan(jax.checkpoint(lambda c, x: (jnp.tanh(c @ w + x), c.sum())), xs[0], xs))
 P("checkpoint_nested", "3 3x3", lambda x, w: jax.checkpoint(lambda v: jnp.sin(jax.checkpoint(lambda u: jnp.tanh(w @ u))(v)) @ w)(x))
 P("scan_of_gradients", "4 2", lambda xs, p: lax.scan(lambda p, x: (p - 0.1 * jax.grad(lambda q: jnp.sum(jnp.sin(q * x) ** 2))(p), p.sum()), p, xs))
 P("scan_dynamic_slice", "10 f", lambda v, a: lax.scan(lambda c, i: (c * a + lax.dynamic_slice(v, (i,), (3,)).sum(), c), a, jnp.array([0, 7, 3, 9, -2])))
-P("scan_dynamic_update", "8 4", lambda v, xs: lax.scan(lambda v, ix: (lax.dynamic_update_slice(v, ix[1] * v[:2], (ix[0],)), None), v, (jnp.array([0, 3, 7, 2]), xs))[0])
+P(
+    "scan_dynamic_update",
+    "8 4",
+    lambda v, xs: lax.scan(lambda v, ix: (lax.dynamic_update_slice(v, ix[1] * v[:2], (ix[0],)), None), v, (jnp.array([0, 3, 7, 2]), xs))[0],
+)
 P("scan_argmax_carry", "5x4", lambda xs: lax.scan(lambda c, x: ((jnp.argmax(x), c[1] + x[c[0]] ** 2), c[0]), (0, 0.0 * xs[0, 0]), xs))

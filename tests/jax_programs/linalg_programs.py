@@ -18,7 +18,11 @@ P("det_sign_negative", "3x3", lambda a: jnp.linalg.slogdet(a - 2 * jnp.eye(3)))
 P("det_2x2", "2x2 3x3", lambda a, b: jnp.linalg.det(a) * jnp.linalg.det(b))
 P("cholesky_both", "m2x3x3", lambda a: (jnp.linalg.cholesky(a), jnp.linalg.cholesky(a, upper=True), jl.cholesky(a[0], lower=False)), hidden=True)
 P("cho_solve", "m3x3 3", lambda a, b: jl.cho_solve(jl.cho_factor(a), b), hidden=True)
-P("triangular_variants", "m3x3 3x2", lambda a, b: tuple(jl.solve_triangular(a, b, lower=lower, trans=t, unit_diagonal=u) for lower in (0, 1) for t in (0, 1) for u in (0, 1)))
+P(
+    "triangular_variants",
+    "m3x3 3x2",
+    lambda a, b: tuple(jl.solve_triangular(a, b, lower=lower, trans=t, unit_diagonal=u) for lower in (0, 1) for t in (0, 1) for u in (0, 1)),
+)
 P("triangular_right", "m3x3 2x3", lambda a, b: lax.linalg.triangular_solve(a, b, left_side=False, lower=True, transpose_a=True))
 P("lu_factors", "2x3x3", lambda a: jl.lu(a[0])[1:])
 P("lu_solve", "4x4 4", lambda a, b: jl.lu_solve(jl.lu_factor(a + 4 * jnp.eye(4)), b, trans=1))

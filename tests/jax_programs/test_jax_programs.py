@@ -7,13 +7,10 @@ backends, WENGERT_JAX_PROGRAMS=name,name some.
 from __future__ import annotations
 
 import os
-import sys
-from pathlib import Path
 
 import pytest
 
 jax = pytest.importorskip("jax", reason="JAX lowers the programs")
-sys.path.insert(0, str(Path(__file__).parent))
 from all_programs import PROGRAMS
 from comparison import differences
 from jax_oracle import expected
