@@ -3,7 +3,8 @@
 ``make`` is called with the StableHLO text of a function and the names of what is asked; it knows nothing of the single
 benchmarks. An output ``d_x`` is the gradient of the scalar result with respect to the input ``x``. Outputs ``jac_...`` are the
 values of sparse Jacobians, one for each result, whose rows depend on one row of every input: the tangents of all rows are
-then found at once, one direction for each column of an input.
+then found at once, one direction for each column of an input. An output ``x`` of a function of ``x0`` is what minimises it,
+by gradient descent with the step sizes that the benchmark prescribes.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ def make(eval_name: str, size_name: str, params: Mapping[str, Any], inputs: Inpu
     elif all(name.startswith("jac_") for name in asked):
         moving = [i for i, name in enumerate(names) if inputs[name].dtype.kind == "f" and _mentions(evaluation.asked, name)]
         call = sparse_jacobian(path, moving, list(inputs.values()))
+    elif len(asked) == 1 and names == [f"{asked[0]}0"]:
+        call = minimiser(path, forward=str(params["mode"]).startswith("f"))
     else:
         raise NotImplementedError(f"what is asked is neither a gradient nor a Jacobian: {', '.join(asked)}")
     prepared = prepare(inputs)
@@ -54,6 +57,32 @@ def gradient(path: Path, wrt: Sequence[int]) -> Call:
 
     def call(prepared: tuple[Any, ...]) -> Sequence[Array]:
         return compiled(*prepared, seed)[1:]
+
+    return call
+
+
+def minimiser(path: Path, *, forward: bool) -> Call:
+    """Gradient descent on a function of one number; the step doubles after ten improvements and halves after a failure."""
+    program = wg.load(path)
+    compiled = (program.jvp() if forward else program.vjp()).compile()
+    one = np.ones(())
+
+    def call(prepared: tuple[Any, ...], tolerance: float = 1e-5) -> Sequence[Array]:
+        (x,), eta, good = prepared, 1e-5, 0
+        fx, g = compiled(x, one)
+        while abs(float(g)) > tolerance:
+            if good == 10:
+                eta, good = 2 * eta, 0
+            new = np.asarray(float(x) - eta * float(g))
+            if abs(float(new) - float(x)) <= tolerance:
+                break
+            found = compiled(new, one)
+            if float(found[0]) < float(fx):
+                x, good = new, good + 1
+                fx, g = found
+            else:
+                eta, good = eta / 2, 0
+        return [np.asarray(x)]
 
     return call
 
