@@ -149,7 +149,7 @@ def test_next_after(name: str) -> None:
     assert_identical(*both(program("chlo.next_after", arrays, name), arrays))
 
 
-@pytest.mark.parametrize("op", ["abs", "exponential"])
+@pytest.mark.parametrize("op", ["abs", "exponential", "log"])
 def test_complex_limits(op: str) -> None:
     part = np.array([0.0, -0.0, 1.0, -2.0, np.inf, -np.inf, np.nan])
     values = np.empty((7, 7), np.complex128)

@@ -159,6 +159,7 @@ _INTEGER_COSTS: dict[type[Operation], int] = {
     **dict.fromkeys((*_CHEAP_ANY, *_CHEAP_REAL, *_CHEAP_INTEGER), CHEAP),
     stablehlo.DivideOp: EXPENSIVE,
     stablehlo.RemainderOp: EXPENSIVE,
+    stablehlo.PowerOp: EXPENSIVE,
 }
 _BOOLEAN_COSTS: dict[type[Operation], int] = dict.fromkeys(
     (
@@ -176,7 +177,13 @@ _BOOLEAN_COSTS: dict[type[Operation], int] = dict.fromkeys(
     ),
     CHEAP,
 )
-_COMPLEX_COSTS: dict[type[Operation], int] = {**dict.fromkeys(_COMPLEX, CHEAP), stablehlo.AbsOp: MEDIUM, stablehlo.ExponentialOp: EXPENSIVE}
+_COMPLEX_COSTS: dict[type[Operation], int] = {
+    **dict.fromkeys(_COMPLEX, CHEAP),
+    stablehlo.AbsOp: MEDIUM,
+    stablehlo.DivideOp: MEDIUM,
+    stablehlo.ExponentialOp: EXPENSIVE,
+    stablehlo.LogOp: EXPENSIVE,
+}
 
 
 def cost(op: Operation) -> int:
@@ -261,7 +268,7 @@ def has_plain_types(op: Operation) -> bool:
 def _scatterable(op: core.ScatterOp) -> bool:
     held = element(op.operand)
     if is_complex(held):
-        return op.kind.data in (Kind.set, Kind.add)
+        return op.kind.data in (Kind.set, Kind.add, Kind.mul)
     return held not in (f16, bf16) or op.kind.data in (Kind.set, Kind.max, Kind.min)
 
 
@@ -275,7 +282,7 @@ def write_kind(op: Operation) -> str:
 def _reducible(op: Operation) -> bool:
     assert isinstance(op, core.ReduceOp)
     held = element(op.operand)
-    return not is_complex(held) or op.kind.data is Kind.add
+    return not is_complex(held) or op.kind.data in (Kind.add, Kind.mul)
 
 
 def reduction_kind(op: core.ReduceOp) -> str:

@@ -77,6 +77,24 @@ class IntegerFunctions(Instructions):
         amount = self.select(inside, held.register, y, self.constant(held.register, 0))
         return self.select(inside, held.register, self.binary(opcode, held.register, x, amount), self.constant(held.register, 0))
 
+    def _integer_power(self, held: Element, x: str, y: str) -> str:
+        """x multiplied y times with wraparound, by squares; for negative y the quotient 1 / x**-y, and 0 for x = 0."""
+        register = held.register
+        unit, zero = self.constant(register, 1), self.constant(register, 0)
+        found, base, rest = unit, x, y
+        for bit in range(held.bits):
+            odd = self.compare("ne", register, self.binary("and", register, rest, unit), zero)
+            found = self.select(odd, register, self.binary("mul", register, found, base), found)
+            if bit < held.bits - 1:
+                base, rest = self.binary("mul", register, base, base), self.binary("lshr", register, rest, unit)
+        if held.kind == "u":
+            return found
+        odd = self.compare("ne", register, self.binary("and", register, y, unit), zero)
+        minus = self.compare("eq", register, x, self.constant(register, -1))
+        of_minus = self.select(odd, register, x, unit)
+        inverse = self.select(self.compare("eq", register, x, unit), register, unit, self.select(minus, register, of_minus, zero))
+        return self.select(self.compare("slt", register, y, zero), register, inverse, found)
+
     def _popcnt(self, held: Element, x: str) -> str:
         return self.intrinsic("ctpop", held.register, x)
 
@@ -113,6 +131,7 @@ class IntegerFunctions(Instructions):
         "clamp": _integer_clamp,
         "divide": _integer_divide,
         "remainder": _integer_remainder,
+        "power": _integer_power,
         "shift_left": _shift_left,
         "shift_right_logical": _shift_right_logical,
         "shift_right_arithmetic": _shift_right_arithmetic,

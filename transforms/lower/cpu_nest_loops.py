@@ -11,7 +11,7 @@ from wengert.transforms.lower.cpu_memory import Memory
 from wengert.transforms.lower.cpu_nest_accesses import NestAccesses, rounded
 from wengert.transforms.lower.cpu_nest_state import Reduction, parts_of, unit
 from wengert.transforms.lower.cpu_scalars import Scalars, Value, neutral
-from wengert.transforms.lower.cpu_types import Element, splat, vector
+from wengert.transforms.lower.cpu_types import Element, float_literal, splat, vector
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,9 @@ class NestLoops(NestAccesses):
     # -- reductions
 
     def _neutral(self, reduction: Reduction, lanes: int) -> Value:
-        text = splat(reduction.element.register, neutral(reduction.write.kind, reduction.element), lanes)
-        return (text, text) if reduction.element.kind == "c" else text
+        held = reduction.element
+        text = splat(held.register, neutral(reduction.write.kind, held), lanes)
+        return (text, splat(held.register, float_literal(0.0, held.register), lanes)) if held.kind == "c" else text
 
     def _open_slot(self, reduction: Reduction) -> None:
         """A place on the stack for an accumulator that lives across several loops."""

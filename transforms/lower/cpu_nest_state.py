@@ -130,6 +130,8 @@ class NestState:
             return 1
         if self.strict and any(r.in_registers and r.element.kind in "fc" and r.write.kind in ("add", "mul") for r in self.reductions):
             return 1
+        if any(r.element.kind == "c" and r.write.kind == "mul" for r in self.reductions):
+            return 1  # lanes of a complex product do not fold part by part
         types = [element_of(result(op).type) for op in self.levels[-1]]
         types += [element_of(write.value.type) for write in self.writes]
         widest = max([_register_bytes(held) for held in types], default=4)

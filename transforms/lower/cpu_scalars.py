@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wengert.transforms.lower.cpu_floats import FLOAT_PREDICATES, FloatFunctions
+from wengert.transforms.lower.cpu_complex import ComplexFunctions
+from wengert.transforms.lower.cpu_floats import FLOAT_PREDICATES
 from wengert.transforms.lower.cpu_instructions import Value, one, pair
 from wengert.transforms.lower.cpu_integers import IntegerFunctions
 from wengert.transforms.lower.cpu_types import Element, float_literal
@@ -12,7 +13,7 @@ from wengert.transforms.lower.cpu_types import Element, float_literal
 __all__ = ["Scalars", "Value", "neutral"]
 
 
-class Scalars(FloatFunctions, IntegerFunctions):
+class Scalars(ComplexFunctions, IntegerFunctions):
     """Appends the instructions of scalar functions on ``lanes`` lanes."""
 
     def apply(self, function: str, operands: Sequence[Value], types: Sequence[Element], result: Element) -> Value:
@@ -27,7 +28,7 @@ class Scalars(FloatFunctions, IntegerFunctions):
             return one(operands[0]), one(operands[1])
         held = types[0]
         if held.kind == "c":
-            return self._complex(function, operands, held)
+            return self.complex_function(function, operands, held)
         names = [one(operand) for operand in operands]
         if function in FLOAT_PREDICATES:
             return self._compare(function, names, held)
@@ -50,63 +51,6 @@ class Scalars(FloatFunctions, IntegerFunctions):
             return self.compare(FLOAT_PREDICATES[function], held.register, *names)
         predicate = function if function in ("eq", "ne") else ("s" if held.kind == "i" else "u") + function
         return self.compare(predicate, held.register, *names)
-
-    # -- complex numbers
-
-    def _complex(self, function: str, operands: Sequence[Value], held: Element) -> Value:
-        pairs = [pair(operand) for operand in operands]
-        part, (re, im) = held.register, pairs[0]
-        if function in ("add", "subtract"):
-            opcode = "fadd" if function == "add" else "fsub"
-            return self.binary(opcode, part, re, pairs[1][0]), self.binary(opcode, part, im, pairs[1][1])
-        if function in ("multiply", "square"):
-            return self.multiply_complex(part, pairs[0], pairs[-1])
-        if function == "negate":
-            return self.negate(part, re), self.negate(part, im)
-        if function == "conj":
-            return re, self.negate(part, im)
-        if function in ("real", "imag"):
-            return re if function == "real" else im
-        if function == "abs":
-            return self._modulus(part, re, im)
-        if function == "exponential":
-            return self._complex_exponential(held, re, im)
-        predicate = FLOAT_PREDICATES[function]
-        first = self.compare(predicate, part, re, pairs[1][0])
-        return self.binary("and" if function == "eq" else "or", "i1", first, self.compare(predicate, part, im, pairs[1][1]))
-
-    def _modulus(self, part: str, re: str, im: str) -> str:
-        """sqrt(re^2 + im^2) without overflow: the larger part times sqrt(1 + ratio^2); infinite if either part is."""
-        a, b = self.intrinsic("fabs", part, re), self.intrinsic("fabs", part, im)
-        large, small = self.intrinsic("maximum", part, a, b), self.intrinsic("minimum", part, a, b)
-        ratio = self.binary("fdiv", part, small, large)
-        square = self.binary(f"fmul {self.contract}".rstrip(), part, ratio, ratio)
-        root = self.intrinsic("sqrt", part, self.binary(f"fadd {self.contract}".rstrip(), part, square, self.float_constant(part, 1.0)))
-        zero, infinity = self.float_constant(part, 0.0), self.float_constant(part, float("inf"))
-        found = self.select(self.compare("oeq", part, large, zero), part, zero, self.binary("fmul", part, large, root))
-        either = self.binary("or", "i1", self.compare("oeq", part, a, infinity), self.compare("oeq", part, b, infinity))
-        return self.select(either, part, infinity, found)
-
-    def _complex_exponential(self, held: Element, re: str, im: str) -> tuple[str, str]:
-        """exp(re) (cos im + i sin im), with the limits of C99 annex G where a part is infinite or zero."""
-        part = held.register
-        real = Element("f", part, part, held.part_size)
-        size, cosine, sine = (self.float_function(name, [x], real) for name, x in (("exponential", re), ("cosine", im), ("sine", im)))
-        zero, infinity = self.float_constant(part, 0.0), self.float_constant(part, float("inf"))
-        first, second = self.binary("fmul", part, size, cosine), self.binary("fmul", part, size, sine)
-        wild = self.compare("uno", part, cosine, zero)
-        none = self.binary("and", "i1", wild, self.compare("oeq", part, size, zero))
-        beyond = self.binary("and", "i1", wild, self.compare("oeq", part, re, infinity))
-        first = self.select(none, part, zero, self.select(beyond, part, infinity, first))
-        second = self.select(none, part, zero, second)
-        straight = self.compare("oeq", part, im, zero)
-        return self.select(straight, part, size, first), self.select(straight, part, im, second)
-
-    def multiply_complex(self, part: str, x: tuple[str, str], y: tuple[str, str]) -> tuple[str, str]:
-        """(a + bi)(c + di) = (ac - bd) + (ad + bc)i."""
-        flags = self.contract.rstrip()
-        ac, bd, ad, bc = [self.binary(f"fmul {flags}", part, p, q) for p, q in ((x[0], y[0]), (x[1], y[1]), (x[0], y[1]), (x[1], y[0]))]
-        return self.binary(f"fsub {flags}", part, ac, bd), self.binary(f"fadd {flags}", part, ad, bc)
 
     # -- conversions
 
@@ -195,6 +139,8 @@ class Scalars(FloatFunctions, IntegerFunctions):
         """Two elements combined by a reduction kind (16-bit floats are not rounded)."""
         if held.kind == "c":
             (a, b), (c, d) = pair(x), pair(y)
+            if kind == "mul":
+                return self.multiply_complex(held.register, (a, b), (c, d))
             return self.binary("fadd", held.register, a, c), self.binary("fadd", held.register, b, d)
         name = {"add": "add", "mul": "multiply", "max": "maximum", "min": "minimum", "and": "and", "or": "or"}[kind]
         names = (one(x), one(y))
