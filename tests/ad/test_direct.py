@@ -132,6 +132,42 @@ def test_conventions_at_kinks(op: str, at: tuple[float, ...], expected: tuple[fl
     np.testing.assert_array_equal(gradient, expected)
 
 
+DEAD_LOOP = """
+func.func public @main(%x: tensor<f64>, %n: tensor<i32>) -> tensor<f64> {
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %0:2 = stablehlo.while(%i = %c, %s = %x) : tensor<i32>, tensor<f64>
+  cond {
+    %p = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %two = stablehlo.constant dense<2> : tensor<i32>
+    %1:2 = stablehlo.while(%j = %c, %t = %s) : tensor<i32>, tensor<f64>
+    cond {
+      %q = stablehlo.compare LT, %j, %two, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %q : tensor<i1>
+    } do {
+      %u = stablehlo.sine %t : tensor<f64>
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %k = stablehlo.add %j, %one : tensor<i32>
+      stablehlo.return %k, %u : tensor<i32>, tensor<f64>
+    }
+    %v = stablehlo.sine %s : tensor<f64>
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %m = stablehlo.add %i, %one : tensor<i32>
+    stablehlo.return %m, %v : tensor<i32>, tensor<f64>
+  }
+  return %0#1 : tensor<f64>
+}
+"""
+
+
+def test_a_loop_that_nothing_uses_in_a_loop() -> None:
+    module = parse_module(DEAD_LOOP)
+    to_core(module)
+    verify(module)
+    check_strategies(module, [np.array(0.3), np.array(2, np.int32)], np.random.default_rng(0))
+
+
 # -- structure
 
 

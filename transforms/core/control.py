@@ -177,13 +177,23 @@ def _outer(b: OpBuilder, loop: _Loop, bound: SSAValue) -> SSAValue:
 
 def _rebuilt(target: Block, env: dict[SSAValue, SSAValue], block: Block, roots: list[SSAValue], builder: OpBuilder | None = None) -> Region:
     """The part of a block that its roots depend on, with the roots returned."""
-    reads = dependencies(roots)
+    effects = [op for op in list(block.ops)[:-1] if _only_acts(op)]
+    reads = dependencies([*roots, *(operand for op in effects for inner in op.walk() for operand in inner.operands)])
     b = builder or OpBuilder(target)
-    copy_ops(b, [op for op in list(block.ops)[:-1] if not reads.isdisjoint(op.results) or not op.results], env)
+    copy_ops(b, [op for op in list(block.ops)[:-1] if op in effects or not reads.isdisjoint(op.results)], env)
     last = block.last_op
     assert last is not None
     target.add_op(hlo.ReturnOp.create(operands=[env[root] for root in roots], location=last.location))
     return Region([target])
+
+
+def _only_acts(op: Operation) -> bool:
+    """Whether an op is there for an effect: it has no results, and is no loop or branch of which none is left and that does nothing."""
+    if op.results:
+        return False
+    if not isinstance(op, core.ForOp | core.WhileOp | core.CaseOp):
+        return True
+    return any(_only_acts(inner) for region in op.regions for inner in list(region.block.ops)[:-1])
 
 
 def _results(loop: _Loop, found: dict[int, SSAValue]) -> list[SSAValue]:
