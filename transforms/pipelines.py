@@ -1,6 +1,6 @@
 """The data flow on one page: the passes by name, and the pipelines that the compiler is made of.
 
-::
+.. code-block:: text
 
     StableHLO --FRONT--> core-level IR --jvp, vjp--> its derivative --OPTIMIZE--> less of it --BACK--> StableHLO
                                                                               `--FINISH--> what is compiled
