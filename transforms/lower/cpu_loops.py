@@ -16,6 +16,9 @@ from wengert.dialects.kernel_positions import ZERO, Atom, Position, Quotient, Re
 
 SMALLEST_TILE = 4
 """Loops with fewer trips are not run in tiles."""
+SHORT_ROW = 4
+MANY_ROWS = 32
+"""Rows and columns of a matrix whose columns are summed one after another."""
 
 
 class Loops:
@@ -42,6 +45,13 @@ class Loops:
         order = [*[other for other in range(len(self.extents) - 1) if other != d], d, len(self.extents) - 1]
         extents = [self.extents[other] for other in order]
         self._replace({other: index(at) for at, other in enumerate(order)}, extents)
+
+    def swap_innermost(self) -> None:
+        """Exchanges the two innermost loops."""
+        *outer, one, other = self.extents
+        last = len(outer)
+        values = {d: index(d) for d in range(last)} | {last: index(last + 1), last + 1: index(last)}
+        self._replace(values, [*outer, other, one])
 
     def _split(self) -> bool:
         """Splits the loops that are divided by a constant; False if there are none."""
@@ -138,6 +148,15 @@ def crossed_loop(loops: Loops, ops: Iterable[Operation], writes: Sequence[Write]
                     if is_transposed(at, d, inner) and min(loops.extents[d], loops.extents[inner]) >= SMALLEST_TILE:
                         return d
     return None
+
+
+def sums_short_rows(loops: Loops, writes: Sequence[Write]) -> bool:
+    """Whether all that a nest does is to combine many rows of very few elements: better column by column, in registers."""
+    inner = len(loops.extents) - 1
+    if inner < 1 or loops.extents[inner] > SHORT_ROW or loops.extents[inner - 1] < MANY_ROWS:
+        return False
+    positions = [loops[write.at] for write in writes if write.kind != STORE and write.base is None]
+    return len(positions) == len(writes) and all(inner in dimensions(at) and inner - 1 not in dimensions(at) for at in positions)
 
 
 def is_transposed(at: Position, across: int, inner: int) -> bool:

@@ -13,7 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from wengert.dialects.kernel import STORE, ConstantOp, Guard, IndexOp, LoadOp, NestOp, WithinOp, Write
 from wengert.dialects.kernel_positions import Position, Quotient, dimensions, span
 from wengert.ir.tensor_types import element
-from wengert.transforms.lower.cpu_loops import Loops, crossed_loop
+from wengert.transforms.lower.cpu_loops import Loops, crossed_loop, sums_short_rows
 from wengert.transforms.lower.cpu_memory import Memory
 from wengert.transforms.lower.cpu_scalars import Scalars, Value
 from wengert.transforms.lower.cpu_target import Target
@@ -73,6 +73,8 @@ class NestState:
         crossed = None if in_place else crossed_loop(self.loops, self.ops, self.writes)
         if crossed is not None:
             self.loops.move_inward(crossed)
+        elif sums_short_rows(self.loops, self.writes) and all(tie < 0 for tie in op.tied):
+            self.loops.swap_innermost()
         self.crossed = crossed is not None
         self.tiles: dict[Operation, str] = {}
         self.tile_row = ""
