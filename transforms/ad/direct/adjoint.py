@@ -22,7 +22,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.transforms.ad.rule import Into, Tangent
 
 if TYPE_CHECKING:
-    from wengert.transforms.ad.backward import Cotangents
+    from wengert.transforms.ad.cotangents import Cotangents
     from wengert.transforms.ad.direct.sweep import Sweep
 
 Bars = Sequence["Tangent | Into"]

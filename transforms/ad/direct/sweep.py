@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.locations import Role, derived
-from wengert.transforms.ad.backward import Cotangents
+from wengert.transforms.ad.cotangents import Cotangents
 from wengert.transforms.ad.direct.adjoint import ADJOINTS, STEPS, Adjoint, Back, is_inactive
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.function import discard

@@ -10,7 +10,7 @@ from __future__ import annotations
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block
 
-from wengert.transforms.ad.backward import Cotangents
+from wengert.transforms.ad.cotangents import Cotangents
 from wengert.transforms.ad.direct.activity import active_in
 from wengert.transforms.ad.direct.sweep import Sweep
 from wengert.transforms.ad.function import begin_function, finish_function

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.transforms.ad.backward import Cotangents
+from wengert.transforms.ad.cotangents import Cotangents
 from wengert.transforms.ad.direct.activity import active_in, returned
 from wengert.transforms.ad.direct.adjoint import Back, step
 from wengert.transforms.ad.direct.region import ReverseBody

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from wengert.dialects import ad
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
-from wengert.transforms.ad.backward import Cotangents
+from wengert.transforms.ad.cotangents import Cotangents
 from wengert.transforms.ad.custom import take_in
 from wengert.transforms.ad.direct.activity import active_in, returned
 from wengert.transforms.ad.direct.adjoint import Back, step

@@ -15,7 +15,8 @@ from xdsl.ir import Attribute, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import is_differentiable, type_of
-from wengert.transforms.ad.backward import Cotangents, copy_linear, transpose_ops
+from wengert.transforms.ad.backward import copy_linear, transpose_ops
+from wengert.transforms.ad.cotangents import Cotangents
 from wengert.transforms.ad.custom import CUSTOM_JVP, CUSTOM_VJP, check_inputs, take_in
 from wengert.transforms.ad.direct.activity import returned
 from wengert.transforms.ad.direct.adjoint import Back, step

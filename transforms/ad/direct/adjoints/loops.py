@@ -17,7 +17,7 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.attributes import int_attr, int_of
 from wengert.ir.tensor_types import i64
-from wengert.transforms.ad.backward import Cotangents
+from wengert.transforms.ad.cotangents import Cotangents
 from wengert.transforms.ad.direct.activity import Loop, active_in, body_arguments, returned, useful_of_loop, varied_carried
 from wengert.transforms.ad.direct.adjoint import Back, step
 from wengert.transforms.ad.direct.record import INDEX, Slot, slot_for
