@@ -6,12 +6,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-# Where the reference programs lie, if they lie beside the checkout; tests that need them say so and are skipped without.
-CORPUS := $(abspath ../shared/corpus)
-ifneq ($(wildcard $(CORPUS)/dev),)
-export WENGERT_CORPUS ?= $(CORPUS)
-endif
-
 .DEFAULT_GOAL := help
 .PHONY: help demo test check format docs clean
 
