@@ -30,13 +30,17 @@ LARGEST = 40
 """No value has more elements than this."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RandomProgram:
     """A module and inputs for its @main."""
 
     module: ModuleOp
     inputs: list[np.ndarray[Any, np.dtype[Any]]]
     seed: int
+
+    def __repr__(self) -> str:
+        """Short: xDSL would show every op with all that it refers to."""
+        return f"RandomProgram(seed={self.seed})"
 
 
 class Grower:

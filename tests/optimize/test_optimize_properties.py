@@ -10,7 +10,7 @@ import pytest
 from bitwise import assert_same_bits, special_inputs
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_programs import random_program
+from random_lines import random_program
 from xdsl.dialects.builtin import ModuleOp
 
 from wengert.ir.printer import print_module
