@@ -47,7 +47,7 @@ def differences(program: JaxProgram, wanted: Expected, precision: str, backend: 
         vjp = dict(zip(wrt, pullback.compile(backend)(*wanted.inputs, *wanted.cotangents.values())[-len(wrt) :], strict=True))
         if wanted.vjp is not None:
             yield "vjp", _worst(vjp, wanted.vjp), bound("vjp")
-        if jvp:
+        if jvp and program.dual:
             yield "dot product", _dot_error(wanted, jvp, vjp), bound("vjp")
     if "hvp" in kinds and wanted.hvp is not None:
         first = len(wanted.outputs)

@@ -30,6 +30,7 @@ class JaxProgram:
     hidden: JAX's own derivative follows a custom rule that the lowered text does not show; differences are the reference.
     primal_only: JAX has no derivative, or one by a custom rule over bits.
     second: whether second derivatives are compared.
+    dual: whether JVP and VJP are compared by the dot product; not where an op rounds tangents and cotangents on purpose.
     tolerance: loosens the comparison by this factor, where the function itself amplifies rounding.
     """
 
@@ -40,6 +41,7 @@ class JaxProgram:
     tolerance: float = 1.0
     second: bool = True
     primal_only: bool = False
+    dual: bool = True
 
     def inputs(self, precision: str) -> list[Array]:
         """The arguments drawn from a seed that the name determines."""
