@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from wengert.dialects.kernel import MatmulOp, NativeOp, NestOp
 from wengert.ir import elements
 from wengert.ir.collector import paused
+from wengert.ir.traversal import all_ops, ops_of
 from wengert.runtime.cpu.engine import CompileError, Library, host
 from wengert.runtime.cpu.entry import CompiledFunction, Stats
 from wengert.runtime.cpu.fallback import Fallback
@@ -91,7 +92,7 @@ class _Compilation:
 
     def _stats(self, code: Code, lowered: ModuleOp, constants: list[Array]) -> Stats:
         interpreted = Counter(op.body.block.first_op.name for op in code.interpreted if op.body.block.first_op is not None)
-        calls = sum(isinstance(op, NestOp | MatmulOp | NativeOp) for op in lowered.walk())
+        calls = len(ops_of(lowered, NestOp, MatmulOp, NativeOp))
         return Stats(code.kernels, calls, dict(interpreted), code.buffers.arena_bytes, sum(a.nbytes for a in constants), self.cache_hit, self.times)
 
 
@@ -111,7 +112,7 @@ _NOT_CORE = frozenset(
 
 def core_form(module: ModuleOp) -> ModuleOp:
     """The module itself if it has no calls and no regions that ``to-core`` would recognise, else a copy in core form."""
-    if not any(op.name in _NOT_CORE for op in module.walk()):
+    if not any(op.name in _NOT_CORE for op in all_ops(module)):
         return module
     from wengert.transforms.core.to_core import to_core
 

@@ -7,7 +7,7 @@ import llvmlite
 from wengert.runtime.cpu import cache
 from wengert.runtime.cpu.engine import emit_object, host
 
-VERSION = "1"
+VERSION = "2"
 """Part of every cache key: raised when generated code changes its meaning without changing its text."""
 
 

@@ -17,6 +17,7 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder
+from wengert.ir.traversal import ops_of
 from wengert.transforms.core.argreductions import expand_argreduce
 from wengert.transforms.core.control import open_control
 from wengert.transforms.core.lapack import expand_cholesky, expand_eig, expand_eigh, expand_lu, expand_qr, expand_svd
@@ -56,7 +57,7 @@ class FromCorePass(ModulePass):
 def from_core(module: ModuleOp) -> None:
     """Writes the module's core ops in StableHLO, in place."""
     rewriter = Rewriter("from-core")
-    for op in [op for op in module.walk() if type(op) in EXPANSIONS]:
+    for op in ops_of(module, *EXPANSIONS):
         rewriter.move_to(op)
         rewriter.replace(op, EXPANSIONS[type(op)](rewriter, op))
     open_control(module)

@@ -20,6 +20,7 @@ from wengert.dialects.builder import OpBuilder
 from wengert.dialects.stablehlo.attributes import Transpose, TransposeAttr
 from wengert.ir.attributes import bool_attr, int_attr, int_of
 from wengert.ir.tensor_types import c64, c128, element, f32, f64, i32, is_complex, shape, tensor, ui8
+from wengert.ir.traversal import ops_of
 from wengert.transforms.rewriter import Rewriter
 
 _LETTERS: dict[Attribute, str] = {f32: "s", f64: "d", c64: "c", c128: "z"}
@@ -28,7 +29,7 @@ Values = Sequence[SSAValue]
 
 def recognise_lapack(module: ModuleOp) -> None:
     """Replaces the LAPACK calls of a module that stand for an op, in place."""
-    for op in [op for op in module.walk() if isinstance(op, hlo.CustomCallOp)]:
+    for op in ops_of(module, hlo.CustomCallOp):
         routine = _routine(op)
         if op.parent is None or routine not in _RECOGNISERS:
             continue

@@ -26,6 +26,7 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects import stablehlo
 from wengert.dialects.builder import OpBuilder
+from wengert.ir.traversal import ops_of
 from wengert.transforms.core.argreductions import recognise_argreduce
 from wengert.transforms.core.control import close_control
 from wengert.transforms.core.inline import inline
@@ -64,7 +65,7 @@ def to_core(module: ModuleOp, *, keep_custom: bool = False) -> None:
     inline(module, keep_custom=keep_custom)
     symbol_dce(module)
     rewriter = Rewriter("to-core")
-    for op in [op for op in module.walk() if type(op) in RECOGNISERS]:
+    for op in ops_of(module, *RECOGNISERS):
         rewriter.move_to(op)
         for recognise in RECOGNISERS[type(op)]:
             if (values := recognise(rewriter, op)) is not None:

@@ -24,6 +24,7 @@ from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import shape
 from wengert.transforms.lower.buffers import ALIGNMENT, Buffers, Place, Space, assign, byte_size, loop_layout
 from wengert.transforms.lower.cpu_half import half_conversions
+from wengert.transforms.lower.cpu_inline import marked
 from wengert.transforms.lower.cpu_matmul import product_plan
 from wengert.transforms.lower.cpu_nest import NestCode
 from wengert.transforms.lower.cpu_scratch import scratch_bytes
@@ -78,12 +79,12 @@ class _Generator:
         self.callback = self.table(self.constant_table + len(self.buffers.constants))
         pointers = [self.table(number) for number in range(inputs + outputs)]
         _BlockCode(self, self.block, self.buffers, pointers[:inputs], pointers[inputs:], "%arena").run()
-        kernels = [text.replace("@KERNEL", f"@{name}") for text, name in self.functions.items()]
         if self.uses_tapes:
             self.lines[:0] = ["%tapes = alloca ptr", "store ptr null, ptr %tapes"]
         ends = [f"call void @{FREE}(ptr %tapes)"] if self.uses_tapes else []
         body = "\n".join([text for line in [*self.lines, _END] for text in (ends if line is _END else [line])])
-        entry = f"define i32 @{ENTRY}(ptr %table, ptr %arena) nounwind {{\n{body}\nret i32 0\n}}\n"
+        entry = f"define i32 @{ENTRY}(ptr %table, ptr %arena) {self.target.attributes} {{\n{body}\nret i32 0\n}}\n"
+        kernels = marked({name: text.replace("@KERNEL", f"@{name}") for text, name in self.functions.items()}, entry)
         text = "\n".join([*self.helpers.values(), *kernels, entry])
         if not self.target.has_f16 and "half" in text:
             text += half_conversions()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block
 
+import wengert.transforms.ad.direct.adjoints  # noqa: F401  # pyright: ignore[reportUnusedImport]  (fills the table of adjoints)
 from wengert.transforms.ad.cotangents import Cotangents
 from wengert.transforms.ad.direct.activity import active_in
 from wengert.transforms.ad.direct.sweep import Sweep
