@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from wengert.transforms.lower.cpu_cells import PROMOTE
 from wengert.transforms.lower.cpu_inline import ATTRIBUTE
 from wengert.transforms.lower.cpu_target import Target
 
@@ -86,6 +87,8 @@ def emit_object(text: str, level: int = 2) -> bytes:
             module.data_layout = str(machine.target_data)
             if ATTRIBUTE in text:
                 _inline(module, machine)
+            if PROMOTE in text:
+                _promote(module, machine)
             with _without_idle_passes():
                 return machine.emit_object(module)
         except RuntimeError as error:
@@ -98,6 +101,21 @@ def _inline(module: Any, machine: Any) -> None:
     passes = llvm.create_new_module_pass_manager()
     passes.add_always_inliner_pass()
     passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
+
+
+def _promote(module: Any, machine: Any) -> None:
+    """Makes registers of small stack memory in the functions that ask for it; their loops of few trips are unrolled first."""
+    llvm = _llvm()
+    passes = llvm.create_new_function_pass_manager()
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
+    passes.add_sroa_pass()
+    passes.add_loop_unroll_pass()
+    passes.add_sroa_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    for function in module.functions:
+        if PROMOTE.encode() in b" ".join(function.attributes):
+            passes.run(function, builder)
 
 
 _IDLE_PASSES = (

@@ -1,4 +1,4 @@
-"""Which kernels become part of the entry: small ones that are called from one place.
+"""Which kernels become part of the entry: small ones that are called from one place, and smaller ones called from a few.
 
 LLVM's code generator runs some 150 passes over every function, which takes longer than the code of a small kernel, so a program
 of many small kernels compiles faster as one function. What the parameters promise (no aliases) survives as metadata. The
@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 
 LINES = 150
-"""A kernel of more lines stays a function."""
+"""A kernel that would add more lines to the entry stays a function."""
 TOTAL = 3000
 """No more lines than this join the entry."""
 
@@ -32,8 +32,8 @@ def marked(kernels: Mapping[str, str], callers: str) -> list[str]:
     budget = TOTAL
     texts: list[str] = []
     for name, text in kernels.items():
-        lines = text.count("\n")
-        if lines <= min(LINES, budget) and callers.count(f"@{name}(") == 1 and len(_HEAD.findall(text)) == 1:
+        lines = text.count("\n") * callers.count(f"@{name}(")
+        if 0 < lines <= min(LINES, budget) and len(_HEAD.findall(text)) == 1:
             text = _HEAD.sub(rf"\g<1>{ATTRIBUTE} {{", text)
             budget -= lines
         texts.append(text)
