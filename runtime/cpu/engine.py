@@ -12,7 +12,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from wengert.transforms.lower.cpu_cells import PROMOTE
 from wengert.transforms.lower.cpu_inline import ATTRIBUTE
@@ -71,8 +71,13 @@ def _machine(level: int) -> Any:
     return llvm.Target.from_triple(found.triple).create_target_machine(cpu=found.cpu, features=found.features, opt=level, jit=True)
 
 
-def emit_object(text: str, level: int = 2) -> bytes:
-    """The object file for LLVM text.
+Tier = Literal["best", "fast"]
+TIERS: dict[Tier, int] = {"best": 2, "fast": 0}
+"""The tiers of the code generator, and LLVM's level in each."""
+
+
+def emit_object(text: str, opt: Tier = "best") -> bytes:
+    """The object file for LLVM text. In the fast tier nothing is inlined or promoted to registers.
 
     Raises:
         CompileError: LLVM does not accept the text.
@@ -80,14 +85,14 @@ def emit_object(text: str, level: int = 2) -> bytes:
     llvm = _llvm()
 
     with _LOCK:
-        machine = _machine(level)
+        machine = _machine(TIERS[opt])
         try:
             module = llvm.parse_assembly(text)
             module.triple = machine.triple
             module.data_layout = str(machine.target_data)
-            if ATTRIBUTE in text:
+            if opt == "best" and ATTRIBUTE in text:
                 _inline(module, machine)
-            if PROMOTE in text:
+            if opt == "best" and PROMOTE in text:
                 _promote(module, machine)
             with _without_idle_passes():
                 return machine.emit_object(module)

@@ -48,7 +48,8 @@ class Stats:
     """What the compiler made of a program.
 
     ``interpreted`` counts, by name, the ops that run in the interpreter; ``kernels`` are distinct loop nests and ``calls``
-    how often they are called; ``compile_ms`` is the time by phase (``llvm`` is 0 when the object came from the cache).
+    how often they are called; ``compile_ms`` is the time by phase (``llvm`` is 0 when the object came from the cache). All bytes are
+    known before the program runs, but for the tapes of loops whose trips are not counted.
     """
 
     kernels: int
@@ -56,13 +57,20 @@ class Stats:
     interpreted: dict[str, int]
     arena_bytes: int
     constant_bytes: int
+    result_bytes: int
     cache_hit: bool
     compile_ms: dict[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def peak_bytes(self) -> int:
+        """What a call holds at most besides its inputs: temporary values, constants and results."""
+        return self.arena_bytes + self.constant_bytes + self.result_bytes
 
     def __str__(self) -> str:
         fallback = ", ".join(f"{name} x{count}" for name, count in sorted(self.interpreted.items())) or "none"
         times = ", ".join(f"{phase} {ms:.1f}" for phase, ms in self.compile_ms.items())
-        return f"{self.kernels} kernels, {self.calls} calls; interpreted: {fallback}; arena {self.arena_bytes} bytes; compile ms: {times}"
+        memory = f"arena {self.arena_bytes} bytes, peak {self.peak_bytes} bytes"
+        return f"{self.kernels} kernels, {self.calls} calls; interpreted: {fallback}; {memory}; compile ms: {times}"
 
 
 class CompiledFunction:
