@@ -6,12 +6,11 @@ made in one go takes a third of the time of xDSL's nested generators.
 
 from __future__ import annotations
 
-from typing import TypeVar, overload
+from typing import TypeVar, cast
 
 from xdsl.ir import Operation
 
-A = TypeVar("A", bound=Operation)
-B = TypeVar("B", bound=Operation)
+Op = TypeVar("Op", bound=Operation)
 
 
 def all_ops(root: Operation) -> list[Operation]:
@@ -30,12 +29,6 @@ def _collect(op: Operation, found: list[Operation]) -> None:
                     _collect(inner, found)
 
 
-@overload
-def ops_of(root: Operation, a: type[A], /) -> list[A]: ...
-@overload
-def ops_of(root: Operation, a: type[A], b: type[B], /) -> list[A | B]: ...
-@overload
-def ops_of(root: Operation, /, *classes: type[Operation]) -> list[Operation]: ...
-def ops_of(root: Operation, /, *classes: type[Operation]) -> list[Operation]:
+def ops_of(root: Operation, /, *classes: type[Op]) -> list[Op]:
     """The ops in (and including) an op whose class is one of these, in the order of :func:`all_ops`."""
-    return [op for op in all_ops(root) if type(op) in classes]
+    return [cast("Op", op) for op in all_ops(root) if type(op) in classes]

@@ -58,7 +58,8 @@ def _with_dtype(parameter: Parameter, value: Any) -> Array:
     if isinstance(value, bool | int | float | complex | list | tuple) and not isinstance(value, np.generic):
         return _from_python(parameter, value)
     try:
-        array = np.asarray(value) if hasattr(value, "__array__") or not hasattr(value, "__dlpack__") else np.from_dlpack(value)
+        exchanged: Any = value
+        array = np.asarray(value) if hasattr(value, "__array__") or not hasattr(value, "__dlpack__") else np.from_dlpack(exchanged)
     except Exception as error:
         raise InputError(f"{parameter.label} cannot be read as an array: {error}") from None
     found = array.dtype.newbyteorder("=") if array.dtype.kind in "iufc" else array.dtype
