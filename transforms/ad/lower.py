@@ -1,4 +1,4 @@
-"""``lower-ad``: the end of differentiation. Requests are expanded, declared derivatives forgotten, gradients no longer stopped.
+"""``lower-ad``: the end of differentiation. Requests are expanded, declared derivatives forgotten, gradients no longer stopped or guarded.
 
 What is left computes the same and knows nothing of AD; it can be compiled, or printed for other compilers.
 """
@@ -28,7 +28,7 @@ def lower_ad(module: ModuleOp) -> None:
         _call_instead(op)
     inline(module)
     symbol_dce(module)
-    for op in [op for op in module.walk() if isinstance(op, ad.StopGradientOp)]:
+    for op in [op for op in module.walk() if isinstance(op, ad.StopGradientOp | ad.GuardOp)]:
         op.result.replace_all_uses_with(op.operand)
         op.detach()
         op.erase()
