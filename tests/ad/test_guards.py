@@ -125,6 +125,33 @@ LOOP_IN_BRANCH = WHILE.replace("%0 = stablehlo.while", "%two = stablehlo.constan
     stablehlo.return %t : tensor<f64>""",
 )
 
+COUNTED_IN_BRANCH = f"""
+func.func public @main(%x: tensor<f64>, %k: tensor<f64>) -> tensor<f64> {{
+  %zero = stablehlo.constant dense<0.0> : tensor<f64>
+  %i0 = stablehlo.constant dense<0> : tensor<i64>
+  %p = stablehlo.compare GT, %x, %zero : (tensor<f64>, tensor<f64>) -> tensor<i1>
+  %0 = "stablehlo.if"(%p) ({{
+    {STEP}
+    %r:2 = stablehlo.while(%y = %e, %i = %i0) : tensor<f64>, tensor<i64>
+    cond {{
+      %three = stablehlo.constant dense<3> : tensor<i64>
+      %q = stablehlo.compare LT, %i, %three : (tensor<i64>, tensor<i64>) -> tensor<i1>
+      stablehlo.return %q : tensor<i1>
+    }} do {{
+      %u = stablehlo.multiply %y, %k : tensor<f64>
+      %v = stablehlo.sqrt %u : tensor<f64>
+      %unit = stablehlo.constant dense<1> : tensor<i64>
+      %j = stablehlo.add %i, %unit : tensor<i64>
+      stablehlo.return %v, %j : tensor<f64>, tensor<i64>
+    }}
+    stablehlo.return %r#0 : tensor<f64>
+  }}, {{
+    stablehlo.return %x : tensor<f64>
+  }}) : (tensor<i1>) -> tensor<f64>
+  return %0 : tensor<f64>
+}}
+"""
+
 CASES: dict[str, tuple[str, list[list[float]]]] = {
     "while": (WHILE, [[9.0, 0.0, 2.0], [1.1, 1.2, 1.3]]),
     "while, no trips": (WHILE, [[0.0, 0.0, 0.0], [1.1, 1.2, 1.3]]),
@@ -132,6 +159,7 @@ CASES: dict[str, tuple[str, list[list[float]]]] = {
     "counted": (COUNTED, [[9.0, 0.0, 2.0], [1.1, 1.2, 1.3], [2, 0, 1]]),
     "branch": (BRANCH, [[3.0, 0.0, -1.0], [1.1, 1.2, 1.3]]),
     "branch, not taken": (BRANCH, [[0.0, 0.0, -1.0], [1.1, 1.2, 1.3]]),
+    "counted in branch": (COUNTED_IN_BRANCH, [[3.0, 0.0, 9.0], [1.1, 1.2, 1.3]]),
     "branch in while": (LOOP_IN_BRANCH, [[9.0, 0.0, 2.0], [1.4, 1.2, 1.3]]),
 }
 everything = pytest.mark.parametrize("name", CASES)

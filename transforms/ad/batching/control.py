@@ -39,7 +39,7 @@ def _as(batch: Batching, values: Operands, flags: Sequence[bool]) -> list[Mapped
 
 
 def _uses_mask(regions: Sequence[Region]) -> bool:
-    return any(isinstance(op, core.ForOp | core.WhileOp | core.CaseOp | WRITES) for region in regions for op in region.walk())
+    return any(isinstance(op, (core.ForOp, core.WhileOp, core.CaseOp, *WRITES)) for region in regions for op in region.walk())
 
 
 def _mask_for(batch: Batching, regions: Sequence[Region]) -> list[Value]:
