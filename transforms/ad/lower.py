@@ -1,4 +1,4 @@
-"""``lower-ad``: the end of differentiation. Requests are expanded, declared derivatives forgotten, gradients no longer stopped.
+"""``lower-ad``: the end of differentiation. Requests are expanded, declared derivatives forgotten, gradients no longer stopped or guarded.
 
 What is left computes the same and knows nothing of AD; it can be compiled, or printed for other compilers.
 """
@@ -29,7 +29,7 @@ def lower_ad(module: ModuleOp) -> None:
         _call_instead(op)
     inline(module)
     symbol_dce(module)
-    for op in ops_of(module, ad.StopGradientOp):
+    for op in [*ops_of(module, ad.StopGradientOp), *ops_of(module, ad.GuardOp)]:
         op.result.replace_all_uses_with(op.operand)
         op.detach()
         op.erase()

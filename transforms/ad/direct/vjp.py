@@ -15,12 +15,14 @@ from wengert.transforms.ad.cotangents import Cotangents
 from wengert.transforms.ad.direct.activity import active_in
 from wengert.transforms.ad.direct.sweep import Sweep
 from wengert.transforms.ad.function import begin_function, finish_function
+from wengert.transforms.ad.guards import settle_guards
 from wengert.transforms.ad.request import Request
 from wengert.transforms.ad.tangents import materialized
 
 
 def direct_vjp_function(asked: Request, name: str) -> FuncOp:
     """``(inputs, cotangents of of) -> (outputs, cotangents of wrt)`` under a new name. See :func:`vjp_function`."""
+    settle_guards(asked.module)
     inputs = [arg.type for arg in asked.block.args]
     block = Block(arg_types=[*inputs, *(asked.results[j].type for j in asked.of)])
     b = begin_function(block, asked.function, "vjp-direct")

@@ -12,6 +12,7 @@ from wengert.dialects import ad, chlo
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import element, is_complex, rank, type_of
+from wengert.transforms.ad.custom import guarded_cotangent
 from wengert.transforms.ad.direct.adjoint import Bars, Both, adjoint, binary, inactive, unary
 
 inactive(hlo.FloorOp, hlo.CeilOp, hlo.RoundNearestAfzOp, hlo.RoundNearestEvenOp, hlo.BitcastConvertOp, ad.StopGradientOp)
@@ -242,6 +243,11 @@ def complex_(b: OpBuilder, x1: Value, x2: Value, y: Value, y_bar: Value) -> Both
 @unary(chlo.ConjOp)
 def conj(b: OpBuilder, x: Value, y: Value, y_bar: Value) -> Value:
     return b.conj(y_bar)
+
+
+@adjoint(ad.GuardOp)
+def guard(b: OpBuilder, op: ad.GuardOp, y_bars: Sequence[Value | None], needed: Sequence[bool]) -> Bars:
+    return [None if y_bars[0] is None else guarded_cotangent(b, op, y_bars[0]), None]
 
 
 @adjoint(hlo.OptimizationBarrierOp)
