@@ -80,7 +80,7 @@ class _Generator:
         _BlockCode(self, self.block, self.buffers, pointers[:inputs], pointers[inputs:], "%arena").run()
         kernels = [text.replace("@KERNEL", f"@{name}") for text, name in self.functions.items()]
         if self.uses_tapes:
-            self.lines[:0] = ["%tapes = alloca ptr", "store ptr null, ptr %tapes"]
+            self.lines[:0] = ["%tapes = alloca [2 x i64], align 16", "call void @llvm.memset.p0.i64(ptr %tapes, i8 0, i64 16, i1 false)"]
         ends = [f"call void @{FREE}(ptr %tapes)"] if self.uses_tapes else []
         body = "\n".join([text for line in [*self.lines, _END] for text in (ends if line is _END else [line])])
         entry = f"define i32 @{ENTRY}(ptr %table, ptr %arena) nounwind {{\n{body}\nret i32 0\n}}\n"
