@@ -40,6 +40,8 @@ def lu(op: core.LuOp) -> Unary:
     function, _ = _named(op, "getrf")
 
     def run(a: Array) -> Sequence[Any]:
+        if a.size == 0:  # LAPACK complains of a leading dimension of 0
+            return a, np.zeros(0, np.int32), 0
         packed, pivots, info = function(a)
         return packed, pivots + 1, info
 

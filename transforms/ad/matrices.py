@@ -95,9 +95,24 @@ def turned_diagonals(b: OpBuilder, lower: Value, main: Value, upper: Value) -> t
     return moved(b, upper, last, 1), main, moved(b, lower, last, -1)
 
 
-def next_row(b: OpBuilder, x: Value, offset: int) -> Value:
-    """Row i + offset of matrices at row i, zeros where there is none."""
-    return moved(b, x, len(shape(x)) - 2, -offset)
+def paired_rows(b: OpBuilder, x: Value, y: Value, offset: int) -> tuple[Value, Value]:
+    """Of two batches of matrices with as many rows, the rows i of x and i + offset of y where both exist."""
+    rank, rows_ = len(shape(x)), shape(x)[-2]
+    low, high = max(0, -offset), rows_ - max(0, offset)
+
+    def cut(z: Value, start: int, end: int) -> Value:
+        extents = [*shape(z)[:-2], max(end, start), shape(z)[-1]]
+        return z if (start, end) == (0, rows_) else b.slice(z, [*[0] * (rank - 2), start, 0], extents)
+
+    return cut(x, low, high), cut(y, low + offset, high + offset)
+
+
+def rows_back(b: OpBuilder, x: Value, dim: int, offset: int) -> Value:
+    """Rows, found along a dimension, of those that :func:`paired_rows` took first, in their places among zeros."""
+    if offset == 0:
+        return x
+    low, high = ([edge if d == dim else 0 for d in range(len(shape(x)))] for edge in (max(0, -offset), max(0, offset)))
+    return b.pad(x, b.scalar(0, element(x)), low, high)
 
 
 def along_rows(b: OpBuilder, diagonal_: Value, like: Value) -> Value:

@@ -108,6 +108,8 @@ def clamped_starts(b: OpBuilder, starts: Value, numbers: GatherDimensionNumbersA
 @derivative(core.ScatterOp)
 def scatter(b: OpBuilder, op: core.ScatterOp) -> LinearMap:
     kind = op.kind.data
+    if fits_nowhere(op):
+        return lambda lb, tangents: [tangents[0]]
     if kind is Kind.add or (kind is Kind.set and (int_of(op.unique_indices) or size(op.scatter_indices) <= _components(op))):
         return same_op(op, [0, 2])
     if kind is Kind.set:
@@ -128,6 +130,11 @@ def _gather_back(b: OpBuilder, op: core.ScatterOp, x: Value) -> Value:
     """What x holds at the positions that the scatter writes to, in the shape of the updates (clamped if out of bounds)."""
     numbers = gather_numbers(op.scatter_dimension_numbers)
     return b.gather(x, op.scatter_indices, numbers, window_sizes(op), shape(op.updates))
+
+
+def fits_nowhere(op: core.ScatterOp) -> bool:
+    """Whether the operand is too small for any update (it may be empty), so that the result is the operand."""
+    return any(window > n for window, n in zip(window_sizes(op), shape(op.operand), strict=True))
 
 
 def window_sizes(op: core.ScatterOp) -> list[int]:
@@ -232,6 +239,8 @@ def _scatter_extremum(b: OpBuilder, op: core.ScatterOp) -> LinearMap:
 @transpose(core.ScatterOp)
 def scatter_transpose(b: OpBuilder, op: core.ScatterOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent]:
     y_bar, kind = y_bars[0], op.kind.data
+    if fits_nowhere(op):
+        return [y_bar, None, b.zeros(type_of(op.updates)) if linear[2] else None]
     x_bar: Tangent = None
     if linear[0]:
         zeros = b.zeros(type_of(op.updates))

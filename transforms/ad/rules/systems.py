@@ -11,7 +11,19 @@ from wengert.dialects.stablehlo.attributes import Transpose
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import element, i32, is_complex, shape, tensor
 from wengert.transforms.ad.case import Arg, Case
-from wengert.transforms.ad.matrices import adjoint, along_rows, identity_like, keep, matmul, next_row, solve, transposed, tridiagonal, turned_diagonals
+from wengert.transforms.ad.matrices import (
+    adjoint,
+    along_rows,
+    identity_like,
+    keep,
+    matmul,
+    paired_rows,
+    rows_back,
+    solve,
+    transposed,
+    tridiagonal,
+    turned_diagonals,
+)
 from wengert.transforms.ad.rule import LinearMap, Tangent, derivative, sum_of, transpose
 
 # -- triangular systems
@@ -63,7 +75,8 @@ def tridiagonal_solve(b: OpBuilder, op: core.TridiagonalSolveOp) -> LinearMap:
         total = tangents[3]
         for offset, diagonal_dot in zip((-1, 0, 1), tangents, strict=False):
             if diagonal_dot is not None:
-                product = lb.multiply(along_rows(lb, diagonal_dot, x), next_row(b, x, offset))
+                here, there = paired_rows(lb, along_rows(lb, diagonal_dot, x), x, offset)
+                product = rows_back(lb, lb.multiply(here, there), len(shape(x)) - 2, offset)
                 total = lb.negate(product) if total is None else lb.subtract(total, product)
         assert total is not None
         return [tridiagonal(lb, diagonals, total), None]

@@ -20,7 +20,20 @@ from wengert.ir.tensor_types import element, i32, is_complex, rank, real_element
 from wengert.transforms.ad.direct.adjoint import Bars, adjoint
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.matrices import adjoint as hermitian_transpose
-from wengert.transforms.ad.matrices import columns, diagonal, identity_like, keep, matmul, next_row, rows, solve, transposed, tridiagonal, turned_diagonals
+from wengert.transforms.ad.matrices import (
+    columns,
+    diagonal,
+    identity_like,
+    keep,
+    matmul,
+    paired_rows,
+    rows,
+    rows_back,
+    solve,
+    transposed,
+    tridiagonal,
+    turned_diagonals,
+)
 from wengert.transforms.ad.rule import Tangent
 from wengert.transforms.ad.rules.factorisations import pivots_to_permutation
 
@@ -85,8 +98,12 @@ def tridiagonal_solve(b: OpBuilder, op: core.TridiagonalSolveOp, y_bars: Sequenc
     # a x = r: r_bar = a^-T x_bar, and a_bar = -r_bar x^T on the three diagonals
     assert y_bars[0] is not None
     r_bar = tridiagonal(b, turned_diagonals(b, *op.operands[:3]), y_bars[0])
-    products = (b.multiply(r_bar, next_row(b, op.x, offset)) if wanted else None for offset, wanted in zip((-1, 0, 1), needed, strict=False))
-    bars = [None if product is None else b.negate(b.reduce_sum(product, [rank(product) - 1])) for product in products]
+
+    def diagonal_bar(offset: int) -> Value:
+        product = b.multiply(*paired_rows(b, r_bar, op.x, offset))
+        return rows_back(b, b.negate(b.reduce_sum(product, [rank(product) - 1])), rank(product) - 2, offset)
+
+    bars = [diagonal_bar(offset) if wanted else None for offset, wanted in zip((-1, 0, 1), needed, strict=False)]
     return [*bars, r_bar if needed[3] else None]
 
 
