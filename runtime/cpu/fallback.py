@@ -56,7 +56,7 @@ class Fallback:
 
     def take(self, table: int) -> BaseException:
         """The exception of the call with this table, which failed."""
-        return self._raised.pop(table, out_of_memory())
+        return self._raised.pop(table, None) or out_of_memory()
 
 
 def _step(op: InterpretOp) -> Callable[[int], None]:
