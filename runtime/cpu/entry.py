@@ -15,6 +15,7 @@ from wengert.runtime.cpu.engine import Library
 from wengert.runtime.cpu.fallback import Fallback
 from wengert.runtime.cpu.native_entry import Callee, native_call
 from wengert.runtime.signature import Signature
+from wengert.transforms.lower.tape_memory import out_of_memory
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _ALIGNMENT = 64
@@ -140,7 +141,7 @@ class _PythonCall:
 
     def fail(self, table: int) -> NoReturn:
         """Raises the exception of the call with the table at this address."""
-        raise self._fallback.take(table) if self._fallback is not None else MemoryError("no memory for the tape of a loop")
+        raise self._fallback.take(table) if self._fallback is not None else out_of_memory()
 
     def _fits(self, inputs: tuple[Any, ...]) -> bool:
         """Whether the arguments can be used as they are."""

@@ -137,3 +137,25 @@ def _bytes(value: SSAValue) -> int:
     if not isinstance(value.type, TensorType):
         return 0
     return size(value) * dtype_of(element(value)).itemsize
+
+
+def prune(block: Block, results: Sequence[SSAValue]) -> list[Operation]:
+    """The linear ops that results depend on, in order; the others give up their operands."""
+    needed: set[SSAValue] = set(results)
+    found: list[Operation] = []
+    for op in reversed(list(block.ops)):
+        if needed.isdisjoint(op.results):
+            op.drop_all_references()
+        else:
+            needed.update(op.operands)
+            found.append(op)
+    return found[::-1]
+
+
+def residuals_of(ops: Sequence[Operation], results: Sequence[SSAValue], linear: set[SSAValue]) -> list[SSAValue]:
+    """The values that linear ops (and results) use and that are not linear themselves, in order of first use."""
+    found: dict[SSAValue, None] = {}
+    for value in [operand for op in ops for operand in op.operands] + list(results):
+        if value not in linear:
+            found[value] = None
+    return list(found)

@@ -82,7 +82,7 @@ class _Generator:
         pointers = [self.table(number) for number in range(inputs + outputs)]
         _BlockCode(self, self.block, self.buffers, pointers[:inputs], pointers[inputs:], "%arena").run()
         if self.uses_tapes:
-            self.lines[:0] = ["%tapes = alloca ptr", "store ptr null, ptr %tapes"]
+            self.lines[:0] = ["%tapes = alloca [2 x i64], align 16", "call void @llvm.memset.p0.i64(ptr %tapes, i8 0, i64 16, i1 false)"]
         ends = [f"call void @{FREE}(ptr %tapes)"] if self.uses_tapes else []
         body = "\n".join([text for line in [*self.lines, _END] for text in (ends if line is _END else [line])])
         promoted = f" {PROMOTE}" if self.uses_cells else ""
