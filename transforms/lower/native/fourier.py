@@ -27,6 +27,9 @@ from wengert.transforms.lower.native.fourier_stages import blocks
 from wengert.transforms.lower.native.fourier_tables import LARGEST, convolution_length, is_smooth
 from wengert.transforms.lower.native.held import held
 
+WIDE = 1024
+"""From this length on a single line goes in whole vectors of f32: their first stage, of radix 8 or 16, takes long to compile."""
+
 
 @dataclass(frozen=True)
 class Pass:
@@ -66,7 +69,7 @@ class Pass:
         if self.inner > 1:
             return False, _power(min(most, self.inner))
         length = self.length if is_smooth(self.length) else convolution_length(self.length)
-        along = most
+        along = most if length >= WIDE else min(most, 4)
         while along > 1 and (length % along or length < along * along):
             along //= 2
         across = _power(min(most, self.outer))

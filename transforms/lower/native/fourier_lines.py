@@ -107,9 +107,7 @@ class Line:
         while len(parts) > 1:
             order = ", ".join(f"i32 {i}" for i in range(2 * width))
             kind = vector(register, width)
-            parts = [
-                code.op(f"shufflevector {kind} {a}, {kind} {b}, <{2 * width} x i32> <{order}>") for a, b in zip(parts[::2], parts[1::2], strict=True)
-            ]
+            parts = [code.op(f"shufflevector {kind} {a}, {kind} {b}, <{2 * width} x i32> <{order}>") for a, b in zip(parts[::2], parts[1::2], strict=True)]
             width *= 2
         return parts[0]
 
@@ -315,4 +313,4 @@ class Along(Lines):
     def _smooth(self, n: int, load: Load, store: Store, work: tuple[str, str, str]) -> None:
         units = Units(self.code, self.part, self.lanes, work[0])
         spread(units, n, load, work[0])
-        transform(units, n // self.lanes, units.load, lambda index, value: store(self.code.times(index, self.lanes), value), work)
+        transform(units, n // self.lanes, None, lambda index, value: store(self.code.times(index, self.lanes), value), work)

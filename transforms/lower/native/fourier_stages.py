@@ -42,7 +42,8 @@ class Units:
 
     def places(self, index: Index) -> tuple[str, str]:
         """Where real and imaginary parts lie."""
-        first = self.code.address(self.pointer, self.part, self.code.times(index, 2 * self.lanes))
+        unit = f"[{2 * self.lanes} x {self.part.register}]"
+        first = self.pointer if index == 0 else self.code.op(f"getelementptr {unit}, ptr {self.pointer}, i64 {index}")
         return first, self.code.address(first, self.part, self.lanes)
 
     def load(self, index: Index) -> Number:
@@ -58,8 +59,8 @@ class Units:
     def broadcast(self, pointer: str, index: Index) -> Number:
         """A pair from a table of pairs, in every lane."""
         found: list[str] = []
-        for part in range(2):
-            place = self.code.address(pointer, self.part, self.code.add(self.code.times(index, 2), part))
+        first = pointer if index == 0 else self.code.op(f"getelementptr [2 x {self.part.register}], ptr {pointer}, i64 {index}")
+        for place in (first, self.code.address(first, self.part, 1)):
             scalar = self.code.op(f"load {self.part.register}, ptr {place}, align {self.part.size}")
             found.append(self.code.splat(self.part.register, scalar, self.lanes))
         return found[0], found[1]
@@ -90,31 +91,42 @@ def blocks(code: Code, extent: int, width: int) -> Generator[Index]:
 def stage(units: Units, radix: int, m: Index, s: Index, load: Load, store: Store, factors: str | None) -> None:
     """One stage on s transforms of length radix m; ``factors`` are its twiddles as pairs, [m, radix - 1], if m is not 1."""
     code, numbers = units.code, units.numbers
+    step = code.times(m, s)
     with trips(code, m) as p:
-        w = [units.broadcast(factors, code.at([(p, radix - 1)], k)) for k in range(radix - 1)] if factors else []
+        here = code.address(factors, units.part, code.times(p, 2 * (radix - 1))) if factors else ""
+        w = [units.broadcast(here, k) for k in range(radix - 1)] if factors else []
+        row = code.times(p, s)
+        rows = code.times(row, radix)
         with trips(code, s) as q:
-            step = code.times(m, s)
-            read, written = code.at([(p, s)], q), code.at([(p, code.times(radix, s))], q)
-            x = [load(code.add(read, code.times(step, j))) for j in range(radix)]
+            read, x = code.add(row, q), list[Number]()
+            for _ in range(radix):
+                x.append(load(read))
+                read = code.add(read, step)
+            written = code.add(rows, q)
             for k, y in enumerate(butterfly(numbers, x)):
-                store(code.add(written, code.times(s, k)), numbers.multiply(y, w[k - 1]) if w and k else y)
+                store(written, numbers.multiply(y, w[k - 1]) if w and k else y)
+                written = code.add(written, s)
 
 
-def transform(units: Units, n: int, load: Load, store: Store, work: tuple[str, str, str]) -> None:
+def transform(units: Units, n: int, load: Load | None, store: Store, work: tuple[str, str, str]) -> None:
     """A transform of every lane, of a length whose primes have butterflies.
 
-    ``work`` is memory of n units, twice, and of one unit for each number of the largest butterfly in a loop.
+    ``work`` is memory of n units, twice, and of one unit for each number of the largest butterfly in a loop. Without ``load`` the first
+    holds the operand.
     """
     code, (source, target, spare) = units.code, work
     length, s = n, 1
     sequence = radices(n)
+    if load is None and sequence[0] == 1 and n > 1:
+        sequence = sequence[1:]
     for number, radix in enumerate(sequence):
-        first, last = number == 0, number == len(sequence) - 1
+        first, last = number == 0 and load is not None, number == len(sequence) - 1
         m = length // radix
         register = units.part.register
         factors = table(code, f"w{length}.{radix}", register, by_pairs(twiddles(length, radix))) if m > 1 and radix > 1 else None
         if first or last:
-            stage(units, radix, m, s, load if first else units.over(code, source).load, store if last else units.over(code, target).store, factors)
+            read = load if first and load is not None else units.over(code, source).load
+            stage(units, radix, m, s, read, store if last else units.over(code, target).store, factors)
         elif radix in IN_REGISTERS:
             assert factors is not None
             code.line(f"call void {_shared_stage(units, radix)}(ptr {source}, ptr {target}, ptr {factors}, i64 {m}, i64 {s})")
