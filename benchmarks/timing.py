@@ -10,18 +10,23 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Time:
-    """Seconds per call: the least and the median of the windows."""
+    """Seconds per call: the least and the median of the windows (None where only the least is known)."""
 
     least: float
-    median: float
+    median: float | None
 
 
 def interleaved(calls: Sequence[Callable[[], object]], seconds: float, rounds: int = 15) -> list[Time]:
-    """The time of each call, measured in ``rounds`` windows that alternate; ``seconds`` is the time for each call in all."""
+    """The time of each call, measured in ``rounds`` windows that alternate; ``seconds`` is the time for each call in all.
+
+    A call that takes longer than its windows drops out once its time is over, but not before three of them.
+    """
     counts = [max(1, int(seconds / rounds / _once(call))) for call in calls]
     windows: list[list[float]] = [[] for _ in calls]
     for _ in range(rounds):
         for call, count, found in zip(calls, counts, windows, strict=True):
+            if len(found) >= 3 and count * sum(found) > 2 * seconds:
+                continue
             start = time.perf_counter()
             for _ in range(count):
                 call()
