@@ -8,6 +8,7 @@ Compile times are CPU time of the process, from a text or a function to the firs
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -84,7 +85,9 @@ def torch_compiled(workload: Workload) -> Side:
     torch.compiler.reset()
     compile: Any = torch.compile
     try:
-        return _torch(workload, "torch.compile", compile)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that its caches are off
+            return _torch(workload, "torch.compile", compile)
     except Exception as error:
         if type(error).__module__.startswith("torch._"):
             raise Unavailable(f"{type(error).__name__}: {error}".split("\n")[0]) from None

@@ -128,9 +128,7 @@ def attention(quick: bool) -> list[Workload]:
         return jnp.mean(jnp.square(x + _attend(x, *weights)))
 
     sizes = ((16, 32), (128, 128))[: 1 if quick else 2]
-    return [
-        Workload(f"T{t} d{d}", loss, (_normal(t, d), *[_weights(d, d, seed=i) for i in range(4)]), tuple(range(5)), "attention") for t, d in sizes
-    ]
+    return [Workload(f"T{t} d{d}", loss, (_normal(t, d), *[_weights(d, d, seed=i) for i in range(4)]), tuple(range(5)), "attention") for t, d in sizes]
 
 
 def transformer(quick: bool) -> list[Workload]:
