@@ -29,7 +29,7 @@ class Measured:
 class Row:
     """What was measured of one workload: ours and the peers by name, and why a peer is missing.
 
-    ``limit`` is what the machine needs at least, in seconds (0: not counted). Of the group ``compile``, times are compile times.
+    ``limit`` is what the machine needs at least, in seconds (0: not counted). If ``compiling``, times are compile times.
     """
 
     group: str
@@ -38,6 +38,7 @@ class Row:
     peers: dict[str, Measured]
     missing: dict[str, str]
     limit: float
+    compiling: bool = False
 
     def ratio(self, peer: str) -> float:
         """Ours to theirs, of the least times."""
@@ -61,6 +62,11 @@ class Machine:
         size = next((n for n in sorted(self.bandwidth) if n >= workload.bytes), max(self.bandwidth))
         moved = workload.bytes / self.bandwidth[size] if workload.bytes >= CACHED else 0.0
         return max(moved, workload.floats / self.flops[workload.inputs[0].dtype.name])
+
+    def best(self, other: Machine) -> Machine:
+        """What was reached in either of two measurements."""
+        flops = {name: max(value, other.flops[name]) for name, value in self.flops.items()}
+        return Machine({size: max(value, other.bandwidth[size]) for size, value in self.bandwidth.items()}, flops)
 
 
 def machine() -> Machine:
@@ -97,7 +103,7 @@ def measure(group: str, workload: Workload, limits: Machine, seconds: float, pee
         assert error <= allowed, f"{group} {workload.name}: {name} is off by {error:.1e}, more than {allowed:.1e}"
     times = compile_times(workload, sides) if workload.compile_only else interleaved([side.call for side in sides], seconds)
     found = {side.name: Measured(time, side.compile_seconds, errors[side.name]) for side, time in zip(sides, times, strict=True)}
-    return Row(group, workload.name, found.pop("wengert"), found, missing, limits.limit(workload))
+    return Row(group, workload.name, found.pop("wengert"), found, missing, limits.limit(workload), workload.compile_only)
 
 
 def compile_times(workload: Workload, sides: Sequence[Side]) -> list[Time]:

@@ -68,7 +68,13 @@ def exact(workload: Workload) -> list[Array]:
 
 
 def torch_eager(workload: Workload) -> Side:
-    """PyTorch op by op."""
+    """PyTorch op by op.
+
+    Raises:
+        Unavailable: compile times are asked for.
+    """
+    if workload.compile_only:
+        raise Unavailable("it compiles nothing")
     return _torch(workload, "torch", lambda function: function)
 
 

@@ -69,7 +69,7 @@ def summary(rows: Sequence[Row], peers: Sequence[str]) -> str:
     """Geometric means by peer."""
     found: list[str] = []
     for peer in peers:
-        ratios = [row.ratio(peer) for row in rows if peer in row.peers]
+        ratios = [row.ratio(peer) for row in rows if peer in row.peers and not row.compiling]
         if ratios:
             found.append(f"to {peer}: geometric mean {_mean(ratios):.3f}, worst {max(ratios):.2f}, of {len(ratios)}")
     compiled = [row.ours.compile / row.peers["jax"].compile for row in rows if "jax" in row.peers and row.peers["jax"].compile]

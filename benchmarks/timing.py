@@ -1,4 +1,8 @@
-"""Timing of several sides in turn, so that what disturbs one disturbs all."""
+"""Timing of several sides in turn, so that what disturbs one disturbs all.
+
+The clock is the CPU time of the process, with that of all its threads: on one quiet core it is the time on the wall, and where
+other programs want that core too, waiting for it does not count.
+"""
 
 from __future__ import annotations
 
@@ -27,15 +31,15 @@ def interleaved(calls: Sequence[Callable[[], object]], seconds: float, rounds: i
         for call, count, found in zip(calls, counts, windows, strict=True):
             if len(found) >= 3 and count * sum(found) > 2 * seconds:
                 continue
-            start = time.perf_counter()
+            start = time.process_time()
             for _ in range(count):
                 call()
-            found.append((time.perf_counter() - start) / count)
+            found.append((time.process_time() - start) / count)
     return [Time(min(found), statistics.median(found)) for found in windows]
 
 
 def _once(call: Callable[[], object]) -> float:
     call()
-    start = time.perf_counter()
+    start = time.process_time()
     call()
-    return max(time.perf_counter() - start, 1e-8)
+    return max(time.process_time() - start, 1e-7)
