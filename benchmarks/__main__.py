@@ -40,19 +40,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if unknown := set(given) - set(known):
             print(f"no {what} {', '.join(sorted(unknown))}; there are {', '.join(known)}", file=sys.stderr)
             return 2
-    limits, rows, workloads = machine(), list[Any](), list[Any]()
+    limits, rows, workloads = machine(options.seconds), list[Any](), list[Any]()
     measure("", GROUPS["calls"](True)[0], limits, 0.01, peers)  # all sides load and set up what every program needs
     print(report.line(report.header(peers), peers))
+
+    def save() -> None:
+        if options.json:
+            Path(options.json).write_text(json.dumps(report.document(rows, limits, before), indent=1))
 
     def add(row: Any) -> None:
         rows.append(row)
         print(report.row_line(row, peers), flush=True)
+        save()
 
     for group in asked:
         for workload in GROUPS[group](options.quick):
             workloads.append(workload)
             add(measure(group, workload, limits, options.seconds, peers))
-    limits = limits.best(machine())  # what disturbed one of the measurements may have spared the other
+    limits = limits.best(machine(options.seconds))  # what disturbed one of the measurements may have spared the other
     rows = [replace(row, limit=limits.limit(workload)) for row, workload in zip(rows, workloads, strict=True)]
     if options.gradbench:
         from benchmarks import gradbench
@@ -62,8 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(report.summary(rows, peers))
     if options.markdown:
         print(report.markdown(rows, peers))
-    if options.json:
-        Path(options.json).write_text(json.dumps(report.document(rows, limits, before), indent=1))
+    save()
     if options.chart:
         report.chart(rows, peers, options.chart)
     return 0
@@ -77,7 +81,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=0.5, help="time for each side of each workload")
     parser.add_argument("--core", type=int, default=None)
     parser.add_argument("--gradbench", metavar="FOLDER", help="run the AD benchmark kit in this folder as well")
-    parser.add_argument("--json", help="write everything measured, with the environment")
+    parser.add_argument("--json", help="write everything measured, with the environment, after each workload")
     parser.add_argument("--chart", help="draw the times as multiples of ours, as SVG (needs matplotlib)")
     parser.add_argument("--markdown", action="store_true", help="print the table for the documentation as well")
     return parser.parse_args(arguments)

@@ -69,17 +69,17 @@ class Machine:
         return Machine({size: max(value, other.bandwidth[size]) for size, value in self.bandwidth.items()}, flops)
 
 
-def machine() -> Machine:
-    """The limits, measured now."""
+def machine(seconds: float) -> Machine:
+    """The limits, measured now, in this much time for each."""
     bandwidth: dict[int, float] = {}
     for size in (CACHED, 1 << 20, 1 << 23, 3 << 25):
         a, b, c = (np.ones(size // 12, np.float32) for _ in range(3))
-        (triad,) = interleaved([lambda a=a, b=b, c=c: np.add(a, b, out=c)], 0.2, 7)
+        (triad,) = interleaved([lambda a=a, b=b, c=c: np.add(a, b, out=c)], seconds, 7)
         bandwidth[size] = 3.0 * a.nbytes / triad.least
     flops: dict[str, float] = {}
     for name in ("float32", "float64"):
         x = np.ones((1024, 1024), name)
-        (product,) = interleaved([lambda x=x: x @ x], 0.4, 5)
+        (product,) = interleaved([lambda x=x: x @ x], seconds, 5)
         flops[name] = 2.0 * 1024**3 / product.least
     return Machine(bandwidth, flops)
 
@@ -88,7 +88,8 @@ def measure(group: str, workload: Workload, limits: Machine, seconds: float, pee
     """Compiles and compares all sides, then times them in turn.
 
     Raises:
-        AssertionError: a side is further from JAX's result in double precision than the tolerance, and than twice JAX's in single.
+        AssertionError: a side is further from JAX's result in double precision than the tolerance, and than twice JAX's in its own
+            precision, which may be off by ten times the tolerance.
     """
     sides, missing = [ours(workload)], dict[str, str]()
     for name in peers:
@@ -98,8 +99,9 @@ def measure(group: str, workload: Workload, limits: Machine, seconds: float, pee
             missing[name] = str(error)
     wanted = exact(workload)
     errors = {side.name: _worst(side.results, wanted) for side in sides}
-    allowed = max(TOLERANCE[workload.inputs[0].dtype.name], 2 * errors.get("jax", 0.0))
+    tolerance = TOLERANCE[workload.inputs[0].dtype.name]
     for name, error in errors.items():
+        allowed = 10 * tolerance if name == "jax" else max(tolerance, 2 * errors.get("jax", 0.0))
         assert error <= allowed, f"{group} {workload.name}: {name} is off by {error:.1e}, more than {allowed:.1e}"
     times = compile_times(workload, sides) if workload.compile_only else interleaved([side.call for side in sides], seconds)
     found = {side.name: Measured(time, side.compile_seconds, errors[side.name]) for side, time in zip(sides, times, strict=True)}

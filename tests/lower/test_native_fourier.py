@@ -83,26 +83,27 @@ def test_lengths_in_one_program(kind: str, held: str) -> None:
         assert error <= UNITS * np.finfo(DTYPES[held]).eps, (n, error)
 
 
-@pytest.mark.parametrize("held", ["f64", "f32"])
 @pytest.mark.parametrize("kind", NUMPY)
 @pytest.mark.parametrize(
-    ("shape", "rank"),
+    ("shape", "rank", "held"),
     [
-        ((9, 12), 1),  # lines in the lanes, the last of them twice
-        ((2, 3, 30), 1),
-        ((9, 67), 1),
-        ((5, 256), 1),
-        ((4, 6), 2),
-        ((3, 7, 11), 2),
-        ((5, 134, 3), 2),
-        ((16, 32), 2),
-        ((2, 3, 4, 5), 3),
-        ((8, 1, 6), 3),
-        ((1, 1), 2),
-        ((3, 1), 1),
+        ((9, 12), 1, "f64"),  # lines in the lanes, the last of them twice
+        ((9, 12), 1, "f32"),
+        ((2, 3, 30), 1, "f32"),
+        ((9, 67), 1, "f64"),
+        ((9, 67), 1, "f32"),
+        ((5, 256), 1, "f64"),
+        ((4, 6), 2, "f32"),
+        ((3, 7, 11), 2, "f64"),
+        ((5, 134, 3), 2, "f32"),
+        ((16, 32), 2, "f64"),
+        ((2, 3, 4, 5), 3, "f64"),
+        ((8, 1, 6), 3, "f32"),
+        ((1, 1), 2, "f64"),
+        ((3, 1), 1, "f32"),
     ],
 )
-def test_batches_and_dimensions(kind: str, held: str, shape: tuple[int, ...], rank: int) -> None:
+def test_batches_and_dimensions(kind: str, shape: tuple[int, ...], rank: int, held: str) -> None:
     check(kind, shape, rank, held)
 
 
@@ -113,7 +114,7 @@ def test_other_vectors(kind: str, bytes_: int, monkeypatch: pytest.MonkeyPatch) 
     found = engine.host()
     other = type(found)(found.triple, found.cpu, found.features, Target(found.target.name, bytes_, 16, found.target.has_f16))
     monkeypatch.setattr(sys.modules[compile.__module__], "host", lambda: other)
-    for shape, rank, held in (((2048,), 1, "f32"), ((20, 15), 1, "f32"), ((300,), 1, "f64"), ((9, 20), 2, "f64"), ((1009,), 1, "f32")):
+    for shape, rank, held in (((2048,), 1, "f32"), ((20, 15), 1, "f32"), ((9, 20), 2, "f64")):
         check(kind, shape, rank, held)
 
 
