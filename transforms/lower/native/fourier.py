@@ -8,7 +8,7 @@ C. Van Loan, Computational Frameworks for the Fast Fourier Transform, SIAM 1992)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -39,9 +39,9 @@ class Pass:
     outer: int
     n: int
     inner: int
-    source: str
-    target: str
-    scale: float
+    source: str = "%p0"
+    target: str = "%q0"
+    scale: float = 1.0
 
     @property
     def half(self) -> int:
@@ -83,7 +83,7 @@ def _power(n: int) -> int:
 
 @native(stablehlo.FftOp)
 class Fourier(NativeKernel):
-    """All four kinds, over the last one to three dimensions. Passes go between the operand, scratch memory and the result."""
+    """All four kinds, over the last one to three dimensions: passes from the operand over scratch memory, or in place, to the result."""
 
     def __init__(self, op: stablehlo.FftOp, target: Target):
         super().__init__(op, target)
@@ -116,13 +116,21 @@ class Fourier(NativeKernel):
             order.reverse()
         found: list[Pass] = []
         for number, d in enumerate(order):
-            last = number == len(order) - 1
-            source = "%p0" if number == 0 else found[-1].target
-            target = "%q0" if last else ("even", "odd")[number % 2]
             kind = self.kind if d == rank - 1 else FftType.IFFT if inverse else FftType.FFT
             outer, inner = prod(complex_shape[:d]), prod(complex_shape[d + 1 :])
-            scale = 1 / prod(self.lengths) if inverse and last else 1.0
-            found.append(Pass(kind, outer, self.lengths[d - rank], inner, source, target, scale))
+            scale = 1 / prod(self.lengths) if inverse and number == len(order) - 1 else 1.0
+            found.append(Pass(kind, outer, self.lengths[d - rank], inner, scale=scale))
+        return self._placed(found)
+
+    def _placed(self, steps: list[Pass]) -> list[Pass]:
+        """Where passes read and write. One that reads no number twice may write to where it reads."""
+        in_place = all(step.inner % step.lanes(self.most_lanes)[1] == 0 for step in steps if step.inner > 1)
+        between = (("even",) if self.kind is FftType.IRFFT else ("%q0",)) if in_place else ("even", "odd")
+        found: list[Pass] = []
+        for number, step in enumerate(steps):
+            source = found[-1].target if found else "%p0"
+            target = "%q0" if number == len(steps) - 1 else between[number % len(between)]
+            found.append(replace(step, source=source, target=target))
         return found
 
     @property
