@@ -22,7 +22,7 @@ ALL_PEERS = ("jax", "torch", "torch.compile")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the groups that were asked for."""
+    """Runs the groups that were asked for; 1 if a result was wrong."""
     options = _options(arguments)
     _pin(options.core)
     before = os.getloadavg() if hasattr(os, "getloadavg") else ()
@@ -40,13 +40,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if unknown := set(given) - set(known):
             print(f"no {what} {', '.join(sorted(unknown))}; there are {', '.join(known)}", file=sys.stderr)
             return 2
-    limits, rows, workloads = machine(options.seconds), list[Any](), list[Any]()
+    limits, rows, workloads, wrong = machine(options.seconds), list[Any](), list[Any](), list[str]()
     measure("", GROUPS["calls"](True)[0], limits, 0.01, peers)  # all sides load and set up what every program needs
     print(report.line(report.header(peers), peers))
 
     def save() -> None:
         if options.json:
-            Path(options.json).write_text(json.dumps(report.document(rows, limits, before), indent=1))
+            Path(options.json).write_text(json.dumps(report.document(rows, wrong, limits, before), indent=1))
 
     def add(row: Any) -> None:
         rows.append(row)
@@ -55,8 +55,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     for group in asked:
         for workload in GROUPS[group](options.quick):
-            workloads.append(workload)
-            add(measure(group, workload, limits, options.seconds, peers))
+            try:
+                add(measure(group, workload, limits, options.seconds, peers))
+            except AssertionError as error:
+                wrong.append(str(error))
+                print(f"WRONG, not timed: {error}", flush=True)
+            else:
+                workloads.append(workload)
     limits = limits.best(machine(options.seconds))  # what disturbed one of the measurements may have spared the other
     rows = [replace(row, limit=limits.limit(workload)) for row, workload in zip(rows, workloads, strict=True)]
     if options.gradbench:
@@ -70,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     save()
     if options.chart:
         report.chart(rows, peers, options.chart)
-    return 0
+    return 1 if wrong else 0
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -83,10 +83,10 @@ def _mean(values: Sequence[float]) -> float:
     return math.exp(sum(map(math.log, values)) / len(values))
 
 
-def document(rows: Sequence[Row], limits: Machine, before: Sequence[float]) -> dict[str, Any]:
-    """Everything, for a file."""
+def document(rows: Sequence[Row], wrong: Sequence[str], limits: Machine, before: Sequence[float]) -> dict[str, Any]:
+    """Everything, for a file, with what was wrong and therefore not timed."""
     found = [asdict(row) | {"ratios": {p: row.ratio(p) for p in row.peers}, "median_ratios": {p: row.median(p) for p in row.peers}} for row in rows]
-    return {"environment": environment(limits, before), "rows": found}
+    return {"environment": environment(limits, before), "rows": found, "wrong": list(wrong)}
 
 
 def environment(limits: Machine, before: Sequence[float]) -> dict[str, Any]:

@@ -60,7 +60,7 @@ class Pass:
 
     @property
     def buffer_lengths(self) -> dict[str, int]:
-        """What each buffer holds of every lane. Numbers of the real side are of all lengths."""
+        """How many numbers of every lane each buffer holds."""
         found = Across.units(self.length)
         return found | {"real": self.n + 1 if self.is_real else 0}
 
