@@ -1,97 +1,125 @@
-"""One workload on both sides: correctness first, then time and compile time; and the limits of the machine."""
+"""One workload on all sides: correctness first, then time; and the limits of the machine."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import numpy as np
+from benchmarks.peers import PEERS, Side, Unavailable, exact, ours
 from benchmarks.timing import Time, interleaved
 from benchmarks.workloads import Workload
 
-import wengert as wg
-
 TOLERANCE = {"float32": 2e-4, "float64": 1e-9}
+CACHED = 1 << 18
+"""A workload that moves fewer bytes is not compared with the memory's bandwidth."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One side of a row, in seconds; ``error`` is relative to the largest number of each result, in double precision."""
+
+    time: Time
+    compile: float
+    error: float
 
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured of one workload; times in seconds, ``limit`` is what the machine needs at least (0: not counted)."""
+    """What was measured of one workload: ours and the peers by name, and why a peer is missing.
+
+    ``limit`` is what the machine needs at least, in seconds (0: not counted). If ``compiling``, times are compile times.
+    """
 
     group: str
     name: str
-    ours: Time
-    jax: Time
-    compile_ours: float
-    compile_jax: float
+    ours: Measured
+    peers: dict[str, Measured]
+    missing: dict[str, str]
     limit: float
-    error: float
+    compiling: bool = False
 
-    @property
-    def ratio(self) -> float:
-        """Ours to JAX's, of the least times."""
-        return self.ours.least / self.jax.least
+    def ratio(self, peer: str) -> float:
+        """Ours to theirs, of the least times."""
+        return self.ours.time.least / self.peers[peer].time.least
+
+    def median(self, peer: str) -> float | None:
+        """Ours to theirs, of the medians."""
+        mine, other = self.ours.time.median, self.peers[peer].time.median
+        return None if mine is None or other is None else mine / other
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What this core can do: bytes per second from memory (triad), flops per second in f32 (a product of NumPy)."""
+    """What this core can do: bytes per second from memory by size of what is moved (triad), f32 and f64 flops per second (a product of NumPy)."""
 
-    bandwidth: float
-    flops: float
+    bandwidth: dict[int, float]
+    flops: dict[str, float]
+
+    def limit(self, workload: Workload) -> float:
+        """The least time for the bytes and the flops of a workload."""
+        size = next((n for n in sorted(self.bandwidth) if n >= workload.bytes), max(self.bandwidth))
+        moved = workload.bytes / self.bandwidth[size] if workload.bytes >= CACHED else 0.0
+        return max(moved, workload.floats / self.flops[workload.inputs[0].dtype.name])
+
+    def best(self, other: Machine) -> Machine:
+        """What was reached in either of two measurements."""
+        flops = {name: max(value, other.flops[name]) for name, value in self.flops.items()}
+        return Machine({size: max(value, other.bandwidth[size]) for size, value in self.bandwidth.items()}, flops)
 
 
-def machine() -> Machine:
-    """The limits, measured now."""
-    a, b, c = (np.ones(1 << 23, np.float32) for _ in range(3))
-    (triad,) = interleaved([lambda: np.add(a, b, out=c)], 0.3, 5)
-    x = np.ones((1024, 1024), np.float32)
-    (product,) = interleaved([lambda: x @ x], 0.5, 5)
-    return Machine(3.0 * a.nbytes / triad.least, 2.0 * 1024**3 / product.least)
+def machine(seconds: float) -> Machine:
+    """The limits, measured now, in this much time for each."""
+    bandwidth: dict[int, float] = {}
+    for size in (CACHED, 1 << 20, 1 << 23, 3 << 25):
+        a, b, c = (np.ones(size // 12, np.float32) for _ in range(3))
+        (triad,) = interleaved([lambda a=a, b=b, c=c: np.add(a, b, out=c)], seconds, 7)
+        bandwidth[size] = 3.0 * a.nbytes / triad.least
+    flops: dict[str, float] = {}
+    for name in ("float32", "float64"):
+        x = np.ones((1024, 1024), name)
+        (product,) = interleaved([lambda x=x: x @ x], seconds, 5)
+        flops[name] = 2.0 * 1024**3 / product.least
+    return Machine(bandwidth, flops)
 
 
-def measure(group: str, workload: Workload, limits: Machine, seconds: float) -> Row:
-    """Compiles and compares both sides, then times them in turn.
+def measure(group: str, workload: Workload, limits: Machine, seconds: float, peers: Sequence[str]) -> Row:
+    """Compiles and compares all sides, then times them in turn.
 
     Raises:
-        AssertionError: ours is further from JAX's result in double precision than the tolerance, and than twice JAX's in single.
+        AssertionError: a side is further from JAX's result in double precision than the tolerance, and than twice JAX's in its own
+            precision, which may be off by ten times the tolerance.
     """
-    inputs = workload.inputs
-    text = jax.jit(workload.function).lower(*inputs).as_text()
-    start = time.process_time()
-    compiled = wg.parse(text, workload.name).vjp(wrt=workload.wrt).compile()
-    compile_ours = time.process_time() - start
-    start = time.process_time()
-    theirs = jax.jit(jax.value_and_grad(workload.function, workload.wrt)).lower(*inputs).compile()
-    compile_jax = time.process_time() - start
-    seed = np.ones((), compiled.signature.results[0].dtype)
-    placed = [jax.device_put(value) for value in inputs]
-    value, gradients = theirs(*placed)
-    exact = jax.jit(jax.value_and_grad(workload.function, workload.wrt))(*[value.astype(np.float64) for value in inputs])
-    error, other = (_worst(found, [exact[0], *exact[1]]) for found in (compiled(*inputs, seed), [value, *gradients]))
-    allowed = max(TOLERANCE[inputs[0].dtype.name], 2 * other)
-    assert error <= allowed, f"{group} {workload.name}: off by {error:.1e}, more than {allowed:.1e}"
-    ours, peer = interleaved([lambda: compiled(*inputs, seed), lambda: jax.block_until_ready(theirs(*placed))], seconds)
-    limit = max(workload.bytes / limits.bandwidth, workload.floats / limits.flops)
-    return Row(group, workload.name, ours, peer, compile_ours, compile_jax, limit, error)
+    sides, missing = [ours(workload)], dict[str, str]()
+    for name in peers:
+        try:
+            sides.append(PEERS[name](workload))
+        except Unavailable as error:
+            missing[name] = str(error)
+    wanted = exact(workload)
+    errors = {side.name: _worst(side.results, wanted) for side in sides}
+    tolerance = TOLERANCE[workload.inputs[0].dtype.name]
+    for name, error in errors.items():
+        allowed = 10 * tolerance if name == "jax" else max(tolerance, 2 * errors.get("jax", 0.0))
+        assert error <= allowed, f"{group} {workload.name}: {name} is off by {error:.1e}, more than {allowed:.1e}"
+    times = compile_times(workload, sides) if workload.compile_only else interleaved([side.call for side in sides], seconds)
+    found = {side.name: Measured(time, side.compile_seconds, errors[side.name]) for side, time in zip(sides, times, strict=True)}
+    return Row(group, workload.name, found.pop("wengert"), found, missing, limits.limit(workload), workload.compile_only)
 
 
-def call_overhead(limits: Machine, seconds: float) -> Row:
-    """Five arrays of one element, added: hardly any work."""
-    inputs = tuple(np.full(1, float(i)) for i in range(5))
-    add: Callable[..., Any] = lambda a, b, c, d, e: a + b + c + d + e  # noqa: E731
-    compiled = wg.parse(jax.jit(add).lower(*inputs).as_text()).compile()
-    theirs = jax.jit(add)
-    placed = [jax.device_put(value) for value in inputs]
-    error = _worst(compiled(*inputs), [theirs(*placed)])
-    ours, peer = interleaved([lambda: compiled(*inputs), lambda: jax.block_until_ready(theirs(*placed))], seconds)
-    return Row("calls", "five arrays", ours, peer, 0.0, 0.0, 0.0, error)
+def compile_times(workload: Workload, sides: Sequence[Side]) -> list[Time]:
+    """Compile times again, in turn; a side that takes seconds is compiled once more only."""
+    makers = {"wengert": ours, **PEERS}
+    found: dict[str, list[float]] = {side.name: [side.compile_seconds] for side in sides}
+    for number in range(4):
+        for side in sides:
+            if number == 0 or side.compile_seconds < 2:
+                found[side.name].append(makers[side.name](workload).compile_seconds)
+    return [Time(min(times), float(np.median(times))) for times in found.values()]
 
 
-def _worst(ours: Any, theirs: Any) -> float:
+def _worst(ours: Sequence[Any], theirs: Sequence[Any]) -> float:
     """The largest difference relative to the largest number of the same array."""
     worst = 0.0
     for x, y in zip(map(np.asarray, ours), map(np.asarray, theirs), strict=True):

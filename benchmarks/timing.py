@@ -1,4 +1,8 @@
-"""Timing of several sides in turn, so that what disturbs one disturbs all."""
+"""Timing of several sides in turn, so that what disturbs one disturbs all.
+
+The clock is the CPU time of the process, with that of all its threads: on one quiet core it is the time on the wall, and where
+other programs want that core too, waiting for it does not count.
+"""
 
 from __future__ import annotations
 
@@ -10,27 +14,32 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Time:
-    """Seconds per call: the least and the median of the windows."""
+    """Seconds per call: the least and the median of the windows (None where only the least is known)."""
 
     least: float
-    median: float
+    median: float | None
 
 
 def interleaved(calls: Sequence[Callable[[], object]], seconds: float, rounds: int = 15) -> list[Time]:
-    """The time of each call, measured in ``rounds`` windows that alternate; ``seconds`` is the time for each call in all."""
+    """The time of each call, measured in ``rounds`` windows that alternate; ``seconds`` is the time for each call in all.
+
+    A call that takes longer than its windows drops out once its time is over, but not before three of them.
+    """
     counts = [max(1, int(seconds / rounds / _once(call))) for call in calls]
     windows: list[list[float]] = [[] for _ in calls]
     for _ in range(rounds):
         for call, count, found in zip(calls, counts, windows, strict=True):
-            start = time.perf_counter()
+            if len(found) >= 3 and count * sum(found) > 2 * seconds:
+                continue
+            start = time.process_time()
             for _ in range(count):
                 call()
-            found.append((time.perf_counter() - start) / count)
+            found.append((time.process_time() - start) / count)
     return [Time(min(found), statistics.median(found)) for found in windows]
 
 
 def _once(call: Callable[[], object]) -> float:
     call()
-    start = time.perf_counter()
+    start = time.process_time()
     call()
-    return max(time.perf_counter() - start, 1e-8)
+    return max(time.process_time() - start, 1e-7)

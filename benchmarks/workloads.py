@@ -1,4 +1,4 @@
-"""The workloads by group: scalar functions written for JAX, whose StableHLO text both sides differentiate by their own means.
+"""The workloads by group: functions written for JAX, whose StableHLO text we differentiate, and for PyTorch (``torch_workloads.py``).
 
 ``floats`` and ``bytes`` are what the gradient must at least compute and move (two flops for a multiply-add; every input read
 and every result written once), for the distance to the limit of the machine; 0 where nobody has counted.
@@ -7,7 +7,7 @@ and every result written once), for the distance to the limit of the machine; 0 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -21,14 +21,21 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Workload:
-    """A scalar function, its inputs, and with respect to which of them the gradient is asked."""
+    """A scalar function, its inputs, and with respect to which of them the gradient is asked (of none: the value alone).
+
+    ``torch`` names the function in PyTorch, with its static arguments.
+    """
 
     name: str
     function: Function
     inputs: tuple[Array, ...]
     wrt: tuple[int, ...]
+    torch: str
     floats: float = 0.0
     bytes: float = 0.0
+    torch_options: dict[str, Any] = field(default_factory=dict[str, Any])
+    torch_compiles: bool = True
+    compile_only: bool = False
 
 
 Group = Callable[[bool], list[Workload]]
@@ -44,16 +51,17 @@ def _moved(inputs: tuple[Array, ...], wrt: tuple[int, ...]) -> float:
 
 def _light(name: str, function: Function, inputs: tuple[Array, ...], wrt: tuple[int, ...]) -> Workload:
     """A workload whose limit is the memory."""
-    return Workload(name, function, inputs, wrt, bytes=_moved(inputs, wrt))
+    return Workload(name, function, inputs, wrt, function.__name__, bytes=_moved(inputs, wrt))
 
 
 def elementwise(quick: bool) -> list[Workload]:
     """A smooth function of two vectors, summed; from tiny to huge."""
 
-    def f(x: Any, y: Any) -> Any:
+    def smooth(x: Any, y: Any) -> Any:
         return jnp.sum(jnp.tanh(x) * jnp.sin(y) + jnp.exp(-x * x))
 
-    return [_light(f"n={n:.0e}", f, (_normal(n), _normal(n, seed=1)), (0, 1)) for n in (100, 1000, 100_000, 10_000_000)[: 3 if quick else 4]]
+    sizes = (100, 1000, 100_000) if quick else (100, 1000, 10_000, 100_000, 1_000_000, 10_000_000)
+    return [_light(f"n={n:.0e}", smooth, (_normal(n), _normal(n, seed=1)), (0, 1)) for n in sizes]
 
 
 def rows(quick: bool) -> list[Workload]:
@@ -87,27 +95,55 @@ def mlp(quick: bool) -> list[Workload]:
         return -jnp.mean(jnp.sum(jax.nn.log_softmax(jnp.tanh(x @ w + b) @ v) * y, -1))
 
     found: list[Workload] = []
-    for batch, n, h, k in ((8, 16, 16, 4), (32, 64, 64, 10), (128, 784, 256, 10), (256, 1024, 1024, 100))[: 3 if quick else 4]:
+    sizes = ((8, 16, 16, 4), (32, 64, 64, 10), (32, 128, 128, 16), (128, 784, 256, 10), (256, 1024, 1024, 100))
+    for batch, n, h, k in sizes[: 4 if quick else 5]:
         inputs = (_normal(n, h) / np.float32(n**0.5), _normal(h), _normal(h, k), _normal(batch, n), np.eye(k, dtype="float32")[np.arange(batch) % k])
         found.append(
-            Workload(f"B{batch} {n}-{h}-{k}", loss, inputs, (0, 1, 2), floats=4.0 * batch * n * h + 6.0 * batch * h * k, bytes=_moved(inputs, (0, 1, 2)))
+            Workload(f"B{batch} {n}-{h}-{k}", loss, inputs, (0, 1, 2), "mlp", floats=4.0 * batch * n * h + 6.0 * batch * h * k, bytes=_moved(inputs, (0, 1, 2)))
         )
     return found
+
+
+def _attend(x: Any, wq: Any, wk: Any, wv: Any, wo: Any) -> Any:
+    t, d = x.shape
+    heads = d // 16
+    q, k, v = [(x @ w).reshape(t, heads, 16).swapaxes(0, 1) for w in (wq, wk, wv)]
+    scores = jnp.where(jnp.tril(jnp.ones((t, t), bool)), q @ k.swapaxes(1, 2) / 4.0, -1e9)
+    return (jax.nn.softmax(scores) @ v).swapaxes(0, 1).reshape(t, d) @ wo
+
+
+def _normalised(x: Any, g: Any) -> Any:
+    centred = x - x.mean(-1, keepdims=True)
+    return centred * lax.rsqrt(jnp.square(centred).mean(-1, keepdims=True) + 1e-5) * g
+
+
+def _weights(*shape: int, seed: int) -> Array:
+    return _normal(*shape, seed=seed) / np.float32(shape[0] ** 0.5)
 
 
 def attention(quick: bool) -> list[Workload]:
     """Causal attention with projections and residual."""
 
-    def loss(x: Any, wq: Any, wk: Any, wv: Any, wo: Any) -> Any:
-        t, d = x.shape
-        heads = d // 16
-        q, k, v = [(x @ w).reshape(t, heads, 16).swapaxes(0, 1) for w in (wq, wk, wv)]
-        scores = jnp.where(jnp.tril(jnp.ones((t, t), bool)), q @ k.swapaxes(1, 2) / 4.0, -1e9)
-        y = x + (jax.nn.softmax(scores) @ v).swapaxes(0, 1).reshape(t, d) @ wo
-        return jnp.mean(jnp.square(y))
+    def loss(x: Any, *weights: Any) -> Any:
+        return jnp.mean(jnp.square(x + _attend(x, *weights)))
 
     sizes = ((16, 32), (128, 128))[: 1 if quick else 2]
-    return [Workload(f"T{t} d{d}", loss, (_normal(t, d), *[_normal(d, d, seed=i) / np.float32(d**0.5) for i in range(4)]), (0, 1, 2, 3, 4)) for t, d in sizes]
+    return [Workload(f"T{t} d{d}", loss, (_normal(t, d), *[_weights(d, d, seed=i) for i in range(4)]), tuple(range(5)), "attention") for t, d in sizes]
+
+
+def transformer(quick: bool) -> list[Workload]:
+    """A block: normalisation and attention, normalisation and two dense layers with GELU, residuals around both."""
+
+    def loss(x: Any, g: Any, wq: Any, wk: Any, wv: Any, wo: Any, h: Any, w: Any, v: Any) -> Any:
+        x = x + _attend(_normalised(x, g), wq, wk, wv, wo)
+        return jnp.mean(jnp.square(x + jax.nn.gelu(_normalised(x, h) @ w) @ v))
+
+    def inputs(t: int, d: int) -> tuple[Array, ...]:
+        square = [_weights(d, d, seed=i) for i in range(4)]
+        return _normal(t, d), _normal(d, seed=4), *square, _normal(d, seed=5), _weights(d, 4 * d, seed=6), _weights(4 * d, d, seed=7)
+
+    sizes = ((16, 32), (128, 128))[: 1 if quick else 2]
+    return [Workload(f"T{t} d{d}", loss, inputs(t, d), tuple(range(9)), "transformer") for t, d in sizes]
 
 
 def convolution(quick: bool) -> list[Workload]:
@@ -119,19 +155,25 @@ def convolution(quick: bool) -> list[Workload]:
         return jnp.sum(jnp.square(x.mean((1, 2))))
 
     sizes = ((2, 16), (8, 32))[: 1 if quick else 2]
-    return [Workload(f"N{b} {n}x{n}", loss, (_normal(b, n, n, 3), _normal(3, 3, 3, 16), _normal(3, 3, 16, 32) / 12), (1, 2)) for b, n in sizes]
+    return [Workload(f"N{b} {n}x{n}", loss, (_normal(b, n, n, 3), _normal(3, 3, 3, 16), _normal(3, 3, 16, 32) / 12), (1, 2), "convolution") for b, n in sizes]
 
 
 def linear_algebra(quick: bool) -> list[Workload]:
-    """Many small matrix products."""
+    """Many small matrix products, and many small systems of equations."""
 
-    def loss(a: Any, b: Any) -> Any:
+    def products(a: Any, b: Any) -> Any:
         return jnp.sum(jnp.square(a @ b))
 
-    return [
-        Workload(f"1000 products {n}x{n}", loss, (_normal(1000, n, n), _normal(1000, n, n, seed=1)), (0, 1), floats=6e3 * n**3)
-        for n in (4, 8, 16)[: 2 if quick else 3]
-    ]
+    def solves(a: Any, b: Any) -> Any:
+        return jnp.sum(jnp.square(jnp.linalg.solve(a, b)))
+
+    found: list[Workload] = []
+    for n in (4, 8, 16)[: 2 if quick else 3]:
+        a, b = _normal(1000, n, n), _normal(1000, n, n, seed=1)
+        found.append(Workload(f"1000 products {n}x{n}", products, (a, b), (0, 1), "products", floats=6e3 * n**3))
+        dominant = (a + 2 * n * np.eye(n)).astype(np.float64)
+        found.append(Workload(f"1000 solves {n}x{n}", solves, (dominant, b[:, :, :1].astype(np.float64)), (0, 1), "solves"))
+    return found
 
 
 def loops(quick: bool) -> list[Workload]:
@@ -153,9 +195,11 @@ def loops(quick: bool) -> list[Workload]:
             d = slope(shifted(s, c, h))
             return tuple(p + h / 6 * (i + 2 * j + 2 * k + m) for p, i, j, k, m in zip(s, a, b, c, d, strict=True)), None
 
-        return lax.scan(step, (x, v), length=100 if quick else 1000)[0][0]
+        return lax.scan(step, (x, v), length=steps)[0][0]
 
-    return [Workload("van der Pol, RK4", loss, tuple(np.array(value) for value in (1.0, 2.0, 0.0)), (0, 1, 2))]
+    steps = 100 if quick else 1000
+    inputs = tuple(np.array(value) for value in (1.0, 2.0, 0.0))
+    return [Workload(f"van der Pol, {steps} of RK4", loss, inputs, (0, 1, 2), "van_der_pol", torch_options={"steps": steps}, torch_compiles=False)]
 
 
 def bundle(quick: bool) -> list[Workload]:
@@ -174,7 +218,33 @@ def bundle(quick: bool) -> list[Workload]:
 
     n = 100 if quick else 10_000
     cameras = 0.1 * _normal(n, 8, dtype="float64") + np.array([0, 0, 0, 0, 0, 6, 1, 0.0])
-    return [Workload(f"{n} observations", loss, (cameras, _normal(n, 3, dtype="float64"), _normal(n, 2, dtype="float64", seed=1)), (0, 1))]
+    return [Workload(f"{n} observations", loss, (cameras, _normal(n, 3, dtype="float64"), _normal(n, 2, dtype="float64", seed=1)), (0, 1), "bundle")]
+
+
+def calls(quick: bool) -> list[Workload]:
+    """Five arrays of one element, added: hardly any work."""
+    add: Function = lambda a, b, c, d, e: a + b + c + d + e  # noqa: E731
+    return [Workload("five arrays", add, tuple(np.full(1, float(i)) for i in range(5)), (), "sum_of_five")]
+
+
+def compiling(quick: bool) -> list[Workload]:
+    """Ten dense layers and a transformer block: how long it takes to compile value and gradients."""
+
+    def loss(x: Any, *weights: Any) -> Any:
+        for w in weights:
+            x = jnp.tanh(x @ w)
+        return jnp.mean(jnp.square(x))
+
+    weights = [_weights(64, 64, seed=i) for i in range(10)]
+    layers = Workload("ten dense layers", loss, (_normal(32, 64), *weights), tuple(range(1, 11)), "layers", compile_only=True)
+    return [layers, replace(transformer(True)[0], name="transformer block", compile_only=True)]
+
+
+def matmul(quick: bool) -> list[Workload]:
+    """Square matrix products in f32, without a derivative."""
+    product: Function = lambda a, b: a @ b  # noqa: E731
+    sizes = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)[: 6 if quick else 9]
+    return [Workload(f"{n}x{n}", product, (_normal(n, n), _normal(n, n, seed=1)), (), "matmul", floats=2.0 * n**3) for n in sizes]
 
 
 GROUPS: dict[str, Group] = {
@@ -182,8 +252,12 @@ GROUPS: dict[str, Group] = {
     "rows": rows,
     "mlp": mlp,
     "attention": attention,
+    "transformer": transformer,
     "convolution": convolution,
     "linear_algebra": linear_algebra,
     "loops": loops,
     "bundle": bundle,
+    "matmul": matmul,
+    "calls": calls,
+    "compile": compiling,
 }

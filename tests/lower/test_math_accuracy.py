@@ -104,12 +104,25 @@ def points(dtype: type[Any], count: int, seed: int) -> Array:
     return np.concatenate([edge_values(dtype), bits, *(cluster.astype(dtype) for cluster in clusters)])
 
 
+def trigamma(x: Array) -> Array:
+    """SciPy's for positive numbers, and the reflection formula."""
+    size = special.polygamma(1, np.where(x < 0, 1 - x, x))
+    y = np.where(x < 0, (np.pi / np.sin(np.pi * np.fmod(x, 1))) ** 2 - size, size)
+    return np.where((x <= 0) & (np.floor(x) == x), INF, y)
+
+
+def exact_trigamma(x: Any) -> Any:
+    """mpmath's, which steps to positive numbers one by one, after reflection."""
+    return mp.polygamma(1, x) if x > 0 else (mp.pi / mp.sinpi(x)) ** 2 - mp.polygamma(1, 1 - x)
+
+
 REFERENCE: dict[str, Callable[..., Any]] = {
     "logistic": special.expit,
     "erf": special.erf,
     "erfc": special.erfc,
     "erf_inv": lambda x: np.where(x == 0, x, special.erfinv(x)),
     "lgamma": lambda x: np.where(np.isinf(x), INF, special.gammaln(x)),
+    "trigamma": trigamma,
     "digamma": lambda x: np.where((x <= 0) & (np.floor(x) == x), NAN, special.digamma(x)),
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "asin": np.arcsin,
@@ -122,6 +135,7 @@ REFERENCE: dict[str, Callable[..., Any]] = {
     "pow": np.power,
 }
 EXACT: dict[str, Callable[..., Any]] = {
+    "trigamma": exact_trigamma,
     "exp2": lambda x: mp.mpf(2) ** x,
     "cbrt": lambda x: mp.sign(x) * mp.cbrt(abs(x)),
     "logistic": lambda x: 1 / (1 + mp.exp(-x)),
@@ -139,8 +153,8 @@ def reference(function: str, inputs: tuple[Array, ...]) -> Array:
 
 
 def reflected_scale(function: str, inputs: tuple[Array, ...], expected: Array) -> Array:
-    """The size relative to which an error counts: the terms that the reflection formulas of lgamma and digamma subtract."""
-    if function not in ("lgamma", "digamma"):
+    """The size relative to which an error counts: the terms that the reflection formulas of the gamma family subtract."""
+    if function not in ("lgamma", "digamma", "trigamma"):
         return expected
     terms = np.maximum(1.0, np.abs(reference(function, (1 + np.abs(inputs[0].astype(np.float64)),)))) + np.abs(expected)
     return np.where((inputs[0] < 0) & np.isfinite(terms), terms, expected)

@@ -17,6 +17,7 @@ from wengert.dialects.core import Kind
 from wengert.dialects.core_control import TapeType
 from wengert.dialects.kernel import STORE
 from wengert.ir.attributes import int_of
+from wengert.ir.elements import Elements, splat_value
 from wengert.ir.tensor_types import (
     bf16,
     c64,
@@ -132,6 +133,7 @@ _EXPENSIVE_FLOAT = (
     chlo.ErfOp,
     chlo.ErfcOp,
     chlo.LgammaOp,
+    chlo.PolygammaOp,
     chlo.SinhOp,
     chlo.TanOp,
 )
@@ -194,6 +196,8 @@ def cost(op: Operation) -> int:
     if isinstance(op, stablehlo.BitcastConvertOp) and not _same_width(held, element(op.results[0])):
         return 0
     if isinstance(op, chlo.NextAfterOp) and held not in (f32, f64):
+        return 0
+    if isinstance(op, chlo.PolygammaOp) and not _is_trigamma(op):
         return 0
     if is_float(held):
         return _REAL_COSTS.get(type(op), 0)
@@ -298,6 +302,12 @@ def _kind(kind: Kind, held: Attribute) -> str:
     return str(kind.value)
 
 
+def _is_trigamma(op: chlo.PolygammaOp) -> bool:
+    """Whether the order is the constant 1: the derivative of digamma."""
+    order = op.lhs.owner
+    return isinstance(order, stablehlo.ConstantOp) and splat_value(cast(Elements, order.value)) == 1
+
+
 _COMPARISONS = {"EQ": "eq", "NE": "ne", "LT": "lt", "LE": "le", "GT": "gt", "GE": "ge"}
 
 
@@ -308,6 +318,8 @@ def function_name(op: Operation) -> str:
         return f"total_{name}" if op.compare_type is not None and op.compare_type.data == "TOTALORDER" else name
     if isinstance(op, stablehlo.ReducePrecisionOp):
         return f"reduce_precision_e{int_of(op.exponent_bits)}m{int_of(op.mantissa_bits)}"
+    if isinstance(op, chlo.PolygammaOp):
+        return "trigamma"
     return op.name.partition(".")[2]
 
 

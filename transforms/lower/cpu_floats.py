@@ -56,6 +56,8 @@ class FloatFunctions(Instructions):
             return emit(_MATH[function], held.math, self.lanes, names, self.out)
         if function in _EXPANDED_INTRINSICS:
             return self.intrinsic(_EXPANDED_INTRINSICS[function], register, *names)
+        if function == "trigamma":  # polygamma of order 1, which is its first operand
+            return emit(function, held.math, self.lanes, names[1:], self.out)
         if match := _PRECISION.fullmatch(function):
             return self._reduce_precision(names[0], held, int(match[1]), int(match[2]))
         if function.startswith("total_"):

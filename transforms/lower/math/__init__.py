@@ -41,6 +41,7 @@ UNARY: dict[str, Unary] = {
     "erf_inv": error_function.erf_inv,
     "lgamma": gamma.lgamma,
     "digamma": gamma.digamma,
+    "trigamma": gamma.trigamma,
     "sinh": hyperbolic.sinh,
     "cosh": hyperbolic.cosh,
     "asinh": hyperbolic.asinh,

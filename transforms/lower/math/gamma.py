@@ -1,9 +1,10 @@
-"""lgamma (log |Gamma|) and digamma; f32 goes through f64.
+"""lgamma (log |Gamma|), digamma and trigamma; f32 goes through f64.
 
 lgamma, x > 0: lgamma(1 + s) = s P(s) and lgamma(2 + t) = t Q(t) keep the relative accuracy around the zeros 1 and 2; the recurrence
 moves other x into [3/2, 5/2]; from 8 on Stirling's series.  digamma, x > 0: (x - x0) D(x - 3/2) on [1, 2] around its zero x0, a polynomial
-on [2, 3], the recurrence between, and the asymptotic series from 10 on.  Negative arguments use the reflection formulas;
-their relative accuracy is lost near the zeros there, the absolute is not.  Source of the formulas: NIST DLMF 5.5, 5.11.
+on [2, 3], the recurrence between, and the asymptotic series from 10 on.  trigamma, x > 0: the first terms of sum 1/(x + k)^2, then the
+asymptotic series.  Negative arguments use the reflection formulas; their relative accuracy is lost near the zeros there, the
+absolute is not.  Source of the formulas: NIST DLMF 5.5, 5.11, 5.15.
 """
 
 from __future__ import annotations
@@ -18,9 +19,12 @@ PI = 3.141592653589793
 # (log(2 pi) - 1) / 2
 STIRLING_CONSTANT = 0.4189385332046727
 DIGAMMA_ZERO = (1.4616321449683622, 9.549995429965697e-17)
-# B(2k) / (2k (2k - 1)) and B(2k) / (2k)
+# B(2k) / (2k (2k - 1))
 STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
+# B(2k) / (2k)
 DIGAMMA_SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12, -3617 / 8160)
+# B(2k)
+TRIGAMMA_SERIES = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 
 
 def lgamma(code: Code, x: Float) -> Float:
@@ -107,3 +111,34 @@ def digamma_positive(code: Code, x: Float) -> Float:
     square = inverse * inverse
     series = code.fma(square, code.polynomial(DIGAMMA_SERIES, square), inverse * 0.5)
     return code.select(large, log(code, x) - series, small)
+
+
+def trigamma(code: Code, x: Float) -> Float:
+    """The derivative of digamma; +inf at its poles 0, -1, -2, ..."""
+    if not code.double:
+        wide = code.widen(x)
+        return code.narrow(trigamma(wide.code, wide))
+    negative = x < 0.0
+    positive = trigamma_positive(code, code.select(negative, 1.0 - x, x))
+    # trigamma(x) = pi^2 / sin^2(pi x) - trigamma(1 - x)
+    sine = sine_of(code, reduce_turns(code, in_turn(code, -x)))
+    y = code.select(negative, PI**2 / (sine * sine) - positive, positive)
+    pole = (x <= 0.0) & code.floor(x).equals(x)
+    return code.select(pole, INFINITY, y)
+
+
+def trigamma_positive(code: Code, x: Float) -> Float:
+    """trigamma(x) for x > 0."""
+    terms, y = list[Float](), x
+    for _ in range(10):
+        small = y < 10.0
+        terms.append(code.select(small, 1.0 / (y * y), 0.0))
+        y = code.select(small, y + 1.0, y)
+    inverse = 1.0 / y
+    square = inverse * inverse
+    # 1/y + 1/(2 y^2) + B(2)/y^3 + B(4)/y^5 + ...
+    series = code.fma(square * inverse, code.polynomial(TRIGAMMA_SERIES, square), square * 0.5)
+    total = series + inverse
+    for term in reversed(terms):  # from the least to the largest
+        total = total + term
+    return total

@@ -1,0 +1,56 @@
+"""The benchmark command runs, compares before it times, and writes what it measured. Nothing here depends on a time."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.oracle
+
+
+def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "benchmarks", "--quick", "--peers", "jax", "--seconds", "0.001", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_a_group(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    done = _run("--groups", "calls,loops", "--json", str(report), "--markdown")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(report.read_text())
+    assert {"cpu", "versions", "flags", "load at start", "load at end", "limits"} <= found["environment"].keys()
+    assert [(row["group"], row["name"]) for row in found["rows"]] == [("calls", "five arrays"), ("loops", "van der Pol, 100 of RK4")]
+    for row in found["rows"]:
+        assert row["ours"]["error"] <= 1e-9
+        assert row["ratios"]["jax"] > 0
+    assert "| loops | van der Pol, 100 of RK4 |" in done.stdout
+
+
+def test_unknown_names() -> None:
+    done = _run("--groups", "sorcery")
+    assert done.returncode == 2
+    assert "no group sorcery; there are elementwise" in done.stderr
+
+
+def test_a_wrong_result_is_not_timed() -> None:
+    script = """
+import sys
+from dataclasses import replace
+import jax
+jax.config.update("jax_enable_x64", True)
+from benchmarks import measure, peers
+from benchmarks.workloads import GROUPS
+workload, right = GROUPS["calls"](True)[0], peers.theirs
+peers.PEERS["jax"] = lambda w: replace(right(w), results=[x + 1 for x in right(w).results])
+try:
+    measure.measure("calls", workload, measure.Machine({1: 1.0}, {"float64": 1.0}), 0.001, ["jax"])
+except AssertionError as error:
+    sys.exit(0 if "jax is off by" in str(error) else str(error))
+sys.exit("nothing was noticed")
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
