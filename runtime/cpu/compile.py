@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from wengert.dialects.kernel import MatmulOp, NativeOp, NestOp
 from wengert.ir import elements
 from wengert.ir.collector import paused
+from wengert.runtime.cpu import pool
 from wengert.runtime.cpu.engine import CompileError, Library, host
 from wengert.runtime.cpu.entry import CompiledFunction, Stats
 from wengert.runtime.cpu.fallback import Fallback
@@ -24,6 +25,7 @@ from wengert.runtime.signature import signature_of
 from wengert.transforms.lower.cpu_codegen import Code, generate
 from wengert.transforms.lower.lower import LoweringError, function, lower
 from wengert.transforms.lower.native import register_symbols
+from wengert.transforms.lower.parallel import DECLARATIONS
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -74,7 +76,7 @@ class _Compilation:
             module = core_form(self.module)
         try:
             with self.phase("fuse"):
-                lowered = lower(module, self.entry)
+                lowered = lower(module, self.entry, reassociate=not self.options.strict)
         except LoweringError as error:
             raise InputError(str(error)) from None
         with self.phase("codegen"):
@@ -82,7 +84,9 @@ class _Compilation:
         with self.phase("llvm"):
             image, self.cache_hit = object_code(code.text, self.options.level)
         with self.phase("load"):
-            register_symbols(code.symbols)
+            if any(symbol in DECLARATIONS for symbol in code.symbols):
+                pool.register()
+            register_symbols([symbol for symbol in code.symbols if symbol not in DECLARATIONS])
             library = Library(image)
             constants = [np.ascontiguousarray(elements.to_numpy(op.value)) for op in code.buffers.constants]
             fallback = Fallback(code.interpreted) if code.interpreted else None

@@ -31,6 +31,7 @@ from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.matmul import declarations, emit_function
 from wengert.transforms.lower.native import native_kernel
 from wengert.transforms.lower.native.tapes import FREE
+from wengert.transforms.lower.parallel import DECLARATIONS, POOL_RUN, Split, start
 
 ENTRY = "entry"
 _END = "; end"
@@ -66,6 +67,7 @@ class _Generator:
         self.helpers: dict[str, str] = {}
         self.lines: list[str] = []
         self.uses_tapes = False
+        self.frame = 0
         self.interpreted: list[InterpretOp] = []
         self.symbols: dict[str, str] = {}
         self.count = 0
@@ -79,6 +81,8 @@ class _Generator:
         pointers = [self.table(number) for number in range(inputs + outputs)]
         _BlockCode(self, self.block, self.buffers, pointers[:inputs], pointers[inputs:], "%arena").run()
         kernels = [text.replace("@KERNEL", f"@{name}") for text, name in self.functions.items()]
+        if self.frame:
+            self.lines.insert(0, f"%frame = alloca [{self.frame} x ptr]")
         if self.uses_tapes:
             self.lines[:0] = ["%tapes = alloca ptr", "store ptr null, ptr %tapes"]
         ends = [f"call void @{FREE}(ptr %tapes)"] if self.uses_tapes else []
@@ -110,6 +114,10 @@ class _Generator:
         if name is None:
             name = self.functions[text] = f"kernel{len(self.functions)}"
         return name
+
+    def runtime(self, symbol: str) -> None:
+        """Declares a function of the runtime."""
+        self.symbols[symbol] = self.helpers[symbol] = DECLARATIONS[symbol]
 
 
 class _BlockCode:
@@ -185,11 +193,20 @@ class _BlockCode:
     def _nest(self, op: NestOp) -> None:
         results = {self.buffers.places[value] for value in op.outputs}
         in_place = any(self.buffers.places[value] in results for value in op.inputs)
-        code = NestCode(op, self.all.target, self.all.strict, in_place)
+        code = NestCode(op, self.all.target, self.all.strict, in_place, parallel=True)
         name = self.all.function(code.text("KERNEL"))
         self.all.helpers.update(code.out.functions)
-        arguments = [f"ptr {self.pointer(value)}" for value in (*op.inputs, *op.outputs)]
-        self.all.lines.append(f"call void @{name}({', '.join(arguments)})")
+        pointers = [self.pointer(value) for value in (*op.inputs, *op.outputs)]
+        if code.split is not None:
+            self._job(name, pointers, code.split)
+        else:
+            self.all.lines.append(f"call void @{name}({', '.join([f'ptr {p}' for p in pointers])})")
+
+    def _job(self, task: str, pointers: Sequence[str], cut: Split, scratch: str = "null", count: int = 0) -> None:
+        """Runs a task by whoever has time; every thread but this one has ``count`` bytes of scratch memory of its own."""
+        self.all.runtime(POOL_RUN)
+        self.all.frame = max(self.all.frame, len(pointers))
+        self.all.lines += start(task, f"%{self.all.fresh('frame')}", pointers, cut.chunks, scratch, count, wakes=cut.wakes)
 
     def _product(self, op: MatmulOp) -> None:
         found = product_plan(op, self.all.target)
