@@ -25,7 +25,7 @@ from wengert.runtime.signature import signature_of
 from wengert.transforms.lower.cpu_codegen import Code, generate
 from wengert.transforms.lower.lower import LoweringError, function, lower
 from wengert.transforms.lower.native import register_symbols
-from wengert.transforms.lower.parallel import DECLARATIONS
+from wengert.transforms.lower.parallel import BLAS_HOLD, DECLARATIONS
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -85,7 +85,7 @@ class _Compilation:
             image, self.cache_hit = object_code(code.text, self.options.level)
         with self.phase("load"):
             if any(symbol in DECLARATIONS for symbol in code.symbols):
-                pool.register()
+                pool.register(blas=BLAS_HOLD in code.symbols)
             register_symbols([symbol for symbol in code.symbols if symbol not in DECLARATIONS])
             library = Library(image)
             constants = [np.ascontiguousarray(elements.to_numpy(op.value)) for op in code.buffers.constants]

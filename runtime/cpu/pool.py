@@ -33,6 +33,13 @@ from wengert.transforms.lower.parallel import BLAS_HOLD, BLAS_RELEASE, POOL_RUN
 _PAUSES = 2000
 """How often a worker looks for the next job before it sleeps, and a caller for the end of its own before it yields."""
 
+_WAKING_NS = 25_000
+"""Jobs of so much work wake workers that sleep; smaller ones are shared with those that are awake."""
+_SERIES_NS = 100_000
+"""Small jobs that come one after another wake them too, once they are as long together."""
+_CLOSE = 200_000
+"""At most so many cycles lie between the beginnings of such jobs."""
+
 _FUTEX = {"x86_64": 202, "aarch64": 98}
 """The system call's number, by machine; elsewhere programs run in one thread."""
 _PAUSE = {"x86_64": "@llvm.x86.sse2.pause()", "aarch64": "@llvm.aarch64.hint(i32 1)"}
@@ -79,14 +86,11 @@ def helped() -> int:
     return _pool().helped()
 
 
-def register() -> None:
-    """Makes the pool known to LLVM, before code that uses it is loaded."""
-    _pool()
-
-
-def hold_blas() -> None:
-    """Tells the pool how to set the number of OpenBLAS's threads (once, before code that calls BLAS is loaded)."""
-    _pool().find_blas()
+def register(*, blas: bool = False) -> None:
+    """Makes the pool known to LLVM, before code that uses it is loaded; ``blas`` if that code calls BLAS."""
+    found = _pool()
+    if blas:
+        found.find_blas()
 
 
 class _Pool:
@@ -143,8 +147,13 @@ def _pool() -> _Pool:
 
 def _text() -> str:
     machine = platform.machine()
+    has_clock = machine == "x86_64"  # elsewhere it may not be readable, and no two small jobs count as close
     return (
         _TEXT.replace("PAUSES", str(_PAUSES))
+        .replace("CLOCK", "call i64 @llvm.readcyclecounter()" if has_clock else "add i64 0, 0")
+        .replace("WAKING", str(_WAKING_NS))
+        .replace("SERIES", str(_SERIES_NS))
+        .replace("CLOSE", str(_CLOSE if has_clock else 0))
         .replace("FUTEX", str(_FUTEX.get(machine, 0)))
         .replace("PAUSE", _PAUSE.get(machine, "@llvm.donothing()"))
         .replace("@RUN", f"@{POOL_RUN}")
@@ -168,6 +177,8 @@ _TEXT = """
 @sleepers = internal global i32 0, align 128
 @epoch = internal global i32 0, align 4               ; what workers sleep on
 @helps = internal global i64 0, align 8
+@last = internal global i64 0, align 8                ; when the last small job came
+@debt = internal global i64 0, align 8                ; the work of small jobs that came close together
 
 @blas.lock = internal global i32 0, align 128
 @blas.users = internal global i32 0, align 4
@@ -310,8 +321,29 @@ done:
   ret void
 }
 
+; Whether to wake threads for a job of so many nanoseconds: if it is long, or follows so close on others that they are long together.
+define internal i1 @worth(i64 %nanoseconds) {
+  %long = icmp uge i64 %nanoseconds, WAKING
+  br i1 %long, label %yes, label %short
+short:
+  %now = CLOCK
+  %then = load i64, ptr @last
+  store i64 %now, ptr @last
+  %since = sub i64 %now, %then
+  %close = icmp ult i64 %since, CLOSE
+  %owed = load i64, ptr @debt
+  %kept = select i1 %close, i64 %owed, i64 0
+  %sum = add i64 %kept, %nanoseconds
+  %enough = icmp ugt i64 %sum, SERIES
+  %left = select i1 %enough, i64 0, i64 %sum
+  store i64 %left, ptr @debt
+  ret i1 %enough
+yes:
+  ret i1 true
+}
+
 ; Runs task(frame, chunk, private memory) for all chunks. The caller's private memory is %scratch, of %bytes bytes.
-define void @RUN(ptr %task, ptr %frame, i64 %chunks, ptr %scratch, i64 %bytes, i1 %wakes) {
+define void @RUN(ptr %task, ptr %frame, i64 %chunks, ptr %scratch, i64 %bytes, i64 %nanoseconds) {
   %wanted = load atomic i32, ptr @wanted monotonic, align 4
   %several = icmp sgt i32 %wanted, 0
   br i1 %several, label %lock, label %alone
@@ -321,23 +353,27 @@ lock:
   br i1 %locked, label %workers, label %alone
 workers:
   %running = load atomic i32, ptr @running monotonic, align 4
+  %sleeping = load atomic i32, ptr @sleepers monotonic, align 128
+  %some.awake = icmp slt i32 %sleeping, %running
+  %small = icmp ult i64 %nanoseconds, WAKING
+  %suffices = and i1 %some.awake, %small
+  br i1 %suffices, label %publish, label %judge
+judge:                                      ; a small job is not worth a system call
+  %worth = call i1 @worth(i64 %nanoseconds)
+  br i1 %worth, label %prepare, label %unlock.alone
+prepare:
   %short = icmp slt i32 %running, %wanted
-  %starts = and i1 %short, %wakes
-  br i1 %starts, label %start.some, label %asleep
+  br i1 %short, label %start.some, label %publish
 start.some:
   call void @start(i32 %running, i32 %wanted)
   br label %publish
-asleep:                                     ; a small job is not worth a system call, but somebody may be looking
-  %sleeping = load atomic i32, ptr @sleepers monotonic, align 128
-  %all.asleep = icmp sge i32 %sleeping, %running
-  %not.worth = xor i1 %wakes, true
-  %refuses = and i1 %all.asleep, %not.worth
-  br i1 %refuses, label %unlock.alone, label %publish
 unlock.alone:
   store atomic i32 0, ptr @busy release, align 128
   br label %alone
 
-publish:                                    ; nothing is left of the last job, so nobody can claim by these yet
+publish:
+  %wakes = phi i1 [false, %workers], [true, %prepare], [true, %start.some]
+  ; Nothing is left of the last job, so nobody can claim by these yet.
   store atomic ptr %task, ptr @job monotonic, align 128
   store atomic ptr %frame, ptr getelementptr (i64, ptr @job, i64 1) monotonic, align 8
   store atomic i64 %chunks, ptr getelementptr (i64, ptr @job, i64 2) monotonic, align 8

@@ -13,47 +13,21 @@ from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
-from wengert.dialects.kernel import STORE, ApplyOp, LoadOp, NestOp, Write
+from wengert.dialects.kernel import STORE, ApplyOp, LoadOp, NestOp, StripsOp, Write
 from wengert.dialects.kernel_positions import Position, dimensions, span
 from wengert.ir.tensor_types import size
 from wengert.transforms.lower.cpu_loops import Loops
 from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.cpu_types import Element, element_of
-from wengert.transforms.lower.parallel import WAKING_NS, Split, split, wanted_chunks
+from wengert.transforms.lower.parallel import Split, single, split, wanted_chunks
 from wengert.transforms.lower.views import result
 
-_CHEAP = frozenset(
-    [
-        "abs",
-        "add",
-        "and",
-        "compare",
-        "convert",
-        "eq",
-        "floor",
-        "ge",
-        "gt",
-        "le",
-        "lt",
-        "maximum",
-        "minimum",
-        "multiply",
-        "ne",
-        "negate",
-        "not",
-        "or",
-        "select",
-        "shift_left",
-        "shift_right_arithmetic",
-        "shift_right_logical",
-        "subtract",
-        "xor",
-        "clamp",
-        "real",
-        "imag",
-        "complex",
-    ]
-)
+# fmt: off
+_CHEAP = frozenset((
+    "abs", "add", "and", "clamp", "complex", "convert", "eq", "floor", "ge", "gt", "imag", "le", "lt", "maximum", "minimum", "multiply", "ne",
+    "negate", "not", "or", "real", "select", "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "subtract", "xor",
+))
+# fmt: on
 _VECTOR_NS = 0.2
 """A cheap function on one vector register."""
 _DIVIDE_NS = 2.0
@@ -83,6 +57,16 @@ def op_ns(op: Operation, inner_step: int | None, vectorised: bool, target: Targe
         name = op.function.data
         return share * (_VECTOR_NS if name in _CHEAP else _DIVIDE_NS if name in ("divide", "sqrt", "remainder") else _COSTLY_NS)
     return 0.0
+
+
+def strips_ns(op: StripsOp, target: Target) -> float:
+    """About how long all strips take."""
+    total = 0.0
+    for nest in op.body.block.ops:
+        if isinstance(nest, NestOp):
+            ops = [inner for inner in nest.body.block.ops if inner is not nest.terminator]
+            total += prod(nest.extents) * sum(op_ns(inner, 1, True, target) for inner in ops)
+    return total * op.trips.value.data
 
 
 class NestWork:
@@ -141,7 +125,6 @@ class NestWork:
         if not able:
             return None
         d = max(able, key=lambda n: (extents[n], n))
-        wakes = self.nanoseconds >= WAKING_NS
         count = best_divisor(extents[d], wanted)
         repeatable = not in_place and all(write.kind == STORE for write in self.writes)
         if count is None and not repeatable:
@@ -150,9 +133,9 @@ class NestWork:
             grain = extents[d] // wanted // UNIT * UNIT + UNIT
             last = extents[d] - grain
             self.loops.cut(d, grain, overlapping=True)
-            return Split(-(-(last + grain) // grain), 1, wakes, grain, last)
+            return Split(-(-(last + grain) // grain), 1, int(self.nanoseconds), grain, last)
         self.loops.cut(d, extents[d] // count)
-        return Split(count, 1, wakes)
+        return single(count, self.nanoseconds)
 
 
 def block_length(at: Position, d: int, extents: list[int], elements: int) -> int | None:

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 POOL_RUN = "wg.pool.run"
-BLAS_HOLD = "wg.blas.hold"
-BLAS_RELEASE = "wg.blas.release"
+BLAS_HOLD = "wg.pool.hold_blas"
+BLAS_RELEASE = "wg.pool.release_blas"
 DECLARATIONS = {
-    POOL_RUN: f"declare void @{POOL_RUN}(ptr, ptr, i64, ptr, i64, i1)",
+    POOL_RUN: f"declare void @{POOL_RUN}(ptr, ptr, i64, ptr, i64, i64)",
     BLAS_HOLD: f"declare void @{BLAS_HOLD}()",
     BLAS_RELEASE: f"declare void @{BLAS_RELEASE}()",
 }
@@ -25,22 +25,22 @@ DECLARATIONS = {
 
 GRAIN_NS = 4000.0
 """The least work of a chunk, in nanoseconds: several times what handing it over costs."""
-WAKING_NS = 25000.0
-"""The least work of a job for which threads are woken that sleep; smaller ones are shared with those that are awake."""
+LEAST_NS = 4 * GRAIN_NS
+"""The least work of a kernel that is cut."""
 MOST_CHUNKS = 64
 """More chunks would balance better, but each sets up its loops again."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """``trips`` trips in chunks of ``grain`` (the last may have fewer), and whether the whole is worth waking threads for.
+    """``trips`` trips in chunks of ``grain`` (the last may have fewer), and about how many nanoseconds all of them take.
 
     ``step`` is not 1 where a trip is a range of elements from ``min(trip * step, last)`` on, ranges which overlap at the end.
     """
 
     trips: int
     grain: int
-    wakes: bool
+    nanoseconds: int
     step: int = 1
     last: int = 0
 
@@ -52,7 +52,7 @@ class Split:
 
 def wanted_chunks(nanoseconds: float) -> int:
     """How many chunks this much work should be cut into (1: it is not worth it)."""
-    return max(min(int(nanoseconds / GRAIN_NS), MOST_CHUNKS), 1)
+    return min(int(nanoseconds / GRAIN_NS), MOST_CHUNKS) if nanoseconds >= LEAST_NS else 1
 
 
 def split(trips: int, nanoseconds: float, *, unit: int = 1, most: int = MOST_CHUNKS) -> Split | None:
@@ -62,12 +62,12 @@ def split(trips: int, nanoseconds: float, *, unit: int = 1, most: int = MOST_CHU
         return None
     grain = -(-trips // chunks)
     grain = -(-grain // unit) * unit
-    return Split(trips, grain, nanoseconds >= WAKING_NS) if grain < trips else None
+    return Split(trips, grain, int(nanoseconds)) if grain < trips else None
 
 
 def single(trips: int, nanoseconds: float) -> Split:
     """Every trip a chunk."""
-    return Split(trips, 1, nanoseconds >= WAKING_NS)
+    return Split(trips, 1, int(nanoseconds))
 
 
 def parameters(pointers: Sequence[str], cut: Split | None) -> str:
@@ -89,11 +89,11 @@ def prologue(pointers: Sequence[str], cut: Split | None) -> list[str]:
     return lines
 
 
-def start(task: str, frame: str, pointers: Sequence[str], chunks: int, scratch: str, count: int, *, wakes: bool) -> list[str]:
+def start(task: str, frame: str, pointers: Sequence[str], cut: Split, scratch: str, count: int) -> list[str]:
     """Fills the frame and runs the task; ``count`` bytes of scratch memory are private to each thread."""
     lines: list[str] = []
     for number, pointer in enumerate(pointers):
         lines.append(f"{frame}.{number} = getelementptr ptr, ptr %frame, i64 {number}")
         lines.append(f"store ptr {pointer}, ptr {frame}.{number}")
-    lines.append(f"call void @{POOL_RUN}(ptr @{task}, ptr %frame, i64 {chunks}, ptr {scratch}, i64 {count}, i1 {'true' if wakes else 'false'})")
+    lines.append(f"call void @{POOL_RUN}(ptr @{task}, ptr %frame, i64 {cut.chunks}, ptr {scratch}, i64 {count}, i64 {cut.nanoseconds})")
     return lines
