@@ -1,12 +1,14 @@
 """A product in parts that threads may compute: ranges of its outermost loop, of the rows of C, or of its columns.
 
 Every part is the same product with fewer rows (or columns, or trips), computed by the same method, so it is one function that is
-called with other addresses; a last part that is smaller has a function of its own. What a part packs of B is packed once per part:
-parts are made so large that this does not count.
+called with other addresses; a last part that is smaller has a function of its own. The kernels with vectors along n go
+through column groups of B one after another anyway, so ranges of groups cost nothing; parts by rows read (or pack) all of B each,
+and are made so large that this does not count.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from wengert.transforms.lower.matmul.emission import emit_function
@@ -15,12 +17,16 @@ from wengert.transforms.lower.matmul.target import ELEMENT_BYTES
 from wengert.transforms.lower.matmul.tiling import split_columns
 from wengert.transforms.lower.parallel import Split, prologue, single, split, wanted_chunks
 
-LEAST_ROWS = 32
-"""Rows of a part, so that packing a column group of B is a small share."""
-LEAST_ROWS_BLAS = 128
+LEAST_ROWS = 128
+LEAST_ROWS_BLAS = 320
 """BLAS packs all of B for every call."""
 LEAST_COLUMNS = 64
+BYTE_NS = 0.02
+ENOUGH = 8
+"""So many parts by columns are enough."""
 CYCLES_PER_NS = 3.0
+VECTORS = ("rows", "packed", "gathered")
+"""The methods with vectors along n."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +48,9 @@ class Parts:
 
 def nanoseconds(plan: MatmulPlan) -> float:
     """About how long the product takes."""
-    if plan.element in COMPLEX:
-        return 2.0 * plan.flops / CYCLES_PER_NS
-    return plan.flops / (3.0 * plan.target.lanes(plan.element) * CYCLES_PER_NS)
+    per_cycle = 0.5 if plan.element in COMPLEX else 3.0 * plan.target.lanes(plan.element)
+    moved = ELEMENT_BYTES[plan.element] * (plan.m * plan.k + plan.k * plan.n + plan.m * plan.n) * math.prod(loop.size for loop in plan.loops)
+    return max(plan.flops / (per_cycle * CYCLES_PER_NS), moved * BYTE_NS)
 
 
 def parts(plan: MatmulPlan) -> Parts | None:
@@ -58,11 +64,23 @@ def parts(plan: MatmulPlan) -> Parts | None:
     if plan.loops and plan.loops[0].size >= min(8, wanted) and plan.copy_b is None:
         return _trips(plan, work)
     least = LEAST_ROWS_BLAS if plan.method == "blas" else LEAST_ROWS
+    width = _group_width(plan)
+    if plan.n >= min(ENOUGH, wanted) * width:
+        return _columns(plan, work, width)
     if plan.m >= 2 * least:
         return _rows(plan, work, least)
-    if plan.n >= 2 * LEAST_COLUMNS and plan.method != "blas" and plan.copy_b is None:
-        return _columns(plan, work)
+    if plan.n >= 2 * width:
+        return _columns(plan, work, width)
     return _trips(plan, work) if plan.loops and plan.loops[0].size > 1 and plan.copy_b is None else None
+
+
+def _group_width(plan: MatmulPlan) -> int:
+    """The least number of columns that a part may have."""
+    if plan.method == "blas" or plan.copy_b is not None:
+        return plan.n
+    if plan.method not in VECTORS:
+        return LEAST_COLUMNS
+    return max(group.width for group in split_columns(plan.m, plan.n, plan.k, plan.target, plan.element).groups)
 
 
 def _trips(plan: MatmulPlan, work: float) -> Parts | None:
@@ -79,8 +97,7 @@ def _trips(plan: MatmulPlan, work: float) -> Parts | None:
 
 
 def _rows(plan: MatmulPlan, work: float, least: int) -> Parts | None:
-    vectors = plan.method in ("rows", "packed", "gathered")
-    unit = split_columns(plan.m, plan.n, plan.k, plan.target, plan.element).rows if vectors else 8
+    unit = split_columns(plan.m, plan.n, plan.k, plan.target, plan.element).rows if plan.method in VECTORS else 8
     cut = split(plan.m, work, unit=unit, most=plan.m // least)
     if cut is None:
         return None
@@ -89,8 +106,8 @@ def _rows(plan: MatmulPlan, work: float, least: int) -> Parts | None:
     return Parts(part, last if rest else None, cut.grain * plan.a_m, 0, cut.grain * plan.c_m, single(cut.chunks, work))
 
 
-def _columns(plan: MatmulPlan, work: float) -> Parts | None:
-    cut = split(plan.n, work, unit=LEAST_COLUMNS, most=plan.n // LEAST_COLUMNS)
+def _columns(plan: MatmulPlan, work: float, width: int) -> Parts | None:
+    cut = split(plan.n, work, unit=width, most=plan.n // width)
     if cut is None:
         return None
     rest = plan.n % cut.grain

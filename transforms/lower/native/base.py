@@ -66,14 +66,14 @@ class NativeKernel(ABC):
         """How much memory the code needs while it runs."""
         return 0
 
-    def work(self) -> tuple[int, float]:
+    def dealt_work(self) -> tuple[int, float]:
         """How many trips ``code.dealt`` goes through, if ``emit`` uses it and they are independent, and the nanoseconds of all."""
         return 1, 0.0
 
     @cached_property
     def cut(self) -> Split | None:
         """How the trips are dealt out to threads: then the code is a task."""
-        return split(*self.work())
+        return split(*self.dealt_work())
 
     @abstractmethod
     def emit(self, code: Code) -> None:

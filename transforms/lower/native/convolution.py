@@ -219,7 +219,7 @@ class Convolution(NativeKernel):
 
     # -- code
 
-    def work(self) -> tuple[int, float]:
+    def dealt_work(self) -> tuple[int, float]:
         if self.is_empty or 0 in (self.images, self.block):
             return 1, 0.0
         blocks, positions = self.images // self.block, prod(self.positions) if self.by_position else 1

@@ -85,7 +85,7 @@ class Fold(NativeKernel):
 
     # -- loops
 
-    def work(self) -> tuple[int, float]:
+    def dealt_work(self) -> tuple[int, float]:
         widest = max(element.size for element in (*self.operands, *self.state))
         lanes = max(min(self.target.vector_bytes // widest, self.most_lanes), 1)
         return prod(self.out[:-1]), prod(self.out) * prod(self.folded) * len(self.operands) / lanes

@@ -61,7 +61,7 @@ class Factorization(NativeKernel):
     def scratch_bytes(self) -> int:
         return sum(self.spaces.values())
 
-    def work(self) -> tuple[int, float]:
+    def dealt_work(self) -> tuple[int, float]:
         return self.batch, self.batch * _STEP_NS * self.m * self.n * self.k
 
     def emit(self, code: Code) -> None:

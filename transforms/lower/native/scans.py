@@ -50,7 +50,7 @@ class Cumulative(NativeKernel):
     def _lanes(self) -> int:
         return max(self.target.vector_bytes // max(self.element.part_size, 4), 1)
 
-    def work(self) -> tuple[int, float]:
+    def dealt_work(self) -> tuple[int, float]:
         total = self.outer * self.n * self.inner
         return (self.inner if self._is_along_outer() else self.outer), total * _STEP_NS / min(self._lanes(), max(self.outer, self.inner, 1))
 

@@ -149,7 +149,7 @@ class Sort(MergeSort):
     def supports(cls, op: stablehlo.SortOp) -> bool:
         return rank(op.inputs[0]) > 0 and is_inlinable(op.comparator)
 
-    def work(self) -> tuple[int, float]:
+    def dealt_work(self) -> tuple[int, float]:
         rows = self.outer * self.inner
         return rows, rows * self.sorting_ns()
 
@@ -192,7 +192,7 @@ class TopK(MergeSort):
     def scratch_bytes(self) -> int:
         return 0 if self.k <= FEW else super().scratch_bytes()
 
-    def work(self) -> tuple[int, float]:
+    def dealt_work(self) -> tuple[int, float]:
         return self.rows, self.rows * (_COMPARING_NS * self.n if self.k <= FEW else self.sorting_ns())
 
     def before(self, code: Code, x: list[Value], y: list[Value]) -> str:
