@@ -6,7 +6,7 @@ import platform
 
 from wengert.transforms.lower.parallel import POOL_RUN
 
-_PAUSES = 2000
+_PAUSES = 1000
 """How often a worker looks for the next job before it sleeps, and a caller for the end of its own before it yields."""
 
 _WAKING_NS = 25_000
@@ -15,6 +15,11 @@ _SERIES_NS = 100_000
 """Small jobs that come one after another wake them too, once they are as long together."""
 _CLOSE = 200_000
 """At most so many cycles lie between the beginnings of such jobs."""
+
+_VAIN = 4
+"""So many times in a row workers may be woken in vain."""
+_PENALTY_NS = 100_000
+"""After a job that sharing made slower, so much work is not shared; after several of them more, up to 500 times as much."""
 
 _FUTEX = {"x86_64": 202, "aarch64": 98}
 """The system call's number, by machine; elsewhere programs run in one thread."""
@@ -35,6 +40,9 @@ def pool_text() -> str:
         _TEXT.replace("PAUSES", str(_PAUSES))
         .replace("CLOCK", "call i64 @llvm.readcyclecounter()" if has_clock else "add i64 0, 0")
         .replace("WAKING", str(_WAKING_NS))
+        .replace("PENALTY", str(_PENALTY_NS))
+        .replace("WORST", str(500 * _PENALTY_NS))
+        .replace("VAIN", str(_VAIN))
         .replace("SERIES", str(_SERIES_NS))
         .replace("CLOSE", str(_CLOSE if has_clock else 0))
         .replace("FUTEX", str(_FUTEX.get(machine, 0)))
@@ -60,8 +68,9 @@ _TEXT = """
 @helps = internal global i64 0, align 8
 @last = internal global i64 0, align 8                ; when the last small job came
 @debt = internal global i64 0, align 8                ; the work of small jobs that came close together
-@rest = internal global i64 0, align 8                ; jobs that are not shared, because others went badly
+@rest = internal global i64 0, align 8                ; nanoseconds of work that is not shared, because other jobs went badly
 @penalty = internal global i64 0, align 8
+@vain = internal global i64 0, align 8                ; jobs one after another for which workers were woken in vain
 
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_detach(i64)
@@ -219,26 +228,45 @@ yes:
   ret i1 true
 }
 
-; Where the cores are busy with others, a worker is stopped in the middle of a chunk and the caller waits for it. A job that took
-; longer than the caller would have needed alone is followed by some that are not shared, by more each time.
-define internal void @learn(i64 %begin, i64 %end, i64 %now, i64 %ran, i64 %chunks) {
+; Where the cores are busy with others, a worker is stopped in the middle of a chunk and the caller waits for it; and workers may wake
+; too late again and again. A job that took longer than the caller would have needed alone is followed by some that are not shared,
+; by more work each time.
+define internal void @learn(i64 %start, i64 %begin, i64 %end, i64 %ran, i64 %chunks, i1 %woke) {
+  %shared = icmp ult i64 %ran, %chunks
+  br i1 %shared, label %helped, label %unhelped
+unhelped:
+  br i1 %woke, label %count, label %done
+count:
+  %vain = load i64, ptr @vain
+  %vain.more = add i64 %vain, 1
+  store i64 %vain.more, ptr @vain
+  %often = icmp uge i64 %vain.more, VAIN
+  br i1 %often, label %judge, label %done
+helped:
+  store i64 0, ptr @vain
+  %now = CLOCK
   %mine = call i64 @llvm.umax.i64(i64 %ran, i64 1)
   %working = sub i64 %end, %begin
   %each = udiv i64 %working, %mine
   %alone = mul i64 %each, %chunks
   %alone.more = mul i64 %alone, 9
-  %elapsed = sub i64 %now, %begin
+  %elapsed = sub i64 %now, %start
   %elapsed.8 = shl i64 %elapsed, 3
-  %late = icmp ugt i64 %elapsed.8, %alone.more
+  %slow = icmp ugt i64 %elapsed.8, %alone.more
+  br label %judge
+judge:
+  %late = phi i1 [true, %count], [%slow, %helped]
   %penalty = load i64, ptr @penalty
   %twice = shl i64 %penalty, 1
-  %more = add i64 %twice, 4
-  %most = call i64 @llvm.umin.i64(i64 %more, i64 256)
+  %more = add i64 %twice, PENALTY
+  %most = call i64 @llvm.umin.i64(i64 %more, i64 WORST)
   %half = lshr i64 %penalty, 1
   %penalty.new = select i1 %late, i64 %most, i64 %half
   %rest.new = select i1 %late, i64 %most, i64 0
   store i64 %penalty.new, ptr @penalty
   store i64 %rest.new, ptr @rest
+  br label %done
+done:
   ret void
 }
 
@@ -256,7 +284,7 @@ workers:
   %resting.jobs = icmp ne i64 %rest, 0
   br i1 %resting.jobs, label %skip, label %look.around
 skip:
-  %rest.less = add i64 %rest, -1
+  %rest.less = call i64 @llvm.usub.sat.i64(i64 %rest, i64 %nanoseconds)
   store i64 %rest.less, ptr @rest
   br label %unlock.alone
 look.around:
@@ -293,6 +321,7 @@ publish:
   %high = shl i64 %generation.next, 32
   %new = or i64 %high, %chunks
   %replaced = atomicrmw xchg ptr @word, i64 %new seq_cst, align 128
+  %start = CLOCK
   %resting = load atomic i32, ptr @sleepers seq_cst, align 128
   %some.rest = icmp sgt i32 %resting, 0
   %wake = and i1 %some.rest, %wakes
@@ -305,6 +334,7 @@ call.them:
   %called = call i64 (i64, ...) @syscall(i64 FUTEX, ptr @epoch, i32 129, i32 %count, ptr null, ptr null, i32 0)
   br label %work
 work:
+  %woke = phi i1 [false, %publish], [true, %call.them]
   %begin = CLOCK
   %ran = call i64 @drain(ptr %scratch, i64 %bytes)
   %end = CLOCK
@@ -325,8 +355,7 @@ yield:
   %yielded = call i32 @sched_yield()
   br label %wait
 unlock:
-  %now = CLOCK
-  call void @learn(i64 %begin, i64 %end, i64 %now, i64 %ran, i64 %chunks)
+  call void @learn(i64 %start, i64 %begin, i64 %end, i64 %ran, i64 %chunks, i1 %woke)
   store atomic i32 0, ptr @busy release, align 128
   ret void
 

@@ -44,7 +44,8 @@ UNIT = 64
 
 def most_work(op: NestOp) -> float:
     """Nanoseconds that the nest takes at most, quickly found."""
-    return prod(op.extents) * len(op.body.block.ops) * _COSTLY_NS
+    costly = sum(isinstance(inner, ApplyOp) and inner.function.data not in _CHEAP for inner in op.body.block.ops)
+    return prod(op.extents) * (costly * _COSTLY_NS / 2 + len(op.body.block.ops) * _LONE_NS)
 
 
 def op_ns(op: Operation, inner_step: int | None, vectorised: bool, target: Target) -> float:
