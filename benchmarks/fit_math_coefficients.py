@@ -136,9 +136,10 @@ def error_function() -> Iterator[Fit]:
     yield Fit("ERF_F64", "erf(x)/x - 1 in z = x^2", near, mp.mpf(0), mp.mpf(1), 11)
     center = mp.mpf("2.46")
     yield Fit("ERFC_F32", "erfc(2.46 + t)", lambda t: mp.erfc(t + center), 1 - center, mp.mpf("3.92") - center, 13)
-    low, high = (1 - 8 / (mp.mpf(x) + 4) for x in ("0.45", "27.3"))
     meaning = "(x + 4) exp(x^2) erfc(x) in u = 1 - 8/(x + 4)"
-    yield Fit("ERFC_F64", meaning, scaled_erfc, low, high, 22, lambda u: 1 / scaled_erfc(u))
+    for name, end, degree in (("ERFC_SCALED_F32", "10.3", 10), ("ERFC_SCALED_F64", "27.3", 22)):
+        low, high = (1 - 8 / (mp.mpf(x) + 4) for x in ("0.45", end))
+        yield Fit(name, meaning, scaled_erfc, low, high, degree, lambda u: 1 / scaled_erfc(u))
 
 
 def inverse_error_function() -> Iterator[Fit]:

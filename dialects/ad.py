@@ -15,7 +15,9 @@ like any other, derivatives nest and stand where calls may stand. ``expand-ad`` 
 
     %ys = ad.batch @f(%xs, %c) in_axes = [0, -1], out_axes = [0] : (tensor<8x3xf64>, U) -> tensor<8x3xf64>
 
-``ad.stop_gradient`` passes its operand on and has a derivative of zero. ``ad.checkpoint @f(%x) : (T) -> T`` calls a function
+``ad.stop_gradient`` passes its operand on and has a derivative of zero. ``ad.guard`` passes its first operand on and says, by a
+mask over its leading dimensions, which parts of it matter: batching writes it where instances go different ways, and reverse
+mode then keeps the others from making a NaN of a derivative. ``ad.checkpoint @f(%x) : (T) -> T`` calls a function
 whose inside reverse mode does not keep but computes again; ``ad.pushforward`` and ``ad.pullback`` are what stands for its
 derivative until it is expanded.
 
@@ -32,16 +34,18 @@ from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, FlatSymbolRefAttr, FunctionType, SymbolRefAttr
 from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, TypeAttribute
-from xdsl.irdl import irdl_attr_definition, irdl_op_definition, operand_def, param_def, prop_def, traits_def, var_operand_def, var_result_def
+from xdsl.irdl import irdl_attr_definition, irdl_op_definition, operand_def, param_def, prop_def, result_def, traits_def, var_operand_def, var_result_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
 from wengert.dialects.stablehlo.base import TensorOp, UnaryOp
+from wengert.dialects.stablehlo.typing.checks import BOOLEAN, expect_elements, expect_result, fail, operand
 from wengert.ir import syntax as sx
 from wengert.ir.attributes import ints
 from wengert.ir.parser_operations import OpState, Reader
 from wengert.ir.printer import Writer
+from wengert.ir.typing_rules import typing_rule
 
 
 @irdl_attr_definition
@@ -228,8 +232,33 @@ class StopGradientOp(UnaryOp):
     SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(sx.Operands(), sx.SameType())
 
 
+@irdl_op_definition
+class GuardOp(TensorOp):
+    """The operand as it is, with the promise that nothing depends on its parts for which the mask does not hold.
+
+    The mask is a ``tensor<..xi1>`` whose dimensions are the first ones of the operand.
+    """
+
+    name = "ad.guard"
+    SYNTAX: ClassVar = sx.Syntax(sx.Operands(), sx.FunctionType())
+    operand = operand_def()
+    mask = operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@typing_rule(GuardOp)
+def check_guard(op: GuardOp) -> None:
+    """The result is of the operand's type; the mask holds booleans, along the first dimensions of the operand."""
+    x, mask = operand(op, 0, "operand"), operand(op, 1, "mask")
+    expect_elements("mask", mask, BOOLEAN)
+    if mask.get_shape() != x.get_shape()[: len(mask.get_shape())]:
+        fail(f"the mask must have the first dimensions of the operand, found {mask} for {x}")
+    expect_result(op, x.get_shape(), x.element_type)
+
+
 AD = Dialect(
     "ad",
-    [JvpOp, VjpOp, LinearizeOp, ApplyOp, ApplyTransposeOp, TransposedCallOp, BatchOp, StopGradientOp, CheckpointOp, PushforwardOp, PullbackOp],
+    [JvpOp, VjpOp, LinearizeOp, ApplyOp, ApplyTransposeOp, TransposedCallOp, BatchOp, StopGradientOp, GuardOp, CheckpointOp, PushforwardOp, PullbackOp],
     [LinearType],
 )

@@ -35,7 +35,7 @@ from wengert.dialects.core_control import (
     TapeType,
     WhileOp,
 )
-from wengert.dialects.core_linalg import LINALG, CholeskyOp, EighOp, EigOp, LuOp, QrOp, SvdOp
+from wengert.dialects.core_linalg import LINALG, CholeskyOp, EighOp, EigOp, LuOp, QrOp, SvdOp, TridiagonalSolveOp
 from wengert.dialects.stablehlo.attributes import ScatterDimensionNumbersAttr
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
@@ -210,6 +210,7 @@ __all__ = [
     "TapeSetOp",
     "TapeSizeOp",
     "TapeType",
+    "TridiagonalSolveOp",
     "WhileOp",
     "WindowReduceOp",
 ]

@@ -1,8 +1,8 @@
-"""Core's matrix factorisations, batched over leading dimensions.
+"""Core's matrix factorisations and tridiagonal systems, batched over leading dimensions.
 
 Programs ask for them by the name of a library routine, with options as letters and results in the library's packed forms. Here
 each is one op whose results mean something by themselves. ``info`` (``tensor<..xi32>``, one per matrix) is 0 where the
-factorisation succeeded, as in LAPACK. Triangular systems are ``stablehlo.triangular_solve``.
+factorisation succeeded, as in LAPACK. Triangular systems are ``stablehlo.triangular_solve``; tridiagonal ones have an op here.
 """
 
 from __future__ import annotations
@@ -92,4 +92,19 @@ class EigOp(TensorOp):
     traits = traits_def(Pure())
 
 
-LINALG = (CholeskyOp, LuOp, QrOp, EighOp, SvdOp, EigOp)
+@irdl_op_definition
+class TridiagonalSolveOp(TensorOp):
+    """``a x = b`` by elimination with partial pivoting, a given by its diagonals: ``a[i, i - 1] = lower[i]``, ``a[i, i] = main[i]``
+    and ``a[i, i + 1] = upper[i]``, each ``[.., n]``; ``lower[0]`` and ``upper[n - 1]`` are not read. ``b, x: [.., n, k]``."""
+
+    name = "core.tridiagonal_solve"
+    lower = operand_def()
+    main = operand_def()
+    upper = operand_def()
+    b = operand_def()
+    x = result_def()
+    info = result_def()
+    traits = traits_def(Pure())
+
+
+LINALG = (CholeskyOp, LuOp, QrOp, EighOp, SvdOp, EigOp, TridiagonalSolveOp)

@@ -8,7 +8,18 @@ from xdsl.dialects.builtin import ComplexType
 from xdsl.ir import Attribute, Operation
 
 from wengert.dialects import core_linalg as ops
-from wengert.dialects.stablehlo.typing.checks import COMPLEX, FLOAT, Shape, element_class, expect_elements, expect_result, fail, operand
+from wengert.dialects.stablehlo.typing.checks import (
+    COMPLEX,
+    FLOAT,
+    Shape,
+    element_class,
+    expect_elements,
+    expect_result,
+    fail,
+    operand,
+    same_element,
+    same_shape,
+)
 from wengert.dialects.stablehlo.typing.linalg import expect_matrices
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import DYNAMIC, i32, real_element
@@ -84,3 +95,21 @@ def check_eig(op: ops.EigOp) -> None:
     batch, m, n, element = matrices(op)
     held = element if element_class(element) == COMPLEX else ComplexType(element)  # pyright: ignore[reportArgumentType]
     expect_all(op, batch, ((n,), held), ((m, n), held), ((m, n), held), ((), i32))
+
+
+@typing_rule(ops.TridiagonalSolveOp)
+def check_tridiagonal_solve(op: ops.TridiagonalSolveOp) -> None:
+    """Three diagonals of one type; x has the type of b, whose rows are as many as they are long; info."""
+    main, b = operand(op, 1, "main"), operand(op, 3, "b")
+    expect_elements("main", main, FLOAT | COMPLEX)
+    extents, sides = main.get_shape(), b.get_shape()
+    for index, role in ((0, "lower"), (2, "upper")):
+        other = operand(op, index, role)
+        same_element("main", main, role, other)
+        if not same_shape(extents, other.get_shape()):
+            fail(f"the diagonals must have one shape, found {main} and {other}")
+    same_element("main", main, "b", b)
+    if not extents or len(sides) != len(extents) + 1 or not same_shape(sides[:-1], extents):
+        fail(f"b must have the dimensions of the diagonals and one more, found {main} and {b}")
+    expect_result(op, sides, b.element_type, 0)
+    expect_result(op, sides[:-2], i32, 1)

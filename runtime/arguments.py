@@ -7,6 +7,7 @@ The policy: *arrays are taken as they are, Python numbers adapt*.
 - Python numbers and (nested) lists of them carry no dtype of their own; they are converted where no information is
   lost: integers to any type that holds them, floats to any float or complex, booleans to any type.
 - NumPy has no bfloat16, so float32 arrays are taken for bf16 arguments, rounded to nearest.
+- What has no ``__array__`` but ``__dlpack__`` (on the CPU) is read through DLPack, without a copy; results are NumPy arrays, which offer DLPack.
 - Memory layout never matters: strided, reversed, unaligned, read-only, big-endian arrays are copied where needed.
 - Nothing is broadcast.
 """
@@ -57,7 +58,8 @@ def _with_dtype(parameter: Parameter, value: Any) -> Array:
     if isinstance(value, bool | int | float | complex | list | tuple) and not isinstance(value, np.generic):
         return _from_python(parameter, value)
     try:
-        array = np.asarray(value)
+        exchanged: Any = value
+        array = np.asarray(value) if hasattr(value, "__array__") or not hasattr(value, "__dlpack__") else np.from_dlpack(exchanged)
     except Exception as error:
         raise InputError(f"{parameter.label} cannot be read as an array: {error}") from None
     found = array.dtype.newbyteorder("=") if array.dtype.kind in "iufc" else array.dtype

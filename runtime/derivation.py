@@ -18,6 +18,7 @@ from wengert.dialects.core import ForOp, WhileOp
 from wengert.ir.collector import paused
 from wengert.ir.passes import Observer
 from wengert.ir.printer import print_module
+from wengert.ir.traversal import all_ops, ops_of
 from wengert.transforms.ad.lower import uses_ad
 from wengert.transforms.pipelines import BACK, FINISH, FRONT, LOOPS, OPTIMIZE, parse_pipeline
 
@@ -72,7 +73,7 @@ def optimize_with_dumps(module: ModuleOp, entry: str, observer: Observer) -> Mod
 
 def plain_text(module: ModuleOp, *, locations: bool = False, generic: bool = False) -> str:
     """The module as plain StableHLO text that JAX reads: core ops are written out again."""
-    if needs_ad_lowering(module) or any(op.name.startswith("core.") for op in module.walk()):
+    if needs_ad_lowering(module) or any(op.name.startswith("core.") for op in all_ops(module)):
         module = parse_pipeline(BACK).applied(module)
     return print_module(module, locations=locations, generic=generic)
 
@@ -84,30 +85,30 @@ def with_main(module: ModuleOp, entry: str) -> ModuleOp:
     renamed = {entry: "main"}
     if entry != "main" and "main" in names:
         renamed["main"] = next(name for i in range(len(names) + 1) if (name := f"main_{i}") not in names)
-    for op in copy.walk():
+    for op in ops_of(copy, FuncOp, CallOp):
         if isinstance(op, FuncOp):
             op.sym_visibility = StringAttr("public" if op.sym_name.data == entry else "private")
             op.sym_name = StringAttr(renamed.get(op.sym_name.data, op.sym_name.data))
-        elif isinstance(op, CallOp) and op.callee.string_value() in renamed:
+        elif op.callee.string_value() in renamed:
             op.callee = SymbolRefAttr(renamed[op.callee.string_value()])
     return copy
 
 
 @paused()
-def optimized(core: ModuleOp) -> ModuleOp:
-    """A core-level module with fewer ops, as a new module."""
-    return parse_pipeline(OPTIMIZE).applied(core)
+def optimized_form(module: ModuleOp, entry: str) -> ModuleOp:
+    """The core form of the entry with fewer ops."""
+    return parse_pipeline(f"{FRONT},{OPTIMIZE}").run(with_main(module, entry), original=lambda: with_main(module, entry))
 
 
 def needs_ad_lowering(module: ModuleOp) -> bool:
     """Whether a module has anything of the ad dialect, so that it cannot be run or printed as plain StableHLO as it stands."""
-    return any(op.name.startswith("ad.") or any(key.startswith("ad.") for key in op.attributes) for op in module.walk())
+    return any(op.name.startswith("ad.") or any(key.startswith("ad.") for key in op.attributes) for op in all_ops(module))
 
 
 def runnable(core: ModuleOp) -> ModuleOp:
     """A core-level module as it is run: requests for derivatives expanded, declared derivatives forgotten, loops relieved of
     what does not change in them."""
     steps = [FINISH] if uses_ad(core) else []
-    if any(isinstance(op, ForOp | WhileOp) for op in core.walk()):
+    if ops_of(core, ForOp, WhileOp):
         steps.append(LOOPS)
     return parse_pipeline(",".join(steps)).applied(core) if steps else core

@@ -28,7 +28,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from wengert.runtime.backends import Executable, build
 from wengert.runtime.batching import Axes, BatchedProgram, batch_pass, checked_size, chosen_axes
-from wengert.runtime.derivation import Mode, Strategy, core_form, derive, derive_with_dumps, optimized, plain_text, transform
+from wengert.runtime.derivation import Mode, Strategy, core_form, derive, derive_with_dumps, optimized_form, plain_text, transform
 from wengert.runtime.errors import InputError
 from wengert.runtime.labels import name_derivative, name_jacobian
 from wengert.runtime.signature import Parameter, Signature, entry_function, signature_of
@@ -275,7 +275,7 @@ class Program:
     @cached_property
     def optimized_module(self) -> ModuleOp:
         """The core form with fewer ops: what is differentiated, compiled and counted. Treat it as read-only."""
-        return optimized(self.core_module)
+        return optimized_form(self.module, self.entry)
 
     def text(self, *, locations: bool = False, generic: bool = False) -> str:
         """The program as plain StableHLO text that JAX reads, with or without locations, pretty or generic."""

@@ -10,6 +10,8 @@ A name leads to an import path, so that nothing is imported before it runs.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from wengert.ir.passes import PASSES, Pipeline
 
 PASS_PATHS = {
@@ -56,6 +58,7 @@ BACK = "lower-ad,from-core,cse,dce"
 """From core-level IR to plain StableHLO, which XLA reads."""
 
 
+@lru_cache(maxsize=256)
 def parse_pipeline(text: str) -> Pipeline:
     """The pipeline of our passes that is written so; a DiagnosticError points at a mistake."""
     return Pipeline.parse(text)

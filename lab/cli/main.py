@@ -22,6 +22,7 @@ COMMANDS = {
     "check": "compare derivatives with differences and with each other",
     "costs": "what a program and its derivatives cost, and which mode to use",
     "conformance": "run a corpus of programs against its references",
+    "cache": "the compiled objects on disk: where, how many, how large; --clear removes them",
     "opt": "apply passes to a file (the same as wengert-opt)",
     "demo": "the transformer block of examples/: differentiated, compiled, checked, compared",
 }

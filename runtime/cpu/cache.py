@@ -75,18 +75,32 @@ def write(name: str, data: bytes) -> None:
         return
 
 
-def sweep(home: Path, limit: int | None = None) -> None:
-    """Removes the entries not used for longest until the folder is within its limit in bytes."""
-    limit = int(os.environ.get("WENGERT_CACHE_MB", "512")) << 20 if limit is None else limit
-    entries: list[tuple[float, int, Path]] = []
+def limit() -> int:
+    """The bytes that the folder may hold."""
+    return int(os.environ.get("WENGERT_CACHE_MB", "512")) << 20
+
+
+def entries(home: Path) -> list[tuple[float, int, Path]]:
+    """The objects in a folder with the times of their last use and their sizes in bytes, the one not used for longest first."""
+    found: list[tuple[float, int, Path]] = []
     for path in home.glob("*.o"):
         with contextlib.suppress(OSError):
-            found = path.stat()
-            entries.append((found.st_mtime, found.st_size, path))
-    total = sum(size for _, size, _ in entries)
-    for _, size, path in sorted(entries):
-        if total <= limit:
-            return
+            status = path.stat()
+            found.append((status.st_mtime, status.st_size, path))
+    return sorted(found)
+
+
+def sweep(home: Path, most: int | None = None) -> int:
+    """Removes the entries not used for longest until the folder holds at most so many bytes (its limit); returns how many went."""
+    most = limit() if most is None else most
+    held = entries(home)
+    total = sum(size for _, size, _ in held)
+    removed = 0
+    for _, size, path in held:
+        if total <= most:
+            break
         with contextlib.suppress(OSError):
             path.unlink()
+            removed += 1
         total -= size
+    return removed

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,14 @@ from xdsl.dialects.builtin import ModuleOp
 from wengert.dialects.kernel import MatmulOp, NativeOp, NestOp
 from wengert.ir import elements
 from wengert.ir.collector import paused
+from wengert.ir.traversal import all_ops, ops_of
 from wengert.runtime.cpu import pool
-from wengert.runtime.cpu.engine import CompileError, Library, host
+from wengert.runtime.cpu.engine import TIERS, CompileError, Library, Tier, host
 from wengert.runtime.cpu.entry import CompiledFunction, Stats
 from wengert.runtime.cpu.fallback import Fallback
 from wengert.runtime.cpu.objects import object_code
 from wengert.runtime.errors import InputError
-from wengert.runtime.signature import signature_of
+from wengert.runtime.signature import Signature, signature_of
 from wengert.transforms.lower.cpu_codegen import Code, generate
 from wengert.transforms.lower.lower import LoweringError, function, lower
 from wengert.transforms.lower.native import register_symbols
@@ -32,14 +34,14 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class Options:
-    """``strict`` turns reassociation and contraction off; ``level`` is LLVM's code generation level, 0 to 3."""
+    """``strict`` turns reassociation and contraction off; ``opt`` is the tier of the code generator."""
 
     strict: bool = False
-    level: int = 2
+    opt: Tier = "best"
 
 
 @paused()
-def compile(module: ModuleOp, *, entry: str = "main", strict: bool = False, level: int = 2) -> CompiledFunction:
+def compile(module: ModuleOp, *, entry: str = "main", strict: bool = False, opt: Tier = "best") -> CompiledFunction:
     """A function of the module as a callable on NumPy arrays.
 
     Args:
@@ -47,13 +49,16 @@ def compile(module: ModuleOp, *, entry: str = "main", strict: bool = False, leve
             a copy where that has not been done (``to-core``).
         entry: the function to compile.
         strict: no reassociation of sums and no contraction to fused multiply-add.
-        level: LLVM's code generation level.
+        opt: "best" or "fast": code that runs fast, or code that is there fast (less than half of LLVM's time, for loops that may take several
+            times as long). Results may differ in the last bit, since the tiers contract differently.
 
     Raises:
-        InputError: there is no such function, or a type in it that cannot be compiled.
+        InputError: there is no such function or tier, or a type in it that cannot be compiled.
         CompileError: LLVM rejected the generated code (a defect).
     """
-    return _Compilation(module, entry, Options(strict, level)).run()
+    if opt not in TIERS:
+        raise InputError(f"opt must be 'best' or 'fast', found {opt!r}")
+    return _Compilation(module, entry, Options(strict, opt)).run()
 
 
 class _Compilation:
@@ -82,7 +87,7 @@ class _Compilation:
         with self.phase("codegen"):
             code = generate(lowered, host().target, strict=self.options.strict)
         with self.phase("llvm"):
-            image, self.cache_hit = object_code(code.text, self.options.level)
+            image, self.cache_hit = object_code(code.text, self.options.opt)
         with self.phase("load"):
             if any(symbol in DECLARATIONS for symbol in code.symbols):
                 pool.register(blas=BLAS_HOLD in code.symbols)
@@ -91,12 +96,15 @@ class _Compilation:
             constants = [np.ascontiguousarray(elements.to_numpy(op.value)) for op in code.buffers.constants]
             fallback = Fallback(code.interpreted) if code.interpreted else None
         signature = signature_of(function(module, self.entry))
-        return CompiledFunction(library, signature, constants, code.buffers.arena_bytes, fallback, self._stats(code, lowered, constants), code.text, lowered)
+        return CompiledFunction(
+            library, signature, constants, code.buffers.arena_bytes, fallback, self._stats(code, lowered, constants, signature), code.text, lowered
+        )
 
-    def _stats(self, code: Code, lowered: ModuleOp, constants: list[Array]) -> Stats:
+    def _stats(self, code: Code, lowered: ModuleOp, constants: list[Array], signature: Signature) -> Stats:
         interpreted = Counter(op.body.block.first_op.name for op in code.interpreted if op.body.block.first_op is not None)
-        calls = sum(isinstance(op, NestOp | MatmulOp | NativeOp) for op in lowered.walk())
-        return Stats(code.kernels, calls, dict(interpreted), code.buffers.arena_bytes, sum(a.nbytes for a in constants), self.cache_hit, self.times)
+        calls = len(ops_of(lowered, NestOp, MatmulOp, NativeOp))
+        results = sum(prod(r.shape) * r.dtype.itemsize for r in signature.results)
+        return Stats(code.kernels, calls, dict(interpreted), code.buffers.arena_bytes, sum(a.nbytes for a in constants), results, self.cache_hit, self.times)
 
 
 _NOT_CORE = frozenset(
@@ -115,7 +123,7 @@ _NOT_CORE = frozenset(
 
 def core_form(module: ModuleOp) -> ModuleOp:
     """The module itself if it has no calls and no regions that ``to-core`` would recognise, else a copy in core form."""
-    if not any(op.name in _NOT_CORE for op in module.walk()):
+    if not any(op.name in _NOT_CORE for op in all_ops(module)):
         return module
     from wengert.transforms.core.to_core import to_core
 

@@ -12,8 +12,10 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
+from wengert.transforms.lower.cpu_cells import PROMOTE
+from wengert.transforms.lower.cpu_inline import ATTRIBUTE
 from wengert.transforms.lower.cpu_target import Target
 
 _LOCK = threading.RLock()
@@ -69,8 +71,13 @@ def _machine(level: int) -> Any:
     return llvm.Target.from_triple(found.triple).create_target_machine(cpu=found.cpu, features=found.features, opt=level, jit=True)
 
 
-def emit_object(text: str, level: int = 2) -> bytes:
-    """The object file for LLVM text.
+Tier = Literal["best", "fast"]
+TIERS: dict[Tier, int] = {"best": 2, "fast": 0}
+"""The tiers of the code generator, and LLVM's level in each."""
+
+
+def emit_object(text: str, opt: Tier = "best") -> bytes:
+    """The object file for LLVM text. In the fast tier nothing is inlined or promoted to registers.
 
     Raises:
         CompileError: LLVM does not accept the text.
@@ -78,15 +85,42 @@ def emit_object(text: str, level: int = 2) -> bytes:
     llvm = _llvm()
 
     with _LOCK:
-        machine = _machine(level)
+        machine = _machine(TIERS[opt])
         try:
             module = llvm.parse_assembly(text)
             module.triple = machine.triple
             module.data_layout = str(machine.target_data)
+            if opt == "best" and ATTRIBUTE in text:
+                _inline(module, machine)
+            if opt == "best" and PROMOTE in text:
+                _promote(module, machine)
             with _without_idle_passes():
                 return machine.emit_object(module)
         except RuntimeError as error:
             raise CompileError(f"LLVM rejected generated code: {error}") from None
+
+
+def _inline(module: Any, machine: Any) -> None:
+    """Inlines the functions that are marked for it; nothing else changes."""
+    llvm = _llvm()
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
+
+
+def _promote(module: Any, machine: Any) -> None:
+    """Makes registers of small stack memory in the functions that ask for it; their loops of few trips are unrolled first."""
+    llvm = _llvm()
+    passes = llvm.create_new_function_pass_manager()
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
+    passes.add_sroa_pass()
+    passes.add_loop_unroll_pass()
+    passes.add_sroa_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    for function in module.functions:
+        if PROMOTE.encode() in b" ".join(function.attributes):
+            passes.run(function, builder)
 
 
 _IDLE_PASSES = (
@@ -98,24 +132,37 @@ _IDLE_PASSES = (
     "disable-tail-duplicate",
     "disable-early-taildup",
     "disable-ssc",  # sharing of stack slots
+    "disable-cgp",  # brings addresses and constants to their uses, where ours stand already
+    "disable-machine-cse",
+    "disable-machine-sink",
+    "disable-block-placement",  # our blocks stand in the order in which they run
+    "disable-branch-fold",
 )
 """LLVM's names of what to switch off: passes that find next to nothing to do in straight loops with explicit vectors."""
+
+_NEEDLESS = ("enable-misched",)
+"""LLVM's names of what is on without these: the machine scheduler, since instruction selection orders by register pressure too."""
 
 
 @contextmanager
 def _without_idle_passes() -> Generator[None]:
-    """Switches passes off that cost together a third of the time.
+    """Switches passes off that cost together almost half of the time.
 
     The options are global to LLVM, so they are set back for other users of llvmlite in this process.
     """
-    llvm = _llvm()
-    for name in _IDLE_PASSES:
-        llvm.set_option("wengert", f"-{name}=true")
+    _set_passes(off=True)
     try:
         yield
     finally:
-        for name in _IDLE_PASSES:
-            llvm.set_option("wengert", f"-{name}=false")
+        _set_passes(off=False)
+
+
+def _set_passes(*, off: bool) -> None:
+    llvm = _llvm()
+    for name in _IDLE_PASSES:
+        llvm.set_option("wengert", f"-{name}={str(off).lower()}")
+    for name in _NEEDLESS:
+        llvm.set_option("wengert", f"-{name}={str(not off).lower()}")
 
 
 class Library:

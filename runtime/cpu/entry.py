@@ -15,6 +15,7 @@ from wengert.runtime.cpu.engine import Library
 from wengert.runtime.cpu.fallback import Fallback
 from wengert.runtime.cpu.native_entry import Callee, native_call
 from wengert.runtime.signature import Signature
+from wengert.transforms.lower.tape_memory import out_of_memory
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _ALIGNMENT = 64
@@ -48,7 +49,8 @@ class Stats:
     """What the compiler made of a program.
 
     ``interpreted`` counts, by name, the ops that run in the interpreter; ``kernels`` are distinct loop nests and ``calls``
-    how often they are called; ``compile_ms`` is the time by phase (``llvm`` is 0 when the object came from the cache).
+    how often they are called; ``compile_ms`` is the time by phase (``llvm`` is 0 when the object came from the cache). All bytes are
+    known before the program runs, but for the tapes of loops whose trips are not counted.
     """
 
     kernels: int
@@ -56,13 +58,20 @@ class Stats:
     interpreted: dict[str, int]
     arena_bytes: int
     constant_bytes: int
+    result_bytes: int
     cache_hit: bool
     compile_ms: dict[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def peak_bytes(self) -> int:
+        """What a call holds at most besides its inputs: temporary values, constants and results."""
+        return self.arena_bytes + self.constant_bytes + self.result_bytes
 
     def __str__(self) -> str:
         fallback = ", ".join(f"{name} x{count}" for name, count in sorted(self.interpreted.items())) or "none"
         times = ", ".join(f"{phase} {ms:.1f}" for phase, ms in self.compile_ms.items())
-        return f"{self.kernels} kernels, {self.calls} calls; interpreted: {fallback}; arena {self.arena_bytes} bytes; compile ms: {times}"
+        memory = f"arena {self.arena_bytes} bytes, peak {self.peak_bytes} bytes"
+        return f"{self.kernels} kernels, {self.calls} calls; interpreted: {fallback}; {memory}; compile ms: {times}"
 
 
 class CompiledFunction:
@@ -132,7 +141,7 @@ class _PythonCall:
 
     def fail(self, table: int) -> NoReturn:
         """Raises the exception of the call with the table at this address."""
-        raise self._fallback.take(table) if self._fallback is not None else MemoryError("no memory for the tape of a loop")
+        raise self._fallback.take(table) if self._fallback is not None else out_of_memory()
 
     def _fits(self, inputs: tuple[Any, ...]) -> bool:
         """Whether the arguments can be used as they are."""

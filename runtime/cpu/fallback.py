@@ -14,6 +14,7 @@ from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects.kernel import InterpretOp
 from wengert.ir.tensor_types import dtype_of, shape_of_type
+from wengert.transforms.lower.tape_memory import out_of_memory
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
@@ -55,7 +56,7 @@ class Fallback:
 
     def take(self, table: int) -> BaseException:
         """The exception of the call with this table, which failed."""
-        return self._raised.pop(table, MemoryError("no memory for the tape of a loop"))
+        return self._raised.pop(table, None) or out_of_memory()
 
 
 def _step(op: InterpretOp) -> Callable[[int], None]:

@@ -7,7 +7,7 @@ from typing import Any
 from xdsl.dialects import func
 from xdsl.ir import Operation
 
-from wengert.dialects import stablehlo
+from wengert.dialects import ad, stablehlo
 from wengert.ir.attributes import int_of
 from wengert.runtime.errors import UnsupportedOpError
 from wengert.runtime.interpreter.meaning import Function, Scope, Unary, Variadic, evaluates, evaluates_in_scope, one_or_tuple
@@ -59,6 +59,12 @@ def composite(op: stablehlo.CompositeOp, scope: Scope) -> Variadic:
 def optimization_barrier(op: stablehlo.OptimizationBarrierOp) -> Variadic:
     """The operands as they are."""
     return lambda *operands: one_or_tuple(op, operands)
+
+
+@evaluates(ad.StopGradientOp, ad.GuardOp)
+def passed_on(op: ad.StopGradientOp | ad.GuardOp) -> Variadic:
+    """The first operand as it is: these ops speak of derivatives only."""
+    return lambda *operands: operands[0]
 
 
 @evaluates(stablehlo.TupleOp)

@@ -1,4 +1,4 @@
-"""Core's matrix factorisations by LAPACK, matrix by matrix."""
+"""Core's matrix factorisations and tridiagonal systems by LAPACK, matrix by matrix."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import dtype_of, element, shape
 from wengert.runtime.interpreter.lapack import ROUTINES
 from wengert.runtime.interpreter.linalg import lapack_function, over_batches
-from wengert.runtime.interpreter.meaning import Array, Unary, evaluates
+from wengert.runtime.interpreter.meaning import Array, Unary, Variadic, evaluates
 
 
 def _batched(op: Operation, routine: Callable[[Array], Sequence[Any]]) -> Unary:
@@ -40,6 +40,8 @@ def lu(op: core.LuOp) -> Unary:
     function, _ = _named(op, "getrf")
 
     def run(a: Array) -> Sequence[Any]:
+        if a.size == 0:  # LAPACK complains of a leading dimension of 0
+            return a, np.zeros(0, np.int32), 0
         packed, pivots, info = function(a)
         return packed, pivots + 1, info
 
@@ -95,3 +97,11 @@ def eig(op: core.EigOp) -> Unary:
         return w, left, right, info
 
     return _batched(op, run)
+
+
+@evaluates(core.TridiagonalSolveOp)
+def tridiagonal_solve(op: core.TridiagonalSolveOp) -> Variadic:
+    """gtsv."""
+    routine = ROUTINES["gtsv"](dtype_of(element(op.b)), {})
+    results = [(shape(r), dtype_of(element(r))) for r in op.results]
+    return lambda *operands: over_batches(lambda *matrices: routine(*matrices)[3:], operands, [1, 1, 1, 2], results)

@@ -179,14 +179,16 @@ def _scatter_function(
         inputs, indices, updates = operands[:count], operands[count], operands[count + 1 :]
         results = [np.array(x).reshape(-1) for x in inputs]
         moved = [np.asarray(u).transpose(order) for u in updates]
-        if operand and moved[0].size:
+        if results[0].size == 0 or moved[0].size == 0:
+            return [r.reshape(operand) for r in results]
+        if operand:
             starts = placement.starts(indices)
             inside = np.logical_and.reduce([(s >= 0) & (s <= n - size) for s, n, size in zip(starts, operand, placement.sizes, strict=True)])
             inside = np.broadcast_to(inside.reshape(inside.shape + (1,) * len(placement.window)), moved[0].shape)
             clipped = [np.clip(s, 0, max(0, n - size)) for s, n, size in zip(starts, operand, placement.sizes, strict=True)]
             flat = np.broadcast_to(np.ravel_multi_index(np.broadcast_arrays(*placement.index(clipped)), operand), moved[0].shape)
             combine_at(results, flat[inside], [u[inside] for u in moved], kind, body)
-        elif moved[0].size:
+        else:
             combine_at(results, np.zeros(moved[0].size, np.int64), [u.ravel() for u in moved], kind, body)
         return [r.reshape(operand)[()] for r in results]
 

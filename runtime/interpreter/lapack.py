@@ -235,7 +235,11 @@ def gtsv(dtype: np.dtype[Any], options: Options) -> Routine:
     function = lapack_function("gtsv", dtype)
 
     def run(lower: Array, main: Array, upper: Array, b: Array) -> Sequence[Any]:
-        _, d, du, x, info = function(lower[1:], main, upper[:-1], b)
-        return lower, d, np.append(du, upper[-1:]), x, info
+        n = len(main)
+        if b.size == 0:
+            return lower, main, upper, b, 0
+        beside = [np.append(x, np.zeros(int(n == 1), x.dtype)) for x in (lower[1:], upper[:-1])]  # SciPy wants one element at least
+        _, d, du, x, info = function(beside[0], main, beside[1], b)
+        return lower, d, np.append(du[: n - 1], upper[-1:]), x, info
 
     return run

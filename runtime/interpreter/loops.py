@@ -11,6 +11,7 @@ from wengert.dialects import core
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import dtype_of, type_of
 from wengert.runtime.interpreter.meaning import Binary, Function, Scope, Unary, evaluates, evaluates_in_scope, one_or_tuple
+from wengert.transforms.lower.tape_memory import out_of_memory, tape_limit
 
 
 @evaluates_in_scope(core.ForOp)
@@ -172,14 +173,33 @@ def _accumulate(tape: Any, index: int, value: Any) -> None:
     tape[index] = value if held is None else held + value
 
 
+_STEP = 1 << 10
+_OBJECT = 128
+
+
 class Tape(list[Any]):
-    """A list that knows the bytes of what it holds."""
+    """A list that knows the bytes of what it holds, and how many values all tapes hold together.
+
+    Raises MemoryError where they would take more than :func:`wengert.transforms.lower.tape_memory.tape_limit`.
+    """
 
     nbytes = 0
+    living = 0
+    """The bytes of all tapes, with what an array object takes beside its data; counted in steps of many values."""
+    _counted = 0
 
     def append(self, value: Any) -> None:
         super().append(value)
         self.nbytes += getattr(value, "nbytes", 0)
+        if len(self) % _STEP == 0:
+            now = self.nbytes + _OBJECT * len(self)
+            Tape.living += now - self._counted
+            self._counted = now
+            if Tape.living > tape_limit():
+                raise out_of_memory()
+
+    def __del__(self) -> None:
+        Tape.living -= self._counted
 
     def extend(self, values: Iterable[Any]) -> None:
         for value in values:

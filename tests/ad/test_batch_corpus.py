@@ -1,30 +1,30 @@
-"""The reference programs, batched over each floating-point argument, and their Jacobians in both modes.
+"""The reference programs, batched over each floating-point argument, with their derivatives, and their Jacobians in both modes.
 
-By default every eighth program; all of them where WENGERT_CORPUS_ALL is set.
+A share of them that moves on from day to day; all with WENGERT_TEST_ALL=1.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from reference_programs import HAVE_CORPUS, PROGRAMS, share
 
 import wengert as wg
-from wengert.lab.corpus import CorpusProgram, array_error, read_corpus
+from wengert.lab.corpus import CorpusProgram, array_error
 from wengert.transforms.ad import jvp, vjp
 
 sys.path.insert(0, str(Path(__file__).parent))
-from batch_checks import Instances, check_batch, made
+from batch_checks import Instances, check_batch, check_derivatives, made
 
-FOLDER = os.environ.get("WENGERT_CORPUS")
-if not FOLDER or not (Path(FOLDER) / "dev" / "manifest.json").exists():
+if not HAVE_CORPUS:
     pytest.skip("WENGERT_CORPUS names no folder of reference programs", allow_module_level=True)
-ALL = read_corpus(Path(FOLDER) / "dev")
-CHOSEN = ALL if os.environ.get("WENGERT_CORPUS_ALL") else ALL[2::8]
+CHOSEN = share(PROGRAMS, 8)
 JACOBIANS = [p for p in CHOSEN if p.reference("f64").jac]
+ARGUMENTS = share(((p, i) for p in PROGRAMS for i in sorted(p.reference("f64").vjp)), 25)
+"""Programs with one of their arguments."""
 SINGLE = {"bf16_mlp"}
 """Programs that compute in single or lower precision throughout, where a sum in another order shows."""
 
@@ -58,6 +58,15 @@ def test_batched_derivatives(entry: CorpusProgram, mode: object) -> None:
     instances += [[a, np.asarray(-0.5 * a, a.dtype)] for a in given]
     flags = [i in real or i >= len(reference.inputs) for i in range(len(instances))]
     check_batch(made(program.optimized_module, mode), instances, flags, tolerance(entry))
+
+
+@pytest.mark.parametrize(("entry", "argument"), ARGUMENTS, ids=[f"{p.name}-{i}" for p, i in ARGUMENTS])
+def test_derivatives_batched_over_one_argument(entry: CorpusProgram, argument: int) -> None:
+    """Batching, then differentiating is differentiating, then batching, in both modes. (Half precision rounds sums to 8 bits.)"""
+    program, reference, rng = wg.load(entry.path("f64")), entry.reference("f64"), np.random.default_rng(0)
+    instances: Instances = [[a, moved(a, rng) if i == argument else a] for i, a in enumerate(reference.inputs)]
+    flags = [i == argument for i in range(len(instances))]
+    check_derivatives(program.optimized_module, instances, flags, rng, 1e-3 if entry.name in SINGLE else 1e-9)
 
 
 @pytest.mark.parametrize("mode", ["jacfwd", "jacrev"])

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import warnings
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from reference_programs import PROGRAMS, assert_agrees, share
 from xdsl.dialects.builtin import ModuleOp
 
 import wengert as wg
@@ -20,6 +18,7 @@ from wengert.ir.locations import provenance
 from wengert.ir.parser import parse_module
 from wengert.ir.passes import Pipeline
 from wengert.ir.verifier import verify
+from wengert.lab.corpus import CorpusProgram
 from wengert.runtime.interpreter import run
 from wengert.transforms.ad import vjp
 from wengert.transforms.ad.case import Case
@@ -166,6 +165,27 @@ def test_a_loop_that_nothing_uses_in_a_loop() -> None:
     to_core(module)
     verify(module)
     check_strategies(module, [np.array(0.3), np.array(2, np.int32)], np.random.default_rng(0))
+
+
+CAPTURING_SORT = """
+func.func public @main(%x: tensor<5xf64>) -> tensor<5xf64> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f64>
+  %0 = "stablehlo.sort"(%x) ({
+  ^bb0(%a: tensor<f64>, %b: tensor<f64>):
+    %p = stablehlo.maximum %a, %zero : tensor<f64>
+    %q = stablehlo.maximum %b, %zero : tensor<f64>
+    %c = stablehlo.compare LT, %p, %q : (tensor<f64>, tensor<f64>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  }) {dimension = 0 : i64, is_stable = true} : (tensor<5xf64>) -> tensor<5xf64>
+  %1 = stablehlo.sine %0 : tensor<5xf64>
+  return %1 : tensor<5xf64>
+}
+"""
+
+
+def test_a_comparator_that_uses_a_value_from_outside() -> None:
+    module = parse_module(CAPTURING_SORT)
+    check_strategies(module, [np.array([0.3, -0.7, 2.0, -0.1, 1.1])], np.random.default_rng(0))
 
 
 # -- structure
@@ -317,37 +337,21 @@ def test_checkpoints_are_computed_again() -> None:
 
 # -- the reference programs
 
-ROOT = os.environ.get("WENGERT_CORPUS", "")
-
-
-def _programs() -> list[Any]:
-    if not ROOT:
-        return []
-    sys.path.insert(0, str(Path(ROOT) / "dev"))
-    from corpus_io import Corpus  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)  # the reader leaves closing its files to the collector
-        found: Any = Corpus(str(Path(ROOT) / "dev"))  # pyright: ignore[reportUnknownVariableType]
-        return [pytest.param(p, id=str(p.name)) for p in list[Any](found)]
+CASES = [(p, precision, backend) for p in PROGRAMS for precision in p.precisions for backend in ("interpreter", "cpu")]
+MORE = share([case for case in CASES if case[1:] != ("f64", "interpreter")], 20)
+"""In single precision, and compiled."""
+RUNS = [case for case in CASES if case[1:] == ("f64", "interpreter") or case in MORE]
 
 
 @pytest.mark.corpus
-@pytest.mark.skipif(not ROOT, reason="WENGERT_CORPUS is not set")
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("program", _programs())
-def test_reference_programs(program: Any) -> None:
-    data = program.data("f64")
-    cotangents = [data.cotangents[k] for k in sorted(data.cotangents)]
-    core_level = parse_module(program.text("f64"), program.name)
-    to_core(core_level, keep_custom=True)
-    modules = [core_level.clone(), core_level]
-    vjp(modules[0])
-    direct(modules[1])
-    verify(modules[1])
-    expected, found = (run(m, [*data.inputs, *cotangents]) for m in modules)
-    n = len(data.outputs)
-    report = program.compare("f64", outputs=found[:n], vjp=dict(zip(sorted(data.vjp), found[n:], strict=True)))
-    assert all(kind[0] for kind in report.values()), report
-    for a, b in zip(found, expected, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-8 * float(np.abs(b).max(initial=0.0)))
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(("entry", "precision", "backend"), RUNS, ids=[f"{p.name}-{precision}-{backend}" for p, precision, backend in RUNS])
+def test_reference_programs(entry: CorpusProgram, precision: str, backend: str) -> None:
+    """Against what is stored, and against the other strategy."""
+    p, reference = wg.load(entry.path(precision)), entry.reference(precision)
+    given = [*reference.inputs, *(reference.cotangents[j] for j in sorted(reference.cotangents))]
+    found = p.vjp(strategy="direct").compile(backend)(*given)
+    n = len(reference.outputs)
+    assert_agrees(entry, "primal", precision, found[:n], reference.outputs)
+    assert_agrees(entry, "vjp", precision, found[n:], [reference.vjp[i] for i in sorted(reference.vjp)])
+    assert_agrees(entry, "vjp", precision, found[n:], p.vjp().compile(backend)(*given)[n:])

@@ -1,4 +1,4 @@
-"""Random programs: both strategies of reverse mode, duality, differences, optimisation and compilation agree.
+"""Random programs: both strategies of reverse mode, duality, differences, optimisation, batching and compilation agree.
 
 ``WENGERT_RANDOM_PROGRAMS`` sets how many programs are tried (60 by default). A program that fails is shrunk to a few ops, and
 printed with its seed.
@@ -24,6 +24,7 @@ from wengert.transforms.pipelines import OPTIMIZE, parse_pipeline
 
 sys.path.insert(0, str(Path(__file__).parent))
 from ad_checks import Arrays, active_arguments, active_results, derived, differences, pairing, random_like
+from batch_checks import check_derivatives
 from random_programs import RandomProgram, programs
 
 COUNT = int(os.environ.get("WENGERT_RANDOM_PROGRAMS", "60"))
@@ -105,6 +106,18 @@ def test_compiled_derivatives(program: RandomProgram) -> None:
         fewer = parse_pipeline(OPTIMIZE).run(derived(module, mode))
         expected = run(fewer, [*inputs, *y_bars])
         assert_agree(list(cpu.compile(fewer)(*inputs, *y_bars)), expected, 1e-9, "compiled")
+
+
+@sampled(COUNT // 6)
+@given(programs(6))
+def test_batched_derivatives_agree(program: RandomProgram) -> None:
+    """Batching and both modes commute, for instances that go different ways."""
+    show(program)
+    rng = np.random.default_rng(program.seed)
+    *floats, count = program.inputs
+    instances = [[a, *(np.asarray(rng.uniform(-1.2, 1.2, a.shape)) for _ in range(2))] for a in floats]
+    flags = [True, *(bool(rng.integers(2)) for _ in floats)]
+    check_derivatives(program.module, [*instances, [count, np.array(3, np.int32), np.array(0, np.int32)]], flags, rng, 1e-9)
 
 
 @sampled(COUNT // 6)

@@ -40,6 +40,7 @@ def test_case_names_are_distinct() -> None:
 
 
 ELSEWHERE = {
+    ad.GuardOp,
     ad.PushforwardOp,
     ad.StopGradientOp,
     ad.TransposedCallOp,

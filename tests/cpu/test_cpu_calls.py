@@ -2,6 +2,7 @@
 
 import os
 import threading
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -209,7 +210,7 @@ def test_cache_hits_survives_damage_and_is_bounded(tmp_path: Path, monkeypatch) 
     for i in range(5):
         (tmp_path / f"{i}.o").write_bytes(b"x" * 1000)
         os.utime(tmp_path / f"{i}.o", (i, i))
-    cache.sweep(tmp_path, limit=(tmp_path / entry.name).stat().st_size + 1500)
+    cache.sweep(tmp_path, (tmp_path / entry.name).stat().st_size + 1500)
     assert {p.name for p in tmp_path.glob("*.o")} == {entry.name, "4.o"}
 
 
@@ -227,3 +228,60 @@ def test_stats_say_what_was_compiled(add) -> None:
     assert not add.stats.interpreted
     assert set(add.stats.compile_ms) >= {"fuse", "codegen", "llvm"}
     assert "1 kernels" in str(add.stats)
+
+
+LAYERS = """func.func public @main(%x: tensor<64x512xf64>, %w: tensor<512x512xf64>) -> tensor<64x512xf64> {
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<64x512xf64>, tensor<512x512xf64>) -> tensor<64x512xf64>
+  %1 = stablehlo.tanh %0 : tensor<64x512xf64>
+  %2 = stablehlo.dot_general %1, %w, contracting_dims = [1] x [0] : (tensor<64x512xf64>, tensor<512x512xf64>) -> tensor<64x512xf64>
+  %3 = stablehlo.tanh %2 : tensor<64x512xf64>
+  %4 = stablehlo.dot_general %3, %w, contracting_dims = [1] x [0] : (tensor<64x512xf64>, tensor<512x512xf64>) -> tensor<64x512xf64>
+  return %4 : tensor<64x512xf64>
+}"""
+
+
+def test_peak_memory_is_what_was_predicted(monkeypatch) -> None:
+    monkeypatch.setattr("wengert.runtime.cpu.entry.native_call", lambda *_: None)  # allocates before the call
+    layers = compile(parse_module(LAYERS))
+    x, w = np.ones((64, 512)), np.full((512, 512), 1e-3)
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        result = layers(x, w)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert layers.stats.arena_bytes >= 2 * x.nbytes
+    assert abs(peak - before - layers.stats.peak_bytes) < 4096
+    assert result[0].nbytes == layers.stats.result_bytes
+
+
+def test_tiers_agree_and_others_are_refused() -> None:
+    module = parse_module(LAYERS)
+    x, w = np.linspace(-1, 1, 64 * 512).reshape(64, 512), np.linspace(-0.1, 0.1, 512 * 512).reshape(512, 512)
+    np.testing.assert_allclose(compile(module, opt="fast")(x, w)[0], compile(module)(x, w)[0], rtol=1e-12, atol=1e-12)
+    with pytest.raises(InputError, match="'best' or 'fast'"):
+        compile(module, opt="O3")
+
+
+class OnlyDlpack:
+    """What some array libraries offer: no conversion to NumPy but through DLPack."""
+
+    def __init__(self, array: np.ndarray):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+def test_arrays_pass_by_dlpack(add) -> None:
+    z, _ = add(OnlyDlpack(grid()), grid())
+    taken = np.from_dlpack(z)
+    assert np.shares_memory(taken, z)
+    del z
+    again, _ = add(grid() + 1, grid())  # memory that DLPack's consumer holds is not written again
+    np.testing.assert_array_equal(taken, 2 * grid())
+    np.testing.assert_array_equal(again, 2 * grid() + 1)

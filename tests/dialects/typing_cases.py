@@ -358,6 +358,7 @@ CORE = [
     case("core.svd", "4x3xc64 -> 4x3xc64, 3xf32, 3x3xc64, i32", "full = false"),
     case("core.svd", "4x3xf32 -> 4x4xf32, 3xf32, 3x3xf32, i32", "full = true"),
     case("core.eig", "3x3xf32 -> 3xc64, 3x3xc64, 3x3xc64, i32"),
+    case("core.tridiagonal_solve", "2x3xf64, 2x3xf64, 2x3xf64, 2x3x4xf64 -> 2x3x4xf64, 2xi32"),
     *[case(f"core.{n}", f"{_TAPE}, i64 -> 2xf32") for n in ("tape_read", "tape_get")],
     case("core.tape_from", f"{_TAPE}, i64 -> {_TAPE}"),
     *[case(f"core.{n}", f"{_TAPE}, i64, 2xf32 -> {_TAPE}") for n in ("tape_set", "tape_add")],

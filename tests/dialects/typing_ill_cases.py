@@ -489,6 +489,8 @@ CORE: Cases = [
     (case("core.eigh", "3x3xc128 -> 3x3xc128, 3xc128, i32", "lower = true"), "does not match the inferred tensor<3xf64>"),
     (case("core.svd", "3xf32 -> 3xf32, 3xf32, 3xf32, i32", "full = true"), "a must hold matrices in its last two dimensions, found tensor<3xf32>"),
     (case("core.eig", "3x3xf32 -> 3xf32, 3x3xc64, 3x3xc64, i32"), "does not match the inferred tensor<3xcomplex<f32>>"),
+    (case("core.tridiagonal_solve", "3xf64, 3xf64, 2xf64, 3x4xf64 -> 3x4xf64, i32"), "the diagonals must have one shape"),
+    (case("core.tridiagonal_solve", "3xf64, 3xf64, 3xf64, 4x3xf64 -> 4x3xf64, i32"), "b must have the dimensions of the diagonals and one more"),
     *[(case(f"core.{n}", f"{TAPE}, i64 -> f32"), "does not match the type tensor<2xf32> that the tape holds") for n in ("tape_read", "tape_get")],
     *[(case(f"core.{n}", f"{TAPE}, i64, f32 -> {TAPE}"), "must have the type tensor<2xf32> that the tape holds") for n in ("tape_set", "tape_add")],
     *[(case(f"core.{n}", f"{TAPE}, i64, !core.tape<tensor<f32>> -> {TAPE}"), "of the first tape") for n in ("tape_set_from", "tape_add_from")],

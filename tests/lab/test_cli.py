@@ -230,3 +230,20 @@ def test_a_reader_that_goes_away_is_no_error(program: str) -> None:
     done = subprocess.run(f"{sys.executable} -m wengert vjp {program} | true", shell=True, capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr
     assert "BrokenPipe" not in done.stderr
+
+
+def test_cache(tmp_path: Path, program: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WENGERT_CACHE", str(tmp_path / "objects"))
+    assert main(["run", program, "--random", "1"]) == 0
+    capsys.readouterr()
+    assert main(["cache", "--json"]) == 0
+    before = json.loads(capsys.readouterr().out)
+    assert before["objects"] >= 1
+    assert 0 < before["bytes"] < before["limit_bytes"]
+    assert main(["cache", "--clear"]) == 0
+    assert f"removed {before['objects']} objects" in capsys.readouterr().out
+    assert main(["cache"]) == 0
+    assert "0 objects" in capsys.readouterr().out
+    monkeypatch.setenv("WENGERT_CACHE", "off")
+    assert main(["cache"]) == 0
+    assert "off" in capsys.readouterr().out

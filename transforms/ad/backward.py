@@ -11,6 +11,7 @@ from typing import Any
 
 from xdsl.ir import Operation, SSAValue
 
+from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
 from wengert.ir.locations import Role, with_role
@@ -37,7 +38,7 @@ def copy_linear(ops: Iterable[Operation], env: dict[SSAValue, SSAValue], lb: Lin
 
 _ONE_OF = (hlo.MultiplyOp, hlo.DotGeneralOp, hlo.ConvolutionOp)
 """Ops that are linear in each of their first two operands, but not in both."""
-_NEVER: dict[type[Operation], int] = {hlo.DivideOp: 1, hlo.TriangularSolveOp: 0}
+_NEVER: dict[type[Operation], tuple[int, ...]] = {hlo.DivideOp: (1,), hlo.TriangularSolveOp: (0,), core.TridiagonalSolveOp: (0, 1, 2)}
 """Operands that an op with a transpose is not linear in."""
 
 
@@ -45,8 +46,7 @@ def _is_linear(op: Operation, flags: Sequence[bool]) -> bool:
     """Whether an op is linear in the flagged operands jointly; an op without a transpose is refused elsewhere."""
     if isinstance(op, _ONE_OF):
         return not (flags[0] and flags[1])
-    never = _NEVER.get(type(op))
-    return never is None or not flags[never]
+    return not any(flags[position] for position in _NEVER.get(type(op), ()))
 
 
 def transpose_ops(b: OpBuilder, ops: Iterable[Operation], linear: set[SSAValue], cotangents: Cotangents) -> None:

@@ -19,10 +19,10 @@ from wengert.dialects import ad
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.attributes import int_array, ints
-from wengert.ir.tensor_types import is_differentiable, type_of
+from wengert.ir.tensor_types import is_differentiable, rank, shape, type_of
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.request import function_named
-from wengert.transforms.ad.rule import LinearMap, Rule, Tangent, derivative, transpose
+from wengert.transforms.ad.rule import LinearMap, Rule, Tangent, derivative, linear, transpose
 from wengert.transforms.core.closing import copy_ops
 
 CUSTOM_JVP, CUSTOM_VJP = "ad.custom_jvp", "ad.custom_vjp"
@@ -107,6 +107,22 @@ def transposed_call(b: OpBuilder, op: ad.TransposedCallOp, linear: Sequence[bool
 def stop_gradient(b: OpBuilder, op: ad.StopGradientOp) -> LinearMap:
     """The derivative is zero by decree."""
     return lambda lb, tangents: [None]
+
+
+linear(ad.GuardOp, operands=[0])
+"""As far as a guard comes to here: forward mode passes tangents through guards of their own."""
+
+
+@transpose(ad.GuardOp)
+def guard_transpose(b: OpBuilder, op: ad.GuardOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent]:
+    """What does not matter has a cotangent of zero."""
+    return [guarded_cotangent(b, op, y_bars[0]), None]
+
+
+def guarded_cotangent(b: OpBuilder, op: ad.GuardOp, y_bar: Value) -> Value:
+    """The cotangent where the mask holds, else zero."""
+    holds = b.broadcast_in_dim(op.mask, range(rank(op.mask)), shape(y_bar))
+    return b.select(holds, y_bar, b.full_like(y_bar, 0))
 
 
 @derivative(hlo.OptimizationBarrierOp)

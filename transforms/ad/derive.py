@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-import wengert.transforms.ad.direct.adjoints  # pyright: ignore[reportUnusedImport]  (fills the table of adjoints)
 import wengert.transforms.ad.rules  # noqa: F401  # pyright: ignore[reportUnusedImport]  (fills the rule table)
 from wengert.ir.diagnostics import did_you_mean
 from wengert.ir.locations import error_at
-from wengert.transforms.ad.direct.vjp import direct_vjp_function
+from wengert.ir.traversal import ops_of
 from wengert.transforms.ad.expand import REQUESTS, expand_ad
 from wengert.transforms.ad.jvp import jvp_function
 from wengert.transforms.ad.regions import expand_regions
@@ -20,7 +19,14 @@ from wengert.transforms.ad.selections import expand_selections
 from wengert.transforms.ad.vjp import vjp_function
 from wengert.transforms.core.to_core import to_core
 
-STRATEGIES: dict[str, Callable[[Request, str], FuncOp]] = {"transpose": vjp_function, "direct": direct_vjp_function}
+
+def _direct(asked: Request, name: str) -> FuncOp:
+    from wengert.transforms.ad.direct.vjp import direct_vjp_function
+
+    return direct_vjp_function(asked, name)
+
+
+STRATEGIES: dict[str, Callable[[Request, str], FuncOp]] = {"transpose": vjp_function, "direct": _direct}
 """The two ways to reverse a function, which give the same results."""
 
 
@@ -68,4 +74,4 @@ def prepare(module: ModuleOp) -> None:
 
 
 def _has_requests(module: ModuleOp) -> bool:
-    return any(isinstance(op, REQUESTS) for op in module.walk())
+    return bool(ops_of(module, *REQUESTS))

@@ -15,6 +15,7 @@ from xdsl.ir import Block, SSAValue
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.transforms.ad.forward import ForwardSweep
 from wengert.transforms.ad.function import begin_function, discard, finish_function
+from wengert.transforms.ad.guards import settle_guards
 from wengert.transforms.ad.jvp import forward_over
 from wengert.transforms.ad.request import Request
 from wengert.transforms.ad.rule import Tangent
@@ -56,6 +57,7 @@ def linearize_into(b: OpBuilder, asked: Request, primals: list[Value]) -> Linear
 
 def linearize_function(asked: Request, primal_name: str, linear_name: str) -> tuple[FuncOp, FuncOp]:
     """The primal function, which also returns the residuals, and the linear function."""
+    settle_guards(asked.module)
     inputs = [arg.type for arg in asked.block.args]
     block = Block(arg_types=inputs)
     b = begin_function(block, asked.function, "linearize")

@@ -1,4 +1,4 @@
-"""``lower-ad``: the end of differentiation. Requests are expanded, declared derivatives forgotten, gradients no longer stopped.
+"""``lower-ad``: the end of differentiation. Requests are expanded, declared derivatives forgotten, gradients no longer stopped or guarded.
 
 What is left computes the same and knows nothing of AD; it can be compiled, or printed for other compilers.
 """
@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
 
 from wengert.dialects import ad
+from wengert.ir.traversal import all_ops, ops_of
 from wengert.transforms.ad.custom import CUSTOM_JVP, CUSTOM_VJP
 from wengert.transforms.ad.expand import expand_ad
 from wengert.transforms.core.inline import inline
@@ -24,11 +25,11 @@ def lower_ad(module: ModuleOp) -> None:
         if isinstance(function, FuncOp):
             function.attributes.pop(CUSTOM_JVP, None)
             function.attributes.pop(CUSTOM_VJP, None)
-    for op in [op for op in module.walk() if isinstance(op, ad.CheckpointOp)]:
+    for op in ops_of(module, ad.CheckpointOp):
         _call_instead(op)
     inline(module)
     symbol_dce(module)
-    for op in [op for op in module.walk() if isinstance(op, ad.StopGradientOp)]:
+    for op in [*ops_of(module, ad.StopGradientOp), *ops_of(module, ad.GuardOp)]:
         op.result.replace_all_uses_with(op.operand)
         op.detach()
         op.erase()
@@ -47,4 +48,4 @@ def _call_instead(op: ad.CheckpointOp) -> None:
 
 def uses_ad(module: ModuleOp) -> bool:
     """Whether the module holds anything of the ad dialect, or a function that declares its own derivative and its calls."""
-    return any(op.name.startswith("ad.") or isinstance(op, CallOp) or CUSTOM_JVP in op.attributes or CUSTOM_VJP in op.attributes for op in module.walk())
+    return any(op.name.startswith("ad.") or type(op) is CallOp or CUSTOM_JVP in op.attributes or CUSTOM_VJP in op.attributes for op in all_ops(module))

@@ -105,7 +105,7 @@ class ExpandAdPass(ModulePass):
 
 @dataclass(frozen=True)
 class LowerAdPass(ModulePass):
-    """Expands all requests, forgets declared derivatives and removes ad.stop_gradient: nothing of the ad dialect is left."""
+    """Expands all requests, forgets declared derivatives and removes ad.stop_gradient and ad.guard: nothing of the ad dialect is left."""
 
     name = "lower-ad"
 

@@ -27,6 +27,7 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import rank, shape, size
+from wengert.ir.traversal import ops_of
 from wengert.transforms.ad.batching.rule import Batching, Functions, Mapped
 from wengert.transforms.ad.tangents import has_tangent
 from wengert.transforms.core.closing import free_values
@@ -39,7 +40,7 @@ Values = Sequence[Value]
 def expand_regions(module: ModuleOp) -> None:
     """Writes out every reduction with a region of its own that has a differentiable result in use, in place."""
     rewriter = Rewriter("expand-regions")
-    for op in [op for op in module.walk() if isinstance(op, hlo.ReduceOp | hlo.ReduceWindowOp)]:
+    for op in ops_of(module, hlo.ReduceOp, hlo.ReduceWindowOp):
         if not any(has_tangent(r.type) and r.first_use is not None for r in op.results):
             continue
         rewriter.move_to(op)

@@ -5,7 +5,8 @@ The linear ops of a loop's body use *residuals*, values of the primal body. Keep
 - what follows from constants and the iteration alone is never kept (induction variables, masks, reads of a constant at
   the iteration, and what does not change at all);
 - a residual that follows from others by a cheap op is computed again from those;
-- one that is a cheap function of a smaller value gives way to that value (the source of a broadcast, for example).
+- one that is a cheap function of a smaller value gives way to that value (the source of a broadcast, for example), and one that
+  is a cheap function of several much smaller ones to those (a choice by a mask between constants).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
-from wengert.dialects import chlo, core
+from wengert.dialects import ad, chlo, core
 from wengert.dialects import stablehlo as hlo
 from wengert.ir.tensor_types import dtype_of, element, size
 
@@ -51,11 +52,16 @@ CHEAP: frozenset[type[Operation]] = frozenset(
         hlo.SubtractOp,
         hlo.TransposeOp,
         hlo.XorOp,
+        ad.StopGradientOp,
         chlo.SquareOp,
         core.TapeReadOp,
     }
 )
 """Ops that cost about as much as reading their result from memory."""
+
+
+MUCH = 8
+"""How many times smaller several values are than one that they are kept in place of."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +82,8 @@ def plan(block: Block, residuals: Sequence[SSAValue], given: Iterable[SSAValue])
         value = max(pending, key=lambda v: order.get(v, -1))
         pending.remove(value)
         sources = _sources(value, available)
-        new = None if sources is None else [s for s in sources if s not in pending and s not in kept]
-        if new is not None and sum(map(_bytes, new)) <= (_bytes(value) if len(new) == 1 else 0):
+        new = None if sources is None else _origins(sources, available, pending | set(kept))
+        if new is not None and sum(map(_bytes, new)) <= (_bytes(value) if len(new) == 1 else _bytes(value) // MUCH):
             pending.update(new)
         else:
             kept[value] = None
@@ -101,6 +107,20 @@ def _sources(value: SSAValue, available: set[SSAValue]) -> list[SSAValue] | None
     return list(dict.fromkeys(operand for operand in owner.operands if operand not in available))
 
 
+def _origins(sources: Sequence[SSAValue], available: set[SSAValue], at_hand: set[SSAValue]) -> list[SSAValue]:
+    """What would have to be kept for these values: what they follow from by chains of cheap ops that grow."""
+    found: dict[SSAValue, None] = {}
+    for source in sources:
+        value = source
+        while value not in at_hand:
+            before = _sources(value, available)
+            if before is None or len(before) != 1 or _bytes(before[0]) > _bytes(value):
+                found[value] = None
+                break
+            value = before[0]
+    return list(found)
+
+
 def _recomputation(block: Block, residuals: Sequence[SSAValue], at_hand: set[SSAValue]) -> list[Operation]:
     needed: set[Operation] = set()
     pending = [value for value in residuals if value not in at_hand]
@@ -117,3 +137,25 @@ def _bytes(value: SSAValue) -> int:
     if not isinstance(value.type, TensorType):
         return 0
     return size(value) * dtype_of(element(value)).itemsize
+
+
+def prune(block: Block, results: Sequence[SSAValue]) -> list[Operation]:
+    """The linear ops that results depend on, in order; the others give up their operands."""
+    needed: set[SSAValue] = set(results)
+    found: list[Operation] = []
+    for op in reversed(list(block.ops)):
+        if needed.isdisjoint(op.results):
+            op.drop_all_references()
+        else:
+            needed.update(op.operands)
+            found.append(op)
+    return found[::-1]
+
+
+def residuals_of(ops: Sequence[Operation], results: Sequence[SSAValue], linear: set[SSAValue]) -> list[SSAValue]:
+    """The values that linear ops (and results) use and that are not linear themselves, in order of first use."""
+    found: dict[SSAValue, None] = {}
+    for value in [operand for op in ops for operand in op.operands] + list(results):
+        if value not in linear:
+            found[value] = None
+    return list(found)

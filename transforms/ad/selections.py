@@ -19,6 +19,7 @@ from wengert.dialects.stablehlo.attributes import ScatterDimensionNumbersAttr, d
 from wengert.ir.attributes import int_attr, ints
 from wengert.ir.elements import to_numpy
 from wengert.ir.tensor_types import shape, size
+from wengert.ir.traversal import ops_of
 from wengert.transforms.ad.rules.windows import winners
 from wengert.transforms.core.kinds import combiner_kinds, returned_values
 from wengert.transforms.rewriter import Rewriter
@@ -30,7 +31,7 @@ _PLACES = ScatterDimensionNumbersAttr(dimensions(()), dimensions((0,)), dimensio
 def expand_selections(module: ModuleOp) -> None:
     """Writes out every select_and_scatter that adds what it scatters onto the largest or smallest elements, in place."""
     rewriter = Rewriter("expand-selections")
-    for op in [op for op in module.walk() if isinstance(op, hlo.SelectAndScatterOp)]:
+    for op in ops_of(module, hlo.SelectAndScatterOp):
         kind = selected(op.select.block)
         if kind is None or combiner_kinds(op.scatter.block, 1) != [Kind.add]:
             continue

@@ -12,6 +12,7 @@ from xdsl.ir import Block
 from wengert.transforms.ad.backward import transpose_ops
 from wengert.transforms.ad.cotangents import Cotangents
 from wengert.transforms.ad.function import begin_function, discard, finish_function
+from wengert.transforms.ad.guards import settle_guards
 from wengert.transforms.ad.linearize import linearize_into
 from wengert.transforms.ad.request import Request
 from wengert.transforms.ad.tangents import materialized
@@ -19,6 +20,7 @@ from wengert.transforms.ad.tangents import materialized
 
 def vjp_function(asked: Request, name: str) -> FuncOp:
     """The VJP of a function under a new name."""
+    settle_guards(asked.module)
     inputs = [arg.type for arg in asked.block.args]
     block = Block(arg_types=[*inputs, *(asked.results[j].type for j in asked.of)])
     b = begin_function(block, asked.function, "vjp")

@@ -366,6 +366,14 @@ def _core_factors(op: Operation) -> tuple[int, int]:
     return sum(_factor(name, op.operands[0]) for name in _CORE_FACTORS[type(op)]), 0
 
 
+@_costs(core.TridiagonalSolveOp)
+def _tridiagonal(op: core.TridiagonalSolveOp) -> tuple[int, int]:
+    # a quotient and a product less per row; then per row and side a product less, two products less and a quotient
+    *batch, rows, sides = shape(op.b)
+    scale = 4 if isinstance(element(op.b), ComplexType) else 1
+    return scale * prod(batch) * rows * (3 + 7 * sides), 0
+
+
 @_costs(stablehlo.CustomCallOp)
 def _custom_call(op: stablehlo.CustomCallOp) -> tuple[int, int]:
     """By the LAPACK routine that the target names; calls of other targets count no flops."""

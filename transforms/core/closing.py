@@ -8,6 +8,7 @@ from xdsl.ir import Operation, Region, SSAValue
 
 from wengert.dialects import stablehlo
 from wengert.dialects.builder import OpBuilder
+from wengert.ir.traversal import all_ops
 
 FREE_OPS = (stablehlo.ConstantOp, stablehlo.IotaOp)
 """Ops without operands, which are made again inside a region rather than passed into it."""
@@ -93,7 +94,7 @@ def dependencies(values: Sequence[SSAValue]) -> set[SSAValue]:
         owner = value.owner
         if isinstance(owner, Operation):
             found.update(owner.results)
-            for inner in owner.walk():
+            for inner in all_ops(owner) if owner.regions else (owner,):
                 pending.extend(inner.operands)
     return found
 

@@ -18,6 +18,7 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
 from wengert.ir.attributes import int_attr, int_of
 from wengert.ir.tensor_types import i32, i64, tensor
+from wengert.ir.traversal import ops_of
 from wengert.transforms.core.closing import close_regions, copy_ops, dependencies
 from wengert.transforms.core.counting import Counter, constant_integer, find_counter, induction_value, step_of, trip_count
 from wengert.transforms.rewriter import Rewriter
@@ -27,7 +28,7 @@ _CONTROL = (hlo.WhileOp, hlo.CaseOp, hlo.IfOp)
 
 def close_control(module: ModuleOp) -> None:
     """Replaces StableHLO's control flow by core's, in place, from the inside out."""
-    for op in reversed([op for op in module.walk() if isinstance(op, _CONTROL)]):
+    for op in reversed(ops_of(module, *_CONTROL)):
         rewriter = Rewriter("to-core")  # a new one each time: going backward, nothing made before stands before
         rewriter.move_to(op)
         rewriter.replace(op, close_while(rewriter, op) if isinstance(op, hlo.WhileOp) else close_branches(rewriter, op))
@@ -35,7 +36,7 @@ def close_control(module: ModuleOp) -> None:
 
 def open_control(module: ModuleOp) -> None:
     """Writes core's control flow in StableHLO again, in place, from the inside out."""
-    for op in reversed([op for op in module.walk() if type(op) in _OPENINGS]):
+    for op in reversed(ops_of(module, *_OPENINGS)):
         rewriter = Rewriter("from-core")
         rewriter.move_to(op)
         rewriter.replace(op, _OPENINGS[type(op)](rewriter, op))

@@ -17,9 +17,10 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder
+from wengert.ir.traversal import ops_of
 from wengert.transforms.core.argreductions import expand_argreduce
 from wengert.transforms.core.control import open_control
-from wengert.transforms.core.lapack import expand_cholesky, expand_eig, expand_eigh, expand_lu, expand_qr, expand_svd
+from wengert.transforms.core.lapack import expand_cholesky, expand_eig, expand_eigh, expand_lu, expand_qr, expand_svd, expand_tridiagonal_solve
 from wengert.transforms.core.reductions import expand_reduce
 from wengert.transforms.core.scatters import expand_scatter
 from wengert.transforms.core.windows import expand_cumulative, expand_window
@@ -39,6 +40,7 @@ EXPANSIONS: dict[type[Operation], Expansion] = {
     core.EighOp: expand_eigh,
     core.SvdOp: expand_svd,
     core.EigOp: expand_eig,
+    core.TridiagonalSolveOp: expand_tridiagonal_solve,
 }
 """How each core op is written in StableHLO."""
 
@@ -56,7 +58,7 @@ class FromCorePass(ModulePass):
 def from_core(module: ModuleOp) -> None:
     """Writes the module's core ops in StableHLO, in place."""
     rewriter = Rewriter("from-core")
-    for op in [op for op in module.walk() if type(op) in EXPANSIONS]:
+    for op in ops_of(module, *EXPANSIONS):
         rewriter.move_to(op)
         rewriter.replace(op, EXPANSIONS[type(op)](rewriter, op))
     open_control(module)

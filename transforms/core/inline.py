@@ -33,6 +33,7 @@ from xdsl.passes import ModulePass
 from wengert.dialects import stablehlo
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.locations import called_from, error_at
+from wengert.ir.traversal import ops_of
 from wengert.transforms.core.symbol_dce import is_private, references
 
 CUSTOM_DERIVATIVES = ("ad.custom_jvp", "ad.custom_vjp")
@@ -82,7 +83,7 @@ def inline(module: ModuleOp, *, keep_custom: bool = False) -> None:
 
 
 def _calls(function: FuncOp) -> list[Operation]:
-    return [op for op in function.walk() if type(op) is CallOp or type(op) is stablehlo.CompositeOp]
+    return ops_of(function, CallOp, stablehlo.CompositeOp)
 
 
 def _callee_name(call: Operation) -> str:

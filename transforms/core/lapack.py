@@ -1,7 +1,7 @@
 """LAPACK calls, as JAX writes them for the CPU, and core's matrix factorisations.
 
 A call names a routine and its options in letters: ``lapack_dgetrf_ffi``, ``uplo = 76`` ('L'). Those that factorise a matrix or
-solve a triangular system become the core (or StableHLO) op for it; ``geqrf`` and ``orgqr``, which make a QR decomposition
+solve a triangular or tridiagonal system become the core (or StableHLO) op for it; ``geqrf`` and ``orgqr``, which make a QR decomposition
 between them, become one op. All others stay calls. On the way back each op is written as the call again.
 """
 
@@ -20,6 +20,7 @@ from wengert.dialects.builder import OpBuilder
 from wengert.dialects.stablehlo.attributes import Transpose, TransposeAttr
 from wengert.ir.attributes import bool_attr, int_attr, int_of
 from wengert.ir.tensor_types import c64, c128, element, f32, f64, i32, is_complex, shape, tensor, ui8
+from wengert.ir.traversal import ops_of
 from wengert.transforms.rewriter import Rewriter
 
 _LETTERS: dict[Attribute, str] = {f32: "s", f64: "d", c64: "c", c128: "z"}
@@ -28,7 +29,7 @@ Values = Sequence[SSAValue]
 
 def recognise_lapack(module: ModuleOp) -> None:
     """Replaces the LAPACK calls of a module that stand for an op, in place."""
-    for op in [op for op in module.walk() if isinstance(op, hlo.CustomCallOp)]:
+    for op in ops_of(module, hlo.CustomCallOp):
         routine = _routine(op)
         if op.parent is None or routine not in _RECOGNISERS:
             continue
@@ -147,6 +148,14 @@ def _read_above(packed: SSAValue, generator: Operation) -> bool:
     return True
 
 
+def _gtsv(b: OpBuilder, op: hlo.CustomCallOp) -> Values | None:
+    # what elimination leaves in the diagonals has no name in core
+    if any(diagonal.first_use is not None for diagonal in op.results[:3]):
+        return None
+    solved = b.create(core.TridiagonalSolveOp, op.inputs, [r.type for r in op.results[3:]])
+    return [*op.inputs[:3], *solved]
+
+
 _RECOGNISERS: dict[str, Callable[[OpBuilder, hlo.CustomCallOp], Values | None]] = {
     "trsm": _trsm,
     "potrf": _potrf,
@@ -156,6 +165,7 @@ _RECOGNISERS: dict[str, Callable[[OpBuilder, hlo.CustomCallOp], Values | None]] 
     "gesdd": _gesdd,
     "geev": _geev,
     "geqrf": _geqrf,
+    "gtsv": _gtsv,
 }
 
 
@@ -248,3 +258,9 @@ def expand_eig(b: OpBuilder, op: core.EigOp) -> Values:
     part = tensor(shape(op.values), element(op.a))
     re, im, left, right, info = lapack_call(b, "geev", [op.a], [part, part, *vectors], options, batch)
     return [b.complex(re, im), left, right, info]
+
+
+def expand_tridiagonal_solve(b: OpBuilder, op: core.TridiagonalSolveOp) -> Values:
+    """gtsv, which also returns its diagonals."""
+    types = [op.lower.type, op.main.type, op.upper.type, op.x.type, op.info.type]
+    return lapack_call(b, "gtsv", op.operands, types, {}, len(shape(op.b)) - 2)[3:]

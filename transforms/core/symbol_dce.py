@@ -17,6 +17,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
+from wengert.ir.traversal import all_ops
+
 
 @dataclass(frozen=True)
 class SymbolDcePass(ModulePass):
@@ -50,7 +52,7 @@ def is_private(op: FuncOp) -> bool:
 
 def references(root: Operation) -> Iterator[str]:
     """The names of all symbols that an op and the ops in it refer to, once for each reference."""
-    for op in root.walk():
+    for op in all_ops(root):
         for attributes in (op.properties, op.attributes):
             for attribute in attributes.values():
                 if type(attribute) in _HOLDERS:

@@ -26,10 +26,12 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects import stablehlo
 from wengert.dialects.builder import OpBuilder
+from wengert.ir.traversal import ops_of
 from wengert.transforms.core.argreductions import recognise_argreduce
 from wengert.transforms.core.control import close_control
 from wengert.transforms.core.inline import inline
 from wengert.transforms.core.lapack import recognise_lapack
+from wengert.transforms.core.logistic import recognise_logistic
 from wengert.transforms.core.reductions import recognise_reduce
 from wengert.transforms.core.scatters import recognise_scatter
 from wengert.transforms.core.symbol_dce import symbol_dce
@@ -39,6 +41,7 @@ from wengert.transforms.rewriter import Rewriter
 Recogniser = Callable[[OpBuilder, Any], Sequence[SSAValue] | None]
 
 RECOGNISERS: dict[type[Operation], tuple[Recogniser, ...]] = {
+    stablehlo.DivideOp: (recognise_logistic,),
     stablehlo.ReduceOp: (recognise_reduce, recognise_argreduce),
     stablehlo.ReduceWindowOp: (recognise_window,),
     stablehlo.ScatterOp: (recognise_scatter,),
@@ -64,7 +67,7 @@ def to_core(module: ModuleOp, *, keep_custom: bool = False) -> None:
     inline(module, keep_custom=keep_custom)
     symbol_dce(module)
     rewriter = Rewriter("to-core")
-    for op in [op for op in module.walk() if type(op) in RECOGNISERS]:
+    for op in ops_of(module, *RECOGNISERS):
         rewriter.move_to(op)
         for recognise in RECOGNISERS[type(op)]:
             if (values := recognise(rewriter, op)) is not None:
@@ -76,11 +79,17 @@ def to_core(module: ModuleOp, *, keep_custom: bool = False) -> None:
     close_control(module)
 
 
+_FEEDERS = (
+    *(stablehlo.ConstantOp, stablehlo.BroadcastInDimOp, stablehlo.IotaOp),
+    *(stablehlo.AddOp, stablehlo.ExponentialOp, stablehlo.NegateOp),
+)
+
+
 def _erase_unused(values: Sequence[SSAValue]) -> None:
-    """Erases constants, broadcasts of them and counts that only fed what was replaced."""
+    """Erases constants, broadcasts of them, counts and steps of a formula that only fed what was replaced."""
     pending = list(values)
     while pending:
         op = pending.pop().owner
-        if isinstance(op, stablehlo.ConstantOp | stablehlo.BroadcastInDimOp | stablehlo.IotaOp) and op.parent is not None and not op.results[0].uses:
+        if isinstance(op, _FEEDERS) and op.parent is not None and not op.results[0].uses:
             pending.extend(op.operands)
             op.parent.erase_op(op)

@@ -40,6 +40,7 @@ from wengert.ir.tensor_types import (
     ui32,
     ui64,
 )
+from wengert.ir.traversal import all_ops
 from wengert.transforms.lower.matmul_types import supports as matmul_supports
 
 
@@ -260,8 +261,9 @@ def has_product(op: stablehlo.DotGeneralOp) -> bool:
 
 def has_plain_types(op: Operation) -> bool:
     """Whether everything inside a loop or a branch can be held in buffers."""
-    inside = [value for inner in op.walk() for value in inner.results]
-    arguments = [arg for inner in op.walk() for region in inner.regions for block in region.blocks for arg in block.args]
+    every = all_ops(op)
+    inside = [value for inner in every for value in inner.results]
+    arguments = [arg for inner in every for region in inner.regions for block in region.blocks for arg in block.args]
     return all(is_storable(value.type) for value in (*op.operands, *inside, *arguments))
 
 

@@ -23,7 +23,9 @@ from wengert.dialects.kernel import InterpretOp, MatmulOp, NativeOp, NestOp, Str
 from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import shape
 from wengert.transforms.lower.buffers import ALIGNMENT, Buffers, Place, Space, assign, byte_size, loop_layout
+from wengert.transforms.lower.cpu_cells import CELL_BYTES, PROMOTE, cells
 from wengert.transforms.lower.cpu_half import half_conversions
+from wengert.transforms.lower.cpu_inline import marked
 from wengert.transforms.lower.cpu_matmul import product_plan
 from wengert.transforms.lower.cpu_nest import NestCode
 from wengert.transforms.lower.cpu_parallel import strips_ns
@@ -69,6 +71,7 @@ class _Generator:
         self.lines: list[str] = []
         self.uses_tapes = False
         self.frame = 0
+        self.uses_cells = False
         self.interpreted: list[InterpretOp] = []
         self.symbols: dict[str, str] = {}
         self.count = 0
@@ -81,10 +84,11 @@ class _Generator:
         self.callback = self.table(self.constant_table + len(self.buffers.constants))
         pointers = [self.table(number) for number in range(inputs + outputs)]
         _BlockCode(self, self.block, self.buffers, pointers[:inputs], pointers[inputs:], "%arena").run()
-        kernels = [text.replace("@KERNEL", f"@{name}") for text, name in self.functions.items()]
         ends = self._ends()
         body = "\n".join([text for line in [*self.lines, _END] for text in (ends if line is _END else [line])])
-        entry = f"define i32 @{ENTRY}(ptr %table, ptr %arena) nounwind {{\n{body}\nret i32 0\n}}\n"
+        promoted = f" {PROMOTE}" if self.uses_cells else ""
+        entry = f"define i32 @{ENTRY}(ptr %table, ptr %arena) {self.target.attributes}{promoted} {{\n{body}\nret i32 0\n}}\n"
+        kernels = marked({name: text.replace("@KERNEL", f"@{name}") for text, name in self.functions.items()}, entry)
         text = "\n".join([*self.helpers.values(), *kernels, entry])
         if not self.target.has_f16 and "half" in text:
             text += half_conversions()
@@ -105,6 +109,13 @@ class _Generator:
         """A pointer of the table."""
         return self.op(f"load ptr, ptr {self.op(f'getelementptr ptr, ptr %table, i64 {number}')}")
 
+    def cell(self, count: int) -> str:
+        """A pointer to so many bytes on the stack, which become registers where no kernel that is called needs their address."""
+        self.uses_cells = True
+        name = f"%{self.fresh('cell')}"
+        self.lines.insert(0, f"{name} = alloca [{count} x i8], align {ALIGNMENT}")
+        return name
+
     def function(self, text: str) -> str:
         """The name of the function with this text, which is made once."""
         name = self.functions.get(text)
@@ -120,7 +131,7 @@ class _Generator:
         """What must be done where the entry is left; what that needs is put at its beginning."""
         ends: list[str] = []
         if self.uses_tapes:
-            self.lines[:0] = ["%tapes = alloca ptr", "store ptr null, ptr %tapes"]
+            self.lines[:0] = ["%tapes = alloca [2 x i64], align 16", "call void @llvm.memset.p0.i64(ptr %tapes, i8 0, i64 16, i1 false)"]
             ends.append(f"call void @{FREE}(ptr %tapes)")
         if any(symbol.startswith(("wg.blas.", "wg.lapack.")) for symbol in self.symbols):
             for symbol in (BLAS_HOLD, BLAS_RELEASE):
@@ -135,7 +146,18 @@ class _Generator:
 class _BlockCode:
     """The code of one block: of the function, or of a region, whose inputs and outputs are pointers from around it."""
 
-    def __init__(self, generator: _Generator, block: Block, buffers: Buffers, inputs: Sequence[str], outputs: Sequence[str], arena: str, *, alone: bool = True):
+    def __init__(
+        self,
+        generator: _Generator,
+        block: Block,
+        buffers: Buffers,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        arena: str,
+        *,
+        in_loop: bool = False,
+        alone: bool = True,
+    ):
         self.all = generator
         self.alone = alone  # not within a task: kernels may be tasks
         self.block = block
@@ -144,6 +166,8 @@ class _BlockCode:
         self.outputs = outputs
         self.arena = arena
         self.pointers: dict[Place, str] = {}
+        self.in_loop = in_loop
+        self.cells = cells(buffers) if in_loop else {}
 
     def run(self) -> None:
         for op in self.block.ops:
@@ -187,7 +211,9 @@ class _BlockCode:
             return self.outputs[place.at]
         found = self.pointers.get(place)
         if found is None:
-            if place.space is Space.ARENA:
+            if place.at in self.cells and place.space is Space.ARENA:
+                found = self.all.cell(self.cells[place.at])
+            elif place.space is Space.ARENA:
                 found = self.offset(self.arena, place.at)
             else:
                 found = self.all.table(self.all.constant_table + place.at)
@@ -283,8 +309,9 @@ class _BlockCode:
 
     # -- loops and branches
 
-    def _region(self, block: Block, inputs: Sequence[str], outputs: Sequence[str], arena: str) -> None:
-        _BlockCode(self.all, block, self.buffers.inner[block], inputs, outputs, arena, alone=self.alone).run()
+    def _region(self, block: Block, inputs: Sequence[str], outputs: Sequence[str], arena: str, *, in_loop: bool = False) -> None:
+        inner = self.buffers.inner[block]
+        _BlockCode(self.all, block, inner, inputs, outputs, arena, in_loop=in_loop or self.in_loop, alone=self.alone).run()
 
     def _label(self, label: str) -> None:
         self.all.lines += [f"br label %{label}", f"{label}:"]
@@ -339,7 +366,8 @@ class _BlockCode:
         more = self.all.op(f"icmp slt i64 {index}, {count}")
         lines += [f"br i1 {more}, label %{label}.body, label %{label}.after", f"{label}.body:"]
         lines.append(f"store i64 {index}, ptr {loop.extra}")
-        self._region(op.body.block, [loop.extra, *loop.constants, *loop.current], loop.spare, loop.arena)
+        self._region(op.body.block, [loop.extra, *loop.constants, *loop.current], loop.spare, loop.arena, in_loop=True)
+        loop.step()
         self._label(f"{label}.latch")
         lines.append(f"{following} = add nuw nsw i64 {index}, 1")
         lines += [f"br label %{label}.head", f"{label}.after:"]
@@ -351,10 +379,11 @@ class _BlockCode:
         self._label(f"{label}.before")
         self._label(f"{label}.head")
         loop.open(f"{label}.before", f"{label}.latch")
-        self._region(op.condition.block, [*loop.constants, *loop.current], [loop.extra], loop.arena)
+        self._region(op.condition.block, [*loop.constants, *loop.current], [loop.extra], loop.arena, in_loop=True)
         more = self.all.op(f"icmp ne i8 {self.all.op(f'load i8, ptr {loop.extra}')}, 0")
         lines += [f"br i1 {more}, label %{label}.body, label %{label}.after", f"{label}.body:"]
-        self._region(op.body.block, [*loop.constants, *loop.current], loop.spare, loop.arena)
+        self._region(op.body.block, [*loop.constants, *loop.current], loop.spare, loop.arena, in_loop=True)
+        loop.step()
         self._label(f"{label}.latch")
         lines += [f"br label %{label}.head", f"{label}.after:"]
         loop.finish()
@@ -376,24 +405,29 @@ class _BlockCode:
 
 
 class _Carried:
-    """The buffers of a loop: two for each carried value, the one that is read and the one that the body writes."""
+    """What a loop carries: two buffers for each value, the one that is read and the one that the body writes. Large values swap
+    theirs after each trip; small ones lie in cells and are copied, which costs nothing where cells become registers."""
 
     def __init__(self, code: _BlockCode, op: core.ForOp | core.WhileOp):
         self.code = code
         self.op = op
         scratch = code.place(code.buffers.scratch[op])
         offsets, end = loop_layout(op)
-        self.spares = [code.offset(scratch, at) for at in offsets]
-        self.extra = code.offset(scratch, end)
+        sizes = [byte_size(value) for value in op.results]
+        self.small = [0 < size <= CELL_BYTES for size in sizes]
+        self.extra = code.all.cell(ALIGNMENT)
         self.arena = code.offset(scratch, end + ALIGNMENT)
         self.constants = [code.pointer(value) for value in op.constant_operands]
         self.homes = [code.pointer(value) for value in op.results]
-        for result, initial, home in zip(op.results, op.initial, self.homes, strict=True):
-            code.copy(code.pointer(initial), home, byte_size(result))
         self.fixed = len(op.body.block.args) - len(op.results)
         self.swaps = [self._swaps(number) for number in range(len(op.results))]
-        self.current: list[str] = []
-        self.spare: list[str] = []
+        self.current = [code.all.cell(size) if small else home for small, size, home in zip(self.small, sizes, self.homes, strict=True)]
+        self.spare = [
+            here if not swaps else code.all.cell(size) if small else code.offset(scratch, at)
+            for small, swaps, size, here, at in zip(self.small, self.swaps, sizes, self.current, offsets, strict=True)
+        ]
+        for here, initial, size in zip(self.current, op.initial, sizes, strict=True):
+            code.copy(code.pointer(initial), here, size)
 
     def _swaps(self, number: int) -> bool:
         """Whether the body leaves this value in its second buffer (not: in the one where it was)."""
@@ -403,22 +437,28 @@ class _Carried:
         return inner.places[last.operands[number]] != Place(Space.INPUT, self.fixed + number)
 
     def open(self, before: str, latch: str) -> None:
-        """The pointers at the head of the loop."""
-        for home, spare, swaps in zip(self.homes, self.spares, self.swaps, strict=True):
-            if not swaps:
-                self.current.append(home)
-                self.spare.append(home)
-                continue
+        """The pointers at the head of the loop, where they alternate."""
+        for number in self._alternating():
             names = [f"%{self.code.all.fresh()}" for _ in range(2)]
-            self.code.all.lines.append(f"{names[0]} = phi ptr [{home}, %{before}], [{names[1]}, %{latch}]")
-            self.code.all.lines.append(f"{names[1]} = phi ptr [{spare}, %{before}], [{names[0]}, %{latch}]")
-            self.current.append(names[0])
-            self.spare.append(names[1])
+            self.code.all.lines.append(f"{names[0]} = phi ptr [{self.current[number]}, %{before}], [{names[1]}, %{latch}]")
+            self.code.all.lines.append(f"{names[1]} = phi ptr [{self.spare[number]}, %{before}], [{names[0]}, %{latch}]")
+            self.current[number], self.spare[number] = names
+
+    def _alternating(self) -> list[int]:
+        return [n for n in range(len(self.homes)) if self.swaps[n] and not self.small[n]]
+
+    def step(self) -> None:
+        """Ends a trip: what the body wrote into second cells is what the next one reads."""
+        for current, spare, result in zip(self.current, self.spare, self.op.results, strict=True):
+            if current != spare and byte_size(result) <= CELL_BYTES:
+                self.code.copy(spare, current, byte_size(result))
 
     def finish(self) -> None:
         """Brings everything home."""
-        for home, current, swaps, result in zip(self.homes, self.current, self.swaps, self.op.results, strict=True):
-            if swaps and byte_size(result):
+        for number, (home, current, result) in enumerate(zip(self.homes, self.current, self.op.results, strict=True)):
+            if self.small[number]:
+                self.code.copy(current, home, byte_size(result))
+            elif self.swaps[number] and byte_size(result):
                 label = self.code.all.fresh("home")
                 away = self.code.all.op(f"icmp ne ptr {current}, {home}")
                 self.code.all.lines += [f"br i1 {away}, label %{label}.move, label %{label}.done", f"{label}.move:"]

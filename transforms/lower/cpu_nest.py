@@ -20,7 +20,7 @@ from wengert.transforms.lower.cpu_nest_loops import regroup
 from wengert.transforms.lower.cpu_nest_state import INDEX, Reduction, parts_of
 from wengert.transforms.lower.cpu_scalars import Scalars, Value, neutral
 from wengert.transforms.lower.cpu_tiles import NestTiles
-from wengert.transforms.lower.cpu_types import element_of, literal, splat, vector
+from wengert.transforms.lower.cpu_types import element_of, float_literal, literal, splat, vector
 from wengert.transforms.lower.parallel import Split, parameters, prologue
 from wengert.transforms.lower.views import result
 
@@ -193,10 +193,15 @@ class NestCode(NestTiles):
         return found
 
     def _masked(self, scalars: Scalars, reduction: Reduction, value: Value, active: int) -> Value:
-        """The value with the neutral element in the lanes that are not active."""
+        """The value with the neutral element in the lanes that are not active.
+
+        For sums that is -0.0 here, which changes no total. LLVM (22) takes a lane of 0 / 0 for a lane of zeros, and so leaves
+        a choice of 0.0 for it out, though it is NaN; what an idle lane loads is 0.
+        """
         mask = Memory(scalars, active).active_mask()
         register = reduction.element.register
-        fill = splat(register, neutral(reduction.write.kind, reduction.element), self.lanes)
+        least = neutral(reduction.write.kind, reduction.element)
+        fill = splat(register, float_literal(-0.0, register) if least == float_literal(0.0, register) else least, self.lanes)
         if isinstance(value, tuple):
             return scalars.select(mask, register, value[0], fill), scalars.select(mask, register, value[1], fill)
         return scalars.select(mask, register, value, fill)

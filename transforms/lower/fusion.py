@@ -26,6 +26,7 @@ from wengert.dialects.kernel_positions import index
 from wengert.ir.attributes import ints
 from wengert.ir.elements import is_splat
 from wengert.ir.tensor_types import shape, size
+from wengert.ir.traversal import all_ops
 from wengert.transforms.lower.classify import Role, cost, role
 from wengert.transforms.lower.contractions import strided
 from wengert.transforms.lower.views import keeps_position, repeats_rows, reshaped, result
@@ -428,16 +429,8 @@ def captured(op: Operation) -> list[SSAValue]:
     """Values from outside that the op's regions use, each once, in order of use."""
     if not op.regions:
         return []
-    inside: set[object] = set()
-    found: dict[SSAValue, None] = {}
-    for inner in op.walk():
-        if inner is op:
-            continue
-        inside.add(inner)
-    blocks = {block for inner in op.walk() for region in inner.regions for block in region.blocks}
-    for inner in inside:
-        assert isinstance(inner, Operation)
-        for operand in inner.operands:
-            if operand.owner not in inside and operand.owner not in blocks:
-                found[operand] = None
-    return list(found)
+    every = all_ops(op)
+    inside = set(every)
+    blocks = {block for inner in every for region in inner.regions for block in region.blocks}
+    used = [operand for inner in every[1:] for operand in inner.operands]
+    return list(dict.fromkeys(operand for operand in used if operand.owner not in inside and operand.owner not in blocks))

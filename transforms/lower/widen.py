@@ -16,20 +16,21 @@ from xdsl.ir import Operation, SSAValue
 from wengert.dialects import core, stablehlo
 from wengert.dialects.core import Kind
 from wengert.ir.tensor_types import bf16, element, f16, f32, shape, tensor
+from wengert.ir.traversal import ops_of
 
 
 def widened(function: FuncOp) -> FuncOp:
     """The function itself if it combines no 16-bit floats, else a copy that combines them in f32."""
-    if not any(_rounds(op) for op in function.walk()):
+    if not any(_rounds(op) for op in ops_of(function, core.ReduceOp, core.ScatterOp)):
         return function
     copy = function.clone()
-    for op in [op for op in copy.walk() if _rounds(op)]:
+    for op in [op for op in ops_of(copy, core.ReduceOp, core.ScatterOp) if _rounds(op)]:
         _widen(op)
     return copy
 
 
-def _rounds(op: Operation) -> bool:
-    return isinstance(op, core.ReduceOp | core.ScatterOp) and op.kind.data in (Kind.add, Kind.mul) and element(op.operand) in (f16, bf16)
+def _rounds(op: core.ReduceOp | core.ScatterOp) -> bool:
+    return op.kind.data in (Kind.add, Kind.mul) and element(op.operand) in (f16, bf16)
 
 
 def _widen(op: Operation) -> None:

@@ -27,6 +27,7 @@ from xdsl.traits import Pure
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.ir.attributes import int_attr, int_of
+from wengert.ir.traversal import ops_of
 
 _ARRANGING = (hlo.ConstantOp, hlo.IotaOp, hlo.BroadcastInDimOp, hlo.ReshapeOp, hlo.SliceOp, hlo.ReverseOp)
 Loop = core.ForOp | core.WhileOp
@@ -44,7 +45,7 @@ class LicmPass(ModulePass):
 
 def licm(module: ModuleOp) -> None:
     """Moves loop-invariant ops of all functions in front of their loops, in place."""
-    for op in reversed([op for op in module.walk() if isinstance(op, core.ForOp | core.WhileOp)]):
+    for op in reversed(ops_of(module, core.ForOp, core.WhileOp)):
         for block in _blocks(op):
             _hoist(op, block)
 

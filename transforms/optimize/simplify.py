@@ -27,6 +27,7 @@ from xdsl.passes import ModulePass
 from wengert.dialects import stablehlo
 from wengert.ir.builder import Properties
 from wengert.ir.tensor_types import DYNAMIC, shape
+from wengert.ir.traversal import all_ops
 from wengert.transforms.optimize import algebra, booleans, complex_numbers, contractions, control, conversions, indexing, movement, reductions, shapes
 from wengert.transforms.optimize.dce import dce
 from wengert.transforms.optimize.flows import CLOSED, Flow, flow_of
@@ -77,7 +78,7 @@ def _table(assume: frozenset[Assumption]) -> dict[type[Operation], tuple[Rewrite
 
 def _has_dynamic_shapes(module: Operation) -> bool:
     """Whether an extent may be unknown: in a function's arguments, or because an op computes one."""
-    for function in module.walk():
+    for function in all_ops(module):
         if type(function) is FuncOp and any(_is_dynamic(argument) for argument in function.args):
             return True
         if type(function) in _DYNAMIC_OPS:

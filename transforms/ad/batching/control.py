@@ -7,6 +7,9 @@ As long as all instances go the same way, nothing changes but the types. Where t
 - a counted loop runs as often as the instance with the most trips; the others keep their values in some of them;
 - every branch is run, and each instance's results are selected.
 
+What is computed for an instance that does not count is discarded. So that it is harmless to reverse mode too, the operands of a
+masked body and of each branch are guarded (:mod:`wengert.transforms.ad.guards`).
+
 Tapes need no select: a loop writes one entry per trip for all instances, and an instance reads only what it wrote.
 """
 
@@ -14,13 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, Region
 
-from wengert.dialects import core
+from wengert.dialects import ad, core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.attributes import int_attr, int_of
-from wengert.ir.tensor_types import i64
+from wengert.ir.tensor_types import i64, is_differentiable
 from wengert.transforms.ad.batching.alignment import positions_from_end
 from wengert.transforms.ad.batching.flow import WRITES, case_flags, for_flags, while_flags
 from wengert.transforms.ad.batching.rule import INDEX, Batching, Mapped, Operands, Results, batches
@@ -35,12 +39,26 @@ def _as(batch: Batching, values: Operands, flags: Sequence[bool]) -> list[Mapped
 
 
 def _uses_mask(regions: Sequence[Region]) -> bool:
-    return any(isinstance(op, core.ForOp | core.WhileOp | core.CaseOp | WRITES) for region in regions for op in region.walk())
+    return any(isinstance(op, (core.ForOp, core.WhileOp, core.CaseOp, *WRITES)) for region in regions for op in region.walk())
 
 
 def _mask_for(batch: Batching, regions: Sequence[Region]) -> list[Value]:
     """The mask, as an operand for regions that need it."""
     return [batch.mask] if batch.mask is not None and _uses_mask(regions) else []
+
+
+def _guarded(batch: Batching, values: Operands, mask: Value) -> list[Mapped]:
+    """Batched values of which the instances in the mask matter."""
+    return [Mapped(_guard(batch, x.value, mask), True) if x.batched and isinstance(x.value.type, TensorType) else x for x in values]
+
+
+def _guard(batch: Batching, x: Value, mask: Value) -> Value:
+    return batch.b.create(ad.GuardOp, (x, mask), (x.type,))[0]
+
+
+def _unguarded(x: Mapped) -> Mapped:
+    """The value behind a guard, where its instances are chosen next by the same mask."""
+    return Mapped(x.value.owner.operand, x.batched) if isinstance(x.value.owner, ad.GuardOp) else x
 
 
 def _region(batch: Batching, old: Block, first: Operands, masks: Sequence[Value], rest: Operands, flags: Sequence[bool]) -> Region:
@@ -113,18 +131,18 @@ def _masked_trip(inner: Batching, op: core.ForOp, trip: Value, own: Value, most:
     positions = positions_from_end(op)
     if not positions:
         inner.mask = b.compare("LT", b.broadcast_in_dim(trip, [], [size]), own)
-        return inner.run(op.block, [Mapped(trip, False), *values])
+        return inner.run(op.block, [Mapped(trip, False), *_guarded(inner, values, inner.mask)])
     iteration = b.subtract(own, b.broadcast_in_dim(b.subtract(most, trip), [], [size]))
     inner.mask = b.compare("GE", iteration, b.full_like(iteration, 0))
     inner.values.update((value, Mapped(position.emit(b, trip, most), False)) for value, position in positions.items())
-    return inner.run(op.block, [Mapped(iteration, True), *values])
+    return inner.run(op.block, _guarded(inner, [Mapped(iteration, True), *values], inner.mask))
 
 
 def _kept(batch: Batching, mask: Value, new: Mapped, old: Mapped) -> Value:
     """What a loop carries on: the new value for the instances that run, the old one for those that are done."""
     if isinstance(old.value.type, core.TapeType):
         return batch.spread(new) if old.batched else new.value
-    return batch.where(mask, batch.spread(new), batch.spread(old))
+    return batch.where(mask, batch.spread(_unguarded(new)), batch.spread(old))
 
 
 # -- loops with a condition
@@ -171,7 +189,7 @@ def _masked_while(batch: Batching, op: core.WhileOp, constants: Operands, carrie
     mask = body.args[len(constants)]
     inner = batch.nested(body, mask)
     values = [Mapped(a, x.batched) for a, x in zip([*body.args[: len(constants)], *body.args[len(constants) + 1 :]], [*constants, *carried], strict=True)]
-    returned = inner.inline(op.body.block, values)
+    returned = inner.inline(op.body.block, _guarded(inner, values, mask))
     held = values[len(constants) :]
     following = [Mapped(_kept(inner, mask, new, old), old.batched) for new, old in zip(returned, held, strict=True)]
     (holds,) = inner.inline(op.condition.block, [*values[: len(constants)], *following])
@@ -206,12 +224,19 @@ def _all_branches(batch: Batching, op: core.CaseOp, index: Value, inputs: Operan
         assert remaining is not None
         remaining = b.and_(remaining, mask)
     masks = [*taken, remaining] if remaining is not None else [b.full(1, batch.mask_type)]
-    found = [batch.inline(region.block, inputs, batch.both(mask)) for region, mask in zip(op.branches, masks, strict=True)]
+    found = [_branch(batch, region.block, inputs, batch.both(mask)) for region, mask in zip(op.branches, masks, strict=True)]
     results: list[Value | Mapped] = []
     for position, result in enumerate(op.results):
         values = [returned[position] for returned in found]
         results.append(_the_tape(op, values) if isinstance(result.type, core.TapeType) else _selected(batch, taken, values))
     return results
+
+
+def _branch(batch: Batching, block: Block, inputs: Operands, mask: Value) -> list[Mapped]:
+    """One branch, for the instances of a mask, of which there may be none: then nothing goes back to what all share, either."""
+    taken = batch.any(mask)
+    given = [Mapped(_guard(batch, x.value, taken), False) if not x.batched and is_differentiable(x.value.type) else x for x in _guarded(batch, inputs, mask)]
+    return [_unguarded(x) for x in batch.inline(block, given, mask)]
 
 
 def _selected(batch: Batching, taken: Sequence[Value], values: Operands) -> Mapped:

@@ -43,6 +43,11 @@ def clamp(batch: Batching, op: hlo.ClampOp, operands: Operands) -> Results:
     return [batch.b.clamp(placed[0], batch.spread(x), placed[1])]
 
 
+@batches(ad.GuardOp)
+def guard(batch: Batching, op: ad.GuardOp, operands: Operands) -> Results:
+    return batch.again(op, operands)
+
+
 @batches(hlo.OptimizationBarrierOp)
 def optimization_barrier(batch: Batching, op: hlo.OptimizationBarrierOp, operands: Operands) -> Results:
     values = [x.value for x in operands]

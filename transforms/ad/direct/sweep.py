@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.dialects.func import CallOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.locations import Role, derived
@@ -88,6 +88,12 @@ class Sweep:
         owner = results[0].owner if results else self.b.block.last_op
         assert isinstance(owner, Operation)
         return owner
+
+    def region(self, region: Region) -> Region:
+        """A copy of a region, on the new function's values where it uses those of the old one."""
+        copy = Region()
+        region.clone_into(copy, value_mapper=dict(self._primals))
+        return copy
 
     def _note(self, op: Operation) -> None:
         place = derived(op, Role.COTANGENT, self.b.pass_name)

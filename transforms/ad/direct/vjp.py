@@ -10,16 +10,19 @@ from __future__ import annotations
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block
 
+import wengert.transforms.ad.direct.adjoints  # noqa: F401  # pyright: ignore[reportUnusedImport]  (fills the table of adjoints)
 from wengert.transforms.ad.cotangents import Cotangents
 from wengert.transforms.ad.direct.activity import active_in
 from wengert.transforms.ad.direct.sweep import Sweep
 from wengert.transforms.ad.function import begin_function, finish_function
+from wengert.transforms.ad.guards import settle_guards
 from wengert.transforms.ad.request import Request
 from wengert.transforms.ad.tangents import materialized
 
 
 def direct_vjp_function(asked: Request, name: str) -> FuncOp:
     """``(inputs, cotangents of of) -> (outputs, cotangents of wrt)`` under a new name. See :func:`vjp_function`."""
+    settle_guards(asked.module)
     inputs = [arg.type for arg in asked.block.args]
     block = Block(arg_types=[*inputs, *(asked.results[j].type for j in asked.of)])
     b = begin_function(block, asked.function, "vjp-direct")

@@ -6,18 +6,22 @@ from wengert.transforms.ad.rules import (
     checkpoint,
     contraction,
     elementwise,
+    factorisations,
     fourier,
     indexing,
-    linalg,
+    loop_transposes,
     loops,
     ordering,
     reduction,
     shape,
     special,
+    spectra,
+    systems,
     tapes,
     windows,
 )
 
-ALL_CASES = [case for family in (elementwise, shape, contraction, reduction, windows, indexing, ordering, fourier, linalg, special) for case in family.CASES]
+FAMILIES = (elementwise, shape, contraction, reduction, windows, indexing, ordering, fourier, systems, factorisations, spectra, special)
+ALL_CASES = [case for family in FAMILIES for case in family.CASES]
 
-__all__ = ["ALL_CASES", "algebra", "branches", "checkpoint", "loops", "tapes"]
+__all__ = ["ALL_CASES", "algebra", "branches", "checkpoint", "loop_transposes", "loops", "tapes"]

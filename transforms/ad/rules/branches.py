@@ -20,9 +20,8 @@ from wengert.transforms.ad.cotangents import Cotangents
 from wengert.transforms.ad.forward import ForwardSweep
 from wengert.transforms.ad.function import drop_dead_ops
 from wengert.transforms.ad.linear import LinearBuilder
-from wengert.transforms.ad.residuals import plan
+from wengert.transforms.ad.residuals import plan, prune, residuals_of
 from wengert.transforms.ad.rule import STEPS, TRANSPOSE_STEPS, Tangent
-from wengert.transforms.ad.rules.loops import prune, residuals_of
 from wengert.transforms.ad.tangents import materialized
 from wengert.transforms.core.closing import copy_ops
 

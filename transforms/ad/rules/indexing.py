@@ -15,7 +15,7 @@ from wengert.ir.attributes import int_attr, int_of, ints
 from wengert.ir.tensor_types import dtype_of, element, i32, i64, is_unsigned, shape, size, tensor, type_of
 from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.errors import refuse
-from wengert.transforms.ad.rule import Into, LinearMap, Tangent, derivative, linear, same_op, transpose
+from wengert.transforms.ad.rule import Into, LinearMap, Tangent, derivative, linear, same_op, transpose, where
 from wengert.transforms.analysis.ranges import interval
 
 # -- slices
@@ -108,6 +108,8 @@ def clamped_starts(b: OpBuilder, starts: Value, numbers: GatherDimensionNumbersA
 @derivative(core.ScatterOp)
 def scatter(b: OpBuilder, op: core.ScatterOp) -> LinearMap:
     kind = op.kind.data
+    if fits_nowhere(op):
+        return lambda lb, tangents: [tangents[0]]
     if kind is Kind.add or (kind is Kind.set and (int_of(op.unique_indices) or size(op.scatter_indices) <= _components(op))):
         return same_op(op, [0, 2])
     if kind is Kind.set:
@@ -128,6 +130,11 @@ def _gather_back(b: OpBuilder, op: core.ScatterOp, x: Value) -> Value:
     """What x holds at the positions that the scatter writes to, in the shape of the updates (clamped if out of bounds)."""
     numbers = gather_numbers(op.scatter_dimension_numbers)
     return b.gather(x, op.scatter_indices, numbers, window_sizes(op), shape(op.updates))
+
+
+def fits_nowhere(op: core.ScatterOp) -> bool:
+    """Whether the operand is too small for any update (it may be empty), so that the result is the operand."""
+    return any(window > n for window, n in zip(window_sizes(op), shape(op.operand), strict=True))
 
 
 def window_sizes(op: core.ScatterOp) -> list[int]:
@@ -209,18 +216,20 @@ def _product_without_zeros(b: OpBuilder, op: core.ScatterOp) -> Value:
 def _scatter_extremum(b: OpBuilder, op: core.ScatterOp) -> LinearMap:
     """dy = the mean of the tangents of those among the operand and the updates that attain the extremum."""
     y, numbers = op.result, op.scatter_dimension_numbers
-    one = b.full_like(op.updates, 1)
-    won = b.and_(b.compare("EQ", op.updates, _gather_back(b, op, y)), _in_bounds(b, op))
-    update_wins = b.select(won, one, b.full_like(op.updates, 0))
-    operand_wins = b.select(b.compare("EQ", op.operand, y), b.full_like(y, 1), b.full_like(y, 0))
-    count = b.scatter(Kind.add, operand_wins, op.scatter_indices, update_wins, numbers)
+    update_wins = b.and_(b.compare("EQ", op.updates, _gather_back(b, op, y)), _in_bounds(b, op))
+    operand_wins = b.compare("EQ", op.operand, y)
+
+    def ones(won: Value, like: Value) -> Value:
+        return b.select(won, b.full_like(like, 1), b.full_like(like, 0))
+
+    count = b.scatter(Kind.add, ones(operand_wins, y), op.scatter_indices, ones(update_wins, op.updates), numbers)
 
     def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
         x_dot, _, update_dot = tangents
-        total = None if x_dot is None else lb.multiply(x_dot, operand_wins)
+        total = None if x_dot is None else where(operand_wins)(lb, x_dot)
         if update_dot is not None:
             base = lb.zeros(type_of(y)) if total is None else total
-            total = lb.scatter(Kind.add, base, op.scatter_indices, lb.multiply(update_dot, update_wins), numbers)
+            total = lb.scatter(Kind.add, base, op.scatter_indices, where(update_wins)(lb, update_dot), numbers)
         assert total is not None
         return [lb.divide(total, count)]
 
@@ -230,6 +239,8 @@ def _scatter_extremum(b: OpBuilder, op: core.ScatterOp) -> LinearMap:
 @transpose(core.ScatterOp)
 def scatter_transpose(b: OpBuilder, op: core.ScatterOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent]:
     y_bar, kind = y_bars[0], op.kind.data
+    if fits_nowhere(op):
+        return [y_bar, None, b.zeros(type_of(op.updates)) if linear[2] else None]
     x_bar: Tangent = None
     if linear[0]:
         zeros = b.zeros(type_of(op.updates))

@@ -11,7 +11,7 @@ from wengert.ir.attributes import bool_attr, int_of, ints
 from wengert.ir.tensor_types import element, i32, shape, tensor
 from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.errors import refuse
-from wengert.transforms.ad.rule import LinearMap, Partial, Tangent, derivative, same_op, scale, sum_of, transpose
+from wengert.transforms.ad.rule import LinearMap, Partial, Tangent, derivative, same_op, sum_of, transpose, where
 
 
 def restore(b: OpBuilder, reduced: Value, dims: Sequence[int], extents: Sequence[int]) -> Value:
@@ -25,11 +25,11 @@ def reduce(b: OpBuilder, op: core.ReduceOp) -> LinearMap:
     if kind is Kind.add:
         return same_op(op, [0])
     if kind in (Kind.max, Kind.min):
-        # dy = the mean of dx over the elements that attain the extremum
+        # dy = the mean of dx over the elements that attain the extremum; those that do not are left out, not multiplied by 0
         attains = b.compare("EQ", op.operand, restore(b, op.result, dims, shape(op.operand)))
-        ones = b.select(attains, b.full_like(op.operand, 1), b.full_like(op.operand, 0))
-        count = restore(b, b.reduce_sum(ones, dims), dims, shape(op.operand))
-        return sum_of([weighted_sum(b.divide(ones, count), dims)])
+        count = b.reduce_sum(b.select(attains, b.full_like(op.operand, 1), b.full_like(op.operand, 0)), dims)
+        chosen = where(attains)
+        return sum_of([lambda lb, x_dot: lb.divide(lb.reduce_sum(chosen(lb, x_dot), dims), count)])
     if kind is Kind.mul:
         # dy = sum_i (product of the others) dx_i, right also where elements are zero
         return sum_of([weighted_sum(_product_of_others(b, op.operand, dims), dims)])
@@ -96,15 +96,15 @@ def cumulative(b: OpBuilder, op: core.CumulativeOp) -> LinearMap:
     return sum_of([_scan(b, op, combine)])
 
 
-Step = Callable[[OpBuilder, Kind, Value, Value], tuple[Value, Partial, Partial]]
-"""Combines a running value with the one further back: the new running value, and the partials to the two."""
+Step = Callable[[OpBuilder, Kind, Value, Value], tuple[Value, Value, Value]]
+"""Combines a running value with the one further back: the new running value, and its derivatives by the two."""
 
 
-def _product_step(b: OpBuilder, kind: Kind, here: Value, back: Value) -> tuple[Value, Partial, Partial]:
-    return b.multiply(here, back), scale(back), scale(here)
+def _product_step(b: OpBuilder, kind: Kind, here: Value, back: Value) -> tuple[Value, Value, Value]:
+    return b.multiply(here, back), back, here
 
 
-def _extremum_step(b: OpBuilder, kind: Kind, here: Value, back: Value) -> tuple[Value, Partial, Partial]:
+def _extremum_step(b: OpBuilder, kind: Kind, here: Value, back: Value) -> tuple[Value, Value, Value]:
     y = b.maximum(here, back) if kind is Kind.max else b.minimum(here, back)
     one, half, zero = (b.full_like(y, v) for v in (1, 0.5, 0))
     tie = b.compare("EQ", here, back)
@@ -112,28 +112,33 @@ def _extremum_step(b: OpBuilder, kind: Kind, here: Value, back: Value) -> tuple[
     def share(x: Value) -> Value:
         return b.select(tie, half, b.select(b.compare("EQ", x, y), one, zero))
 
-    return y, scale(share(here)), scale(share(back))
+    return y, share(here), share(back)
 
 
 def _scan(b: OpBuilder, op: core.CumulativeOp, step: Step) -> Partial:
     """The derivative of a running combination by log2(n) doubling steps (Hillis and Steele, 1986), each one elementwise.
 
     After the step of distance s, position i holds the combination of the last 2 s elements up to i; so every step is a
-    shift and a combination, and its linear map is two scalings, a shift and a sum.
+    shift and a combination, and its linear map is two scalings, a shift and a sum. Where nothing is further back a value
+    stays as it is, with derivative 1; the other scaling comes before the shift, so that an infinite coefficient meets no zero
+    that was shifted in.
     """
     dim, n, sign = int_of(op.dimension), shape(op.operand)[int_of(op.dimension)], -1 if int_of(op.reverse) else 1
     kind = op.kind.data
     neutral = {Kind.mul: 1.0, Kind.max: float("-inf"), Kind.min: float("inf")}[kind]
-    running, steps, distance = op.operand, list[tuple[int, Partial, Partial]](), 1
+    places = b.iota(dim, tensor(shape(op.operand), i32))
+    running, steps, distance = op.operand, list[tuple[int, Value, Value]](), 1
     while distance < n:
-        back = _shifted(b, running, dim, sign * distance, neutral)
-        running, to_here, to_back = step(b, kind, running, back)
-        steps.append((sign * distance, to_here, to_back))
+        by = sign * distance
+        combined, by_here, by_back = step(b, kind, running, _shifted(b, running, dim, by, neutral))
+        alone = b.compare("LT" if sign > 0 else "GE", places, b.full_like(places, distance if sign > 0 else n - distance))
+        steps.append((by, b.select(alone, b.full_like(running, 1), by_here), _shifted(b, by_back, dim, -by, 0)))
+        running = b.select(alone, running, combined)
         distance *= 2
 
     def apply(lb: OpBuilder, x_dot: Value) -> Value:
-        for by, to_here, to_back in steps:
-            x_dot = lb.add(to_here(lb, x_dot), to_back(lb, _shifted(lb, x_dot, dim, by, 0)))
+        for by, by_here, by_back in steps:
+            x_dot = lb.add(lb.multiply(x_dot, by_here), _shifted(lb, lb.multiply(x_dot, by_back), dim, by, 0))
         return x_dot
 
     return apply

@@ -26,15 +26,15 @@ def erfc_far_f32(code: Code, a: Float) -> Float:
     return code.polynomial(coefficients.ERFC_F32, code.at_most(a, 3.92) - 2.46)
 
 
-def erfc_far_f64(code: Code, a: Float) -> Float:
-    """erfc(a) for 0.45 <= a."""
-    b = code.at_most(a, 27.3)
+def erfc_far(code: Code, a: Float) -> Float:
+    """erfc(a) for 0.45 <= a, accurate relative to its value."""
+    b = code.at_most(a, code.pick(10.3, 27.3))
     # 1/(b + 4) as a pair: its error would enter twice.
     shifted = exact_sum(b, code.constant(4.0))
     inverse = 1.0 / shifted.hi
     inverse_low = inverse * code.fma(-inverse, shifted.lo, code.fma(-inverse, shifted.hi, 1.0))
     u = code.fma(inverse_low, -8.0, code.fma(inverse, -8.0, 1.0))
-    g = code.horner(coefficients.ERFC_F64, u)
+    g = code.horner(code.pick(coefficients.ERFC_SCALED_F32, coefficients.ERFC_SCALED_F64), u)
     square = exact_product(b, b)
     return exp_pair(code, Pair(-square.hi, -square.lo)) * code.fma(g, inverse, g * inverse_low)
 
@@ -42,17 +42,14 @@ def erfc_far_f64(code: Code, a: Float) -> Float:
 def erf(code: Code, x: Float) -> Float:
     """Odd, +-1 far out."""
     a = code.abs(x)
-    far = code.copysign(1.0 - code.pick(erfc_far_f32, erfc_far_f64)(code, a), x)
+    far = code.copysign(1.0 - code.pick(erfc_far_f32, erfc_far)(code, a), x)
     return code.select(a > 1.0, far, erf_near(code, x))
 
 
 def erfc(code: Code, x: Float) -> Float:
-    """1 - erf(x) without cancellation; subnormal results are rounded, not flushed; f32 goes through f64."""
-    if not code.double:
-        wide = code.widen(x)
-        return code.narrow(erfc(wide.code, wide))
+    """1 - erf(x) without cancellation; subnormal results are rounded, not flushed."""
     a = code.abs(x)
-    tail = erfc_far_f64(code, a)
+    tail = erfc_far(code, a)
     far = code.select(x < 0.0, 2.0 - tail, tail)
     return code.select(a > 0.6, far, 1.0 - erf_near(code, x))
 

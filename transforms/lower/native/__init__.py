@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wengert.dialects.kernel import NativeOp
 from wengert.transforms.lower.cpu_target import Target
-from wengert.transforms.lower.native import convolution, lapack, random_bits, reductions, scans, sorting, tapes, triangular  # noqa: F401  # pyright: ignore[reportUnusedImport]
+from wengert.transforms.lower.native import convolution, lapack, random_bits, reductions, scans, sorting, tapes, triangular, tridiagonal  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from wengert.transforms.lower.native.base import NativeKernel, NativeText, kernel_class
 from wengert.transforms.lower.native.symbols import register_symbols
 

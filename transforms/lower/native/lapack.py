@@ -38,17 +38,22 @@ class Factorization(NativeKernel):
 
     def __init__(self, op: Any, target: Target):
         super().__init__(op, target)
-        self.m, self.n = shape(op.operands[0])[-2:]
+        self.m, self.n = shape(self.matrices(op))[-2:]
         self.k = min(self.m, self.n)
-        self.batch = prod(shape(op.operands[0])[:-2])
+        self.batch = prod(shape(self.matrices(op))[:-2])
         self.element = held(op.operands[0])
         self.part = Element("f", self.element.memory, self.element.register, self.element.part_size)
         self.prefix = PREFIX[element(op.operands[0])]
         self.spaces: dict[str, int] = {}
 
     @classmethod
+    def matrices(cls, op: Any) -> Any:
+        """The operand whose dimensions are the batch, rows and columns."""
+        return op.operands[0]
+
+    @classmethod
     def supports(cls, op: Any) -> bool:
-        return element(op.operands[0]) in PREFIX and 0 not in shape(op.operands[0])[-2:]
+        return element(op.operands[0]) in PREFIX and 0 not in shape(cls.matrices(op))[-2:]
 
     @property
     def is_complex(self) -> bool:
@@ -71,14 +76,18 @@ class Factorization(NativeKernel):
             places[name] = code.byte("%scratch", offset)
             offset += size
         with code.dealt([self.batch]) as (number,):
-            a = self.matrix(code, "%p0", self.op.operands[0], number)
+            operands = [self.matrix(code, f"%p{n}", operand, number) for n, operand in enumerate(self.op.operands)]
             results = [self.matrix(code, f"%q{n}", result, number) for n, result in enumerate(self.op.results)]
-            self.factor(code, a, results, places)
+            self.run(code, operands, results, places)
 
     def matrix(self, code: Code, pointer: str, value: Any, number: Index) -> str:
         """The address of one matrix (or vector, or number) of a batch."""
-        count = prod(shape(value)[len(shape(self.op.operands[0])) - 2 :])
+        count = prod(shape(value)[len(shape(self.matrices(self.op))) - 2 :])
         return code.address(pointer, held(value), code.times(number, count))
+
+    def run(self, code: Code, operands: list[str], results: list[str], places: dict[str, str]) -> None:
+        """The routine on one matrix."""
+        self.factor(code, operands[0], results, places)
 
     @abstractmethod
     def factor(self, code: Code, a: str, results: list[str], places: dict[str, str]) -> None:

@@ -1,6 +1,7 @@
-"""BLAS and LAPACK for compiled code: the routines that SciPy exports for Cython, by the symbols ``wg.lapack.*`` and ``wg.blas.*``.
+"""What compiled code calls from outside, by symbols: BLAS and LAPACK as SciPy exports them for Cython (``wg.lapack.*`` and
+``wg.blas.*``), and the limit on memory (``wg.memory.*``, the functions of :mod:`wengert.transforms.lower.tape_memory`).
 
-All take every argument by address and return nothing. Nothing is written for the occasion: these are the routines that
+The routines of BLAS and LAPACK take every argument by address and return nothing. Nothing is written for the occasion: these are the routines that
 ``scipy.linalg`` itself calls.
 """
 
@@ -9,17 +10,21 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterable
 
+from wengert.transforms.lower import tape_memory
+
 _registered: set[str] = set()
 
 
 def symbol(library: str, routine: str) -> str:
-    """The symbol of a routine of ``blas`` or ``lapack``."""
+    """The symbol of a routine of ``blas``, ``lapack`` or ``memory``."""
     return f"wg.{library}.{routine}"
 
 
 def address(name: str) -> int:
     """The address of the routine with this symbol."""
     _, library, routine = name.split(".")
+    if library == "memory":
+        return ctypes.cast(getattr(tape_memory, routine), ctypes.c_void_p).value or 0
     if library == "blas":
         import scipy.linalg.cython_blas as module
     else:

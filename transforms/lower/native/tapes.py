@@ -2,10 +2,11 @@
 
 A tape's value is a handle of 16 bytes: the address of its record, and the position where it begins (``tape_from`` gives a part
 of a tape). A record is four words: the record made before it in this call, its data, how many values there are, and for how
-many there is room. The entry keeps the address of the last record in ``%tapes`` and walks the list at its end. Since every
-op that changes a tape consumes it, changes are made in place.
+many there is room. The entry keeps the address of the last record and the bytes of all data in ``%tapes``, and walks the list
+at its end. Since every op that changes a tape consumes it, changes are made in place.
 
-An op that allocates returns a status, which is not 0 if there was no memory; the entry then ends with it. Positions are
+An op that allocates returns a status, which is not 0 if there was no memory, or no more than the limit of
+:mod:`wengert.transforms.lower.tape_memory`, which is asked once tapes are large; the entry then ends with it. Positions are
 checked: values beyond a tape's end read as zeros.
 """
 
@@ -24,9 +25,13 @@ from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.cpu_types import Element, element_of
 from wengert.transforms.lower.native.base import NativeKernel, native
 from wengert.transforms.lower.native.code import Code, Index
+from wengert.transforms.lower.native.symbols import symbol
 
 FREE = "wg.tapes.free"
 _GROW = "wg.tape.grow"
+_ALLOWS = symbol("memory", "allows")
+_SMALL = 1 << 26
+"""Up to so many bytes nothing is asked."""
 
 HELPERS = {
     "wg.tapes.c": "declare ptr @malloc(i64)\ndeclare ptr @realloc(ptr, i64)\ndeclare void @free(ptr)",
@@ -49,7 +54,7 @@ end:
   store ptr null, ptr %tapes
   ret void
 }}""",
-    _GROW: f"""define internal i1 @{_GROW}(ptr %record, i64 %count, i64 %size) nounwind {{
+    _GROW: f"""define internal i1 @{_GROW}(ptr %record, i64 %count, i64 %size, ptr %tapes) nounwind {{
 entry:
   %data.at = getelementptr ptr, ptr %record, i64 1
   %count.at = getelementptr i64, ptr %record, i64 2
@@ -70,6 +75,19 @@ allocate:
   %overflow = extractvalue {{i64, i1}} %product, 1
   br i1 %overflow, label %bad, label %ask
 ask:
+  %total.at = getelementptr i64, ptr %tapes, i64 1
+  %held = load i64, ptr %total.at
+  %freed = mul i64 %room, %size
+  %rest = sub i64 %held, %freed
+  %total = call i64 @llvm.uadd.sat.i64(i64 %rest, i64 %bytes)
+  %large = icmp ugt i64 %total, {_SMALL}
+  br i1 %large, label %check, label %take
+check:
+  %answer = call i32 @{_ALLOWS}(i64 %total)
+  %allowed = icmp ne i32 %answer, 0
+  br i1 %allowed, label %take, label %bad
+take:
+  store i64 %total, ptr %total.at
   %least = call i64 @llvm.umax.i64(i64 %bytes, i64 1)
   %old = load ptr, ptr %data.at
   %new = call ptr @realloc(ptr %old, i64 %least)
@@ -95,6 +113,12 @@ bad:
 }}""",
 }
 """What a program with tapes defines once."""
+
+
+def define_helpers(code: Code) -> None:
+    """Adds them to the program that a kernel belongs to."""
+    code.out.functions.update(HELPERS)
+    code.symbols[_ALLOWS] = f"declare i32 @{_ALLOWS}(i64)"
 
 
 def is_tape(value: SSAValue) -> bool:
@@ -124,8 +148,7 @@ class TapeKernel(NativeKernel):
 
     def handle(self, code: Code, pointer: str) -> tuple[str, str]:
         """The record and the first position of a tape."""
-        for name, text in HELPERS.items():
-            code.out.functions[name] = text
+        define_helpers(code)
         return code.op(f"load ptr, ptr {pointer}"), code.op(f"load i64, ptr {code.byte(pointer, 8)}")
 
     def set_handle(self, code: Code, record: str, start: Index) -> None:
@@ -148,7 +171,7 @@ class TapeKernel(NativeKernel):
 
     def grow(self, code: Code, record: str, count: Index) -> None:
         """Makes room for so many values, or ends with a status."""
-        good, label = code.op(f"call i1 @{_GROW}(ptr {record}, i64 {count}, i64 {self.bytes})"), code.label("grown")
+        good, label = code.op(f"call i1 @{_GROW}(ptr {record}, i64 {count}, i64 {self.bytes}, ptr %tapes)"), code.label("grown")
         code.line(f"br i1 {good}, label %{label}.good, label %{label}.bad")
         code.line(f"{label}.bad:")
         code.line("ret i32 1")
@@ -172,7 +195,7 @@ class TapeCreate(TapeKernel):
     """A new record at the head of the list."""
 
     def emit(self, code: Code) -> None:
-        code.out.functions.update(HELPERS)
+        define_helpers(code)
         record, label = code.op("call ptr @malloc(i64 32)"), code.label("made")
         code.line(f"br i1 {code.op(f'icmp eq ptr {record}, null')}, label %{label}.bad, label %{label}.good")
         code.line(f"{label}.bad:")

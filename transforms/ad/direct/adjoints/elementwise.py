@@ -12,6 +12,7 @@ from wengert.dialects import ad, chlo
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import element, is_complex, rank, type_of
+from wengert.transforms.ad.custom import guarded_cotangent
 from wengert.transforms.ad.direct.adjoint import Bars, Both, adjoint, binary, inactive, unary
 
 inactive(hlo.FloorOp, hlo.CeilOp, hlo.RoundNearestAfzOp, hlo.RoundNearestEvenOp, hlo.BitcastConvertOp, ad.StopGradientOp)
@@ -49,8 +50,13 @@ def divide(b: OpBuilder, x1: Value, x2: Value, y: Value, y_bar: Value) -> Both:
 
 @binary(hlo.RemainderOp)
 def remainder(b: OpBuilder, x1: Value, x2: Value, y: Value, y_bar: Value) -> Both:
-    # y = x1 - n x2 with n = (x1 - y) / x2 whole: x2_bar = -n y_bar, n rounded since x1 - y is not exact
-    return lambda: y_bar, lambda: b.negate(b.multiply(b.round_nearest_even(b.divide(b.subtract(x1, y), x2)), y_bar))
+    # y = x1 - n x2 with n = (x1 - y) / x2 whole: x2_bar = -n y_bar, n rounded since x1 - y is not exact. Where y is NaN, x1 stands
+    # for x1 - y: an infinite x1 has an infinite n
+    def whole() -> Value:
+        difference = b.select(b.compare("EQ", y, y), b.subtract(x1, y), x1)
+        return b.round_nearest_even(b.divide(difference, x2))
+
+    return lambda: y_bar, lambda: b.negate(b.multiply(whole(), y_bar))
 
 
 @binary(hlo.MaximumOp, hlo.MinimumOp)
@@ -242,6 +248,11 @@ def complex_(b: OpBuilder, x1: Value, x2: Value, y: Value, y_bar: Value) -> Both
 @unary(chlo.ConjOp)
 def conj(b: OpBuilder, x: Value, y: Value, y_bar: Value) -> Value:
     return b.conj(y_bar)
+
+
+@adjoint(ad.GuardOp)
+def guard(b: OpBuilder, op: ad.GuardOp, y_bars: Sequence[Value | None], needed: Sequence[bool]) -> Bars:
+    return [None if y_bars[0] is None else guarded_cotangent(b, op, y_bars[0]), None]
 
 
 @adjoint(hlo.OptimizationBarrierOp)

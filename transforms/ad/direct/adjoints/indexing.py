@@ -20,6 +20,7 @@ from wengert.ir.tensor_types import dtype_of, element, i32, i64, is_unsigned, ra
 from wengert.transforms.ad.direct.adjoint import Bars, adjoint
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.rule import Into
+from wengert.transforms.ad.rules.indexing import fits_nowhere
 
 # -- slices at positions
 
@@ -136,6 +137,8 @@ def scatter(b: OpBuilder, op: core.ScatterOp, y_bars: Sequence[Value], needed: S
     by_kind = {Kind.add: _add, Kind.set: _set, Kind.mul: _mul, Kind.max: _extremum, Kind.min: _extremum}
     if op.kind.data not in by_kind:
         raise refuse(op, f"of kind {op.kind.data} has no adjoint")
+    if fits_nowhere(op):
+        return [y_bars[0], None, None]
     x_bar, u_bar = by_kind[op.kind.data](b, op, _Places(b, op), y_bars[0], needed)
     return [x_bar, None, u_bar]
 

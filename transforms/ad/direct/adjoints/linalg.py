@@ -19,9 +19,23 @@ from wengert.ir.attributes import int_attr, int_of
 from wengert.ir.tensor_types import element, i32, is_complex, rank, real_element, shape, tensor, type_of
 from wengert.transforms.ad.direct.adjoint import Bars, adjoint
 from wengert.transforms.ad.errors import refuse
+from wengert.transforms.ad.matrices import adjoint as hermitian_transpose
+from wengert.transforms.ad.matrices import (
+    columns,
+    diagonal,
+    identity_like,
+    keep,
+    matmul,
+    paired_rows,
+    rows,
+    rows_back,
+    solve,
+    transposed,
+    tridiagonal,
+    turned_diagonals,
+)
 from wengert.transforms.ad.rule import Tangent
-from wengert.transforms.ad.rules.linalg import adjoint as hermitian_transpose
-from wengert.transforms.ad.rules.linalg import columns, diagonal, identity_like, keep, matmul, pivots_to_permutation, rows, solve, transposed
+from wengert.transforms.ad.rules.factorisations import pivots_to_permutation
 
 
 def conj(b: OpBuilder, x: Value) -> Value:
@@ -74,6 +88,23 @@ def triangular_solve(b: OpBuilder, op: hlo.TriangularSolveOp, y_bars: Sequence[V
         product = transposed(b, product) if how is Transpose.TRANSPOSE else hermitian_transpose(b, product)
     strict, whole = ("GT", "GE") if lower else ("LT", "LE")
     return [b.negate(keep(b, product, strict if unit else whole)), r_bar if needed[1] else None]
+
+
+# -- tridiagonal systems
+
+
+@adjoint(core.TridiagonalSolveOp)
+def tridiagonal_solve(b: OpBuilder, op: core.TridiagonalSolveOp, y_bars: Sequence[Tangent], needed: Sequence[bool]) -> Bars:
+    # a x = r: r_bar = a^-T x_bar, and a_bar = -r_bar x^T on the three diagonals
+    assert y_bars[0] is not None
+    r_bar = tridiagonal(b, turned_diagonals(b, *op.operands[:3]), y_bars[0])
+
+    def diagonal_bar(offset: int) -> Value:
+        product = b.multiply(*paired_rows(b, r_bar, op.x, offset))
+        return rows_back(b, b.negate(b.reduce_sum(product, [rank(product) - 1])), rank(product) - 2, offset)
+
+    bars = [diagonal_bar(offset) if wanted else None for offset, wanted in zip((-1, 0, 1), needed, strict=False)]
+    return [*bars, r_bar if needed[3] else None]
 
 
 # -- Cholesky

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import Region
-
 from wengert.dialects import chlo
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
@@ -39,7 +37,7 @@ def sort(sweep: Sweep, op: hlo.SortOp) -> Back:
     extents = shape(inputs[0])
     dim = rank(inputs[0]) - 1 if op.dimension is None else int_of(op.dimension) % rank(inputs[0])
     places = tensor(extents, i32)
-    region: Region = op.comparator.clone()
+    region = sweep.region(op.comparator)
     for _ in range(2):
         region.block.insert_arg(tensor((), i32), len(region.block.args))
     made = b.create(hlo.SortOp, [*inputs, b.iota(dim, places)], [*(r.type for r in op.results), places], op.properties, [region])

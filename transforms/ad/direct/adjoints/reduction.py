@@ -9,7 +9,7 @@ from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.core import Kind
 from wengert.ir.attributes import int_of, ints
-from wengert.ir.tensor_types import element, rank, shape, tensor
+from wengert.ir.tensor_types import element, i32, rank, shape, tensor
 from wengert.transforms.ad.direct.adjoint import Bars, adjoint
 from wengert.transforms.ad.errors import refuse
 
@@ -79,17 +79,20 @@ def _doubling(b: OpBuilder, op: core.CumulativeOp, y_bar: Value, dim: int, sign:
     """A running combination is log2(n) rounds of ``r_i <- r_i * r_(i - distance)`` with distances 1, 2, 4, ... (Hillis and
     Steele, 1986). The rounds are made again, and then gone through backward."""
     kind, n = op.kind.data, shape(op.operand)[dim]
+    places = b.iota(dim, tensor(shape(op.operand), i32))
     neutral = {Kind.mul: 1.0, Kind.max: float("-inf"), Kind.min: float("inf")}[kind]
-    running, rounds, distance = op.operand, list[tuple[int, Value, Value]](), 1
+    running, rounds, distance = op.operand, list[tuple[int, Value, Value, Value]](), 1
     while distance < n:
         back = shifted(b, running, dim, sign * distance, neutral)
-        rounds.append((sign * distance, running, back))
-        running = combine(b, kind, running, back)
+        # where nothing lies further back the value stays, also if it is the neutral one or NaN
+        alone = b.compare("LT" if sign > 0 else "GE", places, b.full_like(places, distance if sign > 0 else n - distance))
+        rounds.append((sign * distance, alone, running, back))
+        running = b.select(alone, running, combine(b, kind, running, back))
         distance *= 2
     bar = y_bar
-    for by, here, back in reversed(rounds):
+    for by, alone, here, back in reversed(rounds):
         here_bar, back_bar = _split(b, kind, here, back, bar)
-        bar = b.add(here_bar, shifted(b, back_bar, dim, -by, 0))
+        bar = b.add(b.select(alone, bar, here_bar), shifted(b, back_bar, dim, -by, 0))
     return bar
 
 
@@ -103,5 +106,6 @@ def _split(b: OpBuilder, kind: Kind, here: Value, back: Value, bar: Value) -> tu
         return b.multiply(bar, back), b.multiply(bar, here)
     wins = b.compare("GT" if kind is Kind.max else "LT", here, back)
     loses = b.compare("LT" if kind is Kind.max else "GT", here, back)
-    zero, half = b.full_like(bar, 0), b.multiply(bar, b.full_like(bar, 0.5))
-    return b.select(wins, bar, b.select(loses, zero, half)), b.select(loses, bar, b.select(wins, zero, half))
+    # half to each at a tie, nothing to either beside a NaN
+    otherwise = b.select(b.compare("EQ", here, back), b.multiply(bar, b.full_like(bar, 0.5)), b.full_like(bar, 0))
+    return b.select(wins, bar, otherwise), b.select(loses, bar, otherwise)

@@ -1,0 +1,225 @@
+"""Derivatives of matrix factorisations: Cholesky, LU and QR.
+
+The formulas are those of Giles, "Collected matrix derivative results for forward and reverse mode" (2008). Only the triangle
+that an op reads contributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Block, Region
+
+from wengert.dialects import core
+from wengert.dialects import stablehlo as hlo
+from wengert.dialects.builder import OpBuilder, Value
+from wengert.dialects.core import Kind
+from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, Transpose, dimensions
+from wengert.ir.attributes import bool_attr, int_attr, int_of
+from wengert.ir.tensor_types import element, i32, i64, is_complex, shape, tensor, type_of
+from wengert.transforms.ad.case import Arg, Case
+from wengert.transforms.ad.errors import refuse
+from wengert.transforms.ad.matrices import adjoint, hermitian, identity_like, keep, matmul, positive_definite, solve
+from wengert.transforms.ad.rule import LinearMap, Tangent, derivative, sum_of
+
+# -- Cholesky
+
+
+def _cholesky_dot(factor: Value, lower: bool):
+    def apply(lb: OpBuilder, a_dot: Value) -> Value:
+        # l_dot = l phi(l^-1 da l^-H), phi = the lower triangle with half the diagonal; u = l^H
+        turned = Transpose.ADJOINT if is_complex(element(factor)) else Transpose.TRANSPOSE
+        s = hermitian(lb, a_dot, lower)
+        right = solve(lb, factor, s, left=False, lower=lower, how=turned if lower else Transpose.NO_TRANSPOSE)
+        inner = solve(lb, factor, right, lower=lower, how=Transpose.NO_TRANSPOSE if lower else turned)
+        strict = keep(lb, inner, "GT" if lower else "LT")
+        half = lb.multiply(keep(lb, inner, "EQ"), lb.full_like(inner, 0.5))
+        phi = lb.add(strict, half)
+        return matmul(lb, factor, phi) if lower else matmul(lb, phi, factor)
+
+    return apply
+
+
+@derivative(core.CholeskyOp)
+def cholesky(b: OpBuilder, op: core.CholeskyOp) -> LinearMap:
+    apply = _cholesky_dot(op.factor, bool(int_of(op.lower)))
+    return lambda lb, tangents: [None if tangents[0] is None else apply(lb, tangents[0]), None]
+
+
+@derivative(hlo.CholeskyOp)
+def stablehlo_cholesky(b: OpBuilder, op: hlo.CholeskyOp) -> LinearMap:
+    lower = op.lower is not None and bool(int_of(op.lower))
+    # what the specification leaves open in the other triangle must not reach the product
+    return sum_of([_cholesky_dot(keep(b, op.result, "GE" if lower else "LE"), lower)])
+
+
+# -- LU
+
+
+@derivative(core.LuOp)
+def lu(b: OpBuilder, op: core.LuOp) -> LinearMap:
+    # p a = l u: with x = l^-1 p da u^-1, l_dot = l stril(x) and u_dot = triu(x) u; l and u are made square with ones
+    m, n = shape(op.a)[-2:]
+    k, batch = min(m, n), list(shape(op.a)[:-2])
+    permutation = pivots_to_permutation(b, op.pivots, m)
+    square_l, square_u = [*batch, m, m], [*batch, n, n]
+    packed_l = _extended(b, _corner(b, op.lu, m, k), square_l)
+    packed_u = _extended(b, _corner(b, op.lu, k, n), square_u)
+    low_factor = b.add(keep(b, packed_l, "GT"), identity_like(b, packed_l))
+    u = keep(b, packed_u, "LE")
+    if k < n:
+        u = b.add(u, _identity_from(b, packed_u, k))
+
+    def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
+        a_dot = tangents[0]
+        assert a_dot is not None
+        x = solve(lb, low_factor, take_rows(lb, a_dot, permutation), lower=True, unit=True)
+        x = solve(lb, u, x, left=False, lower=False)
+        # x: [m, n]; l_dot multiplies its columns up to k, u_dot its rows up to k
+        low = keep(lb, x, "GT")
+        high = keep(lb, x, "LE")
+        l_dot = matmul(lb, low_factor, low)
+        u_dot = matmul(lb, high, u)
+        return [lb.add(l_dot, u_dot), None, None]
+
+    return apply
+
+
+def _corner(b: OpBuilder, x: Value, m: int, n: int) -> Value:
+    limits = [*shape(x)[:-2], m, n]
+    return x if tuple(limits) == shape(x) else b.slice(x, [0] * len(limits), limits)
+
+
+def _extended(b: OpBuilder, x: Value, extents: Sequence[int]) -> Value:
+    if tuple(extents) == shape(x):
+        return x
+    high = [n - have for n, have in zip(extents, shape(x), strict=True)]
+    return b.pad(x, b.scalar(0, element(x)), [0] * len(high), high)
+
+
+def _identity_from(b: OpBuilder, like: Value, k: int) -> Value:
+    """Ones on the diagonal from position k on."""
+    n = len(shape(like))
+    rest = b.compare("GE", b.iota(n - 2, tensor(shape(like), i32)), b.full(k, tensor(shape(like), i32)))
+    return b.select(rest, identity_like(b, like), b.full_like(like, 0))
+
+
+def pivots_to_permutation(b: OpBuilder, pivots: Value, m: int) -> Value:
+    """The order of rows that exchanging row i with row pivots[i] - 1, one after the other, makes: ``[.., m]``, i32."""
+    batch, k = list(shape(pivots)[:-1]), shape(pivots)[-1]
+    held = tensor([*batch, m], i32)
+    block = Block(arg_types=[tensor((), i64), pivots.type, held])
+    i, targets, order = block.args
+    inner = OpBuilder(block, location=b.location, pass_name=b.pass_name)
+    here = inner.broadcast_in_dim(inner.convert(i, i32), [], [*batch, m])
+    zeros = [inner.scalar(0, i64)] * len(batch)
+    target = inner.reshape(inner.dynamic_slice(targets, [*zeros, i], [*batch, 1]), batch)
+    there = inner.broadcast_in_dim(inner.subtract(target, inner.full(1, type_of(target))), list(range(len(batch))), [*batch, m])
+    places = inner.iota(len(batch), held)
+    at_here, at_there = inner.compare("EQ", places, here), inner.compare("EQ", places, there)
+
+    def value_at(mask: Value) -> Value:
+        picked = inner.reduce(Kind.add, inner.select(mask, order, inner.full(0, held)), [len(batch)])
+        return inner.broadcast_in_dim(picked, list(range(len(batch))), [*batch, m])
+
+    exchanged = inner.select(at_here, value_at(at_there), inner.select(at_there, value_at(at_here), order))
+    block.add_op(hlo.ReturnOp.create(operands=[exchanged]))
+    inputs = [b.scalar(k, i64), pivots, b.iota(len(batch), held)]
+    return b.create(core.ForOp, inputs, [held], {"constants": int_attr(1)}, [Region([block])])[0]
+
+
+def take_rows(b: OpBuilder, x: Value, order: Value) -> Value:
+    """Batched matrices with their rows in another order."""
+    rank = len(shape(x))
+    batch = list(range(rank - 2))
+    starts = b.reshape(order, [*shape(order), 1])
+    numbers = GatherDimensionNumbersAttr(
+        dimensions((rank - 1,)), dimensions((rank - 2,)), dimensions(batch), dimensions(batch), dimensions((rank - 2,)), int_attr(rank - 1)
+    )
+    return b.gather(x, starts, numbers, [*[1] * (rank - 1), shape(x)[-1]], shape(x))
+
+
+# -- QR
+
+
+@derivative(core.QrOp)
+def qr(b: OpBuilder, op: core.QrOp) -> LinearMap:
+    m, n = shape(op.a)[-2:]
+    if int_of(op.full) and m > n:
+        raise refuse(op, "has no derivative if all of q is asked for and there are more rows than columns: q is not determined")
+    if m < n:
+        return lambda lb, tangents: _wide_qr_dot(lb, op, tangents[0])
+    return lambda lb, tangents: _tall_qr_dot(lb, op.q, op.r, tangents[0])
+
+
+def _tall_qr_dot(lb: OpBuilder, q: Value, r: Value, a_dot: Tangent) -> Sequence[Tangent]:
+    # with w = da r^-1 and s = q^H w: q_dot = w - q (s - omega), r_dot = (s - omega) r, omega the skew part that q keeps
+    assert a_dot is not None
+    w = solve(lb, r, a_dot, left=False, lower=False)
+    s = matmul(lb, adjoint(lb, q), w)
+    below = keep(lb, s, "GT")
+    omega = lb.subtract(below, adjoint(lb, below))
+    if is_complex(element(s)):
+        middle = keep(lb, s, "EQ")
+        omega = lb.add(omega, lb.subtract(middle, lb.convert(lb.real(middle), element(s))))
+    rest = lb.subtract(s, omega)
+    return [lb.subtract(w, matmul(lb, q, rest)), matmul(lb, rest, r)]
+
+
+def _wide_qr_dot(lb: OpBuilder, op: core.QrOp, a_dot: Tangent) -> Sequence[Tangent]:
+    # a = [a1 a2] with a1 square: q comes from a1 alone, and r2 = q^H a2
+    assert a_dot is not None
+    m, n = shape(op.a)[-2:]
+    zeros, extents = [0] * len(shape(op.a)), list(shape(op.a))
+
+    def left(x: Value) -> Value:
+        return lb.slice(x, zeros, [*extents[:-1], m])
+
+    def right(x: Value) -> Value:
+        return lb.slice(x, [*zeros[:-1], m], extents)
+
+    q_dot, r1_dot = _tall_qr_dot(lb, op.q, left(op.r), left(a_dot))
+    assert q_dot is not None
+    assert r1_dot is not None
+    assert n > m
+    r2_dot = lb.add(matmul(lb, adjoint(lb, q_dot), right(op.a)), matmul(lb, adjoint(lb, op.q), right(a_dot)))
+    return [q_dot, lb.concatenate([r1_dot, r2_dot], len(extents) - 1)]
+
+
+# -- cases: functions of factors that do not depend on signs and phases where those are free
+
+
+def _factor(op: type[core.CholeskyOp], b: OpBuilder, a: Value, lower: bool) -> Value:
+    return b.create(op, (a,), (a.type, tensor(shape(a)[:-2], i32)), {"lower": bool_attr(lower)})[0]
+
+
+def _lu(b: OpBuilder, a: Value) -> Value:
+    k = min(shape(a)[-2:])
+    return b.create(core.LuOp, (a,), (a.type, tensor([*shape(a)[:-2], k], i32), tensor(shape(a)[:-2], i32)))[0]
+
+
+def _qr(b: OpBuilder, a: Value) -> Sequence[Value]:
+    batch, (m, n) = shape(a)[:-2], shape(a)[-2:]
+    k = min(m, n)
+    return b.create(core.QrOp, (a,), (tensor([*batch, m, k], element(a)), tensor([*batch, k, n], element(a))), {"full": bool_attr(False)})
+
+
+_M = Arg((3, 3))
+_SPLIT = Arg((3, 3), values=(4, 0.3, -0.2, 0.1, 2, 0.5, -0.4, 0.2, -1))
+
+CASES = [
+    Case("cholesky", lambda b, x: _factor(core.CholeskyOp, b, positive_definite(b, x), True), (_M,)),
+    Case("cholesky, upper, batched", lambda b, x: _factor(core.CholeskyOp, b, positive_definite(b, x), False), (Arg((2, 3, 3)),)),
+    Case("cholesky of one triangle", lambda b, x: _factor(core.CholeskyOp, b, x, True), (Arg((2, 2), values=(2, 9, 0.5, 3)),)),
+    Case("cholesky, complex", lambda b, x: _factor(core.CholeskyOp, b, positive_definite(b, x), True), (Arg((2, 2), complex=True),)),
+    Case("stablehlo.cholesky", lambda b, x: keep(b, b.one(hlo.CholeskyOp, (positive_definite(b, x),), x.type, lower=bool_attr(True)), "GE"), (_M,)),
+    Case("lu", _lu, (_SPLIT,)),
+    Case("lu with exchanges, batched", _lu, (Arg((2, 3, 3), values=(0.1, 2, 1, 3, 0.2, 1, 0.5, 0.4, 2, 1, 2, 3, 0.3, 0.1, 4, 5, 0.2, 0.1)),)),
+    Case("lu, tall", _lu, (Arg((4, 2), values=(0.1, 2, 3, 0.2, 0.5, 0.4, 1, 1.5)),)),
+    Case("lu, wide", _lu, (Arg((2, 4), values=(0.1, 2, 3, 0.2, 0.5, 0.4, 1, 1.5)),)),
+    Case("lu, complex", _lu, (Arg((2, 2), complex=True),)),
+    Case("qr, tall", _qr, (Arg((4, 2)),)),
+    Case("qr, square, batched", _qr, (Arg((2, 3, 3)),)),
+    Case("qr, wide", _qr, (Arg((2, 4)),)),
+    Case("qr, complex", _qr, (Arg((3, 2), complex=True),)),
+]

@@ -1,0 +1,129 @@
+"""Derivatives of linear systems whose matrix has a shape of its own: triangular and tridiagonal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from wengert.dialects import core
+from wengert.dialects import stablehlo as hlo
+from wengert.dialects.builder import OpBuilder, Value
+from wengert.dialects.stablehlo.attributes import Transpose
+from wengert.ir.attributes import int_of
+from wengert.ir.tensor_types import element, i32, is_complex, shape, tensor
+from wengert.transforms.ad.case import Arg, Case
+from wengert.transforms.ad.matrices import (
+    adjoint,
+    along_rows,
+    identity_like,
+    keep,
+    matmul,
+    paired_rows,
+    rows_back,
+    solve,
+    transposed,
+    tridiagonal,
+    turned_diagonals,
+)
+from wengert.transforms.ad.rule import LinearMap, Tangent, derivative, sum_of, transpose
+
+# -- triangular systems
+
+
+@derivative(hlo.TriangularSolveOp)
+def triangular_solve(b: OpBuilder, op: hlo.TriangularSolveOp) -> LinearMap:
+    # op(a) x = b: dx = op(a)^-1 (db - op(da) x), with da in the triangle that is read
+    lower, unit, left = (bool(int_of(flag)) for flag in (op.lower, op.unit_diagonal, op.left_side))
+    how = op.transpose_a.data
+
+    def from_a(lb: OpBuilder, a_dot: Value) -> Value:
+        part = keep(lb, a_dot, ("GT" if lower else "LT") if unit else ("GE" if lower else "LE"))
+        if how is Transpose.TRANSPOSE:
+            part = transposed(lb, part)
+        elif how is Transpose.ADJOINT:
+            part = adjoint(lb, part)
+        product = matmul(lb, part, op.result) if left else matmul(lb, op.result, part)
+        return from_b(lb, lb.negate(product))
+
+    def from_b(lb: OpBuilder, b_dot: Value) -> Value:
+        return solve(lb, op.a, b_dot, left=left, lower=lower, unit=unit, how=how)
+
+    return sum_of([from_a, from_b])
+
+
+@transpose(hlo.TriangularSolveOp)
+def triangular_solve_transpose(b: OpBuilder, op: hlo.TriangularSolveOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent]:
+    # x = op(a)^-1 b  <->  b_bar = op(a)^-T x_bar
+    lower, unit, left = (bool(int_of(flag)) for flag in (op.lower, op.unit_diagonal, op.left_side))
+    how = op.transpose_a.data
+    if how is Transpose.ADJOINT:
+        # (a^H)^T = conj(a)
+        a = b.conj(op.a) if is_complex(element(op.a)) else op.a
+        return [None, solve(b, a, y_bars[0], left=left, lower=lower, unit=unit)]
+    turned = Transpose.TRANSPOSE if how is Transpose.NO_TRANSPOSE else Transpose.NO_TRANSPOSE
+    return [None, solve(b, op.a, y_bars[0], left=left, lower=lower, unit=unit, how=turned)]
+
+
+# -- tridiagonal systems
+
+
+@derivative(core.TridiagonalSolveOp)
+def tridiagonal_solve(b: OpBuilder, op: core.TridiagonalSolveOp) -> LinearMap:
+    # a x = b: dx = a^-1 (db - da x), da x from the elements of da within the matrix
+    diagonals, x = op.operands[:3], op.x
+
+    def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
+        total = tangents[3]
+        for offset, diagonal_dot in zip((-1, 0, 1), tangents, strict=False):
+            if diagonal_dot is not None:
+                here, there = paired_rows(lb, along_rows(lb, diagonal_dot, x), x, offset)
+                product = rows_back(lb, lb.multiply(here, there), len(shape(x)) - 2, offset)
+                total = lb.negate(product) if total is None else lb.subtract(total, product)
+        assert total is not None
+        return [tridiagonal(lb, diagonals, total), None]
+
+    return apply
+
+
+@transpose(core.TridiagonalSolveOp)
+def tridiagonal_solve_transpose(b: OpBuilder, op: core.TridiagonalSolveOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent]:
+    # x = a^-1 b  <->  b_bar = a^-T x_bar
+    return [None, None, None, tridiagonal(b, turned_diagonals(b, *op.operands[:3]), y_bars[0])]
+
+
+def _tridiagonal_case(b: OpBuilder, lower: Value, main: Value, upper: Value, x: Value) -> Value:
+    """A system whose diagonal dominates, but for its first row."""
+    places = b.iota(len(shape(main)) - 1, tensor(shape(main), i32))
+    shift = b.select(b.compare("EQ", places, b.full_like(places, 0)), b.full_like(main, 0), b.full_like(main, 4))
+    return tridiagonal(b, (lower, b.add(main, shift), upper), x)
+
+
+def _solver(lower: bool, left: bool, unit: bool, how: Transpose) -> Callable[[OpBuilder, Value, Value], Value]:
+    return lambda b, a, x: solve(b, a, x, left=left, lower=lower, unit=unit, how=how)
+
+
+_FLAGS = [(True, True, False), (False, False, False), (True, False, True)]
+
+CASES = [
+    *(
+        Case(
+            f"triangular solve, {'lower' if lower else 'upper'}, {'left' if left else 'right'}, {how}{', unit' if unit else ''}",
+            _solver(lower, left, unit, how),
+            (Arg((3, 3), values=(2, 0.3, 0.5, -0.4, 3, 0.2, 0.7, -0.6, 2.5)), Arg((3, 2) if left else (2, 3))),
+        )
+        for lower, left, unit in _FLAGS
+        for how in (Transpose.NO_TRANSPOSE, Transpose.TRANSPOSE)
+    ),
+    Case(
+        "triangular solve, complex, adjoint",
+        lambda b, a, x: solve(b, b.add(a, identity_like(b, a)), x, lower=True, how=Transpose.ADJOINT),
+        (Arg((2, 2, 2), 1, 2, complex=True), Arg((2, 2, 3), complex=True)),
+    ),
+    Case("tridiagonal solve", _tridiagonal_case, (Arg((4,)), Arg((4,)), Arg((4,)), Arg((4, 2)))),
+    Case("tridiagonal solve, batched", _tridiagonal_case, (Arg((2, 3)), Arg((2, 3)), Arg((2, 3)), Arg((2, 3, 1)))),
+    Case("tridiagonal solve, complex", _tridiagonal_case, (*[Arg((3,), complex=True)] * 3, Arg((3, 2), complex=True))),
+    Case(
+        "tridiagonal solve, one row",
+        lambda b, lower, main, upper, x: tridiagonal(b, (lower, main, upper), x),
+        (Arg((1,)), Arg((1,), 1, 2), Arg((1,)), Arg((1, 2))),
+    ),
+]

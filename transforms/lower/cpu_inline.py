@@ -1,0 +1,40 @@
+"""Which kernels become part of the entry: small ones that are called from one place, and smaller ones called from a few.
+
+LLVM's code generator runs some 150 passes over every function, which takes longer than the code of a small kernel, so a program
+of many small kernels compiles faster as one function. What the parameters promise (no aliases) survives as metadata. The
+limits keep the entry from growing to where register allocation takes longer than all that is saved.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+LINES = 150
+"""A kernel that would add more lines to the entry stays a function."""
+TOTAL = 3000
+"""No more lines than this join the entry."""
+
+ATTRIBUTE = "alwaysinline"
+"""LLVM's name for what is to be inlined without asking whether it pays."""
+
+
+_HEAD = re.compile(r"^(define [^\n]*)\{$", re.MULTILINE)
+
+
+def marked(kernels: Mapping[str, str], callers: str) -> list[str]:
+    """The texts of the kernels, with those marked that are to be inlined.
+
+    Args:
+        kernels: the text of each kernel by its name: one definition or more, and globals.
+        callers: the text of all that calls them.
+    """
+    budget = TOTAL
+    texts: list[str] = []
+    for name, text in kernels.items():
+        lines = text.count("\n") * callers.count(f"@{name}(")
+        if 0 < lines <= min(LINES, budget) and len(_HEAD.findall(text)) == 1:
+            text = _HEAD.sub(rf"\g<1>{ATTRIBUTE} {{", text)
+            budget -= lines
+        texts.append(text)
+    return texts
