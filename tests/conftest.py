@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 
 # Workers run side by side, so each computes on one core. This has to be said before NumPy is imported.
-for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "WENGERT_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
 # Which share of the reference programs this run takes; workers inherit it.

@@ -17,6 +17,7 @@ from wengert.dialects.kernel import MatmulOp, NativeOp, NestOp
 from wengert.ir import elements
 from wengert.ir.collector import paused
 from wengert.ir.traversal import all_ops, ops_of
+from wengert.runtime.cpu import pool
 from wengert.runtime.cpu.engine import TIERS, CompileError, Library, Tier, host
 from wengert.runtime.cpu.entry import CompiledFunction, Stats
 from wengert.runtime.cpu.fallback import Fallback
@@ -26,6 +27,7 @@ from wengert.runtime.signature import Signature, signature_of
 from wengert.transforms.lower.cpu_codegen import Code, generate
 from wengert.transforms.lower.lower import LoweringError, function, lower
 from wengert.transforms.lower.native import register_symbols
+from wengert.transforms.lower.parallel import BLAS_HOLD, DECLARATIONS
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -79,7 +81,7 @@ class _Compilation:
             module = core_form(self.module)
         try:
             with self.phase("fuse"):
-                lowered = lower(module, self.entry)
+                lowered = lower(module, self.entry, reassociate=not self.options.strict)
         except LoweringError as error:
             raise InputError(str(error)) from None
         with self.phase("codegen"):
@@ -87,7 +89,9 @@ class _Compilation:
         with self.phase("llvm"):
             image, self.cache_hit = object_code(code.text, self.options.opt)
         with self.phase("load"):
-            register_symbols(code.symbols)
+            if any(symbol in DECLARATIONS for symbol in code.symbols):
+                pool.register(blas=BLAS_HOLD in code.symbols)
+            register_symbols([symbol for symbol in code.symbols if symbol not in DECLARATIONS])
             library = Library(image)
             constants = [np.ascontiguousarray(elements.to_numpy(op.value)) for op in code.buffers.constants]
             fallback = Fallback(code.interpreted) if code.interpreted else None

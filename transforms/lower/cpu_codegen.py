@@ -28,11 +28,13 @@ from wengert.transforms.lower.cpu_half import half_conversions
 from wengert.transforms.lower.cpu_inline import marked
 from wengert.transforms.lower.cpu_matmul import product_plan
 from wengert.transforms.lower.cpu_nest import NestCode
+from wengert.transforms.lower.cpu_parallel import strips_ns
 from wengert.transforms.lower.cpu_scratch import scratch_bytes
 from wengert.transforms.lower.cpu_target import Target
-from wengert.transforms.lower.matmul import declarations, emit_function
+from wengert.transforms.lower.matmul import declarations, emit_function, emit_task, parts
 from wengert.transforms.lower.native import native_kernel
 from wengert.transforms.lower.native.tapes import FREE
+from wengert.transforms.lower.parallel import BLAS_HOLD, BLAS_RELEASE, DECLARATIONS, POOL_RUN, Split, parameters, prologue, split, start
 
 ENTRY = "entry"
 _END = "; end"
@@ -68,6 +70,7 @@ class _Generator:
         self.helpers: dict[str, str] = {}
         self.lines: list[str] = []
         self.uses_tapes = False
+        self.frame = 0
         self.uses_cells = False
         self.interpreted: list[InterpretOp] = []
         self.symbols: dict[str, str] = {}
@@ -81,9 +84,7 @@ class _Generator:
         self.callback = self.table(self.constant_table + len(self.buffers.constants))
         pointers = [self.table(number) for number in range(inputs + outputs)]
         _BlockCode(self, self.block, self.buffers, pointers[:inputs], pointers[inputs:], "%arena").run()
-        if self.uses_tapes:
-            self.lines[:0] = ["%tapes = alloca [2 x i64], align 16", "call void @llvm.memset.p0.i64(ptr %tapes, i8 0, i64 16, i1 false)"]
-        ends = [f"call void @{FREE}(ptr %tapes)"] if self.uses_tapes else []
+        ends = self._ends()
         body = "\n".join([text for line in [*self.lines, _END] for text in (ends if line is _END else [line])])
         promoted = f" {PROMOTE}" if self.uses_cells else ""
         entry = f"define i32 @{ENTRY}(ptr %table, ptr %arena) {self.target.attributes}{promoted} {{\n{body}\nret i32 0\n}}\n"
@@ -122,12 +123,43 @@ class _Generator:
             name = self.functions[text] = f"kernel{len(self.functions)}"
         return name
 
+    def external(self, symbol: str, declaration: str) -> None:
+        """Declares a function from outside of the program."""
+        self.symbols[symbol] = self.helpers[symbol] = declaration
+
+    def _ends(self) -> list[str]:
+        """What must be done where the entry is left; what that needs is put at its beginning."""
+        ends: list[str] = []
+        if self.uses_tapes:
+            self.lines[:0] = ["%tapes = alloca [2 x i64], align 16", "call void @llvm.memset.p0.i64(ptr %tapes, i8 0, i64 16, i1 false)"]
+            ends.append(f"call void @{FREE}(ptr %tapes)")
+        if any(symbol.startswith(("wg.blas.", "wg.lapack.")) for symbol in self.symbols):
+            for symbol in (BLAS_HOLD, BLAS_RELEASE):
+                self.external(symbol, DECLARATIONS[symbol])
+            self.lines.insert(0, f"call void @{BLAS_HOLD}()")
+            ends.append(f"call void @{BLAS_RELEASE}()")
+        if self.frame:
+            self.lines.insert(0, f"%frame = alloca [{self.frame} x ptr]")
+        return ends
+
 
 class _BlockCode:
     """The code of one block: of the function, or of a region, whose inputs and outputs are pointers from around it."""
 
-    def __init__(self, generator: _Generator, block: Block, buffers: Buffers, inputs: Sequence[str], outputs: Sequence[str], arena: str, in_loop: bool = False):
+    def __init__(
+        self,
+        generator: _Generator,
+        block: Block,
+        buffers: Buffers,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        arena: str,
+        *,
+        in_loop: bool = False,
+        alone: bool = True,
+    ):
         self.all = generator
+        self.alone = alone  # not within a task: kernels may be tasks
         self.block = block
         self.buffers = buffers
         self.inputs = inputs
@@ -200,35 +232,55 @@ class _BlockCode:
     def _nest(self, op: NestOp) -> None:
         results = {self.buffers.places[value] for value in op.outputs}
         in_place = any(self.buffers.places[value] in results for value in op.inputs)
-        code = NestCode(op, self.all.target, self.all.strict, in_place)
+        code = NestCode(op, self.all.target, self.all.strict, in_place, parallel=self.alone)
         name = self.all.function(code.text("KERNEL"))
         self.all.helpers.update(code.out.functions)
-        arguments = [f"ptr {self.pointer(value)}" for value in (*op.inputs, *op.outputs)]
-        self.all.lines.append(f"call void @{name}({', '.join(arguments)})")
+        pointers = [self.pointer(value) for value in (*op.inputs, *op.outputs)]
+        if code.split is not None:
+            self._job(name, pointers, code.split)
+        else:
+            self.all.lines.append(f"call void @{name}({', '.join([f'ptr {p}' for p in pointers])})")
+
+    def _job(self, task: str, pointers: Sequence[str], cut: Split, scratch: str = "null", count: int = 0) -> None:
+        """Runs a task by whoever has time; every thread but this one has ``count`` bytes of scratch memory of its own."""
+        self.all.external(POOL_RUN, DECLARATIONS[POOL_RUN])
+        self.all.frame = max(self.all.frame, len(pointers))
+        self.all.lines += start(task, f"%{self.all.fresh('frame')}", pointers, cut, scratch, count)
 
     def _product(self, op: MatmulOp) -> None:
         found = product_plan(op, self.all.target)
         if found.empty:
             return
-        name = self.all.function(emit_function(found, "KERNEL", "internal"))
+        cut = parts(found)
+        name = self.all.function(emit_function(found, "KERNEL", "internal") if cut is None else emit_task(cut, "KERNEL"))
         for symbol in found.symbols:
-            self.all.symbols[symbol] = self.all.helpers[symbol] = declarations(found).strip()
+            self.all.external(symbol, declarations(found).strip())
         pointers: list[str] = []
         for value, offset in zip((op.lhs, op.rhs), ints(op.offsets), strict=True):
             size = byte_size(value) // max(prod(shape(value)), 1)
             pointers.append(self.offset(self.pointer(value), offset * size))
         scratch = self.buffers.scratch.get(op)
-        pointers += [self.pointer(op.result), "null" if scratch is None else self.place(scratch)]
-        self.all.lines.append(f"call void @{name}({', '.join(f'ptr {p}' for p in pointers)})")
+        pointers.append(self.pointer(op.result))
+        own = "null" if scratch is None else self.place(scratch)
+        if cut is not None:
+            self._job(name, pointers, cut.cut, own, cut.scratch_bytes)
+        else:
+            self.all.lines.append(f"call void @{name}({', '.join(f'ptr {p}' for p in [*pointers, own])})")
 
     def _native(self, op: NativeOp) -> None:
         kernel = native_kernel(op, self.all.target)
         found = kernel.text(strict=self.all.strict)
         name = self.all.function(found.text)
-        self.all.helpers.update({**found.helpers, **found.symbols})
-        self.all.symbols.update(found.symbols)
+        self.all.helpers.update(found.helpers)
+        for symbol, declaration in found.symbols.items():
+            self.all.external(symbol, declaration)
         scratch = self.buffers.scratch.get(op)
-        pointers = [*[self.pointer(value) for value in (*op.inputs, *op.outputs)], "null" if scratch is None else self.place(scratch)]
+        pointers = [self.pointer(value) for value in (*op.inputs, *op.outputs)]
+        own = "null" if scratch is None else self.place(scratch)
+        if kernel.cut is not None:
+            self._job(name, pointers, kernel.cut, own, kernel.scratch_bytes())
+            return
+        pointers.append(own)
         if kernel.uses_tapes:
             self.all.uses_tapes = True
             pointers.append("%tapes")
@@ -258,26 +310,41 @@ class _BlockCode:
     # -- loops and branches
 
     def _region(self, block: Block, inputs: Sequence[str], outputs: Sequence[str], arena: str, *, in_loop: bool = False) -> None:
-        _BlockCode(self.all, block, self.buffers.inner[block], inputs, outputs, arena, in_loop or self.in_loop).run()
+        inner = self.buffers.inner[block]
+        _BlockCode(self.all, block, inner, inputs, outputs, arena, in_loop=in_loop or self.in_loop, alone=self.alone).run()
 
     def _label(self, label: str) -> None:
         self.all.lines += [f"br label %{label}", f"{label}:"]
 
     def _strips(self, op: StripsOp) -> None:
-        lines, label = self.all.lines, self.all.fresh("strips")
         inputs, outputs = [self.pointer(value) for value in op.inputs], [self.pointer(value) for value in op.outputs]
         scratch = self.buffers.scratch.get(op)
         arena = self.place(scratch) if scratch is not None else self.arena
+        cut = split(op.trips.value.data, strips_ns(op, self.all.target))
+        if cut is None:
+            self._strip_loop(op, inputs, outputs, arena, ("0", str(op.trips.value.data)))
+            return
+        lines, self.all.lines = self.all.lines, []
+        names = [f"%p{n}" for n in range(len(inputs))], [f"%q{n}" for n in range(len(outputs))]
+        pointers = [*names[0], *names[1]]
+        _BlockCode(self.all, self.block, self.buffers, [], [], "%scratch", alone=False)._strip_loop(op, *names, "%scratch", ("%begin", "%end"))
+        body = "\n".join([*prologue(pointers, cut), *self.all.lines])
+        self.all.lines = lines
+        task = self.all.function(f"define internal void @KERNEL({parameters(pointers, cut)}) nounwind {{\n{body}\nret void\n}}\n")
+        self._job(task, [*inputs, *outputs], cut, arena, self.buffers.inner[op.body.block].arena_bytes)
+
+    def _strip_loop(self, op: StripsOp, inputs: Sequence[str], outputs: Sequence[str], arena: str, trips: tuple[str, str]) -> None:
+        lines, label = self.all.lines, self.all.fresh("strips")
         trip, following = f"%{self.all.fresh()}", f"%{self.all.fresh()}"
         self._label(f"{label}.before")
         self._label(f"{label}.head")
-        lines.append(f"{trip} = phi i64 [0, %{label}.before], [{following}, %{label}.latch]")
+        lines.append(f"{trip} = phi i64 [{trips[0]}, %{label}.before], [{following}, %{label}.latch]")
         here = [self._strip(*part, trip) for part in zip(inputs, op.inputs, ints(op.input_steps), strict=True)]
         there = [self._strip(*part, trip) for part in zip(outputs, op.outputs, ints(op.output_steps), strict=True)]
         self._region(op.body.block, here, there, arena)
         self._label(f"{label}.latch")
         lines.append(f"{following} = add nuw nsw i64 {trip}, 1")
-        more = self.all.op(f"icmp ult i64 {following}, {op.trips.value.data}")
+        more = self.all.op(f"icmp ult i64 {following}, {trips[1]}")
         lines += [f"br i1 {more}, label %{label}.head, label %{label}.after", f"{label}.after:"]
 
     def _strip(self, pointer: str, value: SSAValue, step: int, trip: str) -> str:

@@ -53,6 +53,18 @@ class Loops:
         values = {d: index(d) for d in range(last)} | {last: index(last + 1), last + 1: index(last)}
         self._replace(values, [*outer, other, one])
 
+    def is_divided(self, d: int) -> bool:
+        """Whether a quotient or remainder of this loop's index occurs."""
+        return any(not isinstance(atom, int) and d in dimensions(atom.expression) for at in self._found.values() for atom, _ in at.terms)
+
+    def cut(self, d: int, length: int, *, overlapping: bool = False) -> None:
+        """Puts a loop around all others that goes through ranges of a loop; where they overlap, its index is where they begin."""
+        values = {other: index(other + 1) for other in range(len(self.extents))}
+        values[d] = combine(0, [(0, 1 if overlapping else length), (d + 1, 1)])
+        extents = [self.extents[d] - length + 1 if overlapping else self.extents[d] // length, *self.extents]
+        extents[d + 1] = length
+        self._replace(values, extents)
+
     def _split(self) -> bool:
         """Splits the loops that are divided by a constant; False if there are none."""
         divisors: dict[int, int] = {}

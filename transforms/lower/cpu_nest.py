@@ -21,6 +21,7 @@ from wengert.transforms.lower.cpu_nest_state import INDEX, Reduction, parts_of
 from wengert.transforms.lower.cpu_scalars import Scalars, Value, neutral
 from wengert.transforms.lower.cpu_tiles import NestTiles
 from wengert.transforms.lower.cpu_types import element_of, float_literal, literal, splat, vector
+from wengert.transforms.lower.parallel import Split, parameters, prologue
 from wengert.transforms.lower.views import result
 
 LIGHT_BODY = 12
@@ -35,13 +36,14 @@ class NestCode(NestTiles):
 
     def text(self, name: str) -> str:
         """The definition of the function."""
-        pointers = [f"ptr %p{n}" for n in range(len(self.op.inputs))] + [f"ptr %q{n}" for n in range(len(self.op.outputs))]
-        self._fill_results()
+        pointers = [f"%p{n}" for n in range(len(self.op.inputs))] + [f"%q{n}" for n in range(len(self.op.outputs))]
+        if self.split is None:
+            self._fill_results()
         self._find_tiles()
         if 0 not in self.extents:
             self._level(-1)
-        body = "\n".join(self.out.lines)
-        return f"define internal void @{name}({', '.join(pointers)}) {self.target.attributes} {{\n{body}\nret void\n}}\n"
+        body = "\n".join([*prologue(pointers, self.split), *self.out.lines])
+        return f"define internal void @{name}({parameters(pointers, self.split)}) {self.target.attributes} {{\n{body}\nret void\n}}\n"
 
     def _level(self, level: int) -> None:
         """The code at the body of one loop (-1: of the function), inner loops included."""
@@ -67,11 +69,26 @@ class NestCode(NestTiles):
                 self._finish_reduction(reduction, held)
 
     def _outer_loop(self, level: int) -> None:
+        if level == 0 and self.split is not None:
+            self._dealt_loop(self.split)
+            return
         loop = self._open_loop(0, [])
         self.scopes.append({("index", level): loop.index})
         self._level(level)
         self.scopes.pop()
         self._close_loop(loop, 1, self.extents[level], [])
+
+    def _dealt_loop(self, split: Split) -> None:
+        """The trips of the outermost loop that belong to this chunk."""
+        loop = self._open_loop("%begin", [])
+        at = loop.index
+        if split.step != 1:
+            at = self._add(f"call i64 @llvm.umin.i64(i64 {self._times(at, split.step)}, i64 {split.last})")
+        self.scopes.append({("index", 0): at})
+        self._fill_results(at)
+        self._level(0)
+        self.scopes.pop()
+        self._close_loop(loop, 1, "%end", [])
 
     def _tile_loops(self) -> None:
         """The two innermost loops; the last tile of each starts early enough to end with the loop."""

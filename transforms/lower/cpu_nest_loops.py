@@ -31,7 +31,7 @@ class NestLoops(NestAccesses):
         self.labels += 1
         return f"{name}{self.labels}"
 
-    def _open_loop(self, start: int, starts: list[tuple[str, str]]) -> OpenLoop:
+    def _open_loop(self, start: int | str, starts: list[tuple[str, str]]) -> OpenLoop:
         """Opens a loop from ``start`` with registers that are carried around: (type, initial value)."""
         label = self._fresh_label("loop")
         before, latch = f"{label}.before", f"{label}.latch"
@@ -48,7 +48,7 @@ class NestLoops(NestAccesses):
             carried.append((name, after))
         return OpenLoop(label, index, following, carried)
 
-    def _close_loop(self, loop: OpenLoop, step: int, end: int, finals: list[tuple[str, str]]) -> None:
+    def _close_loop(self, loop: OpenLoop, step: int, end: int | str, finals: list[tuple[str, str]]) -> None:
         """Closes a loop; ``finals`` are the (type, value) that the carried registers have after a trip."""
         for (_, after), (kind, value) in zip(loop.carried, finals, strict=True):
             self.out.line(f"{after} = {_copy(kind, value)}")
@@ -109,14 +109,21 @@ class NestLoops(NestAccesses):
             total = one.combine(kind, memory.load(held, address), total, held)
         memory.store(held, rounded(one, held, total), address)
 
-    def _fill_results(self) -> None:
-        """Neutral elements into the results that accumulate in memory (into all of them if the loops have no trips)."""
+    def _fill_results(self, trip: str = "") -> None:
+        """Neutral elements into the results that accumulate in memory (into all of them if the loops have no trips).
+
+        Within a trip of the outermost loop it is only the block of elements that this trip combines.
+        """
         for reduction in self.reductions:
             outputs = size(self.op.outputs[reduction.write.target])
             empty = 0 in self.extents
             accumulates = reduction.in_memory or (not reduction.in_registers and self._reduces(reduction))
             if outputs and (empty or accumulates):
-                self._fill(f"%q{reduction.write.target}", reduction, outputs)
+                pointer = f"%q{reduction.write.target}"
+                if trip:
+                    outputs //= self.extents[0]
+                    pointer = self._add(f"getelementptr [{outputs} x {unit(reduction.element)}], ptr {pointer}, i64 {trip}")
+                self._fill(pointer, reduction, outputs)
 
     def _reduces(self, reduction: Reduction) -> bool:
         return len(dimensions(reduction.at)) < len(self.extents)

@@ -15,10 +15,12 @@ from wengert.dialects.kernel_positions import Position, Quotient, dimensions, sp
 from wengert.ir.tensor_types import element
 from wengert.transforms.lower.cpu_loops import Loops, crossed_loop, sums_short_rows
 from wengert.transforms.lower.cpu_memory import Memory
+from wengert.transforms.lower.cpu_parallel import NestWork, most_work
 from wengert.transforms.lower.cpu_scalars import Scalars, Value
 from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.cpu_types import Element, element_of, splat, vector
 from wengert.transforms.lower.math import Emitter
+from wengert.transforms.lower.parallel import Split, wanted_chunks
 from wengert.transforms.lower.views import result
 
 INDEX = Element("i", "i64", "i64", 8)
@@ -61,7 +63,7 @@ class Lanes:
 class NestState:
     """What the parts of the generator share."""
 
-    def __init__(self, op: NestOp, target: Target, strict: bool, in_place: bool = False):
+    def __init__(self, op: NestOp, target: Target, strict: bool, in_place: bool = False, *, parallel: bool = False):
         self.op = op
         self.in_place = in_place
         self.target = target
@@ -78,11 +80,9 @@ class NestState:
         self.crossed = crossed is not None
         self.tiles: dict[Operation, str] = {}
         self.tile_row = ""
-        self.extents = self.loops.extents
-        self.inner = len(self.extents) - 1
         self.pointers: dict[SSAValue, str] = {arg: f"%p{number}" for number, arg in enumerate(op.body.block.args)}
-        self.loads: dict[Operation, Load] = {load: self._described(load) for load in self.ops if isinstance(load, LoadOp)}
-        self.depth = self._depths()
+        self._place_ops()
+        self.split = self._deal() if parallel and wanted_chunks(most_work(op)) > 1 else None
         self.levels: list[list[Operation]] = [[] for _ in range(self.inner + 2)]
         for inner, level in zip(self.ops, self.depth.values(), strict=True):
             self.levels[level + 1].append(inner)
@@ -93,6 +93,25 @@ class NestState:
         self.at_index: str | int = 0
 
     # -- analysis
+
+    def _place_ops(self) -> None:
+        """Where everything stands in the loops as they are now."""
+        self.extents = self.loops.extents
+        self.inner = len(self.extents) - 1
+        self.loads: dict[Operation, Load] = {load: self._described(load) for load in self.ops if isinstance(load, LoadOp)}
+        self.depth = self._depths()
+
+    def work(self) -> NestWork:
+        """What the nest costs, and how it may be dealt out."""
+        return NestWork(self.op, self.ops, self.writes, self.loops, self.depth, self.target)
+
+    def _deal(self) -> Split | None:
+        """How the trips of the outermost loop are dealt out to threads; that may be a new one."""
+        before = len(self.extents)
+        found = self.work().deal(tiled=self.crossed, in_place=self.in_place)
+        if len(self.loops.extents) != before:
+            self._place_ops()
+        return found
 
     def _depths(self) -> dict[SSAValue, int]:
         depth: dict[SSAValue, int] = {}

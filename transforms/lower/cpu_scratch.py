@@ -7,6 +7,7 @@ from collections.abc import Callable
 from xdsl.ir import Operation
 
 from wengert.dialects.kernel import MatmulOp, NativeOp
+from wengert.transforms.lower import matmul
 from wengert.transforms.lower.cpu_matmul import product_plan
 from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.native import native_kernel
@@ -17,7 +18,9 @@ def scratch_bytes(target: Target) -> Callable[[Operation], int]:
 
     def count(op: Operation) -> int:
         if isinstance(op, MatmulOp):
-            return product_plan(op, target).scratch_bytes
+            found = product_plan(op, target)
+            cut = matmul.parts(found)
+            return found.scratch_bytes if cut is None else cut.scratch_bytes
         return native_kernel(op, target).scratch_bytes() if isinstance(op, NativeOp) else 0
 
     return count

@@ -20,3 +20,6 @@ class Target:
 
 
 GENERIC = Target("generic", 16, 16, False)
+
+NOMINAL = Target("nominal", 32, 16, True)
+"""For estimates of work where the processor is not known yet."""

@@ -18,22 +18,30 @@ from wengert.transforms.lower.contractions import matmul, strided
 from wengert.transforms.lower.fusion import Plan, captured, plan
 from wengert.transforms.lower.native import kernel_class
 from wengert.transforms.lower.nests import NestBuilder
+from wengert.transforms.lower.partial_sums import split_sums
 from wengert.transforms.lower.strips import form_strips
 
 
-def build(block: Block, found: Plan, name: str = "main") -> ModuleOp:
+def build(block: Block, found: Plan, name: str = "main", *, reassociate: bool = True) -> ModuleOp:
     """A module with one function of kernel ops that computes what the block does."""
-    outer, results = build_block(block, found)
+    outer, results = build_block(block, found, reassociate=reassociate)
     outer.add_op(ReturnOp(*results))
-    form_strips(outer)
+    finish(outer, reassociate=reassociate)
     kind = FunctionType.from_lists([arg.type for arg in outer.args], [r.type for r in results])
     return ModuleOp([FuncOp(name, kind, Region([outer]))])
 
 
-def build_block(block: Block, found: Plan) -> tuple[Block, list[SSAValue]]:
+def finish(block: Block, *, reassociate: bool) -> None:
+    """What is decided about neighbouring nests, and about long ones, once a block is complete."""
+    form_strips(block)
+    if reassociate:
+        split_sums(block)
+
+
+def build_block(block: Block, found: Plan, *, reassociate: bool = True) -> tuple[Block, list[SSAValue]]:
     """A block of kernel ops without its terminator, and the values that it ends with."""
     outer = Block(arg_types=[arg.type for arg in block.args])
-    builder = _FunctionBuilder(block, found, outer)
+    builder = _FunctionBuilder(block, found, outer, reassociate)
     builder.run()
     last = block.last_op
     assert last is not None
@@ -41,8 +49,9 @@ def build_block(block: Block, found: Plan) -> tuple[Block, list[SSAValue]]:
 
 
 class _FunctionBuilder:
-    def __init__(self, block: Block, found: Plan, outer: Block):
+    def __init__(self, block: Block, found: Plan, outer: Block, reassociate: bool):
         self.plan = found
+        self.reassociate = reassociate
         self.outer = outer
         self.env: dict[SSAValue, SSAValue] = dict(zip(block.args, outer.args, strict=True))
 
@@ -95,9 +104,9 @@ class _FunctionBuilder:
         """A loop or branch with the same operands, its regions built like functions."""
         regions: list[Region] = []
         for region in op.regions:
-            block, results = build_block(region.block, plan(region.block))
+            block, results = build_block(region.block, plan(region.block), reassociate=self.reassociate)
             block.add_op(stablehlo.ReturnOp.create(operands=results))
-            form_strips(block)
+            finish(block, reassociate=self.reassociate)
             regions.append(Region([block]))
         held = type(op).create(
             operands=[self.in_memory(operand) for operand in op.operands],

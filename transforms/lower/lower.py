@@ -24,8 +24,10 @@ def function(module: ModuleOp, entry: str) -> FuncOp:
     raise LoweringError(f"there is no function @{entry}")
 
 
-def lower(module: ModuleOp, entry: str = "main") -> ModuleOp:
+def lower(module: ModuleOp, entry: str = "main", *, reassociate: bool = True) -> ModuleOp:
     """The kernel-level module for a function of tensor ops with static shapes and no calls; the input is not changed.
+
+    Long sums are added up in parts if ``reassociate`` allows it.
 
     Raises:
         LoweringError: a type that cannot be held in memory (a dynamic shape, a token, a tuple).
@@ -40,4 +42,4 @@ def lower(module: ModuleOp, entry: str = "main") -> ModuleOp:
             if not is_storable(result.type):
                 raise LoweringError(f"{describe(op.location)}: error: '{op.name}' has a result of type {result.type}, which cannot be compiled")
     block = widened(found).body.block
-    return build(block, plan(block), entry)
+    return build(block, plan(block), entry, reassociate=reassociate)

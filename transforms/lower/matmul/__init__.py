@@ -5,10 +5,11 @@ Small and medium products get a register-blocked kernel with all sizes baked in;
 
 from wengert.transforms.lower.matmul.blas import register_symbols
 from wengert.transforms.lower.matmul.emission import declarations, emit_function
+from wengert.transforms.lower.matmul.parts import Parts, emit_task, nanoseconds, parts
 from wengert.transforms.lower.matmul.planner import MatmulPlan, UnsupportedMatmul, plan
 from wengert.transforms.lower.matmul.target import AVX2, AVX512, NEON, SSE2, Target, target_of
 
 __all__ = [
-    "AVX2", "AVX512", "NEON", "SSE2", "MatmulPlan", "Target", "UnsupportedMatmul",
-    "declarations", "emit_function", "plan", "register_symbols", "target_of",
+    "AVX2", "AVX512", "NEON", "SSE2", "MatmulPlan", "Parts", "Target", "UnsupportedMatmul",
+    "declarations", "emit_function", "emit_task", "nanoseconds", "parts", "plan", "register_symbols", "target_of",
 ]  # fmt: skip

@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
 from xdsl.ir import Operation, Region, SSAValue
@@ -22,6 +23,7 @@ from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.native.code import Code
 from wengert.transforms.lower.native.held import held, is_held
 from wengert.transforms.lower.native.regions import inline
+from wengert.transforms.lower.parallel import Split, parameters, prologue, split
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,15 @@ class NativeKernel(ABC):
         """How much memory the code needs while it runs."""
         return 0
 
+    def dealt_work(self) -> tuple[int, float]:
+        """How many trips ``code.dealt`` goes through, if ``emit`` uses it and they are independent, and the nanoseconds of all."""
+        return 1, 0.0
+
+    @cached_property
+    def cut(self) -> Split | None:
+        """How the trips are dealt out to threads: then the code is a task."""
+        return split(*self.dealt_work())
+
     @abstractmethod
     def emit(self, code: Code) -> None:
         """Writes the body."""
@@ -75,16 +86,17 @@ class NativeKernel(ABC):
 
     def text(self, *, strict: bool) -> NativeText:
         """The function, named ``@KERNEL``."""
-        code = Code(self.target, strict=strict)
+        code = Code(self.target, strict=strict, cut=self.cut)
         count = len(self.op.operands) + len(self.captured)
         for number, value in enumerate(self.captured, len(self.op.operands)):
             if shape(value) == ():
                 self.outside[value] = code.memory().load(held(value), f"%p{number}")
         self.emit(code)
-        operands = [f"ptr %p{n}" for n in range(count)]
-        parameters = ", ".join([*operands, *[f"ptr %q{n}" for n in range(len(self.op.results))], "ptr %scratch", *(["ptr %tapes"] if self.uses_tapes else [])])
+        pointers = [f"%p{n}" for n in range(count)] + [f"%q{n}" for n in range(len(self.op.results))]
+        others = [] if self.cut is not None else ["%scratch", "%tapes"] if self.uses_tapes else ["%scratch"]
         kind, end = ("i32", "ret i32 0") if self.returns_status else ("void", "ret void")
-        body = "\n".join([*code.globals.values(), f"define internal {kind} @KERNEL({parameters}) {self.target.attributes} {{", *code.out.lines, end, "}"])
+        head = f"define internal {kind} @KERNEL({parameters([*pointers, *others], self.cut)}) {self.target.attributes} {{"
+        body = "\n".join([*code.globals.values(), head, *prologue(pointers, self.cut), *code.out.lines, end, "}"])
         return NativeText(body + "\n", code.out.functions, code.symbols)
 
 

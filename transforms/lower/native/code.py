@@ -15,6 +15,7 @@ from wengert.transforms.lower.cpu_scalars import Scalars, Value
 from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.cpu_types import Element, vector
 from wengert.transforms.lower.math import Emitter
+from wengert.transforms.lower.parallel import Split
 
 Index = str | int
 
@@ -37,8 +38,9 @@ class Loop:
 class Code:
     """Appends instructions to the body of a function whose parameters are pointers: ``%p0...``, ``%q0...`` and ``%scratch``."""
 
-    def __init__(self, target: Target, *, strict: bool):
+    def __init__(self, target: Target, *, strict: bool, cut: Split | None = None):
         self.target = target
+        self.cut = cut
         self.strict = strict
         self.out = Emitter(prefix="%v")
         self.symbols: dict[str, str] = {}
@@ -189,3 +191,23 @@ class Code:
             return
         with self.loop(0, extents[0]) as outer, self.loops(extents[1:]) as inner:
             yield [outer.index, *inner]
+
+    @contextmanager
+    def dealt(self, extents: Sequence[int]) -> Generator[list[Index]]:
+        """Nested loops over a box whose points are independent: all of them, or those of this chunk if the kernel is a task."""
+        if self.cut is None:
+            with self.loops(extents) as inner:
+                yield inner
+            return
+        with self.loop("%begin", "%end") as loop:
+            rest: Index = loop.index
+            found: list[Index] = []
+            for extent in reversed(extents):
+                if len(found) == len(extents) - 1:
+                    found.insert(0, rest)
+                elif extent == 1:
+                    found.insert(0, 0)
+                else:
+                    found.insert(0, self.op(f"urem i64 {rest}, {extent}"))
+                    rest = self.op(f"udiv i64 {rest}, {extent}")
+            yield found

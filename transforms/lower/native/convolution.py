@@ -219,6 +219,17 @@ class Convolution(NativeKernel):
 
     # -- code
 
+    def dealt_work(self) -> tuple[int, float]:
+        if self.is_empty or 0 in (self.images, self.block):
+            return 1, 0.0
+        blocks, positions = self.images // self.block, prod(self.positions) if self.by_position else 1
+        return positions if self._deals_positions else blocks, matmul.nanoseconds(self.plan) * blocks * positions
+
+    @property
+    def _deals_positions(self) -> bool:
+        """Whether what is independent are the output positions of the only block of images."""
+        return self.by_position and self.images == self.block
+
     def emit(self, code: Code) -> None:
         if self.is_empty:
             zero(code, "%q0", prod(shape(self.op.result)) * held(self.op.result).size)
@@ -232,14 +243,16 @@ class Convolution(NativeKernel):
         kernel = kernel if any(self.w.flips) else "%p1"
         image_in = self.block * strides_of(shape(self.op.lhs))[self.w.lhs[0]]
         image_out = self.block * self.axes["image"][0].out
-        with code.loops([self.images // self.block]) as (number,):
+        blocks = code.loops if self._deals_positions else code.dealt
+        positions = code.dealt if self._deals_positions else code.loops
+        with blocks([self.images // self.block]) as (number,):
             source = code.address("%p0", held(self.op.lhs), code.times(number, image_in))
             target = code.address("%q0", held(self.op.result), code.times(number, image_out))
             if self.is_padded:
                 self._pad(code, source, padded)
                 source = padded
             looped = self.axes["position"] if self.by_position else []
-            with code.loops([a.extent for a in looped]) as at:
+            with positions([a.extent for a in looped]) as at:
                 x = code.at([(i, a.x) for i, a in zip(at, looped, strict=True)], self.x_offset)
                 place = code.address(target, held(self.op.result), code.at([(i, a.out) for i, a in zip(at, looped, strict=True)]))
                 self._product(code, code.address(source, held(self.op.lhs), x), kernel, place, moved, own)

@@ -85,13 +85,18 @@ class Fold(NativeKernel):
 
     # -- loops
 
+    def dealt_work(self) -> tuple[int, float]:
+        widest = max(element.size for element in (*self.operands, *self.state))
+        lanes = max(min(self.target.vector_bytes // widest, self.most_lanes), 1)
+        return prod(self.out[:-1]), prod(self.out) * prod(self.folded) * len(self.operands) / lanes
+
     def emit(self, code: Code) -> None:
         if 0 in self.out:
             return
         if not self.out:
             self._element(code, Lanes(1, 1, []))
             return
-        with code.loops(self.out[:-1]) as outer:
+        with code.dealt(self.out[:-1]) as outer:
             first, last = self._interior()
             for start, end, interior in ((0, first, False), (first, last, True), (last, self.out[-1], False)):
                 self._row(code, outer, start, end, interior=interior)

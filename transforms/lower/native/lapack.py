@@ -28,6 +28,8 @@ from wengert.transforms.lower.native.symbols import symbol
 from wengert.transforms.lower.native.triangular import PREFIX
 
 BLOCK = 64
+_STEP_NS = 0.5
+"""One of the m n k steps of a factorization of a small matrix."""
 I32 = Element("i", "i32", "i32", 4)
 
 
@@ -64,13 +66,16 @@ class Factorization(NativeKernel):
     def scratch_bytes(self) -> int:
         return sum(self.spaces.values())
 
+    def dealt_work(self) -> tuple[int, float]:
+        return self.batch, self.batch * _STEP_NS * self.m * self.n * self.k
+
     def emit(self, code: Code) -> None:
         places: dict[str, str] = {}
         offset = 0
         for name, size in self.spaces.items():
             places[name] = code.byte("%scratch", offset)
             offset += size
-        with code.loops([self.batch]) as (number,):
+        with code.dealt([self.batch]) as (number,):
             operands = [self.matrix(code, f"%p{n}", operand, number) for n, operand in enumerate(self.op.operands)]
             results = [self.matrix(code, f"%q{n}", result, number) for n, result in enumerate(self.op.results)]
             self.run(code, operands, results, places)

@@ -21,6 +21,8 @@ from wengert.transforms.lower.native.folds import flat, grouped
 from wengert.transforms.lower.native.held import held
 from wengert.transforms.lower.native.reductions import nest_kind, neutral_value
 
+_STEP_NS = 1.5
+"""One step along the dimension: the latency of what combines."""
 CHUNK = 8
 """Neighbouring registers that run together, so that a step reads and writes whole cache lines in a row."""
 
@@ -40,17 +42,28 @@ class Cumulative(NativeKernel):
     def supports(cls, op: core.CumulativeOp) -> bool:
         return not is_complex(element(op.operand)) or op.kind.data is Kind.add
 
+    def _is_along_outer(self) -> bool:
+        """Whether lanes are neighbours in the outer dimensions."""
+        lanes = self._lanes()
+        return self.inner < lanes // 2 and self.outer >= lanes
+
+    def _lanes(self) -> int:
+        return max(self.target.vector_bytes // max(self.element.part_size, 4), 1)
+
+    def dealt_work(self) -> tuple[int, float]:
+        total = self.outer * self.n * self.inner
+        return (self.inner if self._is_along_outer() else self.outer), total * _STEP_NS / min(self._lanes(), max(self.outer, self.inner, 1))
+
     def emit(self, code: Code) -> None:
         if self.outer * self.n * self.inner == 0:
             return
-        lanes = max(code.target.vector_bytes // max(self.element.part_size, 4), 1)
-        along_outer = self.inner < lanes // 2 and self.outer >= lanes
+        lanes, along_outer = self._lanes(), self._is_along_outer()
         rest, extent = (self.inner, self.outer) if along_outer else (self.outer, self.inner)
         while lanes > 1 and lanes // 2 >= extent:
             lanes //= 2
         step, rest_step = (self.n * self.inner, 1) if along_outer else (1, self.n * self.inner)
         at_once = lanes * (CHUNK if not along_outer else 1)
-        with code.loops([rest]) as (other,):
+        with code.dealt([rest]) as (other,):
             start = code.times(other, rest_step)
             done = 0
             for width in dict.fromkeys((at_once, lanes)):

@@ -23,6 +23,8 @@ from wengert.transforms.lower.native.code import Code, Index
 from wengert.transforms.lower.native.held import held
 from wengert.transforms.lower.native.regions import is_inlinable
 
+_COMPARING_NS = 1.0
+"""Comparing and moving one element."""
 RUN = 8
 """Runs of so many elements are sorted by insertion."""
 
@@ -60,6 +62,10 @@ class MergeSort(NativeKernel):
     def store(self, code: Code, row: list[str], index: Index, values: list[Value]) -> None:
         for e, p, value in zip(self.elements, row, values, strict=True):
             code.memory().store(e, value, code.address(p, e, index))
+
+    def sorting_ns(self) -> float:
+        """About how long one row takes."""
+        return _COMPARING_NS * len(self.elements) * self.n * max(self.n, 2).bit_length()
 
     def sort_row(self, code: Code) -> list[str]:
         """Sorts the row in the first place; returns where it lies afterwards."""
@@ -143,13 +149,17 @@ class Sort(MergeSort):
     def supports(cls, op: stablehlo.SortOp) -> bool:
         return rank(op.inputs[0]) > 0 and is_inlinable(op.comparator)
 
+    def dealt_work(self) -> tuple[int, float]:
+        rows = self.outer * self.inner
+        return rows, rows * self.sorting_ns()
+
     def before(self, code: Code, x: list[Value], y: list[Value]) -> str:
         return cast(str, self.inline(code, 1, self.op.comparator, [side for pair in zip(x, y, strict=True) for side in pair])[0])
 
     def emit(self, code: Code) -> None:
         if self.outer * self.n * self.inner == 0:
             return
-        with code.loops([self.outer, self.inner]) as (outer, inner):
+        with code.dealt([self.outer, self.inner]) as (outer, inner):
             start = code.add(code.times(outer, self.n * self.inner), inner)
             for number, (e, place) in enumerate(zip(self.elements, self.copies(code)[0], strict=True)):
                 copy_box(code, e, [self.n], code.address(f"%p{number}", e, start), [self.inner], place, [1])
@@ -182,6 +192,9 @@ class TopK(MergeSort):
     def scratch_bytes(self) -> int:
         return 0 if self.k <= FEW else super().scratch_bytes()
 
+    def dealt_work(self) -> tuple[int, float]:
+        return self.rows, self.rows * (_COMPARING_NS * self.n if self.k <= FEW else self.sorting_ns())
+
     def before(self, code: Code, x: list[Value], y: list[Value]) -> str:
         held_, scalars = self.elements[0], code.scalars()
         a, b = (cast(str, values[0]) for values in ((x, y) if self.largest else (y, x)))
@@ -197,7 +210,7 @@ class TopK(MergeSort):
         if self.rows * self.k == 0:
             return
         held_ = self.elements[0]
-        with code.loops([self.rows]) as (row,):
+        with code.dealt([self.rows]) as (row,):
             source = code.address("%p0", held_, code.times(row, self.n))
             results = [code.address(f"%q{number}", e, code.times(row, self.k)) for number, e in enumerate(self.elements)]
             if self.k <= FEW:

@@ -24,6 +24,9 @@ from wengert.transforms.lower.native.symbols import symbol
 SMALL = 16
 """Up to this order generated loops are faster than a call of BLAS."""
 
+_STEP_NS = 0.5
+"""One multiplication and subtraction, in a system so small that little of it is done in lanes."""
+
 PREFIX: dict[Attribute, str] = {f32: "s", f64: "d", c64: "c", c128: "z"}
 """The first letter of a routine's name, by element type."""
 
@@ -38,17 +41,23 @@ class TriangularSolve(NativeKernel):
     def supports(cls, op: stablehlo.TriangularSolveOp) -> bool:
         return element(op.a) in PREFIX and min(*shape(op.a), *shape(op.b)) >= 0
 
+    def dealt_work(self) -> tuple[int, float]:
+        return prod(shape(self.op.a)[:-2]), _STEP_NS * prod(shape(self.op.b)) * shape(self.op.a)[-1]
+
     def emit(self, code: Code) -> None:
         op = self.op
         a, b = shape(op.a), shape(op.b)
         if prod(b) == 0:
             return
         held_ = held(op.a)
-        copy_box(code, held_, [prod(b)], "%p1", [1], "%q0", [1])
-        n = a[-1]
-        with code.loops([prod(a[:-2])]) as (number,):
+        n, count = a[-1], b[-1] * b[-2]
+        if self.cut is None:
+            copy_box(code, held_, [prod(b)], "%p1", [1], "%q0", [1])
+        with code.dealt([prod(a[:-2])]) as (number,):
             matrix = code.address("%p0", held_, code.times(number, n * n))
-            solution = code.address("%q0", held_, code.times(number, b[-1] * b[-2]))
+            solution = code.address("%q0", held_, code.times(number, count))
+            if self.cut is not None:
+                copy_box(code, held_, [count], code.address("%p1", held_, code.times(number, count)), [1], solution, [1])
             if n <= SMALL and held_.kind == "f":
                 self._substitute(code, matrix, solution)
             else:

@@ -1,0 +1,108 @@
+"""The thread pool of compiled programs: machine code of its own, made once per process.
+
+A *job* is a function ``task(frame, chunk, scratch)`` and a number of chunks. All that is shared about a job is one word,
+``generation << 32 | chunks left``: who exchanges it for one that is less by 1 has claimed a chunk. The caller publishes the word,
+claims like everybody else, and at the end waits for the chunks that others have claimed; it never waits for a worker that
+has not started. Workers look at the word for some microseconds before they sleep on a futex, and are woken only for jobs that
+are worth it; where sharing has cost more than it saved, it is left off for some jobs. (Whatever coordination costs is paid by
+whoever helps: the "work-first principle" of Frigo, Leiserson and Randall, "The implementation of the Cilk-5 multithreaded
+language", PLDI 1998, for a single loop.)
+
+One caller has the pool at a time; others, and everybody if there is one thread, run their chunks one after another. Which thread
+runs a chunk has no influence on the result: chunks are cut by the shapes of a program, never by the number of threads.
+
+``WENGERT_NUM_THREADS`` says how many threads there are, the caller included; otherwise as many as the process has cores.
+A forked child starts workers of its own. Workers are never joined: they sleep when the process ends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from functools import cache
+
+from wengert.runtime.cpu.blas_threads import blas_text, find_blas
+from wengert.runtime.cpu.engine import Library
+from wengert.runtime.cpu.objects import object_code
+from wengert.runtime.cpu.pool_code import available, pool_text
+from wengert.transforms.lower.parallel import BLAS_HOLD, BLAS_RELEASE, POOL_RUN
+
+
+def default_threads() -> int:
+    """``WENGERT_NUM_THREADS``, or the number of cores that the process may use.
+
+    Raises:
+        ValueError: the variable is not a positive number.
+    """
+    setting = os.environ.get("WENGERT_NUM_THREADS", "").strip()
+    if setting:
+        if not setting.isdecimal() or int(setting) == 0:
+            raise ValueError(f"WENGERT_NUM_THREADS must be a positive number, not {setting!r}")
+        return int(setting)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def set_threads(count: int) -> None:
+    """How many threads run a compiled program from now on, the caller included.
+
+    Raises:
+        ValueError: the number is not positive.
+    """
+    if count < 1:
+        raise ValueError(f"the number of threads must be positive, not {count}")
+    _pool().configure(count)
+
+
+def threads() -> int:
+    """How many threads run a compiled program."""
+    return _pool().threads
+
+
+def helped() -> int:
+    """How many chunks workers have run so far."""
+    return _pool().helped()
+
+
+def register(*, blas: bool = False) -> None:
+    """Makes the pool known to LLVM, before code that uses it is loaded; ``blas`` if that code calls BLAS."""
+    found = _pool()
+    if blas:
+        find_blas(found.library)
+
+
+class _Pool:
+    """The machine code, and what Python sets in it."""
+
+    def __init__(self) -> None:
+        import llvmlite.binding as llvm
+
+        self.library = Library(object_code(pool_text() + blas_text())[0])
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.library))  # workers may look at the code until the process has ended
+        for name in (POOL_RUN, BLAS_HOLD, BLAS_RELEASE):
+            llvm.add_symbol(name, self.library.address(name))  # pyright: ignore[reportUnknownMemberType]
+        self._set = ctypes.CFUNCTYPE(None, ctypes.c_int32)(self.library.address("wengert_pool_set"))
+        self.helped = ctypes.CFUNCTYPE(ctypes.c_int64)(self.library.address("wengert_pool_helped"))
+        self.threads = 1
+        self.configure(default_threads())
+        if hasattr(os, "register_at_fork"):
+            for name in ("wengert_pool_forked", "wengert_blas_forked"):
+                os.register_at_fork(after_in_child=ctypes.CFUNCTYPE(None)(self.library.address(name)))
+
+    def configure(self, count: int) -> None:
+        """Sets the number of threads."""
+        self.threads = count if available() else 1
+        self._set(self.threads - 1)
+
+
+_LOCK = threading.Lock()
+
+
+@cache
+def _made() -> _Pool:
+    return _Pool()
+
+
+def _pool() -> _Pool:
+    with _LOCK:
+        return _made()

@@ -1,0 +1,393 @@
+"""The machine code of the thread pool, as LLVM text; :mod:`wengert.runtime.cpu.pool` says what it does."""
+
+from __future__ import annotations
+
+import platform
+
+from wengert.transforms.lower.parallel import POOL_RUN
+
+_PAUSES = 1000
+"""How often a worker looks for the next job before it sleeps, and a caller for the end of its own before it yields."""
+
+_WAKING_NS = 25_000
+"""Jobs of so much work wake workers that sleep; smaller ones are shared with those that are awake."""
+_SERIES_NS = 100_000
+"""Small jobs that come one after another wake them too, once they are as long together."""
+_CLOSE = 200_000
+"""At most so many cycles lie between the beginnings of such jobs."""
+
+_VAIN = 4
+"""So many times in a row workers may be woken in vain."""
+_PENALTY_NS = 100_000
+"""After a job that sharing made slower, so much work is not shared; after several of them more, up to 500 times as much."""
+
+_FUTEX = {"x86_64": 202, "aarch64": 98}
+"""The system call's number, by machine; elsewhere programs run in one thread."""
+_PAUSE = {"x86_64": "@llvm.x86.sse2.pause()", "aarch64": "@llvm.aarch64.hint(i32 1)"}
+"""The instruction that lets a core rest for some cycles."""
+
+
+def available() -> bool:
+    """Whether this system has what the pool is made of."""
+    return platform.system() == "Linux" and platform.machine() in _FUTEX
+
+
+def pool_text() -> str:
+    """The text for this machine."""
+    machine = platform.machine()
+    has_clock = machine == "x86_64"  # elsewhere it may not be readable, and no two small jobs count as close
+    return (
+        _TEXT.replace("PAUSES", str(_PAUSES))
+        .replace("CLOCK", "call i64 @llvm.readcyclecounter()" if has_clock else "add i64 0, 0")
+        .replace("WAKING", str(_WAKING_NS))
+        .replace("PENALTY", str(_PENALTY_NS))
+        .replace("WORST", str(500 * _PENALTY_NS))
+        .replace("VAIN", str(_VAIN))
+        .replace("SERIES", str(_SERIES_NS))
+        .replace("CLOSE", str(_CLOSE if has_clock else 0))
+        .replace("FUTEX", str(_FUTEX.get(machine, 0)))
+        .replace("PAUSE", _PAUSE.get(machine, "@llvm.donothing()"))
+        .replace("@RUN", f"@{POOL_RUN}")
+    )
+
+
+_TEXT = """
+; Each of these has a cache line to itself (two, as lines are fetched in pairs).
+@word = internal global i64 0, align 128              ; generation << 32 | chunks left to claim
+@gap0 = internal global [128 x i8] zeroinitializer, align 128
+@pending = internal global i64 0, align 128           ; chunks that are not finished
+@gap1 = internal global [128 x i8] zeroinitializer, align 128
+@job = internal global [4 x i64] zeroinitializer, align 128   ; task, frame, chunks, bytes of private memory
+@gap2 = internal global [128 x i8] zeroinitializer, align 128
+@busy = internal global i32 0, align 128              ; whether a caller has the pool
+@wanted = internal global i32 0, align 4              ; workers that take part
+@running = internal global i32 0, align 4             ; workers that have been started
+@gap3 = internal global [128 x i8] zeroinitializer, align 128
+@sleepers = internal global i32 0, align 128
+@epoch = internal global i32 0, align 4               ; what workers sleep on
+@helps = internal global i64 0, align 8
+@last = internal global i64 0, align 8                ; when the last small job came
+@debt = internal global i64 0, align 8                ; the work of small jobs that came close together
+@rest = internal global i64 0, align 8                ; nanoseconds of work that is not shared, because other jobs went badly
+@penalty = internal global i64 0, align 8
+@vain = internal global i64 0, align 8                ; jobs one after another for which workers were woken in vain
+
+declare i32 @pthread_create(ptr, ptr, ptr, ptr)
+declare i32 @pthread_detach(i64)
+declare i32 @pthread_sigmask(i32, ptr, ptr)
+declare i32 @sched_yield()
+declare i64 @syscall(i64, ...)
+declare ptr @aligned_alloc(i64, i64)
+declare void @free(ptr)
+
+; Claims and runs chunks until none is left, or the job at hand needs more private memory than there is; tells how many.
+define internal i64 @drain(ptr %scratch, i64 %capacity) {
+  br label %look
+look:
+  %ran = phi i64 [0, %0], [%ran, %claim], [%ran.next, %run]
+  %seen = load atomic i64, ptr @word acquire, align 128
+  %left = and i64 %seen, 4294967295
+  %some = icmp ne i64 %left, 0
+  br i1 %some, label %read, label %done
+read:                                       ; another job may be written over this one meanwhile: then the exchange fails
+  %task = load atomic ptr, ptr @job monotonic, align 128
+  %frame = load atomic ptr, ptr getelementptr (i64, ptr @job, i64 1) monotonic, align 8
+  %chunks = load atomic i64, ptr getelementptr (i64, ptr @job, i64 2) monotonic, align 8
+  %bytes = load atomic i64, ptr getelementptr (i64, ptr @job, i64 3) monotonic, align 8
+  %fits = icmp ule i64 %bytes, %capacity
+  br i1 %fits, label %claim, label %done
+claim:
+  %less = add i64 %seen, -1
+  %pair = cmpxchg ptr @word, i64 %seen, i64 %less acq_rel acquire, align 128
+  %mine = extractvalue {i64, i1} %pair, 1
+  br i1 %mine, label %run, label %look
+run:
+  %chunk = sub i64 %chunks, %left
+  call void %task(ptr %frame, i64 %chunk, ptr %scratch)
+  %before = atomicrmw sub ptr @pending, i64 1 acq_rel, align 128
+  %ran.next = add i64 %ran, 1
+  br label %look
+done:
+  ret i64 %ran
+}
+
+define internal ptr @worker(ptr %argument) {
+  %number = ptrtoint ptr %argument to i32
+  br label %fresh
+fresh:
+  %scratch = phi ptr [null, %0], [%scratch, %slept], [%scratch.now, %helped]
+  %capacity = phi i64 [0, %0], [%capacity, %slept], [%capacity.now, %helped]
+  br label %look
+look:
+  %turn = phi i32 [0, %fresh], [%turn.next, %pause]
+  %seen = load atomic i64, ptr @word acquire, align 128
+  %left = and i64 %seen, 4294967295
+  %some = icmp ne i64 %left, 0
+  %wanted = load atomic i32, ptr @wanted monotonic, align 4
+  %invited = icmp slt i32 %number, %wanted
+  %takes = and i1 %some, %invited
+  br i1 %takes, label %prepare, label %wait
+wait:
+  %turn.next = add i32 %turn, 1
+  %tired = icmp ugt i32 %turn.next, PAUSES
+  br i1 %tired, label %sleep, label %pause
+pause:
+  call void PAUSE
+  br label %look
+sleep:                                      ; either the caller sees a sleeper, or the sleeper the caller's job
+  %ticket = load atomic i32, ptr @epoch seq_cst, align 4
+  %more = atomicrmw add ptr @sleepers, i32 1 seq_cst, align 128
+  %again = load atomic i64, ptr @word seq_cst, align 128
+  %left.again = and i64 %again, 4294967295
+  %some.again = icmp ne i64 %left.again, 0
+  %takes.again = and i1 %some.again, %invited
+  br i1 %takes.again, label %slept, label %rest
+rest:
+  %woken = call i64 (i64, ...) @syscall(i64 FUTEX, ptr @epoch, i32 128, i32 %ticket, ptr null, ptr null, i32 0)
+  br label %slept
+slept:
+  %fewer = atomicrmw sub ptr @sleepers, i32 1 seq_cst, align 128
+  br label %fresh
+prepare:
+  %bytes = load atomic i64, ptr getelementptr (i64, ptr @job, i64 3) monotonic, align 8
+  %fits = icmp ule i64 %bytes, %capacity
+  br i1 %fits, label %help, label %grow
+grow:
+  call void @free(ptr %scratch)
+  %rounded = add i64 %bytes, 4095
+  %whole = and i64 %rounded, -4096
+  %made = call ptr @aligned_alloc(i64 64, i64 %whole)
+  %failed = icmp eq ptr %made, null
+  %granted = select i1 %failed, i64 0, i64 %whole
+  br i1 %failed, label %give.up, label %help
+give.up:                                    ; without memory one does not help
+  %yielded = call i32 @sched_yield()
+  br label %helped
+help:
+  %scratch.held = phi ptr [%scratch, %prepare], [%made, %grow]
+  %capacity.held = phi i64 [%capacity, %prepare], [%granted, %grow]
+  %ran = call i64 @drain(ptr %scratch.held, i64 %capacity.held)
+  %count = atomicrmw add ptr @helps, i64 %ran monotonic, align 8
+  br label %helped
+helped:
+  %scratch.now = phi ptr [null, %give.up], [%scratch.held, %help]
+  %capacity.now = phi i64 [0, %give.up], [%capacity.held, %help]
+  br label %fresh
+}
+
+; Starts workers up to the number wanted; signals stay with the threads of the interpreter.
+define internal void @start(i32 %running, i32 %wanted) {
+  %thread = alloca i64
+  %all = alloca [16 x i64]
+  %mask = alloca [16 x i64]
+  call void @llvm.memset.p0.i64(ptr %all, i8 255, i64 128, i1 false)
+  %blocked = call i32 @pthread_sigmask(i32 2, ptr %all, ptr %mask)
+  br label %next
+next:
+  %n = phi i32 [%running, %0], [%n.next, %made]
+  %more = icmp slt i32 %n, %wanted
+  br i1 %more, label %make, label %done
+make:
+  %n.wide = sext i32 %n to i64
+  %argument = inttoptr i64 %n.wide to ptr
+  %status = call i32 @pthread_create(ptr %thread, ptr null, ptr @worker, ptr %argument)
+  %good = icmp eq i32 %status, 0
+  br i1 %good, label %made, label %refused
+made:
+  %handle = load i64, ptr %thread
+  %detached = call i32 @pthread_detach(i64 %handle)
+  %n.next = add i32 %n, 1
+  store atomic i32 %n.next, ptr @running monotonic, align 4
+  br label %next
+refused:                                    ; the system has no thread for us: do with those that there are
+  store atomic i32 %n, ptr @wanted monotonic, align 4
+  br label %done
+done:
+  %restored = call i32 @pthread_sigmask(i32 2, ptr %mask, ptr null)
+  ret void
+}
+
+; Whether to wake threads for a job of so many nanoseconds: if it is long, or follows so close on others that they are long together.
+define internal i1 @worth(i64 %nanoseconds) {
+  %long = icmp uge i64 %nanoseconds, WAKING
+  br i1 %long, label %yes, label %short
+short:
+  %now = CLOCK
+  %then = load i64, ptr @last
+  store i64 %now, ptr @last
+  %since = sub i64 %now, %then
+  %close = icmp ult i64 %since, CLOSE
+  %owed = load i64, ptr @debt
+  %kept = select i1 %close, i64 %owed, i64 0
+  %sum = add i64 %kept, %nanoseconds
+  %enough = icmp ugt i64 %sum, SERIES
+  %left = select i1 %enough, i64 0, i64 %sum
+  store i64 %left, ptr @debt
+  ret i1 %enough
+yes:
+  ret i1 true
+}
+
+; Where the cores are busy with others, a worker is stopped in the middle of a chunk and the caller waits for it; and workers may wake
+; too late again and again. A job that took longer than the caller would have needed alone is followed by some that are not shared,
+; by more work each time.
+define internal void @learn(i64 %start, i64 %begin, i64 %end, i64 %ran, i64 %chunks, i1 %woke) {
+  %shared = icmp ult i64 %ran, %chunks
+  br i1 %shared, label %helped, label %unhelped
+unhelped:
+  br i1 %woke, label %count, label %done
+count:
+  %vain = load i64, ptr @vain
+  %vain.more = add i64 %vain, 1
+  store i64 %vain.more, ptr @vain
+  %often = icmp uge i64 %vain.more, VAIN
+  br i1 %often, label %judge, label %done
+helped:
+  store i64 0, ptr @vain
+  %now = CLOCK
+  %mine = call i64 @llvm.umax.i64(i64 %ran, i64 1)
+  %working = sub i64 %end, %begin
+  %each = udiv i64 %working, %mine
+  %alone = mul i64 %each, %chunks
+  %alone.more = mul i64 %alone, 9
+  %elapsed = sub i64 %now, %start
+  %elapsed.8 = shl i64 %elapsed, 3
+  %slow = icmp ugt i64 %elapsed.8, %alone.more
+  br label %judge
+judge:
+  %late = phi i1 [true, %count], [%slow, %helped]
+  %penalty = load i64, ptr @penalty
+  %twice = shl i64 %penalty, 1
+  %more = add i64 %twice, PENALTY
+  %most = call i64 @llvm.umin.i64(i64 %more, i64 WORST)
+  %half = lshr i64 %penalty, 1
+  %penalty.new = select i1 %late, i64 %most, i64 %half
+  %rest.new = select i1 %late, i64 %most, i64 0
+  store i64 %penalty.new, ptr @penalty
+  store i64 %rest.new, ptr @rest
+  br label %done
+done:
+  ret void
+}
+
+; Runs task(frame, chunk, private memory) for all chunks. The caller's private memory is %scratch, of %bytes bytes.
+define void @RUN(ptr %task, ptr %frame, i64 %chunks, ptr %scratch, i64 %bytes, i64 %nanoseconds) {
+  %wanted = load atomic i32, ptr @wanted monotonic, align 4
+  %several = icmp sgt i32 %wanted, 0
+  br i1 %several, label %lock, label %alone
+lock:
+  %pair = cmpxchg ptr @busy, i32 0, i32 1 acquire monotonic, align 128
+  %locked = extractvalue {i32, i1} %pair, 1
+  br i1 %locked, label %workers, label %alone
+workers:
+  %rest = load i64, ptr @rest
+  %resting.jobs = icmp ne i64 %rest, 0
+  br i1 %resting.jobs, label %skip, label %look.around
+skip:
+  %rest.less = call i64 @llvm.usub.sat.i64(i64 %rest, i64 %nanoseconds)
+  store i64 %rest.less, ptr @rest
+  br label %unlock.alone
+look.around:
+  %running = load atomic i32, ptr @running monotonic, align 4
+  %sleeping = load atomic i32, ptr @sleepers monotonic, align 128
+  %some.awake = icmp slt i32 %sleeping, %running
+  %small = icmp ult i64 %nanoseconds, WAKING
+  %suffices = and i1 %some.awake, %small
+  br i1 %suffices, label %publish, label %judge
+judge:                                      ; a small job is not worth a system call
+  %worth = call i1 @worth(i64 %nanoseconds)
+  br i1 %worth, label %prepare, label %unlock.alone
+prepare:
+  %short = icmp slt i32 %running, %wanted
+  br i1 %short, label %start.some, label %publish
+start.some:
+  call void @start(i32 %running, i32 %wanted)
+  br label %publish
+unlock.alone:
+  store atomic i32 0, ptr @busy release, align 128
+  br label %alone
+
+publish:
+  %wakes = phi i1 [false, %look.around], [true, %prepare], [true, %start.some]
+  ; Nothing is left of the last job, so nobody can claim by these yet.
+  store atomic ptr %task, ptr @job monotonic, align 128
+  store atomic ptr %frame, ptr getelementptr (i64, ptr @job, i64 1) monotonic, align 8
+  store atomic i64 %chunks, ptr getelementptr (i64, ptr @job, i64 2) monotonic, align 8
+  store atomic i64 %bytes, ptr getelementptr (i64, ptr @job, i64 3) monotonic, align 8
+  store atomic i64 %chunks, ptr @pending monotonic, align 128
+  %old = load atomic i64, ptr @word monotonic, align 128
+  %generation = lshr i64 %old, 32
+  %generation.next = add i64 %generation, 1
+  %high = shl i64 %generation.next, 32
+  %new = or i64 %high, %chunks
+  %replaced = atomicrmw xchg ptr @word, i64 %new seq_cst, align 128
+  %start = CLOCK
+  %resting = load atomic i32, ptr @sleepers seq_cst, align 128
+  %some.rest = icmp sgt i32 %resting, 0
+  %wake = and i1 %some.rest, %wakes
+  br i1 %wake, label %call.them, label %work
+call.them:
+  %epoch = atomicrmw add ptr @epoch, i32 1 seq_cst, align 4
+  %others = add i64 %chunks, -1
+  %most = call i64 @llvm.umin.i64(i64 %others, i64 65536)
+  %count = trunc i64 %most to i32
+  %called = call i64 (i64, ...) @syscall(i64 FUTEX, ptr @epoch, i32 129, i32 %count, ptr null, ptr null, i32 0)
+  br label %work
+work:
+  %woke = phi i1 [false, %publish], [true, %call.them]
+  %begin = CLOCK
+  %ran = call i64 @drain(ptr %scratch, i64 %bytes)
+  %end = CLOCK
+  br label %wait
+wait:
+  %turn = phi i32 [0, %work], [%turn.next, %pause], [0, %yield]
+  %pending = load atomic i64, ptr @pending acquire, align 128
+  %finished = icmp eq i64 %pending, 0
+  br i1 %finished, label %unlock, label %look.again
+look.again:
+  %turn.next = add i32 %turn, 1
+  %tired = icmp ugt i32 %turn.next, PAUSES
+  br i1 %tired, label %yield, label %pause
+pause:
+  call void PAUSE
+  br label %wait
+yield:
+  %yielded = call i32 @sched_yield()
+  br label %wait
+unlock:
+  call void @learn(i64 %start, i64 %begin, i64 %end, i64 %ran, i64 %chunks, i1 %woke)
+  store atomic i32 0, ptr @busy release, align 128
+  ret void
+
+alone:
+  br label %next
+next:
+  %chunk = phi i64 [0, %alone], [%chunk.next, %next]
+  call void %task(ptr %frame, i64 %chunk, ptr %scratch)
+  %chunk.next = add i64 %chunk, 1
+  %more = icmp ult i64 %chunk.next, %chunks
+  br i1 %more, label %next, label %done
+done:
+  ret void
+}
+
+define void @wengert_pool_set(i32 %workers) {
+  store atomic i32 %workers, ptr @wanted seq_cst, align 4
+  ret void
+}
+
+define i64 @wengert_pool_helped() {
+  %count = load atomic i64, ptr @helps monotonic, align 8
+  ret i64 %count
+}
+
+; In a forked child: its only thread is the one that forked, which has no job.
+define void @wengert_pool_forked() {
+  store atomic i64 0, ptr @word seq_cst, align 128
+  store atomic i64 0, ptr @pending seq_cst, align 128
+  store atomic i32 0, ptr @busy seq_cst, align 128
+  store atomic i32 0, ptr @running seq_cst, align 4
+  store atomic i32 0, ptr @sleepers seq_cst, align 128
+  ret void
+}
+"""

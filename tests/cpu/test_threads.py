@@ -1,0 +1,232 @@
+"""Programs on several threads: the same bits for any number of them, whoever calls, and no way to hang."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from wengert.ir.parser import parse_module
+from wengert.runtime.cpu import compile, pool
+from wengert.runtime.cpu.pool_code import available
+from wengert.runtime.interpreter import run
+from wengert.transforms.core.to_core import to_core
+from wengert.transforms.lower import parallel
+from wengert.transforms.lower.parallel import BLAS_HOLD, BLAS_RELEASE, POOL_RUN
+
+pytestmark = [pytest.mark.oracle, pytest.mark.skipif(not available(), reason="there are no threads here")]
+
+
+def floats(*extents: int) -> np.ndarray:
+    return np.random.default_rng(extents).standard_normal(extents).astype(np.float32)
+
+
+def text_of(function, *inputs) -> str:
+    return jax.jit(function).lower(*inputs).as_text()
+
+
+@pytest.fixture(autouse=True)
+def _default_threads():
+    yield
+    pool.set_threads(pool.default_threads())
+
+
+@pytest.fixture
+def fine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cuts small kernels too."""
+    monkeypatch.setattr(parallel, "GRAIN_NS", 20.0)
+    monkeypatch.setattr(parallel, "LEAST_NS", 40.0)
+
+
+def loss(x, w):
+    return jnp.sum(jnp.tanh(x @ w) ** 2) / x.size
+
+
+def convolution(x, w):
+    return jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+
+def depthwise(x, w):
+    return jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"), feature_group_count=4)
+
+
+def spread(x):
+    return x @ jnp.swapaxes(x, -1, -2) + 8 * jnp.eye(x.shape[-1], dtype=x.dtype)
+
+
+CASES = {
+    "elementwise": (lambda x: jnp.sin(x) * x, floats(6400)),
+    "no divisor": (lambda x: jnp.exp(x) + 1, floats(6007)),
+    "rows": (lambda x, y: x[:, None, :] * y + 1, floats(40, 65), floats(30, 65)),
+    "few long rows": (lambda x: jnp.cos(x) + x[::-1], floats(3, 2048)),
+    "sums of rows": (lambda x: (x * x).sum(1), floats(300, 33)),
+    "sums of columns": (lambda x: (x * x).sum(0), floats(300, 33)),
+    "sums in the middle": (lambda x: x.sum(1), floats(20, 30, 40)),
+    "sum of all": (lambda x: (jnp.sum(jnp.exp(x)), jnp.max(x), x + 1), floats(100, 64)),
+    "short rows": (lambda x: (x**2).sum(0), floats(4096, 3)),
+    "transposed": (lambda x: x.T * 2, floats(96, 130)),
+    "padded": (lambda x: jnp.pad(x, ((1, 2), (3, 0))) * 2, floats(70, 90)),
+    "gathered": (lambda x: jnp.take(x, jnp.arange(0, 300, 3) % 100, axis=0) * 2, floats(100, 50)),
+    "strips": (jax.nn.softmax, floats(100, 512)),
+    "products": (jax.value_and_grad(loss, (0, 1)), floats(130, 70), floats(70, 90)),
+    "rows of a product": (lambda x, w: x @ w, floats(333, 70), floats(70, 10)),
+    "columns of a product": (lambda x, w: x @ w, floats(5, 300), floats(300, 1001)),
+    "a product by BLAS": (lambda x, y: x.T @ y, floats(100, 701), floats(100, 302)),
+    "a batch of products": (spread, floats(50, 7, 7)),
+    "sort": (lambda x: jnp.sort(x, axis=1), floats(20, 50, 3)),
+    "top k": (lambda x: jax.lax.top_k(x, 3), floats(60, 50)),
+    "position of the largest": (lambda x: jnp.argmax(x, 1), floats(10, 20, 50)),
+    "cumulative": (lambda x: jnp.cumsum(x, 1), floats(20, 50, 40)),
+    "Cholesky": (lambda x: jnp.linalg.cholesky(spread(x)), floats(40, 20, 20)),
+    "triangular": (lambda x, y: jax.scipy.linalg.solve_triangular(spread(x), y, lower=True), floats(30, 5, 5), floats(30, 5, 2)),
+    "convolution": (convolution, floats(8, 16, 16, 4), floats(3, 3, 4, 8)),
+    "gradient of a kernel": (jax.grad(lambda w, x: jnp.sum(convolution(x, w) ** 2)), floats(3, 3, 4, 8), floats(8, 16, 16, 4)),
+    "depthwise": (depthwise, floats(8, 16, 16, 4), floats(3, 3, 1, 4)),
+    "in a loop": (lambda x: jax.lax.fori_loop(0, 5, lambda i, v: jnp.sin(v) + v, x), floats(3200)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_any_number_of_threads_gives_the_same_bits(name: str, fine: None) -> None:
+    function, *inputs = CASES[name]
+    module = parse_module(text_of(function, *inputs))
+    to_core(module)
+    compiled = compile(module)
+    assert POOL_RUN in compiled.llvm_text
+    found = []
+    for count in (1, 2, 3, 1, 3):
+        pool.set_threads(count)
+        found += [[result.copy() for result in compiled(*inputs)] for _ in range(5)]
+    assert len({tuple(result.tobytes() for result in results) for results in found}) == 1
+    for result, expected in zip(found[0], run(module, inputs), strict=True):
+        np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5 * max(float(np.abs(expected).max()), 1.0))
+
+
+def test_the_text_does_not_depend_on_the_number_of_threads() -> None:
+    module = parse_module(text_of(CASES["elementwise"][0], floats(100000)))
+    texts = set()
+    for count in (1, 3):
+        pool.set_threads(count)
+        texts.add(compile(module).llvm_text)
+    (text,) = texts
+    assert POOL_RUN in text
+
+
+@pytest.mark.parametrize("name", ["elementwise", "sums of columns", "transposed", "a batch of products", "short rows"])
+def test_small_programs_are_left_alone(name: str) -> None:
+    function, *inputs = CASES[name]
+    assert POOL_RUN not in compile(parse_module(text_of(function, *inputs))).llvm_text
+
+
+def test_workers_do_help() -> None:
+    x = floats(400000)
+    compiled = compile(parse_module(text_of(lambda x: jnp.tanh(jnp.sin(x)), x)))
+    pool.set_threads(2)
+    before, end = pool.helped(), time.monotonic() + 60
+    while pool.helped() == before and time.monotonic() < end:
+        compiled(x)
+    assert pool.helped() > before
+
+
+def test_ten_thousand_quick_calls(fine: None) -> None:
+    x = floats(640)
+    compiled = compile(parse_module(text_of(lambda x: jnp.sum(x * x) * x, x)))
+    assert compiled.llvm_text.count(f"call void @{POOL_RUN}") == 2
+    pool.set_threads(3)
+    expected = compiled(x)[0].tobytes()
+    for _ in range(10000):
+        assert compiled(x)[0].tobytes() == expected
+
+
+def test_several_callers_at_once(fine: None) -> None:
+    compiled = compile(parse_module(text_of(CASES["strips"][0], floats(100, 512))))
+    pool.set_threads(3)
+    wrong: list[int] = []
+
+    def call(number: int) -> None:
+        x = floats(100, 512) * number
+        expected = compiled(x)[0].tobytes()
+        wrong.extend([number for _ in range(50) if compiled(x)[0].tobytes() != expected])
+
+    callers = [threading.Thread(target=call, args=(number,)) for number in range(1, 5)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(60)
+    assert not wrong
+    assert not any(caller.is_alive() for caller in callers)
+
+
+FORK = """
+import os, sys
+import numpy as np
+import wengert as wg
+from wengert.runtime.cpu import pool
+
+n = 400000
+call = wg.parse(f"func.func public @main(%x: tensor<{n}xf32>) -> tensor<{n}xf32> {{ %0 = stablehlo.tanh %x : tensor<{n}xf32> return %0 : tensor<{n}xf32> }}").compile()
+x = np.linspace(-2, 2, n, dtype=np.float32)
+assert pool.threads() == 2
+
+def good():
+    before = pool.helped()
+    for _ in range(20000):
+        if not np.allclose(call(x)[0], np.tanh(x), atol=1e-6):
+            return False
+        if pool.helped() > before:
+            return True
+    return False
+
+assert good()
+child = os.fork()
+if child == 0:
+    os._exit(0 if good() else 1)
+assert os.waitpid(child, 0)[1] == 0
+assert good()
+"""
+
+
+def test_a_forked_child_has_workers_of_its_own() -> None:
+    settings = {**os.environ, "WENGERT_NUM_THREADS": "2"}
+    done = subprocess.run([sys.executable, "-c", FORK], env=settings, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("setting", ["0", "-1", "two"])
+def test_a_setting_that_is_no_number_is_refused(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WENGERT_NUM_THREADS", setting)
+    with pytest.raises(ValueError, match="WENGERT_NUM_THREADS must be a positive number"):
+        pool.default_threads()
+
+
+def test_the_number_of_threads_must_be_positive() -> None:
+    with pytest.raises(ValueError, match="must be positive"):
+        pool.set_threads(0)
+
+
+def test_blas_has_one_thread_while_it_is_held_and_gets_its_own_back() -> None:
+    compiled = compile(parse_module(text_of(CASES["a product by BLAS"][0], floats(100, 701), floats(100, 302))))
+    import scipy.linalg.cython_blas as module
+
+    library = ctypes.CDLL(module.__file__)
+    get, set_ = library.scipy_openblas_get_num_threads, library.scipy_openblas_set_num_threads
+    hold, release = (ctypes.CFUNCTYPE(None)(pool._pool().library.address(name)) for name in (BLAS_HOLD, BLAS_RELEASE))
+    before = get()
+    set_(2)
+    try:
+        compiled(floats(100, 701), floats(100, 302))
+        seen = [get()]
+        for step in (hold, hold, release, release):
+            step()
+            seen.append(get())
+        assert seen == [2, 1, 1, 1, 2]
+    finally:
+        set_(before)
