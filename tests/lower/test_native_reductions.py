@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from native_checks import DTYPES, check, function, tensor, values
 
+import wengert as wg
+
 REAL = [held for held in DTYPES if not held.startswith("complex")]
 SOME = ["f64", "f16", "bf16", "i8", "ui32", "i1"]
 EQUAL = 1e-300
@@ -131,3 +133,19 @@ def test_cumulative(held: str, kind: str, reverse: str) -> None:
         op = f'"core.cumulative"($in) <{{kind = #core<kind {kind}>, dimension = {dimension} : i64, reverse = {reverse}}}> : $type'
         tolerance = {**TOLERANCE, "complex<f64>": 1e-14, "complex<f32>": 1e-6}.get(held, 0.0) if kind in ("add", "mul") else EQUAL
         check(function([tensor(shape, held)], [tensor(shape, held)], op), [values(rng, shape, held, special=kind == "max")], tolerance)
+
+
+@pytest.mark.parametrize(("extents", "across"), [((3_000_000,), (0,)), ((4, 500_000), (1,)), ((400_000, 3), (0,)), ((1000, 1021), (0, 1))])
+def test_long_sums_are_sums_of_short_ones(extents: tuple[int, ...], across: tuple[int, ...]) -> None:
+    """Added up one after the other, so many positive numbers lose three digits of seven."""
+    kept = "x".join([*(str(n) for d, n in enumerate(extents) if d not in across), "f32"])
+    all_of = "x".join([*map(str, extents), "f32"])
+    f = wg.parse(
+        f"""func.func @main(%x: tensor<{all_of}>) -> tensor<{kept}> {{
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [{", ".join(map(str, across))}] : (tensor<{all_of}>, tensor<f32>) -> tensor<{kept}>
+  return %0 : tensor<{kept}>
+}}"""
+    )
+    x = (np.random.default_rng(5).random(extents) + 1).astype(np.float32)
+    np.testing.assert_allclose(f(x)[0], x.astype(np.float64).sum(across), rtol=1e-6)

@@ -1,20 +1,22 @@
 """Sums over many trips in parts: every part has a sum of its own, and the sums are added in a second nest.
 
 Whatever combines all trips of a long nest into few elements (a loss, the gradient of a bias) would keep it from being dealt out to
-threads. Here the range of a loop is cut into as many parts as the work is worth; the loop over parts goes around all others, and
-a result that is combined across them gets a leading dimension::
+threads, and a sum of n numbers one after the other has an error that grows with n: of ten million numbers in f32, three digits are
+left. Here the range of a loop is cut into as many parts as the work is worth, or as the error asks for (the square root of the
+trips); the loop over parts goes around all others, and a result that is combined across them gets a leading dimension::
 
     r = nest [100000]: add x[d0] at 0                      r' = nest [16, 6250]: add x[d0 * 6250 + d1] at d0
                                                    ->      r  = nest [16]:       add r'[d0] at 0
 
-The number of parts follows from the shapes, so that results do not depend on who runs them (the two-level summation is also the more exact one:
-Blanchard, Higham and Mary, "A class of fast and accurate summation algorithms", 2020). It is a reassociation, which strict
+The number of parts follows from the shapes, so that results do not depend on who runs them. (On two-level summation and its error:
+Blanchard, Higham and Mary, "A class of fast and accurate summation algorithms", SIAM J. Sci. Comput. 42, 2020.) It is a reassociation, which strict
 programs do not allow; and sums of 16-bit floats, which would be rounded in between, are left alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isqrt, prod
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr
@@ -23,22 +25,26 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from wengert.dialects.kernel import STORE, IndexOp, LoadOp, NestOp, WhereAttr, WithinOp, Write, YieldOp, at_attr, nest, string
 from wengert.dialects.kernel_positions import Position, combine, dimensions, index
 from wengert.ir.tensor_types import element, shape, size, tensor
+from wengert.transforms.lower.cpu_loops import Loops
 from wengert.transforms.lower.cpu_nest_state import NestState
 from wengert.transforms.lower.cpu_parallel import FEW_TRIPS, best_divisor, block_length, most_work
 from wengert.transforms.lower.cpu_target import NOMINAL
 from wengert.transforms.lower.cpu_types import element_of
 from wengert.transforms.lower.parallel import wanted_chunks
 
+_LANES = NOMINAL.vector_bytes // 4
 _COMBINING_NS = 0.2
 """Adding one element of a part's sums to another's."""
 _SHARE = 0.05
 """Adding up the parts may take so much of the whole."""
+_LONG_SUM = 4096
+"""More trips than this are not added up one after the other."""
 
 
 def split_sums(block: Block) -> None:
     """Replaces the nests of a block that combine across many trips by two each, in place."""
     for op in list(block.ops):
-        if isinstance(op, NestOp) and wanted_chunks(most_work(op)) > 1:
+        if isinstance(op, NestOp) and (wanted_chunks(most_work(op)) > 1 or prod(op.extents) > _LONG_SUM * _LANES):
             _Parts.split(op)
 
 
@@ -65,7 +71,8 @@ class _Parts:
         state = NestState(op, NOMINAL, strict=False)
         loops, extents = state.loops, state.loops.extents
         nanoseconds = state.work().nanoseconds
-        wanted = wanted_chunks(nanoseconds)
+        exact = _exact_parts(combined, loops, extents)
+        wanted = max(wanted_chunks(nanoseconds), exact)
         if wanted < 2 or not extents:
             return
 
@@ -80,7 +87,7 @@ class _Parts:
             elements = sum(size(op.outputs[write.target]) for write in crossing)
             return best_divisor(extents[d], min(wanted, int(_SHARE * nanoseconds / (_COMBINING_NS * max(elements, 1))))) or 0
 
-        if len(extents) > 1 and extents[0] >= min(FEW_TRIPS, wanted) and all(block(write, 0) for write in combined):
+        if not exact and len(extents) > 1 and extents[0] >= min(FEW_TRIPS, wanted) and all(block(write, 0) for write in combined):
             return
         enough = min(FEW_TRIPS, wanted)
         counts = [parts(d) for d in range(len(extents))]
@@ -132,6 +139,14 @@ class _Parts:
         if write not in self.crossing:
             return at
         return combine(at.offset, [*at.terms, (0, size(self.op.outputs[write.target]))])
+
+
+def _exact_parts(combined: Sequence[Write], loops: Loops, extents: Sequence[int]) -> int:
+    """How many parts make the longest sum of floats one of short sums; 0 if it is short enough."""
+    sums = [write for write in combined if write.kind == "add" and element_of(write.value.type).kind in "fc"]
+    trips = [prod(extents[d] for d in range(len(extents)) if d not in dimensions(loops[write.at])) // _LANES for write in sums]
+    longest = max(trips, default=0)
+    return isqrt(longest) if longest > _LONG_SUM else 0
 
 
 def _total(parts: SSAValue, like: SSAValue, kind: str, count: int) -> NestOp:
