@@ -7,8 +7,7 @@ arrays go to NumPy, which raises an exception.
 
 from __future__ import annotations
 
-from collections import namedtuple
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from xdsl.ir import Operation
@@ -32,10 +31,33 @@ from wengert.numpy.elementwise import abs, conj, sqrt, where
 from wengert.numpy.manipulation import broadcast_to, expand_dims, matrix_transpose, moveaxis
 from wengert.numpy.searching import take_along_axis
 
-EighResult = namedtuple("EighResult", ["eigenvalues", "eigenvectors"])
-QRResult = namedtuple("QRResult", ["Q", "R"])
-SlogdetResult = namedtuple("SlogdetResult", ["sign", "logabsdet"])
-SVDResult = namedtuple("SVDResult", ["U", "S", "Vh"])
+class EighResult(NamedTuple):
+    """What :func:`eigh` gives."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class QRResult(NamedTuple):
+    """What :func:`qr` gives."""
+
+    Q: Any
+    R: Any
+
+
+class SlogdetResult(NamedTuple):
+    """What :func:`slogdet` gives."""
+
+    sign: Any
+    logabsdet: Any
+
+
+class SVDResult(NamedTuple):
+    """What :func:`svd` gives."""
+
+    U: Any
+    S: Any
+    Vh: Any
 
 
 def _matrices(function: str, x: ArrayLike, square: bool = False) -> Value:

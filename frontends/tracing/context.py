@@ -11,7 +11,7 @@ import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -47,6 +47,8 @@ class ModuleTrace:
 
     module: ModuleOp = field(default_factory=lambda: ModuleOp([]))
     names: set[str] = field(default_factory=set[str])
+    custom_functions: dict[Any, Any] = field(default_factory=dict[Any, Any])
+    """Functions with derivatives of their own, by the Python function and the types of its arguments."""
 
     def fresh_name(self, base: str) -> str:
         """A symbol that the module does not use yet, made from the name of a Python function."""

@@ -142,7 +142,7 @@ class TracedArray:
     def _concrete(self, what: str, hint: str) -> NoReturn:
         raise type_error(f"{what} needs the elements of {self!r}, which are known only when the program runs", hint)
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> bool:  # noqa: PLE0304
         self._concrete("a condition (if, while, and, or, not, assert)", _BRANCH)
 
     def __int__(self) -> int:
@@ -154,7 +154,7 @@ class TracedArray:
     def __complex__(self) -> complex:
         self._concrete("complex()", "leave the value an array; wengert.numpy.astype(x, dtype) converts it")
 
-    def __index__(self) -> int:
+    def __index__(self) -> int:  # noqa: PLE0305
         self._concrete(
             "a shape, range() or an index of a Python list",
             "make the argument static (wg.jit(f, static_argnums=...)), use wg.fori_loop for range(), or index an array: wengert.numpy.asarray(list)[i]",
