@@ -31,6 +31,7 @@ from wengert.numpy.elementwise import abs, conj, sqrt, where
 from wengert.numpy.manipulation import broadcast_to, expand_dims, matrix_transpose, moveaxis
 from wengert.numpy.searching import take_along_axis
 
+
 class EighResult(NamedTuple):
     """What :func:`eigh` gives."""
 

@@ -44,7 +44,7 @@ def subscript(x: Any, key: Any) -> Array:
     value = _sliced(value_of(x), asked.slices)
     if not asked.indices:
         return traced(builder().reshape(value, _with_new_axes(asked, shape(value))))
-    if all(np.ndim(i) == 0 and not isinstance(i, TracedArray) for i in asked.indices.values()):
+    if all(not isinstance(i, TracedArray) and i.ndim == 0 for i in asked.indices.values()):
         return traced(_static_scalars(value, asked))
     if all(len(getattr(i, "shape", ())) == 0 for i in asked.indices.values()):
         return traced(_dynamic_scalars(value, asked))

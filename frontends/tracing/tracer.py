@@ -191,6 +191,8 @@ class TracedArray:
         return found(*inputs)
 
     def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
+        if function in (np.shape, np.ndim, np.size) and len(args) == 1 and not kwargs and isinstance(args[0], TracedArray):
+            return getattr(args[0], function.__name__)
         module = namespace().linalg if ".linalg" in function.__module__ else namespace().fft if ".fft" in function.__module__ else namespace()
         found = getattr(module, _RENAMED.get(function.__name__, function.__name__), None)
         if found is None:
