@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from wengert.frontends.jax_programs import from_exported, from_jax
     from wengert.frontends.tracing.errors import TracingError
     from wengert.frontends.tracing.signatures import ArraySpec
     from wengert.frontends.transforms.batching import vmap
@@ -55,6 +56,8 @@ __all__ = [
     "eval_shape",
     "explain_retrace",
     "fori_loop",
+    "from_exported",
+    "from_jax",
     "grad",
     "hessian",
     "hvp",
@@ -96,6 +99,8 @@ _HOMES = {
     "eval_shape": "wengert.frontends.transforms.shapes",
     "explain_retrace": "wengert.frontends.transforms.jit",
     "fori_loop": "wengert.frontends.transforms.control_flow",
+    "from_exported": "wengert.frontends.jax_programs",
+    "from_jax": "wengert.frontends.jax_programs",
     "grad": "wengert.frontends.transforms.derivatives",
     "hessian": "wengert.frontends.transforms.jacobians",
     "hvp": "wengert.frontends.transforms.derivatives",

@@ -117,8 +117,12 @@ def from_jax(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Importe
         InputError: JAX is not there.
     """
     jax = _jax()
+
     # A function around it, as a function that is compiled already may drop arguments that it does not use.
-    lowered = jax.jit(lambda *a, **k: function(*a, **k), keep_unused=True).lower(*args, **kwargs)
+    def around(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    lowered = jax.jit(around, keep_unused=True).lower(*args, **kwargs)
     name = getattr(function, "__name__", type(function).__name__)
     name = "f" if name == "<lambda>" else name
     program = Program(parse(lowered.as_text(debug_info=True), name).module, name=name)
@@ -195,7 +199,7 @@ class _Primitives:
         batching, mlir = _jax("jax.interpreters.batching"), _jax("jax.interpreters.mlir")
         self._zeros = ad
         self.call, self.linear = core.Primitive("wengert_call"), core.Primitive("wengert_linear_call")
-        for primitive, first in ((self.call, lambda p: 0), (self.linear, lambda p: p["dropped"])):
+        for primitive, first in ((self.call, _all_results), (self.linear, _linear_results)):
             primitive.multiple_results = True
             primitive.def_impl(partial(_evaluated, primitive))
             primitive.def_abstract_eval(partial(_types, first))
@@ -257,6 +261,14 @@ class _Primitives:
         batched, backward = program.vmap(axes, size=size), transposed.vmap([*axes[:first], *[0] * count], size=size)
         found = self.linear.bind(*inputs[:first], *spread, program=batched, transposed=backward, dropped=dropped, moving=moving)
         return found, [0] * count
+
+
+def _all_results(options: dict[str, Any]) -> int:
+    return 0
+
+
+def _linear_results(options: dict[str, Any]) -> int:
+    return options["dropped"]
 
 
 @cache

@@ -6,7 +6,7 @@ None is a tree without leaves. A class becomes a node by ``optree.register_pytre
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import optree
 
@@ -16,7 +16,7 @@ TreeSpec = optree.PyTreeSpec
 def flatten(tree: Any) -> tuple[list[Any], TreeSpec]:
     """The leaves of a tree, and its structure."""
     leaves, spec = optree.tree_flatten(tree)
-    return cast("list[Any]", leaves), spec
+    return leaves, spec
 
 
 def unflatten(spec: TreeSpec, leaves: Sequence[Any]) -> Any:

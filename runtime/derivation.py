@@ -18,6 +18,7 @@ from wengert.dialects.core import ForOp, WhileOp
 from wengert.ir.collector import paused
 from wengert.ir.passes import Observer
 from wengert.ir.printer import print_module
+from wengert.transforms.ad.derive import has_requests
 from wengert.transforms.ad.lower import uses_ad
 from wengert.transforms.pipelines import BACK, FINISH, FRONT, LOOPS, OPTIMIZE, parse_pipeline
 
@@ -95,8 +96,9 @@ def with_main(module: ModuleOp, entry: str) -> ModuleOp:
 
 @paused()
 def optimized(core: ModuleOp) -> ModuleOp:
-    """A core-level module with fewer ops, as a new module."""
-    return parse_pipeline(OPTIMIZE).applied(core)
+    """A core-level module with fewer ops, as a new module; requests for derivatives are expanded, of functions that were optimised."""
+    steps = f"{OPTIMIZE},expand-ad,{OPTIMIZE}" if has_requests(core) else OPTIMIZE
+    return parse_pipeline(steps).applied(core)
 
 
 def needs_ad_lowering(module: ModuleOp) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from wengert.dialects.builder import Value
 from wengert.frontends.tracing.errors import value_error
-from wengert.frontends.tracing.operands import axis_of, broadcast, builder, is_traced, promoted, shape_of, traced
+from wengert.frontends.tracing.operands import axis_of, broadcast, builder, is_traced, listed, promoted, shape_of, traced
 from wengert.ir.tensor_types import rank, shape
 from wengert.numpy.dispatch import Array, ArrayLike, concrete_by
 from wengert.numpy.elementwise import conj, multiply
@@ -60,7 +59,7 @@ def tensordot(x1: ArrayLike, x2: ArrayLike, /, *, axes: Any = 2) -> Array:
     if isinstance(axes, int):
         pairs = list(range(len(left) - axes, len(left))), list(range(axes))
     else:
-        first, second = (list(a) if isinstance(a, Sequence) else [a] for a in axes)
+        first, second = (listed(a) for a in axes)
         pairs = [axis_of(a, len(left)) for a in first], [axis_of(a, len(right)) for a in second]
     if [left[a] for a in pairs[0]] != [right[a] for a in pairs[1]]:
         raise value_error(f"tensordot: the shapes {left} and {right} do not agree along axes {pairs[0]} and {pairs[1]}")

@@ -11,7 +11,7 @@ from wengert.frontends.tracing.errors import type_error
 from wengert.frontends.tracing.operands import broadcast, builder, convert, is_traced, shape_argument, shape_of, traced, value_of
 from wengert.frontends.tracing.tracer import TracedArray
 from wengert.ir.tensor_types import element, i64, tensor
-from wengert.numpy.dispatch import Array, ArrayLike
+from wengert.numpy.dispatch import NUMPY, Array, ArrayLike
 
 
 def _static(function: str, *operands: Any) -> None:
@@ -29,7 +29,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = N
         from wengert.numpy.manipulation import stack
 
         return asarray(stack([asarray(item) for item in obj]), dtype=dtype)  # pyright: ignore[reportUnknownVariableType]
-    return np.asarray(obj, dtype=dtype, copy=copy)
+    return NUMPY.asarray(obj, dtype=dtype, copy=copy)
 
 
 array = asarray
@@ -38,14 +38,14 @@ array = asarray
 def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Array:
     """Numbers from start (or 0) up to stop, by steps. The arguments must be concrete: they decide the shape."""
     _static("arange", start, stop, step)
-    return np.arange(0, start, step, dtype=dtype) if stop is None else np.arange(start, stop, step, dtype=dtype)
+    return NUMPY.arange(0, start, step, dtype=dtype) if stop is None else NUMPY.arange(start, stop, step, dtype=dtype)
 
 
 def linspace(start: ArrayLike, stop: ArrayLike, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True) -> Array:
     """``num`` numbers at equal distances from start to stop, which is among them if ``endpoint``."""
     _static("linspace", num)
     if not is_traced(start, stop):
-        return np.linspace(start, stop, num, dtype=dtype, endpoint=endpoint)
+        return NUMPY.linspace(start, stop, num, dtype=dtype, endpoint=endpoint)
     from wengert.numpy.elementwise import add, multiply, subtract
 
     steps = num - 1 if endpoint else num

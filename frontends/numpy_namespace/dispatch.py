@@ -20,6 +20,8 @@ Array = Any
 """A NumPy array (or scalar) or a traced array."""
 ArrayLike = Any
 """An array or a Python number."""
+NUMPY: Any = np
+"""NumPy where its own types say less than it does."""
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -50,4 +52,4 @@ def result_dtype(numpy_function: Callable[..., Any], dtype: DType) -> DType:
     return _RESULT_DTYPES[key]
 
 
-__all__ = ["Array", "ArrayLike", "TracedArray", "concrete_by", "result_dtype"]
+__all__ = ["NUMPY", "Array", "ArrayLike", "TracedArray", "concrete_by", "result_dtype"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy import complex64, complex128, float16, float32, float64, int8, int16,
 from wengert.frontends.tracing.operands import convert, dtype_of_operand, is_number, traced, value_of
 from wengert.frontends.tracing.tracer import TracedArray
 from wengert.frontends.tracing.weak_types import join
-from wengert.numpy.dispatch import Array, ArrayLike
+from wengert.numpy.dispatch import NUMPY, Array, ArrayLike
 
 
 def astype(x: ArrayLike, dtype: Any, /, *, copy: Any = True, device: Any = None) -> Array:
@@ -43,10 +44,8 @@ def finfo(type: Any, /) -> Any:
     """The limits of a float dtype, or of an array's."""
     dtype = np.dtype(getattr(type, "dtype", type))
     if dtype == bfloat16:
-        from ml_dtypes import finfo as narrow
-
-        return narrow(dtype)
-    return np.finfo(dtype)
+        return import_module("ml_dtypes").finfo(dtype)
+    return NUMPY.finfo(dtype)
 
 
 def iinfo(type: Any, /) -> Any:

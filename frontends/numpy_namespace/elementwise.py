@@ -43,7 +43,7 @@ def _binary(numpy_function: Callable[..., Any], emit: Emit2, x: ArrayLike, y: Ar
         return numpy_function(x, y)
     (a, b), weak = matched(x, y)
     if floating and dtype_of(element(a)).kind in "biu":
-        dtype = result_dtype(lambda z: numpy_function(z, z), dtype_of(element(a)))
+        dtype = np.dtype(numpy_function(*[np.ones(1, dtype_of(element(a)))] * 2).dtype)
         a, b = convert(a, dtype), convert(b, dtype)
     return traced(emit(builder(), a, b), weak)
 

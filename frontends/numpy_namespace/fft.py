@@ -66,9 +66,8 @@ def _dtype(found: Any, kind: sa.FftType) -> Any:
 
 def _along(kind: sa.FftType, x: Any, n: int | None, axis: int, norm: Norm) -> Any:
     d = axis_of(axis, x.ndim)
-    if n is None:
-        n = 2 * (x.shape[d] - 1) if kind is sa.FftType.IRFFT else x.shape[d]
-    return _one(kind, x, n, d, norm)
+    extent: int = x.shape[d]
+    return _one(kind, x, n if n is not None else 2 * (extent - 1) if kind is sa.FftType.IRFFT else extent, d, norm)
 
 
 @concrete_by(np.fft.fft)

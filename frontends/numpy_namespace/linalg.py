@@ -17,7 +17,7 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import Value
 from wengert.dialects.stablehlo import attributes as sa
 from wengert.frontends.tracing.errors import value_error
-from wengert.frontends.tracing.operands import axes_of, builder, is_traced, promoted, shape_of, traced, value_of
+from wengert.frontends.tracing.operands import axes_of, builder, is_traced, listed, promoted, shape_of, traced, value_of
 from wengert.frontends.tracing.tracer import TracedArray
 from wengert.frontends.tracing.weak_types import is_narrow_float
 from wengert.ir.attributes import bool_attr
@@ -25,7 +25,7 @@ from wengert.ir.tensor_types import element, i32, real_element, shape, tensor
 from wengert.numpy import reductions
 from wengert.numpy.contraction import cross, diagonal, matmul, outer, tensordot, trace, vecdot
 from wengert.numpy.creation import eye
-from wengert.numpy.dispatch import Array, ArrayLike, concrete_by
+from wengert.numpy.dispatch import NUMPY, Array, ArrayLike, concrete_by
 from wengert.numpy.dtypes import astype
 from wengert.numpy.elementwise import abs, conj, sqrt, where
 from wengert.numpy.manipulation import broadcast_to, expand_dims, matrix_transpose, moveaxis
@@ -153,7 +153,7 @@ def _lu(a: Value) -> tuple[TracedArray, TracedArray]:
 
 def _permutation(pivots: Any) -> Any:
     """The order of rows that exchanging row i with row pivots[i], for i = 0, 1, ..., brings about."""
-    n = pivots.shape[-1]
+    n: int = pivots.shape[-1]
     rows: Any = broadcast_to(traced(value_of(np.arange(n, dtype=np.int32))), pivots.shape)
     places = np.arange(n)
     for i in range(n - 1):
@@ -241,7 +241,11 @@ def matrix_power(x: ArrayLike, n: int, /) -> Array:
     return found
 
 
-@concrete_by(lambda x, /, *, rtol=None: np.linalg.pinv(x, rtol=rtol))
+def _pinv(x: Any, /, *, rtol: Any = None) -> Any:
+    return NUMPY.linalg.pinv(x) if rtol is None else NUMPY.linalg.pinv(x, rtol=rtol)
+
+
+@concrete_by(_pinv)
 def pinv(x: ArrayLike, /, *, rtol: Any = None) -> Array:
     """The pseudoinverse of Moore and Penrose: singular values not above ``rtol`` times the largest count as 0."""
     a = traced(_matrices("pinv", x))
@@ -256,7 +260,11 @@ def _cutoff(s: Any, rtol: Any, extents: Any) -> Any:
     return (reductions.max(s, -1) * relative)[..., None]
 
 
-@concrete_by(lambda x, /, *, rtol=None: np.linalg.matrix_rank(x, rtol=rtol))
+def _matrix_rank(x: Any, /, *, rtol: Any = None) -> Any:
+    return np.linalg.matrix_rank(x, rtol=rtol)
+
+
+@concrete_by(_matrix_rank)
 def matrix_rank(x: ArrayLike, /, *, rtol: Any = None) -> Array:
     """How many singular values are above ``rtol`` times the largest."""
     a = traced(_matrices("matrix_rank", x))
@@ -306,7 +314,8 @@ def norm(x: ArrayLike, /, ord: Any = None, *, axis: Any = None, keepdims: bool =
     """NumPy's norm: of vectors over one dimension, of matrices over two. Not in the standard."""
     if not is_traced(x):
         return np.linalg.norm(x, ord, axis=axis, keepdims=keepdims)
-    pair = axis if isinstance(axis, tuple) and len(axis) == 2 else tuple(range(x.ndim)) if axis is None and x.ndim == 2 else None
+    dims = tuple(range(x.ndim)) if axis is None else listed(axis)
+    pair = dims if len(dims) == 2 else None
     if pair is None or ord is None:
         return vector_norm(x, axis=axis, keepdims=keepdims, ord=2 if ord is None else ord)
     found = matrix_norm(moveaxis(x, pair, (-2, -1)), ord=ord)

@@ -16,6 +16,7 @@ from wengert.frontends.tracing.operands import (
     builder,
     common_shape,
     is_traced,
+    listed,
     promoted,
     shape_argument,
     shape_of,
@@ -23,7 +24,7 @@ from wengert.frontends.tracing.operands import (
     value_of,
 )
 from wengert.frontends.tracing.tracer import TracedArray
-from wengert.numpy.dispatch import Array, ArrayLike, concrete_by
+from wengert.numpy.dispatch import NUMPY, Array, ArrayLike, concrete_by
 
 
 @concrete_by(np.reshape)
@@ -91,7 +92,7 @@ def squeeze(x: ArrayLike, /, axis: Any = None) -> Array:
 @concrete_by(np.expand_dims)
 def expand_dims(x: ArrayLike, /, axis: Any = 0) -> Array:
     """The array with new dimensions of extent 1 at these places of the result."""
-    rank = x.ndim + (len(axis) if isinstance(axis, Sequence) else 1)
+    rank = x.ndim + len(listed(axis))
     axes = axes_of(axis, rank)
     rest = iter(x.shape)
     return reshape(x, tuple(1 if d in axes else next(rest) for d in range(rank)))
@@ -165,8 +166,8 @@ def roll(x: ArrayLike, /, shift: Any, *, axis: Any = None) -> Array:
         raise type_error("roll needs to know its shift", "index with (wengert.numpy.arange(n) - shift) % n instead")
     if axis is None:
         return reshape(roll(reshape(x, (-1,)), shift, axis=0), x.shape)
-    axes = axis if isinstance(axis, Sequence) else (axis,)
-    shifts = shift if isinstance(shift, Sequence) else (shift,) * len(axes)
+    axes = listed(axis)
+    shifts = listed(shift) if isinstance(shift, Sequence) else (shift,) * len(axes)
     for d, by in zip([axis_of(a, x.ndim) for a in axes], shifts, strict=True):
         if x.shape[d] and (cut := -int(by) % x.shape[d]):
             before = (slice(None),) * d
@@ -182,7 +183,7 @@ def repeat(x: ArrayLike, repeats: Any, /, *, axis: int | None = None) -> Array:
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
     d = axis_of(axis, x.ndim)
-    positions = np.repeat(np.arange(x.shape[d]), repeats)
+    positions = NUMPY.repeat(NUMPY.arange(x.shape[d]), repeats)
     if np.ndim(repeats) == 0:  # a broadcast is better than a gather
         wide = broadcast_to(expand_dims(x, axis=d + 1), (*x.shape[: d + 1], int(repeats), *x.shape[d + 1 :]))
         return reshape(wide, (*x.shape[:d], len(positions), *x.shape[d + 1 :]))

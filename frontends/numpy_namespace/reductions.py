@@ -15,7 +15,7 @@ from wengert.frontends.tracing.operands import axes_of, axis_of, builder, conver
 from wengert.frontends.tracing.tracer import TracedArray
 from wengert.frontends.tracing.weak_types import is_narrow_float
 from wengert.ir.tensor_types import shape
-from wengert.numpy.dispatch import Array, ArrayLike, concrete_by, result_dtype
+from wengert.numpy.dispatch import NUMPY, Array, ArrayLike, concrete_by, result_dtype
 
 
 def _reduced(kind: core.Kind, value: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
@@ -136,22 +136,22 @@ def _running(kind: core.Kind, numpy_function: Callable[..., Any], x: TracedArray
 def cumulative_sum(x: ArrayLike, /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False) -> Array:
     """The running sum along a dimension, which begins with 0 if ``include_initial``."""
     if not isinstance(x, TracedArray):
-        return np.cumulative_sum(x, axis=axis, dtype=dtype, include_initial=include_initial)
+        return NUMPY.cumulative_sum(x, axis=axis, dtype=dtype, include_initial=include_initial)
     return _running(core.Kind.add, np.cumsum, x, axis, dtype, include_initial)
 
 
 def cumulative_prod(x: ArrayLike, /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False) -> Array:
     """The running product along a dimension, which begins with 1 if ``include_initial``."""
     if not isinstance(x, TracedArray):
-        return np.cumulative_prod(x, axis=axis, dtype=dtype, include_initial=include_initial)
+        return NUMPY.cumulative_prod(x, axis=axis, dtype=dtype, include_initial=include_initial)
     return _running(core.Kind.mul, np.cumprod, x, axis, dtype, include_initial)
 
 
 def diff(x: ArrayLike, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Array:
     """Differences of neighbours along a dimension, taken ``n`` times."""
     if not is_traced(x, prepend, append):
-        ends = {key: value for key, value in (("prepend", prepend), ("append", append)) if value is not None}
-        return np.diff(x, n=n, axis=axis, **ends)
+        ends: dict[str, Any] = {key: value for key, value in (("prepend", prepend), ("append", append)) if value is not None}
+        return NUMPY.diff(x, n=n, axis=axis, **ends)
     from wengert.numpy.manipulation import concat
 
     parts = [part for part in (prepend, x, append) if part is not None]

@@ -15,7 +15,7 @@ from wengert.frontends.tracing.operands import axis_of, builder, promoted, trace
 from wengert.frontends.tracing.tracer import TracedArray
 from wengert.ir.attributes import bool_attr, int_attr
 from wengert.ir.tensor_types import element, i64, is_float, shape, tensor
-from wengert.numpy.dispatch import Array, ArrayLike, concrete_by
+from wengert.numpy.dispatch import NUMPY, Array, ArrayLike, concrete_by
 
 # -- positions
 
@@ -47,7 +47,7 @@ def argmin(x: ArrayLike, /, axis: int | None = None, *, keepdims: bool = False) 
 def searchsorted(x1: ArrayLike, x2: ArrayLike, /, *, side: Any = "left", sorter: ArrayLike | None = None) -> Array:
     """Where elements ``x2`` belong in the sorted row ``x1``: before equal ones (left) or after them (right)."""
     if not isinstance(x1, TracedArray) and not isinstance(x2, TracedArray) and not isinstance(sorter, TracedArray):
-        return np.searchsorted(x1, x2, side=side, sorter=sorter)
+        return NUMPY.searchsorted(x1, x2, side=side, sorter=sorter)
     from wengert.numpy.elementwise import where
     from wengert.numpy.manipulation import broadcast_to
 
@@ -85,24 +85,6 @@ def _sorted(values: list[Value], d: int) -> Any:
     return builder().create(hlo.SortOp, values, [v.type for v in values], properties, [_comparator([element(v) for v in values])])
 
 
-@concrete_by(lambda x, /, **options: _sort_concrete(x, **options))
-def sort(x: ArrayLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """The elements in order along a dimension, NaN last (first if descending)."""
-    d = axis_of(axis, x.ndim)
-    found = traced(_sorted([value_of(x)], d)[0])
-    return _flip(found, d) if descending else found
-
-
-@concrete_by(lambda x, /, **options: _argsort_concrete(x, **options))
-def argsort(x: ArrayLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """The positions at which the elements in order are found, as int64; equal elements keep their order."""
-    d = axis_of(axis, x.ndim)
-    value = value_of(_flip(x, d) if descending else x)
-    positions = builder().iota(d, tensor(x.shape, i64))
-    found = traced(_sorted([value, positions], d)[1])
-    return x.shape[d] - 1 - _flip(found, d) if descending else found
-
-
 def _sort_concrete(x: Any, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
     found = np.sort(x, axis=axis, stable=stable)
     return np.flip(found, axis=axis) if descending else found
@@ -112,6 +94,24 @@ def _argsort_concrete(x: Any, *, axis: int = -1, descending: bool = False, stabl
     if not descending:
         return np.argsort(x, axis=axis, stable=stable)
     return np.shape(x)[axis] - 1 - np.flip(np.argsort(np.flip(x, axis=axis), axis=axis, stable=stable), axis=axis)
+
+
+@concrete_by(_sort_concrete)
+def sort(x: ArrayLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
+    """The elements in order along a dimension, NaN last (first if descending)."""
+    d = axis_of(axis, x.ndim)
+    found = traced(_sorted([value_of(x)], d)[0])
+    return _flip(found, d) if descending else found
+
+
+@concrete_by(_argsort_concrete)
+def argsort(x: ArrayLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
+    """The positions at which the elements in order are found, as int64; equal elements keep their order."""
+    d = axis_of(axis, x.ndim)
+    value = value_of(_flip(x, d) if descending else x)
+    positions = builder().iota(d, tensor(x.shape, i64))
+    found = traced(_sorted([value, positions], d)[1])
+    return x.shape[d] - 1 - _flip(found, d) if descending else found
 
 
 def _flip(x: Any, d: int) -> Any:
@@ -146,7 +146,7 @@ def take_along_axis(x: ArrayLike, indices: ArrayLike, /, *, axis: int = -1) -> A
 
     x, indices = _on_traced(x), asarray(indices)
     d = axis_of(axis, x.ndim)
-    places: list[Any] = [np.arange(n).reshape([-1 if i == k else 1 for i in range(x.ndim)]) for k, n in enumerate(x.shape)]
+    places: list[Any] = [NUMPY.reshape(np.arange(n), [-1 if i == k else 1 for i in range(x.ndim)]) for k, n in enumerate(x.shape)]
     # along the other dimensions, indices may have extent 1 and are broadcast
     places[d] = indices
     return x[tuple(places)]

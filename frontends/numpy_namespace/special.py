@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,14 @@ from wengert.numpy.elementwise import exp, isfinite, log, where
 from wengert.numpy.reductions import max, sum
 
 
+def _scipy(name: str) -> Any:
+    """A function of SciPy's, which is imported when the first is needed."""
+    return getattr(import_module("scipy.special"), name)
+
+
 def _special(cls: type[Operation], scipy_name: str, x: ArrayLike) -> Array:
     if not isinstance(x, TracedArray):
-        import scipy.special
-
-        return getattr(scipy.special, scipy_name)(x)
+        return _scipy(scipy_name)(x)
     return traced(builder().like(cls, value_of(x, np.dtype(np.float64) if x.dtype.kind in "biu" else x.dtype)))
 
 
@@ -51,18 +55,14 @@ def digamma(x: ArrayLike, /) -> Array:
 def polygamma(n: ArrayLike, x: ArrayLike, /) -> Array:
     """The derivative of order n of :func:`digamma`."""
     if not is_traced(n, x):
-        import scipy.special
-
-        return scipy.special.polygamma(n, x)
+        return _scipy("polygamma")(n, x)
     return traced(builder().like(chlo.PolygammaOp, *matched(n * 1.0, x)[0]))
 
 
 def logistic(x: ArrayLike, /) -> Array:
     """``1 / (1 + exp(-x))``."""
     if not isinstance(x, TracedArray):
-        import scipy.special
-
-        return scipy.special.expit(x)
+        return _scipy("expit")(x)
     return traced(builder().logistic(value_of(x)))
 
 

@@ -53,7 +53,7 @@ def subscript(x: Any, key: Any) -> Array:
 
 def parse(extents: Sequence[int], key: Any) -> Subscript:
     """What a subscript asks of an array of this shape; raises TracedIndexError and TracedTypeError."""
-    keys = _resolve_masks(list(key) if isinstance(key, tuple) else [key], extents)
+    keys = _resolve_masks([*key] if isinstance(key, tuple) else [key], extents)  # pyright: ignore[reportUnknownArgumentType]
     used = sum(k is not None and k is not Ellipsis for k in keys)
     if used > len(extents):
         raise index_error(f"an array of {len(extents)} dimensions has no {used} indices")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from wengert.frontends.tracing.tracer import TracedArray
 from wengert.frontends.tracing.weak_types import WEAK, DType, join
 from wengert.ir.tensor_types import element_of, is_complex, is_float, shape, tensor
 
+_NUMPY: Any = np
+"""NumPy where its own types say less than it does."""
 NUMBERS = (bool, int, float, complex)
 Shape = tuple[int, ...]
 
@@ -56,11 +58,11 @@ def as_concrete(x: Any) -> np.ndarray[Any, Any]:
     """An operand that is not traced as a NumPy array; a TracedTypeError for what is none."""
     if isinstance(x, list | tuple) and is_traced(*x):  # pyright: ignore[reportUnknownArgumentType]
         raise type_error("a list with traced values in it is not an array", "write wengert.numpy.stack([...]) or wengert.numpy.asarray([...])")
-    array = np.asarray(x)
+    array = _NUMPY.asarray(x)
     try:
         element_of(array.dtype)
     except KeyError:
-        raise type_error(f"expected an array or a number, found {x!r} of type {type(x).__name__}") from None
+        raise type_error(f"expected an array or a number, found {x!r} of type {_type_name(x)}") from None
     return array
 
 
@@ -74,6 +76,10 @@ def value_of(x: Any, dtype: DType | None = None) -> Value:
     if is_number(x):
         _check_fits(x, dtype)
     return trace.builder.constant(as_concrete(x).astype(dtype))
+
+
+def _type_name(x: Any) -> str:
+    return type(x).__name__
 
 
 def _check_fits(number: complex, dtype: DType) -> None:
@@ -142,6 +148,11 @@ def full(extents: Sequence[int], number: complex, dtype: DType) -> Value:
     return builder().full(number, tensor(tuple(extents), element_of(dtype)))
 
 
+def listed(given: Any) -> tuple[Any, ...]:
+    """The items of a sequence, or the one thing that is given instead."""
+    return tuple(cast("Sequence[Any]", given)) if isinstance(given, Sequence) else (given,)
+
+
 def axis_of(axis: Any, rank: int) -> int:
     """A dimension counted from the start; a TracedValueError where there is none of this number."""
     if isinstance(axis, TracedArray) or not hasattr(axis, "__index__"):
@@ -155,7 +166,7 @@ def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
     """Dimensions counted from the start, all for None; a TracedValueError where one is named twice."""
     if axis is None:
         return tuple(range(rank))
-    axes = tuple(axis_of(a, rank) for a in axis) if isinstance(axis, Sequence) else (axis_of(axis, rank),)
+    axes = tuple(axis_of(a, rank) for a in listed(axis))
     if len(set(axes)) != len(axes):
         raise value_error(f"axis {axis} names a dimension twice")
     return axes
@@ -163,7 +174,7 @@ def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
 
 def shape_argument(given: Any) -> Shape:
     """A shape given as an integer or a sequence; a TracedTypeError where an extent is traced."""
-    extents = tuple(given) if isinstance(given, Sequence) else (given,)
+    extents = listed(given)
     for extent in extents:
         if isinstance(extent, TracedArray):
             raise type_error(f"a shape needs Python integers, found {extent!r}", "use x.shape, or make the argument static: wg.jit(f, static_argnums=...)")

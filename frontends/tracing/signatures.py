@@ -47,10 +47,18 @@ class ArraySpec:
         return f"{self.dtype.name}[{', '.join(map(str, self.shape))}]{' (weak)' if self.weak else ''}"
 
 
+def _kind(leaf: Any) -> Any:
+    return leaf.__class__
+
+
+def _dtype(leaf: Any) -> Any:
+    return getattr(leaf, "dtype", WEAK[int])
+
+
 def is_array_leaf(leaf: Any) -> bool:
     """Whether a leaf is an array or a number, so that it is traced; other objects are passed on as they are."""
     if isinstance(leaf, TracedArray | np.ndarray | np.generic | ArraySpec) or is_number(leaf):
-        return not (isinstance(leaf, np.ndarray | np.generic) and leaf.dtype.kind in "OSUmM")
+        return _dtype(leaf).kind not in "OSUmM"
     return hasattr(leaf, "shape") and hasattr(leaf, "dtype") and not isinstance(leaf, type)
 
 
@@ -61,9 +69,9 @@ def spec_of(leaf: Any) -> ArraySpec:
     if isinstance(leaf, TracedArray):
         return ArraySpec(leaf.shape, leaf.dtype, leaf.weak)
     if is_number(leaf):
-        return ArraySpec((), WEAK.get(type(leaf), np.asarray(leaf).dtype), True)
+        return ArraySpec((), WEAK.get(_kind(leaf)) or np.asarray(leaf).dtype, True)
     try:
-        dtype = np.dtype(leaf.dtype)
+        dtype = np.dtype(_dtype(leaf))
         dtype = dtype.newbyteorder("=") if dtype.kind in "iufc" else dtype
         element_of(dtype)
     except (KeyError, TypeError):

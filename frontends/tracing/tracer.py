@@ -7,6 +7,7 @@ by ``__array_namespace__``. What would need the elements (``if``, ``int()``, ``n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -113,7 +114,7 @@ class TracedArray:
     def __getattr__(self, name: str) -> Any:
         if name in _METHODS:
             function = getattr(namespace(), _METHODS[name])
-            return lambda *args, **kwargs: function(self, *args, **kwargs)
+            return partial(function, self)
         hint = f"write wengert.numpy.{name}(x, ...)" if not name.startswith("_") and hasattr(namespace(), name) else ""
         raise AttributeError(f"a traced array has no attribute {name!r}" + (f"; {hint}" if hint else ""))
 
@@ -185,7 +186,7 @@ class TracedArray:
     # -- NumPy's functions on traced values are those of the namespace
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        found = getattr(namespace(), _RENAMED.get(ufunc.__name__, ufunc.__name__), None)
+        found: Any = getattr(namespace(), str(_RENAMED.get(ufunc.__name__, ufunc.__name__)), None)
         if method != "__call__" or options or found is None:
             raise type_error(f"np.{ufunc.__name__}{'' if method == '__call__' else '.' + method} does not take traced values", "see wengert.numpy")
         return found(*inputs)
@@ -193,8 +194,10 @@ class TracedArray:
     def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
         if function in (np.shape, np.ndim, np.size) and len(args) == 1 and not kwargs and isinstance(args[0], TracedArray):
             return getattr(args[0], function.__name__)
-        module = namespace().linalg if ".linalg" in function.__module__ else namespace().fft if ".fft" in function.__module__ else namespace()
-        found = getattr(module, _RENAMED.get(function.__name__, function.__name__), None)
+        home = str(function.__module__)
+        module: Any = namespace().linalg if ".linalg" in home else namespace().fft if ".fft" in home else namespace()
+        name: str = function.__name__
+        found: Any = getattr(module, str(_RENAMED.get(name, name)), None)
         if found is None:
             raise type_error(f"np.{function.__name__} does not take traced values, and wengert.numpy has no function of this name")
         return found(*args, **kwargs)

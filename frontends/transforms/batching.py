@@ -9,6 +9,7 @@ from wengert.dialects import ad
 from wengert.frontends.pytrees import flatten, spread
 from wengert.frontends.tracing.errors import type_error, value_error
 from wengert.frontends.tracing.function import Call, name_of, write_function
+from wengert.frontends.tracing.operands import listed
 from wengert.frontends.tracing.signatures import ArraySpec
 from wengert.frontends.transforms.derivatives import Transform
 from wengert.frontends.transforms.emission import for_user, request
@@ -66,10 +67,11 @@ def vmap(function: Function, in_axes: Any = 0, out_axes: Any = 0, *, axis_size: 
 
 def _in_axes(function: Function, in_axes: Any, args: tuple[Any, ...]) -> list[int | None]:
     """The dimension for each leaf of the arguments."""
-    if isinstance(in_axes, Sequence) and len(in_axes) != len(args):
-        raise value_error(f"vmap of {name_of(function)}: in_axes has {len(in_axes)} entries for {len(args)} arguments")
+    prefix: Any = listed(in_axes) if isinstance(in_axes, Sequence) else in_axes
+    if isinstance(in_axes, Sequence) and len(listed(prefix)) != len(args):
+        raise value_error(f"vmap of {name_of(function)}: in_axes has {len(listed(prefix))} entries for {len(args)} arguments")
     try:
-        return spread(tuple(in_axes) if isinstance(in_axes, Sequence) else in_axes, args)
+        return spread(prefix, args)
     except ValueError as error:
         raise value_error(f"vmap of {name_of(function)}: in_axes must be a prefix of the arguments: {error}") from None
 

@@ -242,7 +242,9 @@ def scan(function: Function, init: Any, xs: Any = None, length: int | None = Non
     Raises as :func:`while_loop`; also a TracedValueError for different numbers of rows.
     """
     rows, rows_spec = flatten(xs)
-    counts = {shape_of(x)[0] if shape_of(x) else None for x in rows} | ({length} if length is not None else set())
+    counts: set[int | None] = {shape_of(x)[0] if shape_of(x) else None for x in rows}
+    if length is not None:
+        counts.add(length)
     if len(counts) != 1 or None in counts:
         raise value_error(f"scan needs one number of rows, found {' and '.join(sorted(map(str, counts))) or 'none; say length='}")
     n = counts.pop()

@@ -401,14 +401,17 @@ def _linearized(function: Function, primals: Sequence[Any], has_aux: bool) -> Li
         raise type_error(f"{name_of(function)} has no float argument to differentiate by")
     if current_trace() is not None:
         return TracedLinearization(function, primals, call)
-    made: Traceable = _transform_of(function, ("point", has_aux), lambda: _Points(_named(_passing(inner), function, "value")))
-    prepared, traced_call = made.prepared(primals)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+    made: _Points = _transform_of(function, ("point", has_aux), lambda: _Points(_value_of(inner, function)))
+    prepared, traced_call = made.prepared(primals)
     call.out_spec, call.results = traced_call
     return ConcreteLinearization(function, primals, call, prepared)
 
 
-def _passing(function: Function) -> Function:
-    return lambda *args: function(*args)
+def _value_of(inner: Function, function: Function) -> Function:
+    def value(*args: Any) -> Any:
+        return inner(*args)
+
+    return _named(value, function, "value")
 
 
 class _Points(Traceable):
@@ -422,7 +425,7 @@ class _Points(Traceable):
 
         if not hasattr(self, "_prepared"):
             self._prepared: dict[int, Any] = {}
-        entry, leaves = self._entry(tuple(primals), {})
+        entry = self._entry(tuple(primals), {})[0]
         if id(entry) not in self._prepared:
             results = [ArraySpec(p.shape, p.dtype) for p in entry.program.signature.results]
             specs = [p.differentiable for p in entry.program.signature.arguments]

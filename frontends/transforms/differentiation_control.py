@@ -23,7 +23,11 @@ from wengert.frontends.transforms.jit import Function, Traceable
 
 def stop_gradient(x: Any) -> Any:
     """A tree of arrays as it is, with a derivative of zero."""
-    return map_tree(lambda leaf: traced(builder().like(ad.StopGradientOp, value_of(leaf)), leaf.weak) if isinstance(leaf, TracedArray) else leaf, x)
+
+    def stopped(leaf: Any) -> Any:
+        return traced(builder().like(ad.StopGradientOp, value_of(leaf)), leaf.weak) if isinstance(leaf, TracedArray) else leaf
+
+    return map_tree(stopped, x)
 
 
 def checkpoint(function: Function) -> Transform:
@@ -108,7 +112,8 @@ class CustomJvp(_Custom):
 
     def _rule_body(self, call: Call, tracers: list[TracedArray], fixed: Sequence[Any]) -> list[Any]:
         count = len(call.specs)
-        primals, tangents = list(call.leaves), [None] * len(call.leaves)
+        primals = list(call.leaves)
+        tangents: list[Any] = [None] * len(call.leaves)
         pending = iter(tracers[count:])
         for i, spec, tracer in zip(call.positions, call.specs, tracers, strict=False):
             primals[i] = tracer
@@ -159,7 +164,7 @@ class CustomVjp(_Custom):
         arguments = unflatten(call.spec, call.leaves)[0]
         if not isinstance(found, tuple) or len(cast("tuple[Any, ...]", found)) != len(arguments):
             raise type_error(f"the backward rule of {name_of(self.primal)} must return a tuple of {len(arguments)} cotangents, one for each argument")
-        found = tuple(map_tree(lambda _: None, a) if f is None else f for f, a in zip(cast("tuple[Any, ...]", found), arguments, strict=True))
+        found = tuple(_nones(a) if f is None else f for f, a in zip(cast("tuple[Any, ...]", found), arguments, strict=True))
         try:
             leaves = _up_to(call.spec.children()[0], found)
         except ValueError as error:
@@ -170,6 +175,11 @@ class CustomVjp(_Custom):
             for i, spec in zip(call.positions, call.specs, strict=True)
             if spec.differentiable
         ]
+
+
+def _nones(tree: Any) -> Any:
+    leaves, spec = flatten(tree)
+    return unflatten(spec, [None] * len(leaves))
 
 
 def _up_to(spec: Any, tree: Any) -> list[Any]:

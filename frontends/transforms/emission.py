@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from wengert.dialects import ad
 from wengert.frontends.tracing.context import active_trace
 from wengert.frontends.tracing.function import Written
-from wengert.frontends.tracing.operands import traced
+from wengert.frontends.tracing.operands import listed, traced
 from wengert.frontends.tracing.tracer import TracedArray
 from wengert.ir.attributes import int_array
 
@@ -40,4 +40,4 @@ def for_user(values: Sequence[SSAValue]) -> list[TracedArray]:
 
 def as_tuple(value: Any) -> tuple[Any, ...]:
     """One position, or several."""
-    return tuple(value) if isinstance(value, Sequence) else (value,)
+    return listed(value)

@@ -81,7 +81,11 @@ def jac(function: Function, argnums: Positions = 0, *, holomorphic: bool = False
 def hessian(function: Function, argnums: Positions = 0, *, holomorphic: bool = False) -> Transform:
     """A function that returns all second derivatives, forward over reverse; the trees nest as those of :func:`jacfwd`."""
     found = jacfwd(jacrev(function, argnums, holomorphic=holomorphic), argnums, holomorphic=holomorphic)
-    return _named(lambda *args, **kwargs: found(*args, **kwargs), function, "Hessian")
+
+    def second(*args: Any, **kwargs: Any) -> Any:
+        return found(*args, **kwargs)
+
+    return _named(second, function, "Hessian")
 
 
 class _Point:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
@@ -27,7 +27,6 @@ from wengert.frontends.tracing.tracer import TracedArray
 from wengert.frontends.transforms.emission import for_user
 
 if TYPE_CHECKING:
-    from wengert.lab.costs import CostReport
     from wengert.runtime.program import Program
 
 Function = Callable[..., Any]
@@ -98,16 +97,15 @@ class Traceable:
         program = self.program(*args, **kwargs)
         if stage == "traced":
             return print_module(program.module)
-        if stage == "core":
-            from wengert.runtime.derivation import runnable
+        if stage in ("core", "stablehlo"):
+            from wengert.runtime.derivation import plain_text, runnable
 
-            return print_module(runnable(program.optimized_module))
-        if stage == "stablehlo":
-            return str(program)
+            module = runnable(program.optimized_module)
+            return print_module(module) if stage == "core" else plain_text(module)
         raise type_error(f"there is no stage {stage!r}", "it is one of 'traced', 'core', 'stablehlo'")
 
-    def costs(self, *args: Any, **kwargs: Any) -> CostReport:
-        """What the program for these arguments costs, and its derivatives: see :meth:`wengert.Program.costs`."""
+    def costs(self, *args: Any, **kwargs: Any) -> Any:
+        """What the program for these arguments costs, and its derivatives: a report, see :meth:`wengert.Program.costs`."""
         return self.program(*args, **kwargs).costs()
 
     def explain_retrace(self) -> RetraceReport:
@@ -146,7 +144,11 @@ class Traceable:
             return
         dispatch, spec = self._dispatch, entry.out_spec
         if spec.is_leaf():
-            call = guarded(lambda *args: (dispatch(*args),))
+
+            def dispatched_one(*args: Any) -> Any:
+                return (dispatch(*args),)
+
+            call = guarded(dispatched_one)
             if call is not None:
 
                 def one(*args: Any, **kwargs: Any) -> Any:
@@ -154,7 +156,11 @@ class Traceable:
 
                 self.__call__ = one
             return
-        call = guarded(lambda *args: _Dispatched((dispatch(*args),)))
+
+        def dispatched(*args: Any) -> Any:
+            return _Dispatched((dispatch(*args),))
+
+        call = guarded(dispatched)
         if call is None:
             return
         flat = spec.type is tuple and spec.num_children == spec.num_leaves == spec.num_nodes - 1
@@ -173,7 +179,7 @@ class Traceable:
         """The program for a call, which is traced if there is none yet, and the leaves of the arguments."""
         function, args, kwargs, static = self._bound(args, kwargs)
         leaves, spec = flatten((args, kwargs))
-        key = (spec, tuple([(name, type(value), value) for name, value in static]), tuple([_key(leaf) for leaf in leaves]))
+        key: Any = (spec, tuple([(name, _class(value), value) for name, value in static]), tuple([_key(leaf) for leaf in leaves]))
         try:
             entry = self._entries.get(key)
         except TypeError:
@@ -189,7 +195,7 @@ class Traceable:
         call = Call(function, args, kwargs)
         names = _leaf_names(self._function, self._static_numbers, args, kwargs)
         described = [(name, str(spec_of(leaf)) if is_array_leaf(leaf) else repr(leaf)) for name, leaf in zip(names, call.leaves, strict=True)]
-        self._records.append(TraceRecord(line_here(), tuple([*described, *((f"static {name}", repr(value)) for name, value in static)]), str(call.spec)))
+        self._records.append(TraceRecord(line_here(), (*described, *((f"static {name}", repr(value)) for name, value in static)), str(call.spec)))
         try:
             module, main = write_main(call.body, call.specs)
         except Exception:
@@ -219,7 +225,9 @@ class Traceable:
             pending = iter(given)
             return inner(*[fixed[i] if i in fixed else next(pending) for i in range(len(args))], **options, **named)
 
-        static = tuple((str(k), v) for k, v in [*fixed.items(), *sorted(named.items())])
+        parameters = _parameter_names(inner)
+        by_name = [(parameters[i] if i < len(parameters) else f"args[{i}]", v) for i, v in fixed.items()]
+        static = (*by_name, *sorted(named.items(), key=lambda item: item[0]))
         for name, value in static:
             if isinstance(value, TracedArray):
                 raise type_error(f"the static argument {name} of {name_of(inner)} is traced", "pass a Python value, or do not name it static")
@@ -266,7 +274,7 @@ def jit(
         TracingError: at the user's line, for what cannot be traced.
     """
     if function is None:
-        return lambda f: Jit(f, static_argnums=static_argnums, static_argnames=static_argnames)
+        return partial(Jit, static_argnums=static_argnums, static_argnames=static_argnames)
     return Jit(function, static_argnums=static_argnums, static_argnames=static_argnames)
 
 
@@ -275,9 +283,13 @@ def explain_retrace(function: Traceable) -> RetraceReport:
     return function.explain_retrace()
 
 
+def _class(value: Any) -> Any:
+    return value.__class__
+
+
 def _key(leaf: Any) -> Any:
     """What the program for a call depends on of one leaf."""
-    kind = type(leaf)
+    kind = _class(leaf)
     if kind is np.ndarray:
         return leaf.dtype, leaf.shape
     if kind in _NUMBERS:

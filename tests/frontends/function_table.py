@@ -55,7 +55,7 @@ for name in "sum prod mean var std max min".split():
     F(f"{name}_axis", "3x4", lambda xp, t, x, name=name: getattr(xp, name)(x, axis=1))
     F(f"{name}_keepdims", "2x3x2", lambda xp, t, x, name=name: x * getattr(xp, name)(x, axis=(0, 2), keepdims=True))
 F("sum_all", "3x4", lambda xp, t, x: xp.sum(x) * x)
-F("sum_integers", "3 i3<5", lambda xp, t, x, i: x * xp.sum(i) + xp.mean(i))
+F("sum_integers", "3 i3<5", lambda xp, t, x, i: x * xp.sum(i) + xp.mean(xp.astype(i, xp.float64)))
 F("var_correction", "3x5", lambda xp, t, x: xp.var(x, axis=1, correction=1) + xp.std(x, axis=1, correction=1))
 F("all_any", "4", lambda xp, t, x: xp.where(xp.any(x > 0) & xp.all(x < 5), x, 2 * x))
 F("count_nonzero", "4", lambda xp, t, x: x * xp.count_nonzero(x > 0))
