@@ -147,6 +147,7 @@ from wengert.numpy.elementwise import (
 from wengert.numpy.information import __array_namespace_info__
 from wengert.numpy.manipulation import (
     broadcast_arrays,
+    broadcast_shapes,
     broadcast_to,
     concat,
     concatenate,
@@ -185,6 +186,7 @@ from wengert.numpy.searching import (
     argmax,
     argmin,
     argsort,
+    isin,
     nonzero,
     searchsorted,
     sort,
@@ -229,6 +231,7 @@ __all__ = [
     "bitwise_xor",
     "bool",
     "broadcast_arrays",
+    "broadcast_shapes",
     "broadcast_to",
     "can_cast",
     "ceil",
@@ -281,6 +284,7 @@ __all__ = [
     "int64",
     "isdtype",
     "isfinite",
+    "isin",
     "isinf",
     "isnan",
     "less",

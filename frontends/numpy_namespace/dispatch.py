@@ -48,7 +48,8 @@ def result_dtype(numpy_function: Callable[..., Any], dtype: DType) -> DType:
     """The dtype that a function of NumPy gives for arrays of a dtype."""
     key = numpy_function, dtype
     if key not in _RESULT_DTYPES:
-        _RESULT_DTYPES[key] = np.dtype(numpy_function(np.zeros(1, dtype)).dtype)
+        with np.errstate(all="ignore"):
+            _RESULT_DTYPES[key] = np.dtype(numpy_function(np.ones(1, dtype)).dtype)
     return _RESULT_DTYPES[key]
 
 

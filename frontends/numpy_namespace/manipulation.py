@@ -107,6 +107,11 @@ def broadcast_to(x: ArrayLike, /, shape: Any) -> Array:
     return traced(broadcast(value_of(x), extents))
 
 
+def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+    """The shape that arrays of these shapes are broadcast to."""
+    return np.broadcast_shapes(*[shape_argument(s) for s in shapes])
+
+
 def broadcast_arrays(*arrays: ArrayLike) -> Any:
     """All arrays repeated to their common shape."""
     if not is_traced(*arrays):

@@ -172,6 +172,17 @@ def _unique(name: str, x: ArrayLike) -> Any:
     return getattr(np, name)(x)
 
 
+@concrete_by(np.isin)
+def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
+    """Whether each element of ``x1`` is among those of ``x2``; the only set function whose result has a static shape."""
+    from wengert.numpy.elementwise import equal, logical_not
+    from wengert.numpy.manipulation import expand_dims, reshape
+    from wengert.numpy.reductions import any
+
+    found = any(equal(expand_dims(_on_traced(x1), axis=-1), reshape(_on_traced(x2), (-1,))), -1)
+    return logical_not(found) if invert else found
+
+
 def unique_all(x: ArrayLike, /) -> Any:
     """Unique elements of a concrete array, their first positions, the inverse and counts."""
     return _unique("unique_all", x)
