@@ -29,7 +29,7 @@ class RegionGroup:
         """The values of the block outside that the regions use, once they are written."""
         return list(self._captures.outer)
 
-    def write(self, specs: Sequence[ArraySpec], body: Callable[[list[TracedArray], list[TracedArray]], list[Any]]) -> tuple[Region, BlockTrace]:
+    def write(self, specs: Sequence[ArraySpec], body: Callable[[list[TracedArray], list[TracedArray]], list[Any]]) -> Region:
         """A region from what ``body`` makes of its first and its last arguments; the values that it returns end the block."""
         outside = active_trace()
         block: Block = self._captures.block(self._first, [spec.type for spec in specs])
@@ -40,4 +40,4 @@ class RegionGroup:
             given = [TracedArray(arg, trace, spec.weak) for arg, spec in zip(last, specs, strict=True)]
             results = [value_of(leaf) for leaf in body([TracedArray(arg, trace) for arg in first], given)]
         block.add_op(hlo.ReturnOp.create(operands=results, location=trace.builder.location))
-        return Region([block]), trace
+        return Region([block])

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.ir import SSAValue
+from xdsl.ir import Region, SSAValue
 
 from wengert.dialects import core
 from wengert.frontends.pytrees import TreeSpec, flatten, unflatten
@@ -68,23 +68,30 @@ def _check_scalar(x: TracedArray, what: str) -> None:
 def _case(index: SSAValue, branches: Sequence[Function], operands: Sequence[Any], what: str) -> Any:
     calls = [Call(branch, operands, {}) for branch in branches]
     values = calls[0].operands()
-    dtypes = _branch_dtypes(calls, what)
-    group = RegionGroup()
-    regions = [
-        group.write(call.specs, lambda _, given, call=call: [traced(convert(value_of(leaf), d)) for leaf, d in zip(call.body(given), dtypes, strict=True)])[0]
-        for call in calls
-    ]
-    types = [tensor(spec.shape, ArraySpec((), d).type.element_type) for spec, d in zip(calls[0].results, dtypes, strict=True)]
+    group, regions = _branches(calls, None)
+    dtypes = _common_dtypes(calls, what)
+    if any(spec.dtype != dtype for call in calls for spec, dtype in zip(call.results, dtypes, strict=True)):
+        group, regions = _branches(calls, dtypes)  # again, as weak numbers of one branch take the dtype of another
+    types = [ArraySpec(spec.shape, dtype).type for spec, dtype in zip(calls[0].results, dtypes, strict=True)]
     found = builder().create(core.CaseOp, [index, *group.captures, *values], types, {}, regions)
     return calls[0].result(for_user(found))
 
 
-def _branch_dtypes(calls: Sequence[Call], what: str) -> list[np.dtype[Any]]:
-    """The dtypes of the results, which all branches must agree on but for weak numbers; the branches are traced to find out."""
-    from wengert.frontends.transforms.shapes import abstract_call
-
+def _branches(calls: Sequence[Call], dtypes: Sequence[np.dtype[Any]] | None) -> tuple[RegionGroup, list[Region]]:
+    """The regions of all branches, their results converted to these dtypes."""
+    group, regions = RegionGroup(), list[Region]()
     for call in calls:
-        abstract_call(call)
+
+        def body(_: list[TracedArray], given: list[TracedArray], call: Call = call) -> list[Any]:
+            found = call.body(given)
+            return found if dtypes is None else [traced(convert(value_of(leaf), d)) for leaf, d in zip(found, dtypes, strict=True)]
+
+        regions.append(group.write(call.specs, body))
+    return group, regions
+
+
+def _common_dtypes(calls: Sequence[Call], what: str) -> list[np.dtype[Any]]:
+    """The dtypes of the results, which all branches must agree on but for weak numbers."""
     first = calls[0]
     for call in calls[1:]:
         one, other = first.out_spec, call.out_spec
@@ -176,8 +183,8 @@ def while_loop(cond_function: Function, body_function: Function, init: Any) -> A
 
     def write() -> tuple[RegionGroup, list[Any]]:
         group = RegionGroup()
-        condition, _ = group.write(carry.specs, lambda _, given: [_condition(cond_function(carry.tree(given)))])
-        body, _ = group.write(carry.specs, lambda _, given: carry.checked(body_function(carry.tree(given)), "while_loop"))
+        condition = group.write(carry.specs, lambda _, given: [_condition(cond_function(carry.tree(given)))])
+        body = group.write(carry.specs, lambda _, given: carry.checked(body_function(carry.tree(given)), "while_loop"))
         return group, [condition, body]
 
     group, regions = _retried(write)
@@ -217,7 +224,7 @@ def fori_loop(lower: Any, upper: Any, body_function: Function, init: Any) -> Any
             index = first[0] + begin if start is not None or begin != 0 else first[0]
             return carry.checked(body_function(index, carry.tree(given)), "fori_loop")
 
-        return group, group.write(carry.specs, body)[0]
+        return group, group.write(carry.specs, body)
 
     group, region = _retried(write)
     count = trips if trips is not None else value_of(np.int64(max(int(upper) - int(lower), 0)))
@@ -293,7 +300,7 @@ def _traced_scan(function: Function, init: Any, rows: Sequence[Any], rows_spec: 
             stacks = [block.insert_arg(tensor((n, *spec.shape), spec.type.element_type), len(block.args)) for spec in y_specs]
             return [*carried, *(traced(_with_row(stack, place, y)) for stack, y in zip(stacks, ys, strict=True))]
 
-        return group, group.write(carry.specs, body)[0]
+        return group, group.write(carry.specs, body)
 
     group, region = _retried(write)
     initial = [*carry.values(), *(builder().zeros(tensor((n, *spec.shape), spec.type.element_type)) for spec in y_specs)]

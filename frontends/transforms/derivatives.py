@@ -56,10 +56,10 @@ def value_and_grad(function: Function, argnums: Positions = 0, *, has_aux: bool 
     inner = with_auxiliary(function, has_aux)
 
     def derivative(*args: Any, **kwargs: Any) -> Any:
-        chosen = [_argument(function, args, k) for k in as_tuple(argnums)]
+        chosen = [argument_position(function, args, k) for k in as_tuple(argnums)]
         call = Call(inner, args, kwargs)
         wrt = call.argument_positions(args, chosen)
-        _check_differentiable(function, call, wrt, holomorphic)
+        check_differentiable(function, call, wrt, holomorphic)
         written = write_function(call.body, name_of(function), call.specs)
         _check_scalar(function, call, holomorphic)
         one = full((), 1, call.results[0].dtype)
@@ -94,7 +94,8 @@ def _named(derivative: Function, function: Function, what: str) -> Function:
     return derivative
 
 
-def _argument(function: Function, args: Sequence[Any], position: int) -> int:
+def argument_position(function: Function, args: Sequence[Any], position: int) -> int:
+    """A position among the arguments of a call, counted from the start; a TracedValueError where there is none."""
     if not -len(args) <= position < len(args):
         raise value_error(f"there is no argument {position} to differentiate {name_of(function)} by: it was called with {len(args)}")
     return position % len(args)
@@ -106,7 +107,8 @@ def _with_leaves(tree: Any, leaves: Any) -> Any:
     return unflatten(spec, [next(leaves) if is_array_leaf(leaf) else leaf for leaf in old])
 
 
-def _check_differentiable(function: Function, call: Call, wrt: Sequence[int], holomorphic: bool) -> None:
+def check_differentiable(function: Function, call: Call, wrt: Sequence[int], holomorphic: bool) -> None:
+    """Raises a TracedTypeError where an array that is differentiated by has no derivative."""
     for p in wrt:
         spec = call.specs[p]
         if not spec.differentiable:
@@ -162,12 +164,19 @@ def jvp(function: Function, primals: Sequence[Any] | None = None, tangents: Sequ
         value_dot = call.result(y_dots)[0]
         return (value, value_dot, aux) if has_aux else (value, value_dot)
 
-    made = _transform_of(function, ("jvp", has_aux), lambda: Transform(_named_plain(derivative, function, "derivative")))
-    if primals is None:
-        return made
-    if tangents is None or len(primals) != len(tangents):
+    if primals is not None and (tangents is None or len(primals) != len(tangents)):
         raise value_error(f"jvp needs a tangent for each of the {len(primals)} arguments")
-    return made(tuple(primals), tuple(tangents))
+    return _of_point(function, ("jvp", has_aux), _named_plain(derivative, function, "derivative"), primals, tangents)
+
+
+def _of_point(function: Function, kind: Any, derivative: Function, primals: Sequence[Any] | None, tangents: Sequence[Any] | None) -> Any:
+    """A function of primals and tangents as a transform, or what it gives for these. Only calls from outside of traces are remembered:
+    a function that was made while something is traced may hold on to it."""
+    if primals is None:
+        return Transform(derivative)
+    if current_trace() is not None:
+        return derivative(tuple(primals), tuple(tangents or ()))
+    return _transform_of(function, kind, lambda: Transform(derivative))(tuple(primals), tuple(tangents or ()))
 
 
 def _named_plain(derivative: Function, function: Function, what: str) -> Function:
@@ -227,10 +236,7 @@ def hvp(function: Function, primals: Sequence[Any] | None = None, tangents: Sequ
     def product(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         return jvp(grad(function, argnums), primals, tangents)[1]
 
-    made = _transform_of(
-        function, ("hvp", argnums if isinstance(argnums, int) else tuple(argnums)), lambda: Transform(_named_plain(product, function, "hessian product"))
-    )
-    return made if primals is None else made(tuple(primals), tuple(tangents or ()))
+    return _of_point(function, ("hvp", as_tuple(argnums), isinstance(argnums, int)), _named_plain(product, function, "hessian product"), primals, tangents)
 
 
 # -- linear maps

@@ -13,14 +13,7 @@ from wengert.frontends.tracing.errors import type_error
 from wengert.frontends.tracing.function import Call, name_of
 from wengert.frontends.tracing.signatures import ArraySpec
 from wengert.frontends.transforms.batching import vmap
-from wengert.frontends.transforms.derivatives import (
-    Positions,
-    Transform,
-    _argument,  # pyright: ignore[reportPrivateUsage]
-    _check_differentiable,  # pyright: ignore[reportPrivateUsage]
-    jvp,
-    vjp,
-)
+from wengert.frontends.transforms.derivatives import Positions, Transform, argument_position, check_differentiable, jvp, vjp
 from wengert.frontends.transforms.emission import as_tuple
 from wengert.frontends.transforms.jit import Function
 
@@ -93,10 +86,10 @@ class _Point:
 
     def __init__(self, function: Function, argnums: Positions, args: Sequence[Any], kwargs: dict[str, Any], holomorphic: bool):
         assert current_trace() is not None
-        positions = [_argument(function, args, k) for k in as_tuple(argnums)]
+        positions = [argument_position(function, args, k) for k in as_tuple(argnums)]
         call = Call(function, args, kwargs)
         wrt = call.argument_positions(args, positions)
-        _check_differentiable(function, call, wrt, holomorphic)
+        check_differentiable(function, call, wrt, holomorphic)
         if not holomorphic and any(call.specs[p].dtype.kind == "c" for p in wrt):
             raise type_error(f"{name_of(function)} has complex arguments", "say holomorphic=True if it is holomorphic, else take wg.jvp or wg.vjp")
         self.is_single = isinstance(argnums, int)

@@ -109,7 +109,9 @@ def found(namespace: Any, name: str, *arguments: Any) -> Any:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{'-'.join(str(getattr(a, 'dtype', a)) for a in case[1:])}"[:60])
 def test_agrees_with_the_standard(case: tuple[Any, ...]) -> None:
     function, arguments, options = found(strict, *case)
-    reference = function(*[strict.asarray(a) if isinstance(a, np.ndarray) else getattr(strict, np.dtype(a).name) if isinstance(a, type) else a for a in arguments], **options)
+    reference = function(
+        *[strict.asarray(a) if isinstance(a, np.ndarray) else getattr(strict, np.dtype(a).name) if isinstance(a, type) else a for a in arguments], **options
+    )
     wanted = [np.asarray(leaf) for leaf in optree.tree_leaves(tuple(reference) if isinstance(reference, tuple | list) else reference)]
     ours, arguments, options = found(wnp, *case)
     arrays = [a for a in arguments if isinstance(a, np.ndarray)]
@@ -149,7 +151,19 @@ def test_what_static_shapes_do_not_allow_says_so(name: str) -> None:
     assert np.size(getattr(wnp, name)(J)) >= 3
 
 
-OPERANDS = [1, 2.5, 1j, True, np.int8(3), np.float32(2), np.arange(3, dtype=np.uint8), np.ones(3, np.float32), np.ones(3), np.ones(3, np.complex64), np.array([True, False, True])]
+OPERANDS = [
+    1,
+    2.5,
+    1j,
+    True,
+    np.int8(3),
+    np.float32(2),
+    np.arange(3, dtype=np.uint8),
+    np.ones(3, np.float32),
+    np.ones(3),
+    np.ones(3, np.complex64),
+    np.array([True, False, True]),
+]
 
 
 @pytest.mark.parametrize("x", [np.ones(3, d) for d in ("int8", "int64", "uint8", "float32", "float64", "complex64", "bool")], ids=lambda x: x.dtype.name)

@@ -22,7 +22,11 @@ import wengert.numpy as wnp
 from wengert.runtime.errors import InputError
 
 pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings("ignore")]
-IMPORTED = [name for name, p in PROGRAMS.items() if not (p.hidden or p.primal_only) and all(a[0] not in "hez" for a in p.arguments.split())][::9]
+NO_RULE = {"tridiagonal_solve"}
+"""Functions that call a routine which has no derivative rule."""
+IMPORTED = [
+    name for name, p in PROGRAMS.items() if name not in NO_RULE and not (p.hidden or p.primal_only) and all(a[0] not in "hez" for a in p.arguments.split())
+][::9]
 CHOSEN = IMPORTED if os.environ.get("WENGERT_TRACED_FUNCTIONS") == "full" else IMPORTED[::14]
 X, W = np.linspace(-1.0, 1.0, 3), np.arange(6.0).reshape(2, 3) / 7
 
@@ -46,8 +50,14 @@ def test_imported_functions_agree(name: str) -> None:
     for found, value in zip(jax.tree_util.tree_leaves(ours(*inputs)), wanted, strict=True):
         np.testing.assert_allclose(found, value, rtol=1e-9, atol=1e-9 * program.tolerance)
     moving = tuple(i for i, x in enumerate(inputs) if x.dtype.kind == "f")
-    found = wg.grad(lambda *args: scalar(wnp, jax.tree_util.tree_leaves(ours(*args))), argnums=moving)(*inputs)
-    reference = jax.jit(jax.grad(lambda *args: scalar(jnp, jax.tree_util.tree_leaves(program.function(*args))), argnums=moving))(*inputs)
+    ours_scalar = lambda *args: scalar(wnp, jax.tree_util.tree_leaves(ours(*args)))
+    reference_scalar = lambda *args: scalar(jnp, jax.tree_util.tree_leaves(program.function(*args)))
+    try:
+        reference = jax.jit(jax.grad(reference_scalar, argnums=moving))(*inputs)
+    except ValueError as error:  # JAX does not reverse loops that it cannot count
+        assert "Reverse-mode differentiation does not work" in str(error)  # noqa: PT017
+        reference = jax.jit(jax.jacfwd(reference_scalar, argnums=moving))(*inputs)
+    found = wg.grad(ours_scalar, argnums=moving)(*inputs)
     for ours_bar, theirs in zip(found, reference, strict=True):
         np.testing.assert_allclose(ours_bar, theirs, rtol=1e-8, atol=1e-8 * program.tolerance * max(1.0, float(np.max(np.abs(theirs), initial=0))))
 

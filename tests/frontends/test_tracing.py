@@ -114,7 +114,15 @@ def test_traced_again_when_types_change() -> None:
         f(*args, **kwargs)
     report = str(wg.explain_retrace(f))
     assert f.traces == 7
-    expected = ["the first call", "static n was 2, is 3", "x was float64[3], is float64[4]", "x was float64[3], is float32[4]", "k is new", "mode is new", "static n was 2, is 2.0"]
+    expected = [
+        "the first call",
+        "static n was 2, is 3",
+        "x was float64[3], is float64[4]",
+        "x was float64[3], is float32[4]",
+        "k is new",
+        "mode is new",
+        "static n was 2, is 2.0",
+    ]
     for line, reason in zip(report.splitlines()[1:], expected, strict=True):
         assert reason in line
         assert f"{__file__}:" in line
@@ -129,7 +137,9 @@ def test_results_and_arguments_are_trees() -> None:
     assert f.program({"a": X, "b": (2.0, "ignored")}, flag=1).signature.arguments[1].name == "p['b'][0]"
 
 
-@pytest.mark.parametrize("result", [lambda x, y: x * y, lambda x, y: (x * y, y), lambda x, y: {"a": x, "b": [y]}, lambda x, y: (x,)], ids=["one", "pair", "tree", "1-tuple"])
+@pytest.mark.parametrize(
+    "result", [lambda x, y: x * y, lambda x, y: (x * y, y), lambda x, y: {"a": x, "b": [y]}, lambda x, y: (x,)], ids=["one", "pair", "tree", "1-tuple"]
+)
 def test_repeated_calls_take_any_arguments(result: Any) -> None:
     """The path straight to machine code hands everything else back."""
     f = wg.jit(result)
