@@ -21,7 +21,7 @@ from transform_sides import SIDES
 from wengert.ir.verifier import verify
 
 CHOSEN = os.environ.get("WENGERT_TRACED_FUNCTIONS", "sample")
-SAMPLE = 14
+SAMPLE = 32
 TOLERANCE = 1e-10
 
 
