@@ -8,8 +8,8 @@
 
 On concrete arguments every function computes at once, by NumPy; on traced ones it appends operations to what is traced. What the
 standard has and static shapes do not allow (``unique_values``, ``nonzero``, boolean masks) takes concrete arrays only, and an error says
-so. Names that are not in the standard: ``einsum``, ``dot``, ``pad``, ``swapaxes``, NumPy's ``array``, ``concatenate``, ``mod``,
-``transpose``, and the module ``special``.
+so. Names that are not in the standard: ``at``, ``einsum``, ``dot``, ``pad``, ``swapaxes``, ``isin``, ``broadcast_shapes``, NumPy's ``array``,
+``concatenate``, ``mod``, ``transpose``, and the module ``special``.
 """
 
 from __future__ import annotations
@@ -197,6 +197,7 @@ from wengert.numpy.searching import (
     unique_inverse,
     unique_values,
 )
+from wengert.numpy.updates import at
 
 newaxis = None
 __array_api_version__ = "2024.12"
@@ -219,6 +220,7 @@ __all__ = [
     "asin",
     "asinh",
     "astype",
+    "at",
     "atan",
     "atan2",
     "atanh",

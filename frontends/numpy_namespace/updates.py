@@ -1,4 +1,4 @@
-"""``x.at[index].set(y)``: arrays with some elements replaced, since traced arrays do not change.
+"""``at(x)[index].set(y)``: arrays with some elements replaced, since traced arrays do not change; of those also ``x.at[index]``.
 
 Indices that are out of range are moved to the nearest element, as when they are read. Where one element is named twice, ``add``
 and its like count both, and which one ``set`` leaves is not said.
@@ -14,10 +14,15 @@ import numpy as np
 from wengert.dialects import core
 from wengert.dialects.stablehlo import attributes as sa
 from wengert.frontends.tracing.errors import value_error
-from wengert.frontends.tracing.operands import broadcast, builder, shape_of, traced, value_of
+from wengert.frontends.tracing.operands import broadcast, builder, is_traced, shape_of, traced, value_of
 from wengert.frontends.tracing.tracer import TracedArray
 from wengert.ir.attributes import int_attr
 from wengert.numpy.dispatch import Array, ArrayLike
+
+
+def at(x: ArrayLike, /) -> Updater:
+    """``at(x)[index].set(y)`` is ``x`` with some elements replaced; also add, multiply, min, max. ``x`` and ``y`` may be traced or not."""
+    return Updater(x)
 
 
 class Updater:
@@ -66,9 +71,15 @@ class Update:
         return _updated(self._x, self._key, y, core.Kind.max)
 
 
-def _updated(x: TracedArray, key: Any, y: ArrayLike, kind: core.Kind) -> Array:
+def _updated(x: ArrayLike, key: Any, y: ArrayLike, kind: core.Kind) -> Array:
     from wengert.numpy.subscripts import parse, scalar_starts
 
+    if not is_traced(x, y, *(key if isinstance(key, tuple) else [key])):  # pyright: ignore[reportUnknownArgumentType]
+        copy = np.array(x)
+        _IN_PLACE[kind](copy, key, y)
+        return copy
+    if not isinstance(x, TracedArray):
+        x = traced(value_of(x))
     asked = parse(x.shape, key)
     plain = all(step == 1 for _, _, step in asked.slices) and all(len(shape_of(i)) == 0 for i in asked.indices.values())
     if plain and kind is core.Kind.set:
@@ -77,6 +88,20 @@ def _updated(x: TracedArray, key: Any, y: ArrayLike, kind: core.Kind) -> Array:
         part = builder().reshape(_fitted(x, y, shown), window)
         return traced(builder().dynamic_update_slice(value_of(x), part, scalar_starts(asked, x.shape)))
     return _scattered(x, key, y, kind)
+
+
+def _set(x: Any, key: Any, y: Any) -> None:
+    x[key] = y
+
+
+_IN_PLACE: dict[core.Kind, Any] = {
+    core.Kind.set: _set,
+    core.Kind.add: np.add.at,
+    core.Kind.mul: np.multiply.at,
+    core.Kind.min: np.minimum.at,
+    core.Kind.max: np.maximum.at,
+}
+"""What NumPy does with an array of its own."""
 
 
 def _scattered(x: TracedArray, key: Any, y: ArrayLike, kind: core.Kind) -> Array:
@@ -101,6 +126,6 @@ def _fitted(x: TracedArray, y: ArrayLike, extents: Any) -> Any:
     found = tuple(shape_of(y))
     while len(found) > len(extents) and found[0] == 1:
         found = found[1:]
-    if len(found) > len(extents) or np.broadcast_shapes(found, tuple(extents)) != tuple(extents):
+    if len(found) > len(extents) or any(n not in (1, m) for n, m in zip(found[::-1], tuple(extents)[::-1], strict=False)):
         raise value_error(f"elements of shape {tuple(extents)} cannot be updated with an array of shape {shape_of(y)}")
     return broadcast(builder().reshape(value, found), extents)

@@ -158,11 +158,14 @@ class TracedArray:
     def __index__(self) -> int:  # noqa: PLE0305
         self._concrete(
             "a shape, range() or an index of a Python list",
-            "make the argument static (wg.jit(f, static_argnums=...)), use wg.fori_loop for range(), or index an array: wengert.numpy.asarray(list)[i]",
+            "make the argument static (wg.jit(f, static_argnums=...)), use wg.fori_loop for range(), "
+            "or wengert.numpy.take(x, i, axis=0) to index an array or a list",
         )
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        self._concrete("a function of NumPy (or np.asarray)", "use the function of wengert.numpy of the same name")
+        self._concrete(
+            "a function of NumPy (or np.asarray)", "use the function of wengert.numpy of the same name; to fill an array: y = wengert.numpy.at(y)[i].set(x)"
+        )
 
     def __dlpack__(self, **kwargs: Any) -> NoReturn:
         self._concrete("__dlpack__", "return the array from the traced function first")

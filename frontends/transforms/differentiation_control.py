@@ -216,7 +216,7 @@ def _of_spec(leaf: Any, spec: ArraySpec, what: str) -> TracedArray:
 
 
 def custom_jvp(function: Function, nondiff_argnums: Sequence[int] = ()) -> CustomJvp:
-    """A function whose derivative is declared: decorate it, then declare ``@f.defjvp``.
+    """A function whose derivative is declared: decorate it, then declare ``@f.defjvp``::
 
         @wg.custom_jvp
         def f(x): ...

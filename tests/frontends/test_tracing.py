@@ -29,7 +29,7 @@ def _writes(x: Any) -> Any:
 ERRORS = {
     "branch": (_branches, (1.0,), TypeError, r"a condition .* needs the elements", r"wg\.cond"),
     "shape": (lambda n: wnp.zeros(n), (3,), TypeError, "a shape needs Python integers", "static_argnums"),
-    "list index": (lambda i: [1, 2, 3][i], (1,), TypeError, "an index of a Python list", r"wengert\.numpy\.asarray"),
+    "list index": (lambda i: [1, 2, 3][i], (1,), TypeError, "an index of a Python list", r"wengert\.numpy\.take"),
     "float": (float, (1.0,), TypeError, r"float\(\) needs", "astype"),
     "numpy": (np.asarray, (X,), TypeError, "a function of NumPy", r"wengert\.numpy"),
     "unknown numpy": (np.median, (X,), TypeError, r"np\.median does not take traced values", ""),
@@ -188,6 +188,20 @@ def test_loops_with_traced_bounds() -> None:
     np.testing.assert_allclose(slope(1.5, 4), 4 * 1.5**3, rtol=1e-15)
     count = wg.grad(lambda x: wg.while_loop(lambda s: s < 50.0, lambda s: s * x, x))
     np.testing.assert_allclose(count(2.0), 6 * 2.0**5, rtol=1e-14)
+
+
+def test_arrays_are_updated_traced_or_not() -> None:
+    index, y = np.array([2, 0, 2]), np.array([1.0, 2.0, 3.0])
+    for name, wanted in {"set": None, "add": [2.0, 1.0, 6.0], "multiply": [0.0, 1.0, 6.0], "max": [2.0, 1.0, 3.0], "min": [0.0, 1.0, 1.0]}.items():
+        f = lambda x, i, y, name=name: getattr(wnp.at(x)[i], name)(y)
+        for found in (f(X, index, y), wg.jit(f)(X, index, y), wg.jit(lambda y, f=f: f(X, index, y))(y)):
+            if wanted is not None:
+                np.testing.assert_array_equal(found, wanted)
+            else:
+                assert (found[0], found[1], found[2] in (1.0, 3.0)) == (2.0, 1.0, True)
+    with pytest.raises(wg.TracingError, match=r"elements of shape \(2,\) cannot be updated with an array of shape \(3,\)"):
+        wg.jit(lambda x, y: x.at[:2].set(y))(X, y)
+    np.testing.assert_array_equal(wg.jit(lambda i: wnp.take(X, i))(2), 2.0)
 
 
 def test_inspection() -> None:
