@@ -5,7 +5,10 @@
     >>> outputs = p(*inputs)                      # doctest: +SKIP
     >>> gradient = p.vjp(wrt=(0, 1)).compile()    # doctest: +SKIP
 
-This is the whole public API. Names are imported when first used, so ``import wengert`` costs nothing.
+    >>> @wg.jit
+    ... def f(x): return wengert.numpy.sum(x * x)  # doctest: +SKIP
+
+This is the whole public API, with the array namespace :mod:`wengert.numpy`. Names are imported when first used, so ``import wengert`` costs nothing.
 """
 
 from __future__ import annotations
@@ -14,6 +17,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from wengert.frontends.jax_programs import from_exported, from_jax
+    from wengert.frontends.tracing.errors import TracingError
+    from wengert.frontends.tracing.signatures import ArraySpec
+    from wengert.frontends.transforms.batching import vmap
+    from wengert.frontends.transforms.control_flow import cond, fori_loop, scan, switch, while_loop
+    from wengert.frontends.transforms.derivatives import Transform, grad, hvp, jvp, linearize, value_and_grad, vjp
+    from wengert.frontends.transforms.differentiation_control import checkpoint, custom_jvp, custom_vjp, stop_gradient
+    from wengert.frontends.transforms.jacobians import hessian, jac, jacfwd, jacrev
+    from wengert.frontends.transforms.jit import Jit, Traceable, explain_retrace, jit
+    from wengert.frontends.transforms.shapes import eval_shape
     from wengert.ir.diagnostics import Diagnostic, DiagnosticError
     from wengert.runtime.errors import ExecutionError, InputError
     from wengert.runtime.program import CompiledProgram, Program, load, parse
@@ -22,30 +35,90 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "ArraySpec",
     "CompiledProgram",
     "Diagnostic",
     "DiagnosticError",
     "ExecutionError",
     "InputError",
+    "Jit",
     "Parameter",
     "Program",
     "Signature",
+    "Traceable",
+    "TracingError",
+    "Transform",
     "__version__",
+    "checkpoint",
+    "cond",
+    "custom_jvp",
+    "custom_vjp",
+    "eval_shape",
+    "explain_retrace",
+    "fori_loop",
+    "from_exported",
+    "from_jax",
+    "grad",
+    "hessian",
+    "hvp",
+    "jac",
+    "jacfwd",
+    "jacrev",
+    "jit",
+    "jvp",
+    "linearize",
     "load",
     "parse",
+    "scan",
+    "stop_gradient",
+    "switch",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+    "while_loop",
 ]
 
 _HOMES = {
+    "ArraySpec": "wengert.frontends.tracing.signatures",
     "CompiledProgram": "wengert.runtime.program",
     "Diagnostic": "wengert.ir.diagnostics",
     "DiagnosticError": "wengert.ir.diagnostics",
     "ExecutionError": "wengert.runtime.errors",
     "InputError": "wengert.runtime.errors",
+    "Jit": "wengert.frontends.transforms.jit",
     "Parameter": "wengert.runtime.signature",
     "Program": "wengert.runtime.program",
     "Signature": "wengert.runtime.signature",
+    "Traceable": "wengert.frontends.transforms.jit",
+    "TracingError": "wengert.frontends.tracing.errors",
+    "Transform": "wengert.frontends.transforms.derivatives",
+    "checkpoint": "wengert.frontends.transforms.differentiation_control",
+    "cond": "wengert.frontends.transforms.control_flow",
+    "custom_jvp": "wengert.frontends.transforms.differentiation_control",
+    "custom_vjp": "wengert.frontends.transforms.differentiation_control",
+    "eval_shape": "wengert.frontends.transforms.shapes",
+    "explain_retrace": "wengert.frontends.transforms.jit",
+    "fori_loop": "wengert.frontends.transforms.control_flow",
+    "from_exported": "wengert.frontends.jax_programs",
+    "from_jax": "wengert.frontends.jax_programs",
+    "grad": "wengert.frontends.transforms.derivatives",
+    "hessian": "wengert.frontends.transforms.jacobians",
+    "hvp": "wengert.frontends.transforms.derivatives",
+    "jac": "wengert.frontends.transforms.jacobians",
+    "jacfwd": "wengert.frontends.transforms.jacobians",
+    "jacrev": "wengert.frontends.transforms.jacobians",
+    "jit": "wengert.frontends.transforms.jit",
+    "jvp": "wengert.frontends.transforms.derivatives",
+    "linearize": "wengert.frontends.transforms.derivatives",
     "load": "wengert.runtime.program",
     "parse": "wengert.runtime.program",
+    "scan": "wengert.frontends.transforms.control_flow",
+    "stop_gradient": "wengert.frontends.transforms.differentiation_control",
+    "switch": "wengert.frontends.transforms.control_flow",
+    "value_and_grad": "wengert.frontends.transforms.derivatives",
+    "vjp": "wengert.frontends.transforms.derivatives",
+    "vmap": "wengert.frontends.transforms.batching",
+    "while_loop": "wengert.frontends.transforms.control_flow",
 }
 
 

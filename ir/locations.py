@@ -113,4 +113,6 @@ def with_role(location: LocationAttr, role: Role) -> LocationAttr:
     known = provenance(location)
     if known is None:
         return location
+    if isinstance(location, CallSiteLoc):  # inlined since
+        return _call_site(with_role(cast(LocationAttr, location.callee), role), cast(LocationAttr, location.caller))
     return _derived(f"{known.pass_name}/{role}/{known.op_name}", cast(LocationAttr, cast(NameLoc, location).location))

@@ -19,6 +19,7 @@ from wengert.ir.collector import paused
 from wengert.ir.passes import Observer
 from wengert.ir.printer import print_module
 from wengert.ir.traversal import all_ops, ops_of
+from wengert.transforms.ad.derive import has_requests
 from wengert.transforms.ad.lower import uses_ad
 from wengert.transforms.pipelines import BACK, FINISH, FRONT, LOOPS, OPTIMIZE, parse_pipeline
 
@@ -96,8 +97,9 @@ def with_main(module: ModuleOp, entry: str) -> ModuleOp:
 
 @paused()
 def optimized_form(module: ModuleOp, entry: str) -> ModuleOp:
-    """The core form of the entry with fewer ops."""
-    return parse_pipeline(f"{FRONT},{OPTIMIZE}").run(with_main(module, entry), original=lambda: with_main(module, entry))
+    """The core form of the entry with fewer ops; requests for derivatives are expanded, of functions that were optimised."""
+    found = parse_pipeline(f"{FRONT},{OPTIMIZE}").run(with_main(module, entry), original=lambda: with_main(module, entry))
+    return parse_pipeline(f"expand-ad,{OPTIMIZE}").run(found) if has_requests(found) else found
 
 
 def needs_ad_lowering(module: ModuleOp) -> bool:

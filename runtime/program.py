@@ -265,6 +265,21 @@ class Program:
 
         return check(self, inputs or None, **options)
 
+    # -- other front ends
+
+    def to_jax(self) -> Callable[..., tuple[Any, ...]]:
+        """The program as a JAX function, for ``jax.jit`` and JAX's transforms: what they derive is derived by our passes.
+
+        Returns:
+            A function of JAX arrays, one for each argument, that returns a tuple of JAX arrays.
+
+        Raises:
+            InputError: JAX is not there; when called, arguments of other types (64 bits need ``jax_enable_x64``).
+        """
+        from wengert.frontends.jax_programs import to_jax
+
+        return to_jax(self)
+
     # -- printing
 
     @cached_property

@@ -84,7 +84,7 @@ class CompiledFunction:
         ExecutionError: an op that runs in the interpreter failed.
     """
 
-    __slots__ = ("__call__", "__weakref__", "_kept", "is_native", "kernel_module", "llvm_text", "signature", "stats")
+    __slots__ = ("__call__", "__weakref__", "_callee", "_kept", "_slow", "is_native", "kernel_module", "llvm_text", "signature", "stats")
     # A slot of this name makes calls of the object calls of what the slot holds: no Python function is in between.
     __call__: Callable[..., tuple[Array, ...]]
 
@@ -107,11 +107,17 @@ class CompiledFunction:
         address = library.address("entry")
         slow = _PythonCall(address, signature, tail, arena_bytes, fallback)
         types = [[(p.dtype, p.shape) for p in parameters] for parameters in (signature.arguments, signature.results)]
-        callee = Callee(address, tail, types[0], types[1], arena_bytes, fallback is not None)
+        self._slow = slow
+        self._callee = callee = Callee(address, tail, types[0], types[1], arena_bytes, fallback is not None)
         self._kept = (library, constants, fallback)
         native = native_call(callee, slow, slow.fail, self._kept)
         self.is_native = native is not None
         self.__call__ = native or slow
+
+    def guarded(self, otherwise: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]] | None:
+        """The same code for arrays of exactly these dtypes and shapes, and another function for all other arguments; None where
+        calls are not native. ``otherwise`` must live as long as the result."""
+        return native_call(self._callee, otherwise, self._slow.fail, (self._kept, self._slow, otherwise))
 
 
 class _PythonCall:

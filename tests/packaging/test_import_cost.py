@@ -20,6 +20,8 @@ PROGRAM = "import importlib, sys; importlib.import_module(sys.argv[1]); print('\
         ("wengert.lab.universe", (*SLOW, "wengert.dialects.stablehlo")),
         ("wengert.__main__", SLOW),
         ("wengert.ir.parser", SLOW),
+        ("wengert.numpy", SLOW),
+        ("wengert.frontends.transforms.jit", SLOW),
         ("wengert.runtime.cpu", ("jax", "scipy", "wengert.runtime.interpreter")),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,16 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def test_the_example_of_the_readme() -> None:
-    failed, tried = doctest.testfile(str(ROOT / "README.md"), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)
+@pytest.mark.parametrize("page", ["README.md", "docs/traced_python.md"])
+def test_the_examples_of_a_page(page: str) -> None:
+    failed, tried = doctest.testfile(str(ROOT / page), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert tried > 5
     assert failed == 0
+
+
+def test_the_example_in_traced_python() -> None:
+    first, last = runpy.run_path(str(ROOT / "examples" / "fit_network.py"))["main"](steps=300)
+    assert last < first / 5
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -59,7 +59,7 @@ def derive(module: ModuleOp, make: Callable[[Request, str], FuncOp], fn: str, wr
     block = module.body.block
     block.insert_op_before(made, function)
     block.erase_op(function, safe_erase=False)
-    if _has_requests(module):
+    if has_requests(module):
         expand_ad(module)
 
 
@@ -69,9 +69,10 @@ def prepare(module: ModuleOp) -> None:
     to_core(module, keep_custom=True)
     expand_regions(module)
     expand_selections(module)
-    if _has_requests(module):
+    if has_requests(module):
         expand_ad(module)
 
 
-def _has_requests(module: ModuleOp) -> bool:
+def has_requests(module: ModuleOp) -> bool:
+    """Whether the module asks for derivatives or batches that are not expanded yet."""
     return bool(ops_of(module, *REQUESTS))

@@ -1,0 +1,308 @@
+"""Between JAX and programs: functions and exported artifacts come in, any program goes out as a function that JAX transforms.
+
+What goes out is a primitive of JAX that is lowered to the program's own StableHLO. Its derivatives and batches are those of
+:class:`wengert.Program`, so JAX's transforms of it run our passes; ``jax.jit`` puts the text into the rest of a JAX program.
+The inside is reached through ``jax.extend`` and ``jax.interpreters``; only merging modules takes a private function (the version is pinned).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from importlib import import_module
+from typing import Any
+
+from wengert.frontends.tracing.context import active_trace, current_trace
+from wengert.frontends.tracing.operands import is_traced, traced, value_of
+from wengert.runtime.errors import InputError
+from wengert.runtime.program import Program, parse
+
+
+def _jax(module: str = "jax") -> Any:
+    try:
+        return import_module(module)
+    except ImportError:
+        raise InputError("this needs JAX: pip install 'wengert[jax]'") from None
+
+
+class ImportedFunction:
+    """A function that came as a program: called with the trees that it had, also while a function is traced.
+
+    Attributes:
+        program: its program; arguments are the leaves.
+        name: what it was called.
+    """
+
+    def __init__(self, program: Program, in_tree: Any, out_tree: Any, name: str):
+        self.program = program
+        self.name = name
+        self.__name__ = name
+        self._in_tree, self._out_tree = in_tree, out_tree
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The result, a tree like JAX's; raises InputError for trees, shapes or dtypes that the program was not made for."""
+        tree_util = _jax("jax.tree_util")
+        leaves, found = tree_util.tree_flatten((args, kwargs))
+        if found != self._in_tree:
+            raise InputError(f"{self.name} was imported for arguments of the structure {self._in_tree}, found {found}")
+        if current_trace() is not None and is_traced(*leaves):
+            return tree_util.tree_unflatten(self._out_tree, call_program(self.program, leaves))
+        return tree_util.tree_unflatten(self._out_tree, self.program(*leaves))
+
+    def ir(self) -> str:
+        """The program's text."""
+        return str(self.program)
+
+    def costs(self) -> Any:
+        """What it costs: see :meth:`wengert.Program.costs`."""
+        return self.program.costs()
+
+    def __repr__(self) -> str:
+        return f"<imported {self.name}: {self.program.signature}>"
+
+
+def call_program(program: Program, operands: Sequence[Any]) -> list[Any]:
+    """A call of a program from what is being traced: its functions are copied into the module under names of their own."""
+    from xdsl.dialects.builtin import StringAttr, SymbolRefAttr
+    from xdsl.dialects.func import CallOp, FuncOp
+
+    from wengert.runtime.derivation import with_main
+
+    trace = active_trace()
+    if len(operands) != len(program.signature.arguments):
+        raise InputError(f"{program.name} takes {len(program.signature.arguments)} arguments, found {len(operands)}")
+    copy = with_main(program.module, program.entry)
+    functions = [op for op in copy.body.block.ops if isinstance(op, FuncOp)]
+    names = {f.sym_name.data: trace.module.fresh_name(program.name if f.sym_name.data == "main" else f.sym_name.data) for f in functions}
+    for op in copy.walk():
+        for held in (op.properties, op.attributes):
+            for key, attribute in list(held.items()):
+                held[key] = _renamed(attribute, names)
+    for function in functions:
+        function.detach()
+        function.sym_name = StringAttr(names[function.sym_name.data])
+        function.sym_visibility = StringAttr("private")
+        function.properties.pop("arg_attrs", None)
+        function.properties.pop("res_attrs", None)
+        trace.module.add(function)
+    values = [value_of(x, p.dtype) for x, p in zip(operands, program.signature.arguments, strict=True)]
+    for value, parameter in zip(values, program.signature.arguments, strict=True):
+        if value.type != parameter.type:
+            raise InputError(f"{program.name}: {parameter} was given a value of type {value.type}")
+    types = [p.type for p in program.signature.results]
+    return [traced(v) for v in trace.builder.create(CallOp, values, types, {"callee": SymbolRefAttr(names["main"])})]
+
+
+def _renamed(attribute: Any, names: dict[str, str]) -> Any:
+    from xdsl.dialects.builtin import ArrayAttr, SymbolRefAttr
+
+    if isinstance(attribute, SymbolRefAttr):
+        return SymbolRefAttr(names.get(attribute.string_value(), attribute.string_value()))
+    if isinstance(attribute, ArrayAttr):
+        items = [_renamed(item, names) for item in attribute.data]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        return ArrayAttr(items)
+    return attribute
+
+
+# -- in
+
+
+def from_jax(function: Callable[..., Any], *args: Any, **kwargs: Any) -> ImportedFunction:
+    """A JAX function as a program for arguments like these (arrays, or ``jax.ShapeDtypeStruct``); ops keep the lines of its source.
+
+    The result is called as the function is, with the same trees, and may be differentiated, batched and called in traced functions.
+    ``.program`` is the program. Derivatives follow the lowered operations: what ``jax.custom_jvp`` says is not in the text.
+
+    Raises:
+        InputError: JAX is not there.
+    """
+    jax = _jax()
+
+    # A function around it, as a function that is compiled already may drop arguments that it does not use.
+    def around(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    lowered = jax.jit(around, keep_unused=True).lower(*args, **kwargs)
+    name = getattr(function, "__name__", type(function).__name__)
+    name = "f" if name == "<lambda>" else name
+    program = Program(parse(lowered.as_text(debug_info=True), name).module, name=name)
+    paths, _ = _jax("jax.tree_util").tree_flatten_with_path((args, kwargs))
+    _name_arguments(program, [_path_text(path) for path, _ in paths])
+    program = Program(program.module, name=name)  # with the names
+    return ImportedFunction(program, lowered.in_tree, lowered.out_tree, name)
+
+
+def _path_text(path: Any) -> str:
+    """``args[0]['w']`` for a path below ``(args, kwargs)``."""
+    keystr = _jax("jax.tree_util").keystr
+    return ("args" if path[0].idx == 0 else "kwargs") + keystr(path[1:])
+
+
+def _name_arguments(program: Program, names: Sequence[str]) -> None:
+    from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
+
+    from wengert.runtime.signature import entry_function
+
+    entry_function(program.module, program.entry).arg_attrs = ArrayAttr([DictionaryAttr({"jax.arg_info": StringAttr(name)}) for name in names])
+
+
+def from_exported(data: bytes | bytearray) -> ImportedFunction:
+    """A function that ``jax.export`` serialized, as :func:`from_jax`.
+
+    Raises:
+        InputError: JAX is not there, the artifact cannot be read, or its shapes are not static.
+    """
+    export = _jax("jax.export")
+    try:
+        exported = export.deserialize(bytearray(data))
+    except Exception as error:
+        raise InputError(f"this is no artifact of jax.export: {error}") from None
+    for aval in exported.in_avals:
+        if not all(isinstance(n, int) for n in aval.shape):
+            raise InputError(f"the artifact {exported.fun_name} has arguments of symbolic shape {aval.shape}; export it for static shapes")
+    program = Program(parse(exported.mlir_module(), exported.fun_name).module, name=exported.fun_name)
+    if len(program.signature.arguments) != len(exported.in_avals):
+        raise InputError(f"the artifact {exported.fun_name} drops arguments that it does not use; export jax.jit(f, keep_unused=True)")
+    return ImportedFunction(program, exported.in_tree, exported.out_tree, exported.fun_name)
+
+
+# -- out
+
+
+def to_jax(program: Program) -> Callable[..., tuple[Any, ...]]:
+    """The program as a JAX function of its arguments; see :meth:`wengert.Program.to_jax`."""
+    primitive = _primitives().call
+
+    def function(*inputs: Any) -> tuple[Any, ...]:
+        if len(inputs) != len(program.signature.arguments):
+            raise InputError(f"{program.name} takes {len(program.signature.arguments)} arguments, found {len(inputs)}")
+        jnp = _jax("jax.numpy")
+        arrays = [jnp.asarray(x) for x in inputs]
+        for x, parameter in zip(arrays, program.signature.arguments, strict=True):
+            if x.shape != parameter.shape or x.dtype != parameter.dtype:
+                hint = "; jax.config.update('jax_enable_x64', True) lets JAX have 64 bits" if x.dtype.itemsize < parameter.dtype.itemsize else ""
+                raise InputError(f"{parameter} was given {x.dtype}{list(x.shape)}{hint}")
+        return tuple(primitive.bind(*arrays, program=program))
+
+    function.__name__ = function.__qualname__ = program.name
+    return function
+
+
+class _Primitives:
+    """Two primitives: a program, and one that is linear in its last arguments, which is what differentiating the first one gives.
+
+    A linear call is a program (a JVP) of which the first results are dropped, with the program (a VJP) that it is transposed to.
+    """
+
+    def __init__(self) -> None:
+        core, ad = _jax("jax.extend.core"), _jax("jax.interpreters.ad")
+        batching, mlir = _jax("jax.interpreters.batching"), _jax("jax.interpreters.mlir")
+        self._zeros = ad
+        self.call, self.linear = core.Primitive("wengert_call"), core.Primitive("wengert_linear_call")
+        for primitive, first in ((self.call, _all_results), (self.linear, _linear_results)):
+            primitive.multiple_results = True
+            primitive.def_impl(partial(_evaluated, primitive))
+            primitive.def_abstract_eval(partial(_types, first))
+            mlir.register_lowering(primitive, partial(_lowered, first))
+        ad.primitive_jvps[self.call] = self._jvp
+        ad.primitive_jvps[self.linear] = self._jvp_of_linear
+        ad.primitive_transposes[self.linear] = self._transposed
+        batching.primitive_batchers[self.call] = self._batched
+        batching.primitive_batchers[self.linear] = self._batched_linear
+
+    # derivatives
+
+    def _jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, program: Program) -> tuple[Any, Any]:
+        results = program.signature.results
+        outputs = self.call.bind(*primals, program=program)
+        return outputs, self._pushed(program, primals, tangents, outputs, [j for j, r in enumerate(results) if r.differentiable], 0)
+
+    def _jvp_of_linear(self, primals: Sequence[Any], tangents: Sequence[Any], *, program: Program, dropped: int, **rest: Any) -> tuple[Any, Any]:
+        outputs = self.linear.bind(*primals, program=program, dropped=dropped, **rest)
+        return outputs, self._pushed(program, primals, tangents, outputs, range(dropped, len(program.signature.results)), dropped)
+
+    def _pushed(self, program: Program, primals: Sequence[Any], tangents: Sequence[Any], outputs: Sequence[Any], of: Sequence[int], dropped: int) -> list[Any]:
+        """Tangents of the results ``of``, zeros for the others; results before ``dropped`` are not among the outputs."""
+        zero = self._zeros.Zero
+        arguments = program.signature.arguments
+        wrt = [i for i, t in enumerate(tangents) if type(t) is not zero and arguments[i].differentiable]
+        if not wrt or not of:
+            return [zero.from_primal_value(y) for y in outputs]
+        forward, backward = program.jvp(wrt, of), program.vjp(wrt, of)
+        count = len(program.signature.results)
+        found = iter(self.linear.bind(*primals, *(tangents[i] for i in wrt), program=forward, transposed=backward, dropped=count, moving=len(wrt)))
+        return [next(found) if j + dropped in of else zero.from_primal_value(y) for j, y in enumerate(outputs)]
+
+    def _transposed(self, cotangents: Sequence[Any], *inputs: Any, program: Program, transposed: Program, dropped: int, moving: int) -> list[Any]:
+        fixed, linear = inputs[: len(inputs) - moving], inputs[len(inputs) - moving :]
+        jnp, zero = _jax("jax.numpy"), self._zeros.Zero
+        given = [jnp.zeros(c.aval.shape, c.aval.dtype) if type(c) is zero else c for c in cotangents]
+        found = self.call.bind(*fixed, *given, program=transposed)[-moving:]
+        pulled = [x_bar if self._zeros.is_undefined_primal(x) else None for x, x_bar in zip(linear, found, strict=True)]
+        return [None] * len(fixed) + pulled
+
+    # batches
+
+    def _batched(self, inputs: Sequence[Any], dims: Sequence[Any], *, program: Program) -> tuple[Any, Any]:
+        size, axes = _size(inputs, dims)
+        return self.call.bind(*inputs, program=program.vmap(axes, size=size)), [0] * len(program.signature.results)
+
+    def _batched_linear(
+        self, inputs: Sequence[Any], dims: Sequence[Any], *, program: Program, transposed: Program, dropped: int, moving: int
+    ) -> tuple[Any, Any]:
+        size, axes = _size(inputs, dims)
+        jnp, first = _jax("jax.numpy"), len(inputs) - moving
+        # what is linear is batched in dimension 0, so that its cotangents are too
+        spread = [
+            jnp.broadcast_to(x, (size, *x.shape)) if axes[first + i] is None else jnp.moveaxis(x, axes[first + i], 0) for i, x in enumerate(inputs[first:])
+        ]
+        axes = [*axes[:first], *[0] * moving]
+        count = len(program.signature.results) - dropped
+        batched, backward = program.vmap(axes, size=size), transposed.vmap([*axes[:first], *[0] * count], size=size)
+        found = self.linear.bind(*inputs[:first], *spread, program=batched, transposed=backward, dropped=dropped, moving=moving)
+        return found, [0] * count
+
+
+def _all_results(options: dict[str, Any]) -> int:
+    return 0
+
+
+def _linear_results(options: dict[str, Any]) -> int:
+    return options["dropped"]
+
+
+@cache
+def _primitives() -> _Primitives:
+    _jax("jaxlib.lapack")._lapack.initialize()  # without it a custom call to LAPACK ends the process
+    return _Primitives()
+
+
+def _size(inputs: Sequence[Any], dims: Sequence[Any]) -> tuple[int, list[int | None]]:
+    axes = [int(d) if isinstance(d, int) else None for d in dims]  # what is not mapped has None
+    return next(x.shape[d] for x, d in zip(inputs, axes, strict=True) if d is not None), axes
+
+
+@cache
+def _compiled(primitive: Any, items: tuple[tuple[str, Any], ...]) -> Any:
+    return _jax().jit(partial(primitive.bind, **dict(items)))
+
+
+def _evaluated(primitive: Any, *inputs: Any, **options: Any) -> Any:
+    """Outside of jit: the primitive compiled by itself."""
+    return _compiled(primitive, tuple(sorted(options.items(), key=lambda item: item[0])))(*inputs)
+
+
+def _types(first: Callable[[dict[str, Any]], int], *inputs: Any, **options: Any) -> list[Any]:
+    shaped = _jax("jax.core").ShapedArray
+    return [shaped(p.shape, p.dtype) for p in options["program"].signature.results[first(options) :]]
+
+
+def _lowered(first: Callable[[dict[str, Any]], int], context: Any, *operands: Any, **options: Any) -> Any:
+    """The program's text as a private function of the module that JAX is writing, and a call of it."""
+    mlir, ir = _jax("jax._src.interpreters.mlir"), _jax("jaxlib.mlir.ir")
+    func = _jax("jaxlib.mlir.dialects.func")
+    program, module = options["program"], context.module_context
+    parsed = ir.Module.parse(str(program))
+    kind = ir.TypeAttr(ir.SymbolTable(parsed.operation)[program.entry].attributes["function_type"]).value
+    symbol = mlir.merge_mlir_modules(module.module, f"wengert_{program.name}".replace(" ", "_"), parsed, dst_symtab=module.symbol_table)
+    return func.CallOp(kind.results, ir.FlatSymbolRefAttr.get(symbol), operands).results[first(options) :]

@@ -1,0 +1,240 @@
+"""What tells derivatives how to be taken: ``stop_gradient``, ``checkpoint``, ``custom_jvp`` and ``custom_vjp``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import update_wrapper
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ArrayAttr
+
+from wengert.dialects import ad
+from wengert.frontends.pytrees import flatten, map_tree, matching_leaves, unflatten
+from wengert.frontends.tracing.context import active_trace
+from wengert.frontends.tracing.errors import type_error, value_error
+from wengert.frontends.tracing.function import Call, Written, call_written, name_of, write_function
+from wengert.frontends.tracing.operands import broadcast, builder, full, shape_of, traced, value_of
+from wengert.frontends.tracing.signatures import ArraySpec
+from wengert.frontends.tracing.tracer import TracedArray
+from wengert.frontends.transforms.derivatives import Transform
+from wengert.frontends.transforms.emission import for_user, request
+from wengert.frontends.transforms.jit import Function, Traceable
+
+
+def stop_gradient(x: Any) -> Any:
+    """A tree of arrays as it is, with a derivative of zero."""
+
+    def stopped(leaf: Any) -> Any:
+        return traced(builder().like(ad.StopGradientOp, value_of(leaf)), leaf.weak) if isinstance(leaf, TracedArray) else leaf
+
+    return map_tree(stopped, x)
+
+
+def checkpoint(function: Function) -> Transform:
+    """The same function, whose inside reverse mode does not keep: it is computed again from the arguments when it is needed."""
+
+    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+        call = Call(function, args, kwargs)
+        operands = call.operands()
+        written = write_function(call.body, name_of(function), call.specs)
+        return call.result(for_user(request(ad.CheckpointOp, written, [*operands, *written.captures], written.result_types)))
+
+    return Transform(update_wrapper(checkpointed, function, updated=()))
+
+
+class _Custom(Traceable):
+    """A function that declares its own derivative: a call of a private function with an attribute."""
+
+    __slots__ = ()
+
+    def __init__(self, function: Function, nondiff_argnums: Sequence[int] = ()):
+        super().__init__(self._called)
+        self.primal = function
+        self.nondiff = tuple(nondiff_argnums)
+        update_wrapper(cast(Any, self), function, updated=())
+
+    def __repr__(self) -> str:
+        return f"<function with a derivative of its own: {name_of(self.primal)}>"
+
+    def _split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """The arguments that are passed on as they are, and the others."""
+        return [args[i] for i in self.nondiff], [a for i, a in enumerate(args) if i not in self.nondiff]
+
+    def _merged(self, fixed: Sequence[Any], rest: Sequence[Any]) -> list[Any]:
+        by_position, pending = dict(zip(self.nondiff, fixed, strict=True)), iter(rest)
+        return [by_position[i] if i in by_position else next(pending) for i in range(len(fixed) + len(rest))]
+
+    def _dispatch(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            raise type_error(f"{name_of(self.primal)} has a derivative of its own and takes no arguments by name", "pass them by position")
+        return super()._dispatch(*args)
+
+    def _called(self, *args: Any) -> Any:
+        """Calls the private function for arguments of these types, which is written, with its derivative, at the first such call in
+        a module. It is known before its rule is written, so the rule may call the function itself."""
+        fixed, rest = self._split(args)
+        call = Call(lambda *given: self.primal(*self._merged(fixed, given)), rest, {})
+        known = active_trace().module.custom_functions
+        key = (self, call.spec, tuple(call.specs), *(leaf for i, leaf in enumerate(call.leaves) if i not in call.positions), *fixed)
+        try:
+            found = known.get(key)
+        except TypeError:  # what is passed on as it is cannot be compared
+            found, key = None, object()
+        if found is None:
+            written = write_function(call.body, name_of(self.primal), call.specs, captures=False)
+            known[key] = found = call, written
+            self._declare(call, written, fixed)
+        call.out_spec, call.results = found[0].out_spec, found[0].results
+        return call.result(for_user(call_written(found[1], call.operands())))
+
+    def _declare(self, call: Call, written: Written, fixed: Sequence[Any]) -> None:
+        """Writes the derivative of a private function."""
+        raise NotImplementedError
+
+
+class CustomJvp(_Custom):
+    """A function with a forward derivative of its own: see :func:`custom_jvp`."""
+
+    __slots__ = ()
+
+    def defjvp(self, rule: Function) -> Function:
+        """Declares the derivative: ``rule(primals, tangents) -> (value, value_dot)`` (with ``nondiff_argnums`` those arguments first)."""
+        self.rule = rule
+        return rule
+
+    def _declare(self, call: Call, written: Written, fixed: Sequence[Any]) -> None:
+        if not hasattr(self, "rule"):
+            raise type_error(f"{name_of(self.primal)} has no derivative yet", "declare it: @f.defjvp")
+        moving = [spec for spec in call.specs if spec.differentiable]
+        name = f"{written.symbol.string_value()}_jvp"
+        rule = write_function(lambda tracers: self._rule_body(call, tracers, fixed), name, [*call.specs, *moving], captures=False)
+        written.function.attributes["ad.custom_jvp"] = rule.symbol
+
+    def _rule_body(self, call: Call, tracers: list[TracedArray], fixed: Sequence[Any]) -> list[Any]:
+        count = len(call.specs)
+        primals = list(call.leaves)
+        tangents: list[Any] = [None] * len(call.leaves)
+        pending = iter(tracers[count:])
+        for i, spec, tracer in zip(call.positions, call.specs, tracers, strict=False):
+            primals[i] = tracer
+            if spec.differentiable:
+                tangents[i] = next(pending)
+        value, value_dot = self.rule(*fixed, unflatten(call.spec, primals)[0], unflatten(call.spec, tangents)[0])
+        assert call.out_spec is not None
+        return [*_results(self.primal, call, value), *_cotangent_leaves(f"the tangent from the rule of {name_of(self.primal)}", call, value_dot)]
+
+
+class CustomVjp(_Custom):
+    """A function with a reverse derivative of its own: see :func:`custom_vjp`."""
+
+    __slots__ = ()
+
+    def defvjp(self, forward: Function, backward: Function) -> None:
+        """Declares the derivative: ``forward(*args) -> (value, residuals)`` and ``backward(residuals, cotangent) -> cotangents``, a tuple
+        with one for each argument (None for zero). ``backward`` must be linear in the cotangent, which forward mode needs and checks."""
+        self.forward, self.backward = forward, backward
+
+    def _declare(self, call: Call, written: Written, fixed: Sequence[Any]) -> None:
+        if not hasattr(self, "backward"):
+            raise type_error(f"{name_of(self.primal)} has no derivative yet", "declare it: f.defvjp(forward, backward)")
+        base = written.symbol.string_value()
+        kept = Call(lambda *given: self.forward(*self._merged(fixed, given)), unflatten(call.spec, call.leaves)[0], {})
+
+        def forward(tracers: list[TracedArray]) -> list[Any]:
+            found = kept.body(tracers)
+            assert kept.out_spec is not None
+            value, residuals = kept.result(found)
+            return [*_results(self.primal, call, value), *flatten(residuals)[0]]
+
+        forward_written = write_function(forward, f"{base}_forward", call.specs, captures=False)
+        residuals = kept.results[len(call.results) :]
+        y_bars = [spec for spec in call.results if spec.differentiable]
+        backward_written = write_function(
+            lambda tracers: self._backward_body(call, kept, tracers, fixed), f"{base}_backward", [*residuals, *y_bars], captures=False
+        )
+        written.function.attributes["ad.custom_vjp"] = ArrayAttr([forward_written.symbol, backward_written.symbol])
+
+    def _backward_body(self, call: Call, kept: Call, tracers: list[TracedArray], fixed: Sequence[Any]) -> list[Any]:
+        assert call.out_spec is not None and kept.out_spec is not None  # noqa: PT018
+        residual_spec = kept.out_spec.children()[1]
+        residuals = unflatten(residual_spec, tracers[: residual_spec.num_leaves])
+        pending = iter(tracers[residual_spec.num_leaves :])
+        cotangent = call.result([next(pending) if spec.differentiable else None for spec in call.results])
+        found = self.backward(*fixed, residuals, cotangent)
+        arguments = unflatten(call.spec, call.leaves)[0]
+        if not isinstance(found, tuple) or len(cast("tuple[Any, ...]", found)) != len(arguments):
+            raise type_error(f"the backward rule of {name_of(self.primal)} must return a tuple of {len(arguments)} cotangents, one for each argument")
+        found = tuple(_nones(a) if f is None else f for f, a in zip(cast("tuple[Any, ...]", found), arguments, strict=True))
+        try:
+            leaves = _up_to(call.spec.children()[0], found)
+        except ValueError as error:
+            raise value_error(f"the cotangents from the backward rule of {name_of(self.primal)} must be trees like the arguments: {error}") from None
+        by_leaf = dict(enumerate(leaves))
+        return [
+            _of_spec(by_leaf[i], spec, f"a cotangent from the backward rule of {name_of(self.primal)}")
+            for i, spec in zip(call.positions, call.specs, strict=True)
+            if spec.differentiable
+        ]
+
+
+def _nones(tree: Any) -> Any:
+    leaves, spec = flatten(tree)
+    return unflatten(spec, [None] * len(leaves))
+
+
+def _up_to(spec: Any, tree: Any) -> list[Any]:
+    return matching_leaves(spec, tree)
+
+
+def _results(function: Function, call: Call, value: Any) -> list[Any]:
+    """The value from a rule, which must be like the function's own."""
+    leaves, spec = flatten(value)
+    found = [(shape_of(leaf), getattr(leaf, "dtype", None)) for leaf in leaves]
+    if spec != call.out_spec or [s for s, _ in found] != [r.shape for r in call.results]:
+        raise value_error(
+            f"the rule of {name_of(function)} returns another value than the function: {[s for s, _ in found]} for {[r.shape for r in call.results]}"
+        )
+    return [traced(value_of(leaf, r.dtype)) for leaf, r in zip(leaves, call.results, strict=True)]
+
+
+def _cotangent_leaves(what: str, call: Call, tree: Any) -> list[Any]:
+    assert call.out_spec is not None
+    try:
+        leaves = matching_leaves(call.out_spec, tree)
+    except ValueError as error:
+        raise value_error(f"{what} must be a tree like the value: {error}") from None
+    return [_of_spec(leaf, spec, what) for leaf, spec in zip(leaves, call.results, strict=True) if spec.differentiable]
+
+
+def _of_spec(leaf: Any, spec: ArraySpec, what: str) -> TracedArray:
+    """A tangent of this type; zeros for None."""
+    if leaf is None:
+        return traced(full(spec.shape, 0, spec.dtype))
+    if shape_of(leaf) not in ((), spec.shape):
+        raise value_error(f"{what} has the shape {shape_of(leaf)} where {spec.shape} is expected")
+    return traced(broadcast(value_of(leaf, spec.dtype), spec.shape))
+
+
+def custom_jvp(function: Function, nondiff_argnums: Sequence[int] = ()) -> CustomJvp:
+    """A function whose derivative is declared: decorate it, then declare ``@f.defjvp``::
+
+        @wg.custom_jvp
+        def f(x): ...
+
+        @f.defjvp
+        def rule(primals, tangents):
+            (x,), (x_dot,) = primals, tangents
+            return f(x), ... * x_dot
+
+    The rule must be linear in the tangents; reverse mode transposes it. Tangents of arguments that are not floats are None.
+    Neither the function nor its rule may use traced values from outside: pass them as arguments.
+    """
+    return CustomJvp(function, nondiff_argnums)
+
+
+def custom_vjp(function: Function, nondiff_argnums: Sequence[int] = ()) -> CustomVjp:
+    """A function whose reverse derivative is declared: ``f.defvjp(forward, backward)``, see :meth:`CustomVjp.defvjp`.
+
+    Forward mode transposes ``backward``, so both modes work.
+    """
+    return CustomVjp(function, nondiff_argnums)

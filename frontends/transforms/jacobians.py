@@ -1,0 +1,162 @@
+"""``jacfwd``, ``jacrev``, ``jac`` and ``hessian``: a mode batched over a basis, as :func:`vmap` of a linear map."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert.frontends.pytrees import flatten, unflatten
+from wengert.frontends.tracing.context import current_trace
+from wengert.frontends.tracing.errors import type_error
+from wengert.frontends.tracing.function import Call, name_of
+from wengert.frontends.tracing.signatures import ArraySpec
+from wengert.frontends.transforms.batching import vmap
+from wengert.frontends.transforms.derivatives import Positions, Transform, argument_position, check_differentiable, jvp, vjp
+from wengert.frontends.transforms.emission import as_tuple
+from wengert.frontends.transforms.jit import Function
+
+
+def jacfwd(function: Function, argnums: Positions = 0, *, holomorphic: bool = False) -> Transform:
+    """A function that returns the Jacobian by forward mode: one derivative for each element of the arguments, batched.
+
+    The result is a tree like the function's result, with a tree like the argument (a tuple of such, if ``argnums`` is one) at each leaf;
+    an array there has the shape of the result's followed by that of the argument's. Cheaper than :func:`jacrev` where arguments
+    have fewer elements than results. See :func:`value_and_grad` for the arguments.
+    """
+
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        point = _Point(function, argnums, args, kwargs, holomorphic)
+        inputs, spec = flatten(point.chosen)
+        directions = _basis([_spec(x) for x in inputs])
+
+        def along(tangents: Any) -> Any:
+            return jvp(point.function, point.chosen, tangents)[1]
+
+        columns = vmap(along, out_axes=-1)(unflatten(spec, directions))
+        return point.nested(columns, inputs, spec)
+
+    return _named(jacobian, function, "Jacobian (forward)")
+
+
+def jacrev(function: Function, argnums: Positions = 0, *, holomorphic: bool = False) -> Transform:
+    """A function that returns the Jacobian by reverse mode: one derivative for each element of the results, batched; as :func:`jacfwd`."""
+
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        point = _Point(function, argnums, args, kwargs, holomorphic)
+        value, pullback = vjp(point.function, *point.chosen)
+        outputs, out_spec = flatten(value)
+        for y in outputs:
+            _check_result(function, _spec(y), holomorphic)
+        directions = _basis([_spec(y) for y in outputs])
+        rows = vmap(pullback)(unflatten(out_spec, directions))
+        return point.nested_rows(rows, outputs, out_spec)
+
+    return _named(jacobian, function, "Jacobian (reverse)")
+
+
+def jac(function: Function, argnums: Positions = 0, *, holomorphic: bool = False) -> Transform:
+    """A function that returns the Jacobian by the mode that takes fewer derivatives: forward where the arguments have no more elements
+    than the results, else reverse; as :func:`jacfwd`."""
+    forward, reverse = jacfwd(function, argnums, holomorphic=holomorphic), jacrev(function, argnums, holomorphic=holomorphic)
+
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        from wengert.frontends.transforms.shapes import eval_shape
+
+        inputs = sum(_spec(x).size for k in as_tuple(argnums) for x in flatten(args[k])[0])
+        results = sum(y.size for y in flatten(eval_shape(function, *args, **kwargs))[0])
+        return (forward if inputs <= results else reverse)(*args, **kwargs)
+
+    return _named(jacobian, function, "Jacobian")
+
+
+def hessian(function: Function, argnums: Positions = 0, *, holomorphic: bool = False) -> Transform:
+    """A function that returns all second derivatives, forward over reverse; the trees nest as those of :func:`jacfwd`."""
+    found = jacfwd(jacrev(function, argnums, holomorphic=holomorphic), argnums, holomorphic=holomorphic)
+
+    def second(*args: Any, **kwargs: Any) -> Any:
+        return found(*args, **kwargs)
+
+    return _named(second, function, "Hessian")
+
+
+class _Point:
+    """A function of the chosen arguments alone, and these."""
+
+    def __init__(self, function: Function, argnums: Positions, args: Sequence[Any], kwargs: dict[str, Any], holomorphic: bool):
+        assert current_trace() is not None
+        positions = [argument_position(function, args, k) for k in as_tuple(argnums)]
+        call = Call(function, args, kwargs)
+        wrt = call.argument_positions(args, positions)
+        check_differentiable(function, call, wrt, holomorphic)
+        if not holomorphic and any(call.specs[p].dtype.kind == "c" for p in wrt):
+            raise type_error(f"{name_of(function)} has complex arguments", "say holomorphic=True if it is holomorphic, else take wg.jvp or wg.vjp")
+        self.is_single = isinstance(argnums, int)
+        self.chosen = tuple(args[k] for k in positions)
+
+        def of_chosen(*values: Any) -> Any:
+            rest = list(args)
+            for k, value in zip(positions, values, strict=True):
+                rest[k] = value
+            return function(*rest, **kwargs)
+
+        of_chosen.__name__ = name_of(function)
+        self.function = of_chosen
+
+    def nested(self, columns: Any, inputs: Sequence[Any], spec: Any) -> Any:
+        """From results that hold the directions in their last dimension to a tree of trees."""
+        outputs, out_spec = flatten(columns)
+        found: list[Any] = []
+        for column in outputs:
+            extents, parts, start = column.shape[:-1], list[Any](), 0
+            for x in inputs:
+                size = _spec(x).size
+                parts.append(column[..., start : start + size].reshape((*extents, *_spec(x).shape)))
+                start += size
+            tree = unflatten(spec, parts)
+            found.append(tree[0] if self.is_single else tree)
+        return unflatten(out_spec, found)
+
+    def nested_rows(self, rows: Any, outputs: Sequence[Any], out_spec: Any) -> Any:
+        """From cotangents that hold the directions in their first dimension to a tree of trees."""
+        leaves, spec = flatten(rows)
+        found: list[Any] = []
+        start = 0
+        for y in outputs:
+            size, extents = _spec(y).size, _spec(y).shape
+            parts = [row[start : start + size].reshape((*extents, *row.shape[1:])) for row in leaves]
+            start += size
+            tree = unflatten(spec, parts)
+            found.append(tree[0] if self.is_single else tree)
+        return unflatten(out_spec, found)
+
+
+def _spec(x: Any) -> ArraySpec:
+    from wengert.frontends.tracing.signatures import spec_of
+
+    return spec_of(x)
+
+
+def _check_result(function: Function, spec: ArraySpec, holomorphic: bool) -> None:
+    if not spec.differentiable:
+        raise type_error(f"{name_of(function)} returns {spec}, which has no derivative")
+    if spec.dtype.kind == "c" and not holomorphic:
+        raise type_error(f"{name_of(function)} has complex results", "say holomorphic=True if it is holomorphic, else take wg.vjp")
+
+
+def _basis(specs: Sequence[ArraySpec]) -> list[Any]:
+    """All unit vectors of a space of arrays, in one more dimension in front."""
+    total, start, found = sum(spec.size for spec in specs), 0, list[Any]()
+    for spec in specs:
+        rows = np.zeros((total, spec.size), spec.dtype)
+        rows[start : start + spec.size] = np.eye(spec.size)
+        found.append(rows.reshape((total, *spec.shape)))
+        start += spec.size
+    return found
+
+
+def _named(jacobian: Function, function: Function, what: str) -> Transform:
+    jacobian.__name__, jacobian.__doc__ = f"jacobian_of_{name_of(function)}", f"The {what} of {name_of(function)}."
+    jacobian.__wrapped__ = function  # pyright: ignore[reportFunctionMemberAccess]
+    return Transform(jacobian)

@@ -1,0 +1,180 @@
+"""The namespace beside array-api-strict, the standard's own reference: traced and at once, the same values, shapes and dtypes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+strict = pytest.importorskip("array_api_strict", reason="the standard's reference implementation")
+import optree
+
+import wengert as wg
+import wengert.numpy as wnp
+
+strict.set_array_api_strict_flags(api_version="2024.12")
+RNG = np.random.default_rng(0)
+X, Y, POSITIVE, SMALL = RNG.standard_normal((3, 4)), RNG.standard_normal((3, 4)), 0.2 + RNG.random((3, 4)), RNG.random((3, 4)) - 0.5
+F32, Z, I, J, B, U = X.astype(np.float32), X + 1j * Y, np.array([[5, -3, 2], [0, 7, -8]]), np.array([2, 3, -5]), X > 0, np.array([1, 200, 7], np.uint8)
+SQUARE = np.array([[4.0, 1, 0.5], [1, 3, -0.2], [0.5, -0.2, 2]])
+
+CASES: list[tuple[Any, ...]] = [
+    *[(name, X) for name in "sin cos tan tanh sinh cosh exp expm1 atan asinh abs negative positive square sign ceil floor trunc round".split()],
+    *[(name, F32) for name in "sin exp abs sign floor isnan".split()],
+    *[(name, POSITIVE) for name in "log log1p log2 log10 sqrt reciprocal".split()],
+    *[(name, SMALL) for name in "asin acos atanh".split()],
+    ("acosh", POSITIVE + 1),
+    *[(name, Z) for name in "abs conj real imag exp sin cos tanh sqrt log square sign negative isfinite isnan isinf".split()],
+    *[(name, I) for name in "abs negative positive square sign ceil floor trunc round isfinite isnan isinf bitwise_invert".split()],
+    *[(name, X, Y) for name in "add subtract multiply divide floor_divide remainder maximum minimum hypot atan2 logaddexp copysign nextafter".split()],
+    *[(name, X, Y) for name in "equal not_equal less less_equal greater greater_equal".split()],
+    *[(name, I, J) for name in "add subtract multiply floor_divide remainder maximum minimum bitwise_and bitwise_or bitwise_xor equal less".split()],
+    *[(name, U, U) for name in "add subtract multiply floor_divide remainder bitwise_and bitwise_right_shift".split() if name != "bitwise_right_shift"],
+    *[(name, I, np.array([1, 2, 3])) for name in "bitwise_left_shift bitwise_right_shift pow".split() if name != "pow"],
+    ("pow", POSITIVE, Y),
+    ("pow", np.array([2, -3, 4]), np.array([3, 2, 0])),
+    *[(name, B, X < 1) for name in "logical_and logical_or logical_xor bitwise_and equal".split()],
+    ("logical_not", B),
+    ("signbit", np.array([-0.0, 0.0, -1.0, np.nan])),
+    ("clip", X, -0.3, 0.4),
+    ("where", B, X, Y),
+    ("sum", I),
+    ("sum", F32, {"axis": 1}),
+    ("sum", U),
+    ("sum", np.ones((2, 3), np.int8), {"axis": 0}),
+    ("prod", X, {"axis": (0, 1)}),
+    ("mean", X, {"axis": 0, "keepdims": True}),
+    *[(name, X, {"axis": 1}) for name in "max min argmax argmin cumulative_sum cumulative_prod any all count_nonzero".split()],
+    ("var", X, {"axis": 1, "correction": 1}),
+    ("std", F32, {"axis": 0}),
+    ("cumulative_sum", J, {"include_initial": True}),
+    ("diff", X, {"n": 2}),
+    ("argmax", X),
+    ("argmin", X, {"axis": 0, "keepdims": True}),
+    ("sort", X, {"axis": 0}),
+    ("sort", X, {"descending": True}),
+    ("sort", np.array([3.0, np.nan, -0.0, 0.0])),
+    ("argsort", I, {"axis": 0}),
+    ("argsort", J, {"descending": True}),
+    ("searchsorted", np.array([1.0, 2.0, 2.0, 5.0]), np.array([0.0, 2.0, 3.0, 9.0])),
+    ("searchsorted", np.array([1.0, 2.0, 2.0, 5.0]), np.array([0.0, 2.0, 3.0, 9.0]), {"side": "right"}),
+    ("take", X, np.array([2, 0]), {"axis": 1}),
+    ("take_along_axis", X, np.array([[1], [0], [3]]), {"axis": 1}),
+    ("reshape", X, (2, -1)),
+    ("permute_dims", X, (1, 0)),
+    ("moveaxis", X, 0, 1),
+    ("squeeze", X[None], 0),
+    ("expand_dims", X, {"axis": 1}),
+    ("broadcast_to", J, (2, 3)),
+    ("flip", X, {"axis": 1}),
+    ("roll", X, 2, {"axis": 1}),
+    ("roll", X, (1, -1), {"axis": (0, 1)}),
+    ("repeat", J, 2),
+    ("tile", J, (2, 2)),
+    ("tril", X, {"k": 1}),
+    ("triu", X),
+    ("matrix_transpose", X),
+    ("unstack", X),
+    ("matmul", X, Y.T),
+    ("matmul", Z, Y.T),
+    ("vecdot", Z, Z),
+    ("tensordot", X, Y, {"axes": 2}),
+    ("astype", X, np.float32),
+    ("astype", I, np.float64),
+    ("astype", B, np.int64),
+    ("astype", F32, np.complex64),
+    *[(f"linalg.{name}", SQUARE) for name in "cholesky det inv eigvalsh svdvals slogdet trace diagonal matrix_norm matrix_rank".split()],
+    ("linalg.solve", SQUARE, X[:, :2]),
+    ("linalg.matrix_power", SQUARE, 3),
+    ("linalg.pinv", X),
+    ("linalg.outer", J, J),
+    ("linalg.cross", np.array([1.0, 2, 3]), np.array([0.5, -1, 2])),
+    ("linalg.vector_norm", X, {"ord": 3, "axis": 1}),
+    ("linalg.vector_norm", X, {"ord": float("inf")}),
+    *[(f"fft.{name}", Z) for name in "fft ifft fftn ifftn hfft fftshift ifftshift".split()],
+    *[(f"fft.{name}", X) for name in "rfft rfftn ihfft".split()],
+    ("fft.irfft", Z, {"n": 5}),
+    ("fft.fft", Z, {"n": 6, "norm": "ortho"}),
+]
+
+
+def found(namespace: Any, name: str, *arguments: Any) -> Any:
+    for part in name.split("."):
+        namespace = getattr(namespace, part)
+    options = arguments[-1] if isinstance(arguments[-1], dict) else {}
+    return namespace, [a for a in arguments if a is not options], options
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{'-'.join(str(getattr(a, 'dtype', a)) for a in case[1:])}"[:60])
+def test_agrees_with_the_standard(case: tuple[Any, ...]) -> None:
+    function, arguments, options = found(strict, *case)
+    reference = function(
+        *[strict.asarray(a) if isinstance(a, np.ndarray) else getattr(strict, np.dtype(a).name) if isinstance(a, type) else a for a in arguments], **options
+    )
+    wanted = [np.asarray(leaf) for leaf in optree.tree_leaves(tuple(reference) if isinstance(reference, tuple | list) else reference)]
+    ours, arguments, options = found(wnp, *case)
+    arrays = [a for a in arguments if isinstance(a, np.ndarray)]
+
+    def call(*given: Any) -> Any:
+        pending = iter(given)
+        return ours(*[next(pending) if isinstance(a, np.ndarray) else a for a in arguments], **options)
+
+    traced = wg.jit(call).program(*arrays).compile("interpreter")(*arrays)  # what is compared is what is traced
+    for result in (traced, call(*arrays)):
+        leaves = optree.tree_leaves(tuple(result) if isinstance(result, tuple | list) else result)
+        assert [(leaf.dtype, leaf.shape) for leaf in leaves] == [(leaf.dtype, leaf.shape) for leaf in wanted]
+        for leaf, reference in zip(leaves, wanted, strict=True):
+            tolerance = 2e-6 if leaf.dtype in (np.float32, np.complex64) else 1e-12
+            np.testing.assert_allclose(leaf, reference, rtol=tolerance, atol=tolerance)
+
+
+def test_every_name_of_the_standard_is_there() -> None:
+    missing = [name for name in strict.__all__ if not hasattr(wnp, name) and not name.startswith("_")]
+    assert [name for name in missing if "strict_flags" not in name and not name.startswith("ArrayAPIStrict")] == ["Device"]
+    for extension in ("linalg", "fft"):
+        assert [n for n in getattr(strict, extension).__all__ if not hasattr(getattr(wnp, extension), n)] == []
+
+
+def test_the_namespace_describes_itself() -> None:
+    info = wnp.__array_namespace_info__()
+    assert info.default_dtypes()["real floating"] == wnp.zeros(1).dtype
+    assert info.capabilities()["data-dependent shapes"] is False
+    assert set(info.dtypes(kind="complex floating")) == {"complex64", "complex128"}
+    assert wg.jit(lambda x: x.__array_namespace__().sin(x))(X).shape == X.shape
+
+
+@pytest.mark.parametrize("name", ["nonzero", "unique_all", "unique_counts", "unique_inverse", "unique_values"])
+def test_what_static_shapes_do_not_allow_says_so(name: str) -> None:
+    with pytest.raises(wg.TracingError, match=f"the shape of the result of {name} depends on"):
+        wg.jit(getattr(wnp, name))(J)
+    assert np.size(getattr(wnp, name)(J)) >= 3
+
+
+OPERANDS = [
+    1,
+    2.5,
+    1j,
+    True,
+    np.int8(3),
+    np.float32(2),
+    np.arange(3, dtype=np.uint8),
+    np.ones(3, np.float32),
+    np.ones(3),
+    np.ones(3, np.complex64),
+    np.array([True, False, True]),
+]
+
+
+@pytest.mark.parametrize("x", [np.ones(3, d) for d in ("int8", "int64", "uint8", "float32", "float64", "complex64", "bool")], ids=lambda x: x.dtype.name)
+def test_dtypes_of_mixed_operands_are_numpys(x: np.ndarray[Any, Any]) -> None:
+    functions = (wnp.add, wnp.multiply, lambda a, b: wnp.where(True, a, b))
+    call = lambda a: [function(a, other) for other in OPERANDS for function in functions]
+    for found, wanted in zip(wg.jit(call).program(x).compile("interpreter")(x), call(x), strict=True):
+        assert found.dtype == wanted.dtype
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_isin_has_a_static_shape() -> None:
+    np.testing.assert_array_equal(wg.jit(lambda x: wnp.isin(x, J))(I), np.isin(I, J))
+    np.testing.assert_array_equal(wg.jit(lambda x: wnp.isin(I, x, invert=True))(J), np.isin(I, J, invert=True))

@@ -1,0 +1,125 @@
+"""JAX functions as programs, and programs as JAX functions: values, derivatives and batches agree.
+
+By default a few imported functions; WENGERT_TRACED_FUNCTIONS=full takes all of them.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import optree
+import pytest
+
+jax = pytest.importorskip("jax", reason="JAX functions are imported")
+import jax.numpy as jnp
+from all_programs import PROGRAMS
+from transform_sides import JAX
+
+import wengert as wg
+import wengert.numpy as wnp
+from wengert.runtime.errors import InputError
+
+pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings("ignore")]
+NO_RULE = {"tridiagonal_solve"}
+"""Functions that call a routine which has no derivative rule."""
+IMPORTED = [
+    name for name, p in PROGRAMS.items() if name not in NO_RULE and not (p.hidden or p.primal_only) and all(a[0] not in "hez" for a in p.arguments.split())
+][::9]
+FULL = os.environ.get("WENGERT_TRACED_FUNCTIONS") == "full"
+CHOSEN = IMPORTED if FULL else IMPORTED[::20]
+X, W = np.linspace(-1.0, 1.0, 3), np.arange(6.0).reshape(2, 3) / 7
+
+
+def scalar(xp: Any, leaves: Any) -> Any:
+    """A weighted sum of the float results."""
+    weights = [np.cos(np.arange(leaf.size)).reshape(leaf.shape) for leaf in leaves]
+    return sum((xp.sum(xp.real(leaf) * w) for leaf, w in zip(leaves, weights, strict=True) if leaf.dtype.kind in "fc"), 0.0)
+
+
+def test_there_are_thirty_functions() -> None:
+    assert len(IMPORTED) >= 30
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_imported_functions_agree(name: str) -> None:
+    program = PROGRAMS[name]
+    inputs = program.inputs("f64")
+    ours = wg.from_jax(program.function, *inputs)
+    wanted = jax.tree_util.tree_leaves(jax.jit(program.function)(*inputs))
+    for found, value in zip(jax.tree_util.tree_leaves(ours(*inputs)), wanted, strict=True):
+        np.testing.assert_allclose(found, value, rtol=1e-9, atol=1e-9 * program.tolerance)
+    moving = tuple(i for i, x in enumerate(inputs) if x.dtype.kind == "f")
+    ours_scalar = lambda *args: scalar(wnp, jax.tree_util.tree_leaves(ours(*args)))
+    reference_scalar = lambda *args: scalar(jnp, jax.tree_util.tree_leaves(program.function(*args)))
+    try:
+        reference = jax.jit(jax.grad(reference_scalar, argnums=moving))(*inputs)
+    except ValueError as error:  # JAX does not reverse loops that it cannot count
+        assert "Reverse-mode differentiation does not work" in str(error)  # noqa: PT017
+        reference = jax.jit(jax.jacfwd(reference_scalar, argnums=moving))(*inputs)
+    found = wg.grad(ours_scalar, argnums=moving)(*inputs)
+    for ours_bar, theirs in zip(found, reference, strict=True):
+        np.testing.assert_allclose(ours_bar, theirs, rtol=1e-8, atol=1e-8 * program.tolerance * max(1.0, float(np.max(np.abs(theirs), initial=0))))
+
+
+def model(p: Any, x: Any) -> Any:
+    return {"y": jnp.sin(p["w"] @ x), "s": jnp.sum(x)}
+
+
+def test_imported_functions_keep_trees_lines_and_unused_arguments() -> None:
+    f = wg.from_jax(model, {"w": W, "unused": X}, X)
+    found = f({"w": W, "unused": X}, X)
+    np.testing.assert_allclose(found["y"], np.sin(W @ X))
+    assert [p.name for p in f.program.signature.arguments] == ["args[0]['unused']", "args[0]['w']", "args[1]"]
+    assert "test_jax_exchange.py" in f.program.text(locations=True)
+    with pytest.raises(InputError, match="was imported for arguments of the structure"):
+        f(W, X)
+    rows = wg.vmap(lambda x: f({"w": W, "unused": x}, x)["y"] * f({"w": 2 * W, "unused": x}, x)["y"])(np.stack([X, X + 1]))
+    np.testing.assert_allclose(rows, [np.sin(W @ x) * np.sin(2 * W @ x) for x in (X, X + 1)])
+
+
+def test_exported_artifacts() -> None:
+    pytest.importorskip("flatbuffers", reason="jax.export serializes with it")
+    data = jax.export.export(jax.jit(model))({"w": W}, X).serialize()
+    f = wg.from_exported(data)
+    np.testing.assert_allclose(f({"w": W}, X)["y"], np.sin(W @ X))
+    np.testing.assert_allclose(wg.jacfwd(lambda x: f({"w": W}, x)["y"])(X), np.cos(W @ X)[:, None] * W)
+    with pytest.raises(InputError, match="no artifact"):
+        wg.from_exported(b"nothing")
+
+
+def g(xp: Any, w: Any, x: Any) -> Any:
+    return xp.tanh(w @ x) ** 2, xp.sum(xp.sin(x) * x)
+
+
+TRANSFORMS = {
+    "value": lambda t, s: s,
+    "grad": lambda t, s: t.grad(s),
+    "jacfwd": lambda t, s: t.jacfwd(s, argnums=1),
+    "hessian": lambda t, s: t.hessian(s, argnums=1),
+    "reverse over reverse": lambda t, s: t.jacrev(t.jacrev(s, argnums=1)),
+    "forward over forward": lambda t, s: t.jacfwd(t.jacfwd(s)),
+    "vmap": lambda t, s: lambda w, x: t.vmap(t.grad(s, argnums=1), in_axes=(None, 0))(w, jnp.stack([x, x + 1])),
+    "grad of vmap": lambda t, s: t.grad(lambda w, x: jnp.sum(t.vmap(t.grad(s, argnums=1), in_axes=(None, 0))(w, jnp.stack([x, x + 1])) ** 2)),
+    "third": lambda t, s: t.jacfwd(t.hessian(s, argnums=1), argnums=1),
+    "jit": lambda t, s: t.jit(t.grad(lambda w, x: s(w, x) * jnp.sum(w))),
+}
+
+
+@pytest.mark.parametrize("name", list(TRANSFORMS)[:: 1 if FULL else 3])
+def test_programs_are_functions_of_jax(name: str) -> None:
+    program = wg.jit(lambda w, x: g(wnp, w, x)).program(W, X)
+    ours, theirs = program.to_jax(), lambda w, x: g(jnp, w, x)
+    found, wanted = (jax.jit(TRANSFORMS[name](JAX, lambda w, x, f=f: jnp.sum(f(w, x)[0] ** 2) + f(w, x)[1]))(W, X) for f in (ours, theirs))
+    np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-12)
+
+
+def test_derivatives_are_functions_of_jax() -> None:
+    program = wg.jit(lambda w, x: g(wnp, w, x)).program(W, X)
+    outputs = program.vjp().to_jax()(W, X, np.ones(2), 1.0)
+    for found, wanted in zip(outputs[2:], jax.vjp(lambda w, x: g(jnp, w, x), W, X)[1]((np.ones(2), 1.0)), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    with pytest.raises(InputError, match="was given float32"):
+        program.to_jax()(W.astype(np.float32), X)
+    assert optree.tree_leaves(outputs)[0].shape == (2,)
