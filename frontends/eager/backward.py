@@ -2,7 +2,7 @@
 
 There are two ways, with the same results. A tape that is seen for the first time is walked: from the last record to the first, each
 record's own derivative, which was made by the ``vjp`` pass when an operation of its kind ran first, takes the cotangents of its
-results to those of its operands. A tape whose structure was seen before is looked up (:mod:`wengert.frontends.eager.graph`): all of
+results to those of its operands. A tape whose structure was seen before is looked up (:mod:`wengert.eager.graph`): all of
 it is one program then, derived by the same pass and compiled. Hooks, custom functions and recorded backward passes need the walk.
 """
 
@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert.frontends.eager import dispatch
-from wengert.frontends.eager.errors import AutogradError
-from wengert.frontends.eager.graph import run_compiled
-from wengert.frontends.eager.modes import STATE
-from wengert.frontends.eager.operation import Operation, Signature
-from wengert.frontends.eager.program import inline
-from wengert.frontends.eager.record import Output, Record, Source, reachable
+from wengert.eager import dispatch
+from wengert.eager.errors import AutogradError
+from wengert.eager.graph import run_compiled
+from wengert.eager.modes import STATE
+from wengert.eager.operation import Operation, Signature
+from wengert.eager.program import inline
+from wengert.eager.record import Output, Record, Source, reachable
 
 if TYPE_CHECKING:
-    from wengert.frontends.eager.tensor import Tensor
+    from wengert.eager.tensor import Tensor
 
 Root = tuple["Tensor", "Tensor"]
 """A tensor and its cotangent."""
@@ -160,13 +160,18 @@ def run_hooks(hooks: Sequence[Callable[[Tensor], Tensor | None]], cotangent: Ten
 
 
 def _after_node(record: Record, arrived: Sequence[Tensor | None], cotangents: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+    chosen = record.signature.operation.differentiable
+    edges = list(arrived[chosen])
     for hook in list(record.node_hooks or ()):
-        found = hook(tuple(arrived), tuple(cotangents))
+        found = hook(tuple(edges), tuple(cotangents))
         if found is not None:
-            arrived = tuple(found) if isinstance(found, list | tuple) else (found,)
-            if len(arrived) != len(record.inputs):
-                raise AutogradError(f"a hook on {record.name()} returned {len(arrived)} gradients, expected {len(record.inputs)}")
-    return arrived
+            given = list(found) if isinstance(found, list | tuple) else [found]
+            if len(given) != len(edges):
+                raise AutogradError(f"a hook on {record.name()} returned {len(given)} gradients, expected {len(edges)}")
+            edges = given
+    result = list(arrived)
+    result[chosen] = edges
+    return result
 
 
 # -- one record

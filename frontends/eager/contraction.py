@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.frontends.eager import dispatch, views
-from wengert.frontends.eager.elementwise import broadcast
-from wengert.frontends.eager.errors import ShapeError
-from wengert.frontends.eager.operation import Operation, register
+from wengert.eager import dispatch, views
+from wengert.eager.elementwise import broadcast
+from wengert.eager.errors import ShapeError
+from wengert.eager.operation import Operation, register
 from wengert.ir.tensor_types import shape
 
 if TYPE_CHECKING:
-    from wengert.frontends.eager.tensor import Tensor
+    from wengert.eager.tensor import Tensor
 
 OPERATIONS: dict[str, Operation] = {}
 
@@ -49,7 +49,7 @@ def matmul(x: Tensor, y: Tensor) -> Tensor:
         raise ShapeError(f"matmul: both operands must have one dtype, found {x.array.dtype.name} and {y.array.dtype.name}")
     if m <= 2 and n <= 2:
         if m == 1 and n == 2:
-            return views.squeeze(dispatch.apply(MM, (views.unsqueeze(x, 0), y)), 0)
+            return views.see(views.SQUEEZE_PRODUCT, dispatch.apply(MM, (views.unsqueeze(x, 0), y)), (0,))
         return dispatch.apply({(1, 1): DOT, (2, 1): MV, (2, 2): MM}[m, n], (x, y))
     if m >= 3 and n <= 2:
         return _folded(x, y)

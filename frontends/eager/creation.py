@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from wengert.frontends.eager import dispatch
-from wengert.frontends.eager.modes import STATE
-from wengert.frontends.eager.promotion import default_dtype
-from wengert.frontends.eager.tensor import Tensor
+from wengert.eager import dispatch
+from wengert.eager.modes import STATE
+from wengert.eager.promotion import default_dtype
+from wengert.eager.tensor import Tensor
 
 _generator = np.random.default_rng()
 

@@ -14,16 +14,16 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.frontends.eager.places import Place, location
-from wengert.frontends.eager.program import Type, main_block, module_of
+from wengert.eager.places import Place, location
+from wengert.eager.program import Type, main_block, module_of
 from wengert.ir.collector import paused
 from wengert.ir.tensor_types import dtype_of, shape_of_type
 from wengert.transforms.ad.derive import vjp
 from wengert.transforms.ad.given import drop_arguments, take_given
-from wengert.transforms.pipelines import FINISH, parse_pipeline
+from wengert.transforms.pipelines import OPTIMIZE, parse_pipeline
 
 if TYPE_CHECKING:
-    from wengert.frontends.eager.operation import Operation
+    from wengert.eager.operation import Operation
 
 
 @dataclass(frozen=True)
@@ -87,16 +87,12 @@ def backward_module(segment: Segment) -> tuple[ModuleOp, tuple[int, ...]]:
     vjp(module, "main", [inputs.index(i) for i in segment.wanted], range(len(segment.roots)))
     function = cast(FuncOp, main_block(module).parent_op())
     count = len(inputs), len(segment.roots)
-    # The results are now: roots, made, cotangents. The roots' values are of no interest; made ones become arguments.
-    take_given(function, [*range(count[1], count[1] + len(made)), *range(count[1])])
-    module = parse_pipeline(FINISH).applied(module)
+    # The results are now: roots, made, cotangents. Those that were made come in as arguments; the roots' are of no interest.
+    take_given(function, range(count[1], count[1] + len(made)), range(count[1]))
+    module = parse_pipeline(OPTIMIZE).applied(module)
     function = cast(FuncOp, main_block(module).parent_op())
-    first_root = count[0] + count[1] + len(made)
-    used_roots = drop_arguments(function, range(first_root, first_root + count[1]))
-    if used_roots:
-        raise UnkeptValueError
     # Arguments: inputs, cotangents, made. They are put in order: kept values first.
-    candidates = [*range(count[0]), *range(count[0] + count[1], first_root)]
+    candidates = [*range(count[0]), *range(count[0] + count[1], count[0] + count[1] + len(made))]
     numbers = [*inputs, *([-1] * count[1]), *made]
     used = [numbers[i] for i in drop_arguments(function, candidates)]
     if not set(used) <= set(segment.offered):

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert.frontends.eager.errors import InferenceTensorError, ShapeError
-from wengert.frontends.eager.modes import STATE
-from wengert.frontends.eager.operation import Operation, Signature
-from wengert.frontends.eager.places import here
-from wengert.frontends.eager.program import Array, Type
-from wengert.frontends.eager.promotion import FLOAT32, FLOAT64, default_dtype, result_dtype
-from wengert.frontends.eager.record import Output, Record, Saved, Source, Storage
+from wengert.eager.errors import InferenceTensorError, ShapeError
+from wengert.eager.modes import STATE
+from wengert.eager.operation import Operation, Signature
+from wengert.eager.places import here
+from wengert.eager.program import Array, Type
+from wengert.eager.promotion import FLOAT32, FLOAT64, default_dtype, result_dtype
+from wengert.eager.record import Output, Record, Saved, Source, Storage
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from wengert.frontends.eager.tensor import Tensor
+    from wengert.eager.tensor import Tensor
 
 _ndarray = np.ndarray
 _UNARY, _BINARY = 0b1, 0b11
@@ -124,8 +124,11 @@ def unary(op: Operation, x: Tensor) -> Tensor:
         if dtype.kind not in "fV":
             return unary(op, x.to(default_dtype()))
         return apply(op, (x,))
+    kernel = op.kernel
+    if kernel is None:
+        return apply(op, (x,))
     token = _begin()
-    r = op.kernel(a)  # pyright: ignore[reportOptionalCall]
+    r = kernel(a)
     _end(token)
     made = new(r)
     if x.requires_grad and STATE.recording:

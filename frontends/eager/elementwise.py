@@ -16,14 +16,14 @@ from xdsl.ir import Operation as IROp
 from wengert.dialects import ad, chlo
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.frontends.eager import dispatch
-from wengert.frontends.eager.errors import ShapeError
-from wengert.frontends.eager.operation import Operation, register
-from wengert.frontends.eager.promotion import BOOL
+from wengert.eager import dispatch
+from wengert.eager.errors import ShapeError
+from wengert.eager.operation import Operation, register
+from wengert.eager.promotion import BOOL
 from wengert.ir.tensor_types import element, element_of, i1, shape, type_of
 
 if TYPE_CHECKING:
-    from wengert.frontends.eager.tensor import Tensor
+    from wengert.eager.tensor import Tensor
 
 OPERATIONS: dict[str, Operation] = {}
 Number = bool | int | float
@@ -157,6 +157,10 @@ MINIMUM = _arithmetic("minimum", lambda b, x, y: b.minimum(x, y), np.minimum)
 REMAINDER = _arithmetic("remainder", _remainder, np.remainder)
 
 
+def _remainder_of(b: OpBuilder, x: Value, number: float) -> Value:
+    return _remainder(b, x, b.full_like(x, number))
+
+
 def _constant(b: OpBuilder, x: Value, value: float) -> Value:
     return b.full_like(x, value)
 
@@ -173,6 +177,13 @@ def _power(b: OpBuilder, x: Value, exponent: float) -> Value:
     return b.power(x, _constant(b, x, exponent))
 
 
+REMAINDER_NUMBER = register(
+    OPERATIONS,
+    "remainder_number",
+    "RemainderBackward0",
+    lambda b, x, c: [_remainder_of(b, x[0], c)],
+    kernel=lambda c, x: np.remainder(x, x.dtype.type(c)),
+)
 RSUB = register(OPERATIONS, "rsub", "RsubBackward1", lambda b, x, c: [b.subtract(_constant(b, x[0], c), x[0])], kernel=lambda c, x: np.subtract(c, x, dtype=x.dtype))
 POW_NUMBER = register(OPERATIONS, "pow_number", "PowBackward0", lambda b, x, c: [_power(b, x[0], c)], kernel=lambda c, x: np.power(x, x.dtype.type(c)))
 NUMBER_POW = register(
@@ -221,13 +232,14 @@ def _where(b: OpBuilder, operands: Sequence[Value], dtype: Any) -> list[Value]:
     return [b.select(broadcast(b, condition, extents), x, y)]
 
 
-WHERE = register(OPERATIONS, "where", "WhereBackward0", _where, kernel=lambda dtype, c, x, y: np.where(c, x.astype(dtype, copy=False), y.astype(dtype, copy=False)))
+WHERE = register(OPERATIONS, "where", "WhereBackward0", _where, differentiable=slice(1, None), kernel=lambda dtype, c, x, y: np.where(c, x.astype(dtype, copy=False), y.astype(dtype, copy=False)))
 MASKED_FILL = register(
     OPERATIONS,
     "masked_fill",
     "MaskedFillBackward0",
     lambda b, v, value: [b.select(broadcast(b, v[1], shape(v[0])), b.full_like(v[0], value), v[0])],
     kernel=lambda value, x, mask: np.where(mask, x.dtype.type(value), x),
+    differentiable=slice(1),
 )
 
 
@@ -246,7 +258,7 @@ CONVERT = register(OPERATIONS, "to", "ToCopyBackward0", _convert, kernel=lambda 
 
 def where(condition: Tensor, x: Tensor | Number, y: Tensor | Number) -> Tensor:
     """x where the condition holds, else y; all three broadcast."""
-    from wengert.frontends.eager.promotion import result_dtype
+    from wengert.eager.promotion import result_dtype
 
     if condition.array.dtype != BOOL:
         raise ShapeError(f"where: the condition must be of booleans, found {condition.array.dtype.name}")
@@ -269,6 +281,13 @@ def power(x: Tensor, y: Tensor | float) -> Tensor:
             x = x.to(dispatch.default_dtype())
         return dispatch.apply(POW_NUMBER, (x,), y)
     return dispatch.binary(POW, x, y)
+
+
+def remainder(x: Tensor, y: Tensor | float) -> Tensor:
+    """x modulo y, with the sign of y."""
+    if isinstance(y, Number) and x.array.dtype.kind == "f":
+        return dispatch.apply(REMAINDER_NUMBER, (x,), y)
+    return dispatch.binary(REMAINDER, x, y)
 
 
 def divide(x: Tensor, y: Tensor | float) -> Tensor:

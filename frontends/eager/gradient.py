@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert.frontends.eager import dispatch
-from wengert.frontends.eager.backward import Sweep, run_hooks
-from wengert.frontends.eager.errors import NonScalarError, NotTrackedError, ShapeError, UnusedInputError
-from wengert.frontends.eager.modes import STATE
-from wengert.frontends.eager.record import Output, Record
+from wengert.eager import dispatch
+from wengert.eager.backward import Sweep, run_hooks
+from wengert.eager.errors import NonScalarError, NotTrackedError, ShapeError, UnusedInputError
+from wengert.eager.modes import STATE
+from wengert.eager.record import Output, Record
 
 if TYPE_CHECKING:
-    from wengert.frontends.eager.tensor import Tensor
+    from wengert.eager.tensor import Tensor
 
 
 def _listed(given: Any) -> list[Any]:

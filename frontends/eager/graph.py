@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert.frontends.eager.program import Array, Prepared, Type
-from wengert.frontends.eager.record import Output, Record, Source
+from wengert.eager.program import Array, Prepared, Type
+from wengert.eager.record import Output, Record, Source
 
 if TYPE_CHECKING:
-    from wengert.frontends.eager.tensor import Tensor
+    from wengert.eager.tensor import Tensor
 
 COMPILE_AFTER = 2
 """How often a structure is walked before it is compiled."""
@@ -97,7 +97,7 @@ def _key(records: Sequence[Record], sources: Sequence[Source], wanted: set[int] 
 
 def _compile(entry: Entry, records: Sequence[Record], sources: Sequence[Source], leaves: Sequence[Tensor]) -> None:
     """Derives and compiles the reverse of the whole tape."""
-    from wengert.frontends.eager.derive import backward_module
+    from wengert.eager.derive import backward_module
 
     segment, origins = segment_of(records, sources, leaves)
     module, kept = backward_module(segment)
@@ -116,7 +116,7 @@ def _types(records: Sequence[Record], origins: dict[int, tuple[int, int]]) -> di
 
 def segment_of(records: Sequence[Record], sources: Sequence[Source], leaves: Sequence[Tensor]) -> tuple[Any, dict[int, tuple[int, int]]]:
     """The records as a segment whose values are numbered, and for each value that was kept, by which record and as which."""
-    from wengert.frontends.eager.derive import Segment, Step
+    from wengert.eager.derive import Segment, Step
 
     numbers: dict[Any, int] = {id(leaf): i for i, leaf in enumerate(leaves)}
     inputs: dict[int, Type] = {i: (leaf.array.shape, leaf.array.dtype) for i, leaf in enumerate(leaves)}

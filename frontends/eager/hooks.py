@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from wengert.frontends.eager.errors import NotTrackedError
-from wengert.frontends.eager.record import Record, edge
+from wengert.eager.errors import NotTrackedError
+from wengert.eager.record import Record, edge
 
 if TYPE_CHECKING:
-    from wengert.frontends.eager.tensor import Tensor
+    from wengert.eager.tensor import Tensor
 
 Hook = Callable[["Tensor"], "Tensor | None"]
 """Takes a gradient; returns the one to go on with, or None for the same."""

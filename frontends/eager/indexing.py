@@ -10,18 +10,18 @@ import numpy as np
 from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.stablehlo import attributes as sa
-from wengert.frontends.eager import dispatch, inplace, views
-from wengert.frontends.eager.elementwise import broadcast
-from wengert.frontends.eager.errors import ShapeError
-from wengert.frontends.eager.operation import Operation, register
-from wengert.frontends.eager.program import Array
-from wengert.frontends.eager.promotion import BOOL, INT64
-from wengert.frontends.eager.views import dimension
+from wengert.eager import dispatch, inplace, views
+from wengert.eager.elementwise import broadcast
+from wengert.eager.errors import ShapeError
+from wengert.eager.operation import Operation, register
+from wengert.eager.program import Array
+from wengert.eager.promotion import BOOL, INT64
+from wengert.eager.views import dimension
 from wengert.ir.attributes import int_attr
 from wengert.ir.tensor_types import i64, shape
 
 if TYPE_CHECKING:
-    from wengert.frontends.eager.tensor import Tensor
+    from wengert.eager.tensor import Tensor
 
 OPERATIONS: dict[str, Operation] = {}
 Dims = tuple[int, ...]
@@ -107,11 +107,11 @@ def _along(b: OpBuilder, operands: Sequence[Value], dim: int) -> list[Value]:
     return _gather(b, (x, *coordinates), tuple(range(len(extents))))
 
 
-INDEX = register(OPERATIONS, "index", "IndexBackward0", _gather, kernel=lambda dims, x, *i: np.ascontiguousarray(x[_key(x, i, dims)]))
-INDEX_PUT = register(OPERATIONS, "index_put", "IndexPutBackward0", _scatter(core.Kind.set), kernel=_put)
-INDEX_SELECT = register(OPERATIONS, "index_select", "IndexSelectBackward0", _gather, kernel=lambda dims, x, i: np.take(x, i, dims[0]))
-GATHER = register(OPERATIONS, "gather", "GatherBackward0", _along, kernel=lambda dim, x, i: np.take_along_axis(x[tuple(slice(n if d != dim else None) for d, n in enumerate(i.shape))], i, dim))
-EMBEDDING = register(OPERATIONS, "embedding", "EmbeddingBackward0", _gather, kernel=lambda dims, x, i: x[i])
+INDEX = register(OPERATIONS, "index", "IndexBackward0", _gather, kernel=lambda dims, x, *i: np.ascontiguousarray(x[_key(x, i, dims)]), differentiable=slice(1))
+INDEX_PUT = register(OPERATIONS, "index_put", "IndexPutBackward0", _scatter(core.Kind.set), kernel=_put, differentiable=slice(2))
+INDEX_SELECT = register(OPERATIONS, "index_select", "IndexSelectBackward0", _gather, kernel=lambda dims, x, i: np.take(x, i, dims[0]), differentiable=slice(1))
+GATHER = register(OPERATIONS, "gather", "GatherBackward0", _along, kernel=lambda dim, x, i: np.take_along_axis(x[tuple(slice(n if d != dim else None) for d, n in enumerate(i.shape))], i, dim), differentiable=slice(1))
+EMBEDDING = register(OPERATIONS, "embedding", "EmbeddingBackward0", _gather, kernel=lambda dims, x, i: x[i], differentiable=slice(1))
 
 
 # -- reading an index

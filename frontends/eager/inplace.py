@@ -14,19 +14,19 @@ import numpy as np
 
 from wengert.dialects import ad
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.frontends.eager import dispatch
-from wengert.frontends.eager.elementwise import broadcast
-from wengert.frontends.eager.errors import InPlaceError, LeafModifiedError
-from wengert.frontends.eager.modes import STATE
-from wengert.frontends.eager.operation import Operation, register
-from wengert.frontends.eager.places import here
-from wengert.frontends.eager.program import Array, Type
-from wengert.frontends.eager.promotion import category, result_dtype
+from wengert.eager import dispatch
+from wengert.eager.elementwise import broadcast
+from wengert.eager.errors import InPlaceError, LeafModifiedError
+from wengert.eager.modes import STATE
+from wengert.eager.operation import Operation, register
+from wengert.eager.places import here
+from wengert.eager.program import Array, Type
+from wengert.eager.promotion import category, result_dtype
 from wengert.ir.tensor_types import element, shape
 
 if TYPE_CHECKING:
-    from wengert.frontends.eager.tensor import Tensor
-    from wengert.frontends.eager.views import Path
+    from wengert.eager.tensor import Tensor
+    from wengert.eager.views import Path
 
 OPERATIONS: dict[str, Operation] = {}
 

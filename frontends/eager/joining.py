@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.frontends.eager import dispatch, views
-from wengert.frontends.eager.errors import ShapeError
-from wengert.frontends.eager.modes import STATE
-from wengert.frontends.eager.operation import Operation, register
-from wengert.frontends.eager.promotion import result_dtype
-from wengert.frontends.eager.views import SELECT, SLICE, dimension
+from wengert.eager import dispatch, views
+from wengert.eager.errors import ShapeError
+from wengert.eager.modes import STATE
+from wengert.eager.operation import Operation, register
+from wengert.eager.promotion import result_dtype
+from wengert.eager.views import SELECT, SLICE, dimension
 from wengert.ir.tensor_types import element_of, shape
 
 if TYPE_CHECKING:
-    from wengert.frontends.eager.tensor import Tensor
+    from wengert.eager.tensor import Tensor
 
 OPERATIONS: dict[str, Operation] = {}
 

@@ -8,7 +8,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
-    from wengert.frontends.eager.tape import Tape
+    from wengert.eager.tape import Tape
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.frontends.eager.program import Array, Prepared, Type, module_of
+from wengert.eager.program import Array, Prepared, Type, module_of
 
 Emit = Callable[[OpBuilder, Sequence[Value], Any], Sequence[Value]]
 COMPILE_AFTER = 24
@@ -33,6 +33,7 @@ class Operation:
         kernel: the same on arrays, where NumPy has it: (parameters, arrays) -> array, which may be a view only if ``view``.
         keeps_result: whether its derivative may use its results; otherwise it computes them again from the operands if need be.
         view: whether its result shares the memory of its first operand.
+        differentiable: which operands can have gradients at all, and so are edges of the graph.
         put: for a view: writes the ops that put a new value in the place of the view: (builder, base, value, parameters) -> base.
     """
 
@@ -42,6 +43,7 @@ class Operation:
     kernel: Callable[..., Any] | None = None
     keeps_result: bool = False
     view: bool = False
+    differentiable: slice = field(default_factory=lambda: slice(None))
     put: Callable[[OpBuilder, Value, Value, Any], Value] | None = None
     signatures: dict[Any, Signature] = field(default_factory=dict[Any, "Signature"], repr=False)
 
@@ -75,7 +77,7 @@ class Signature:
     @cached_property
     def results(self) -> tuple[Type, ...]:
         """The types of its results."""
-        from wengert.frontends.eager.derive import result_types
+        from wengert.eager.derive import result_types
 
         return result_types(self.forward.module)
 
@@ -91,7 +93,7 @@ class Signature:
 
     @cached_property
     def _derived(self) -> tuple[Prepared, tuple[int, ...]]:
-        from wengert.frontends.eager.derive import Segment, Step, backward_module
+        from wengert.eager.derive import Segment, Step, backward_module
 
         count = len(self.types)
         results = tuple(range(count, count + len(self.results)))

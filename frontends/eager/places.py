@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from wengert.ir.locations import at
 
 Place = tuple[CodeType, int]
-_PACKAGE = "wengert.frontends.eager"
+_PACKAGE = "wengert.eager"
 
 
 def here() -> Place | None:

@@ -13,6 +13,7 @@ from xdsl.ir import Block, Region, SSAValue
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.collector import paused
 from wengert.ir.tensor_types import element_of, tensor
+from wengert.runtime.derivation import runnable
 from wengert.runtime.program import Program
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -97,7 +98,7 @@ class Prepared:
         from wengert.runtime.interpreter.machine import Machine
 
         if self._interpreted is None:
-            self._interpreted = Machine(self.module).function("main", counting=False)
+            self._interpreted = Machine(runnable(self.module)).function("main", counting=False)
         with np.errstate(all="ignore"):
             # Results may be views of the arguments or of constants.
             return [np.array(r) for r in self._interpreted(*[a[()] for a in arrays])]

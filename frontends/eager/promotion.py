@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.frontends.eager.program import Array
+from wengert.eager.program import Array
 
 DType = np.dtype[Any]
 BOOL, INT64, FLOAT32, FLOAT64 = (np.dtype(t) for t in (np.bool_, np.int64, np.float32, np.float64))

@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from wengert.frontends.eager.errors import FreedTapeError, ModifiedError
-from wengert.frontends.eager.places import Place, describe
-from wengert.frontends.eager.program import Array, Type
+from wengert.eager.errors import FreedTapeError, ModifiedError
+from wengert.eager.places import Place, describe
+from wengert.eager.program import Array, Type
 
 if TYPE_CHECKING:
-    from wengert.frontends.eager.hooks import RemovableHandle
-    from wengert.frontends.eager.operation import Signature
-    from wengert.frontends.eager.tensor import Tensor
+    from wengert.eager.hooks import RemovableHandle
+    from wengert.eager.operation import Signature
+    from wengert.eager.tensor import Tensor
 
 NUMBERS = count()
 
@@ -84,7 +84,7 @@ class Record:
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """For every operand, the node that its cotangent goes to and the number of that node's result; None if it goes nowhere."""
-        return tuple(edge(source) for source in self.inputs)
+        return tuple(edge(source) for source in self.inputs[self.signature.operation.differentiable])
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class Record:
     def register_hook(self, hook: Callable[[tuple[Any, ...], tuple[Any, ...]], Any]) -> RemovableHandle:
         """Calls ``hook(cotangents of the operands, cotangents of the results)`` when the node has run; it may return other cotangents
         of the operands."""
-        from wengert.frontends.eager.hooks import RemovableHandle
+        from wengert.eager.hooks import RemovableHandle
 
         self.node_hooks = self.node_hooks or []
         return RemovableHandle(self.node_hooks, hook)

@@ -9,14 +9,14 @@ import numpy as np
 
 from wengert.dialects import ad, core
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.frontends.eager import dispatch
-from wengert.frontends.eager.operation import Operation, register
-from wengert.frontends.eager.promotion import INT64, category, floating
-from wengert.frontends.eager.views import dimension
+from wengert.eager import dispatch
+from wengert.eager.operation import Operation, register
+from wengert.eager.promotion import INT64, category, floating
+from wengert.eager.views import dimension
 from wengert.ir.tensor_types import i64, shape
 
 if TYPE_CHECKING:
-    from wengert.frontends.eager.tensor import Tensor
+    from wengert.eager.tensor import Tensor
 
 OPERATIONS: dict[str, Operation] = {}
 Dims = tuple[int, ...]

@@ -8,15 +8,15 @@ from weakref import ref
 
 import numpy as np
 
-from wengert.frontends.eager import contraction, dispatch, elementwise, indexing, inplace, joining, reduction, views
-from wengert.frontends.eager.errors import AutogradError
-from wengert.frontends.eager.modes import STATE
-from wengert.frontends.eager.program import Array
-from wengert.frontends.eager.promotion import category
-from wengert.frontends.eager.record import Node, Output, Record, Storage, edge
+from wengert.eager import contraction, dispatch, elementwise, indexing, inplace, joining, reduction, views
+from wengert.eager.errors import AutogradError
+from wengert.eager.modes import STATE
+from wengert.eager.program import Array
+from wengert.eager.promotion import category
+from wengert.eager.record import Node, Output, Record, Storage, edge
 
 if TYPE_CHECKING:
-    from wengert.frontends.eager.hooks import Hook, RemovableHandle
+    from wengert.eager.hooks import Hook, RemovableHandle
 
 Number = bool | int | float
 
@@ -203,7 +203,7 @@ class Tensor:
             NonScalarError: it has more than one element, and ``gradient`` was left out.
             FreedTapeError, ModifiedError: what the derivative needs is no longer there, or no longer what it was.
         """
-        from wengert.frontends.eager.gradient import backward
+        from wengert.eager.gradient import backward
 
         backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
@@ -220,26 +220,26 @@ class Tensor:
 
     def retain_grad(self) -> None:
         """Keeps the gradient of this tensor in ``grad`` though it is not a leaf."""
-        from wengert.frontends.eager.hooks import retain_grad
+        from wengert.eager.hooks import retain_grad
 
         retain_grad(self)
 
     @property
     def retains_grad(self) -> bool:
         """Whether :meth:`retain_grad` was called."""
-        from wengert.frontends.eager.hooks import retains_grad
+        from wengert.eager.hooks import retains_grad
 
         return retains_grad(self)
 
     def register_hook(self, hook: Hook) -> RemovableHandle:
         """Calls ``hook(gradient)`` when this tensor's gradient is known; it may return another in its place."""
-        from wengert.frontends.eager.hooks import register_hook
+        from wengert.eager.hooks import register_hook
 
         return register_hook(self, hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], Any]) -> RemovableHandle:
         """Calls ``hook(leaf)`` after a backward pass has added to this leaf's ``grad``."""
-        from wengert.frontends.eager.hooks import register_post_accumulate_grad_hook
+        from wengert.eager.hooks import register_post_accumulate_grad_hook
 
         return register_post_accumulate_grad_hook(self, hook)
 
@@ -305,7 +305,7 @@ class Tensor:
         return dispatch.apply(elementwise.NUMBER_POW, (self,), other)
 
     def __mod__(self, other: Tensor | Number) -> Tensor:
-        return dispatch.binary(elementwise.REMAINDER, self, other)
+        return elementwise.remainder(self, other)
 
     remainder = __mod__
 

@@ -14,18 +14,18 @@ from weakref import ref
 import numpy as np
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.frontends.eager import dispatch
-from wengert.frontends.eager.elementwise import CLONE, broadcast
-from wengert.frontends.eager.errors import ShapeError
-from wengert.frontends.eager.modes import STATE
-from wengert.frontends.eager.operation import Operation, register
-from wengert.frontends.eager.places import here
-from wengert.frontends.eager.program import Array, Type
-from wengert.frontends.eager.record import Output, Record, Source
+from wengert.eager import dispatch
+from wengert.eager.elementwise import CLONE, broadcast
+from wengert.eager.errors import ShapeError
+from wengert.eager.modes import STATE
+from wengert.eager.operation import Operation, register
+from wengert.eager.places import here
+from wengert.eager.program import Array, Type
+from wengert.eager.record import Output, Record, Source
 from wengert.ir.tensor_types import i32, shape
 
 if TYPE_CHECKING:
-    from wengert.frontends.eager.tensor import Tensor
+    from wengert.eager.tensor import Tensor
 
 OPERATIONS: dict[str, Operation] = {}
 Path = tuple[tuple[Operation, Any], ...]
@@ -208,6 +208,7 @@ SLICE = _view("slice", "SliceBackward0", _slice_emit, _sliced, _slice_put)
 SELECT = _view("select", "SelectBackward0", _select_emit, _selected, _select_put)
 SQUEEZE = _view("squeeze", "SqueezeBackward0", _squeeze_emit, _squeezed, _reshape_put)
 SQUEEZE_DIM = _view("squeeze_dim", "SqueezeBackward1", _squeeze_emit, _squeezed, _reshape_put)
+SQUEEZE_PRODUCT = _view("squeeze_product", "SqueezeBackward4", _squeeze_emit, _squeezed, _reshape_put)
 UNSQUEEZE = _view("unsqueeze", "UnsqueezeBackward0", _unsqueeze_emit, lambda d, x: np.expand_dims(x, d), _reshape_put)
 
 # -- as functions of tensors

@@ -22,16 +22,17 @@ from xdsl.ir import BlockArgument
 from wengert.transforms.ad.function import drop_dead_ops
 
 
-def take_given(function: FuncOp, given: Sequence[int]) -> None:
-    """Turns the results at these positions into arguments, appended in this order; ops that are dead then are dropped, in place.
+def take_given(function: FuncOp, given: Sequence[int], dropped: Sequence[int] = ()) -> None:
+    """Turns the results at these positions into arguments, appended in this order, and drops other results; in place.
 
     A result that is an argument already, or the same value as another one that is given, gets an argument that nothing uses.
+    Ops that are dead then are erased.
     """
     block = function.body.block
     returned = block.last_op
     assert isinstance(returned, ReturnOp)
     values = list(returned.operands)
-    kept = [v for i, v in enumerate(values) if i not in set(given)]
+    kept = [v for i, v in enumerate(values) if i not in {*given, *dropped}]
     taken = [block.insert_arg(values[i].type, len(block.args)) for i in given]
     returned.detach()
     returned.erase()
