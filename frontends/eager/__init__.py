@@ -19,6 +19,7 @@ if __name__ != "wengert.eager":
 import numpy as _np
 
 from wengert.eager import autograd
+from wengert.eager.compile import Compiled, compile
 from wengert.eager.contraction import addmm
 from wengert.eager.creation import (
     arange,
@@ -56,6 +57,7 @@ from wengert.eager.joining import cat, stack
 from wengert.eager.modes import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from wengert.eager.promotion import default_dtype as get_default_dtype
 from wengert.eager.promotion import set_default_dtype
+from wengert.eager.tape import Tape, tape_of
 from wengert.eager.tensor import Tensor
 
 float32, float64, int32, int64, bool_ = (_np.dtype(t) for t in (_np.float32, _np.float64, _np.int32, _np.int64, _np.bool_))
@@ -76,6 +78,7 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "AutogradError",
+    "Compiled",
     "FreedTapeError",
     "InPlaceError",
     "InferenceTensorError",
@@ -84,6 +87,7 @@ __all__ = [
     "NonScalarError",
     "NotTrackedError",
     "ShapeError",
+    "Tape",
     "Tensor",
     "UnusedInputError",
     "addmm",
@@ -94,6 +98,7 @@ __all__ = [
     "autograd",
     "bool_",
     "cat",
+    "compile",
     "enable_grad",
     "equal",
     "eye",
@@ -124,6 +129,7 @@ __all__ = [
     "set_default_dtype",
     "set_grad_enabled",
     "stack",
+    "tape_of",
     "tensor",
     "where",
     "zeros",

@@ -54,6 +54,8 @@ class Sweep:
         """Fills ``leaves`` and ``captured``."""
         starts = [s.record if type(s) is Output else s for s in self.sources if isinstance(s, Record | Output)]
         records = reachable([r for r in starts if isinstance(r, Record)])
+        if STATE.tape is not None:
+            STATE.tape.swept(records)
         inside = self._wanted_inside()
         before = STATE.grad, STATE.inference
         STATE.set(self.create, False)
@@ -201,7 +203,7 @@ def pull(record: Record, cotangents: Sequence[Tensor | None], create: bool) -> l
 
 def _full(cotangent: Tensor | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tensor:
     if cotangent is None:
-        return dispatch.new(np.zeros(shape, dtype))
+        return dispatch.constant(np.zeros(shape, dtype))
     return cotangent.to(dtype)
 
 
@@ -210,16 +212,16 @@ def _on_tape(record: Record, position: int, value: Any) -> Tensor:
     signature = record.signature
     count = len(signature.types)
     dtype = (*signature.types, *signature.results)[position][1]
-    if position < count:
-        source = record.inputs[position]
-        if source is None or isinstance(source, int | float):
-            return dispatch.new(np.asarray(value, dtype))
-        if not isinstance(source, Record | Output):
-            return source
-    else:
-        source = record if len(signature.results) == 1 else Output(record, position - count)
-    made = dispatch.new(np.asarray(value, dtype))
-    made.source, made.requires_grad = source, True
+    source = record.inputs[position] if position < count else record if len(signature.results) == 1 else Output(record, position - count)
+    if not isinstance(value, np.ndarray):
+        return dispatch.constant(np.asarray(value, dtype))
+    if source is not None and not isinstance(source, int | float | Record | Output):
+        return source
+    made = dispatch.new(value)
+    if STATE.tape is not None:
+        STATE.tape.found_again(made)
+    if isinstance(source, Record | Output):
+        made.source, made.requires_grad = source, True
     return made
 
 

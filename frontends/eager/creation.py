@@ -28,7 +28,7 @@ def generator() -> np.random.Generator:
 
 
 def _made(array: Any, requires_grad: bool) -> Tensor:
-    made = dispatch.new(array)
+    made = dispatch.constant(array)
     return made.requires_grad_() if requires_grad else made
 
 

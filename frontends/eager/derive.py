@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, cast
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 
+from wengert.dialects.ad import StopGradientOp
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.eager.places import Place, location
 from wengert.eager.program import Type, main_block, module_of
 from wengert.ir.collector import paused
-from wengert.ir.tensor_types import dtype_of, shape_of_type
+from wengert.ir.tensor_types import dtype_of, is_differentiable, shape_of_type
 from wengert.transforms.ad.derive import vjp
 from wengert.transforms.ad.given import drop_arguments, take_given
 from wengert.transforms.pipelines import OPTIMIZE, parse_pipeline
@@ -35,6 +36,8 @@ class Step:
     operands: tuple[int, ...]
     results: tuple[int, ...]
     place: Place | None = None
+    constant: bool = False
+    """Whether it ran where nothing was recorded, so that no gradient flows through it."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,8 @@ def write_steps(b: OpBuilder, steps: Sequence[Step], values: dict[int, Value]) -
     for step in steps:
         with b.at(location(step.place)):
             results = step.operation.emit(b, [values[i] for i in step.operands], step.params)
+            if step.constant:
+                results = [b.like(StopGradientOp, r) if is_differentiable(r.type) else r for r in results]
         values.update(zip(step.results, results, strict=True))
 
 

@@ -95,6 +95,14 @@ def new(array: Any) -> Tensor:
     return made
 
 
+def constant(array: Any) -> Tensor:
+    """A tensor made of data rather than by an operation: a constant to a tape that is listening."""
+    made = new(array)
+    if STATE.tape is not None:
+        STATE.tape.created(made)
+    return made
+
+
 def source_of(x: Tensor) -> Source:
     """What x is on the tape."""
     if not x.requires_grad:

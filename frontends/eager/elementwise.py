@@ -263,7 +263,7 @@ def where(condition: Tensor, x: Tensor | Number, y: Tensor | Number) -> Tensor:
     if condition.array.dtype != BOOL:
         raise ShapeError(f"where: the condition must be of booleans, found {condition.array.dtype.name}")
     dtype = result_dtype([v if isinstance(v, Number) else v.array for v in (x, y)])
-    x, y = (dispatch.new(np.asarray(v, dtype)) if isinstance(v, Number) else v for v in (x, y))
+    x, y = (dispatch.constant(np.asarray(v, dtype)) if isinstance(v, Number) else v for v in (x, y))
     return dispatch.apply(WHERE, (condition, x, y), dtype)
 
 

@@ -33,7 +33,7 @@ def _roots(outputs: Sequence[Tensor], given: Any) -> list[tuple[Tensor, Tensor]]
         if cotangent is None:
             if y.array.size != 1:
                 raise NonScalarError(f"the gradient of a tensor of shape {list(y.array.shape)} needs a cotangent of that shape; only scalars have one by default")
-            cotangent = dispatch.new(np.ones(y.array.shape, y.array.dtype))
+            cotangent = dispatch.constant(np.ones(y.array.shape, y.array.dtype))
         elif cotangent.array.shape != y.array.shape:
             raise ShapeError(f"the cotangent has shape {list(cotangent.array.shape)}, the tensor {list(y.array.shape)}")
         roots.append((y, cotangent.to(y.array.dtype)))
@@ -123,7 +123,7 @@ def grad(
             arrived = sweep.leaves.get(id(x))
             cotangent = None if arrived is None else run_hooks(x.leaf_hooks or (), arrived[1])
         if cotangent is None and materialize_grads:
-            cotangent = dispatch.new(np.zeros(x.array.shape, x.array.dtype))
+            cotangent = dispatch.constant(np.zeros(x.array.shape, x.array.dtype))
         if cotangent is None and not allow_unused:
             raise UnusedInputError(f"input {position} was not used to compute the outputs; say allow_unused=True to get None for it")
         found.append(cotangent)

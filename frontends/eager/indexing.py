@@ -120,7 +120,7 @@ EMBEDDING = register(OPERATIONS, "embedding", "EmbeddingBackward0", _gather, ker
 def _parts(x: Tensor, index: Any) -> list[Any]:
     """The index as a list with one entry for each dimension of x that it covers; lists are tensors, an ellipsis is written out."""
     given = list(index) if isinstance(index, tuple) else [index]
-    given = [dispatch.new(np.asarray(i)) if isinstance(i, list | np.ndarray) else i for i in given]
+    given = [dispatch.constant(np.asarray(i)) if isinstance(i, list | np.ndarray) else i for i in given]
     covered = sum(i.array.ndim if _is_mask(i) else 1 for i in given if i is not None and i is not Ellipsis)
     if covered > x.array.ndim:
         raise IndexError(f"too many indices: {covered} for a tensor of {x.array.ndim} dimensions")
@@ -169,7 +169,7 @@ def _viewed(x: Tensor, parts: list[Any]) -> tuple[Tensor, list[tuple[int, Tensor
 def nonzero(mask: Tensor) -> tuple[Tensor, ...]:
     """The positions where a mask holds, one tensor for each dimension. Their number is seen, and so is a thing to guard."""
     mask._look()  # pyright: ignore[reportPrivateUsage]
-    return tuple(dispatch.new(column) for column in np.nonzero(mask.array))
+    return tuple(dispatch.constant(column) for column in np.nonzero(mask.array))
 
 
 # -- as functions of tensors
@@ -198,7 +198,7 @@ def put(x: Tensor, index: Any, value: Any) -> None:
             inplace.change(inplace.COPY, seen, value)
         return
     if isinstance(value, bool | int | float):
-        value = dispatch.new(np.asarray(value, x.array.dtype))
+        value = dispatch.constant(np.asarray(value, x.array.dtype))
     inplace.change_many(INDEX_PUT, seen, (value.to(x.array.dtype), *(i for _, i in left)), tuple(d for d, _ in left))
 
 

@@ -34,6 +34,8 @@ class Operation:
         keeps_result: whether its derivative may use its results; otherwise it computes them again from the operands if need be.
         view: whether its result shares the memory of its first operand.
         differentiable: which operands can have gradients at all, and so are edges of the graph.
+        tracked: which results can have gradients; None for all that are of floats.
+        compile_after: how often it runs in the interpreter before it is compiled.
         put: for a view: writes the ops that put a new value in the place of the view: (builder, base, value, parameters) -> base.
     """
 
@@ -44,6 +46,8 @@ class Operation:
     keeps_result: bool = False
     view: bool = False
     differentiable: slice = field(default_factory=lambda: slice(None))
+    tracked: tuple[int, ...] | None = None
+    compile_after: int = COMPILE_AFTER
     put: Callable[[OpBuilder, Value, Value, Any], Value] | None = None
     signatures: dict[Any, Signature] = field(default_factory=dict[Any, "Signature"], repr=False)
 
@@ -72,7 +76,7 @@ class Signature:
     def forward(self) -> Prepared:
         """The operation as a function of arrays."""
         module = module_of(self.types, lambda b, operands: self.operation.emit(b, operands, self.params))
-        return Prepared(module, self.operation.name, COMPILE_AFTER)
+        return Prepared(module, self.operation.name, self.operation.compile_after)
 
     @cached_property
     def results(self) -> tuple[Type, ...]:
@@ -89,7 +93,8 @@ class Signature:
     @cached_property
     def differentiable(self) -> tuple[int, ...]:
         """The results that have gradients."""
-        return tuple(i for i, (_, dtype) in enumerate(self.results) if np.issubdtype(dtype, np.floating))
+        tracked = self.operation.tracked
+        return tuple(i for i, (_, dtype) in enumerate(self.results) if np.issubdtype(dtype, np.floating) and (tracked is None or i in tracked))
 
     @cached_property
     def _derived(self) -> tuple[Prepared, tuple[int, ...]]:
@@ -101,7 +106,7 @@ class Signature:
         step = Step(self.operation, self.params, tuple(range(count)), results)
         roots = tuple(results[i] for i in self.differentiable)
         module, kept = backward_module(Segment(dict(enumerate(self.types)), (step,), roots, self.wanted, offered))
-        return Prepared(module, self.operation.node, COMPILE_AFTER), kept
+        return Prepared(module, self.operation.node, self.operation.compile_after), kept
 
     @property
     def backward(self) -> Prepared:

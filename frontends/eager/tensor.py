@@ -29,11 +29,10 @@ class Tensor:
     Attributes:
         array: the elements, as NumPy sees them. Writing to it escapes the tape's notice.
         requires_grad: whether gradients flow to it.
-        grad: what backward passes have added up, for leaves (and where :meth:`retain_grad` asked for it).
     """
 
     array: Array
-    grad: Tensor | None = None
+    _grad: Tensor | None = None
     requires_grad: bool = False
     source: Record | Output | None = None
     """Its place on the tape; None for leaves."""
@@ -44,6 +43,19 @@ class Tensor:
     leaf_hooks: list[Hook] | None = None
     accumulate_hooks: list[Callable[[Tensor], Any]] | None = None
     __array_priority__ = 1000
+
+    @property
+    def grad(self) -> Tensor | None:
+        """What backward passes have added up."""
+        if STATE.tape is not None:
+            STATE.tape.gradient_read(self, self._grad)
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if STATE.tape is not None:
+            STATE.tape.gradient_set(self)
+        self._grad = value
 
     # -- what it is
 
@@ -261,10 +273,14 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """The same memory, off the tape and without its version counter."""
+        if STATE.tape is not None:
+            STATE.tape.refuse("data is used, which shares memory without a trace")
         return dispatch.new(self.array)
 
     @data.setter
     def data(self, value: Tensor) -> None:
+        if STATE.tape is not None:
+            STATE.tape.refuse("data is set, which leaves no trace")
         self.array = value.array
 
     # -- arithmetic
