@@ -170,7 +170,12 @@ class Trace:
         self.gradients = [x for x in tape.gradients.values() if x._grad is not None]  # pyright: ignore[reportPrivateUsage]
         self.cleared = [x for x in tape.gradients.values() if x._grad is None]  # pyright: ignore[reportPrivateUsage]
         self.seen: list[Seen] = tape.seen
-        self.values = [*results, *(tape.number(x) for x in self.effects), *(tape.number(self._grad_of(x)) for x in self.gradients), *(s.value for s in self.seen)]
+        self.values = [
+            *results,
+            *(tape.number(x) for x in self.effects),
+            *(tape.number(self._grad_of(x)) for x in self.gradients),
+            *(s.value for s in self.seen),
+        ]
         self.arguments = arguments
         self.places = {id(x): i for i, x in enumerate(arguments)}
         self.inputs = [self._input(value) for value in self.steps.inputs]
@@ -248,7 +253,9 @@ class Trace:
         same = bool(np.array_equal(now, found, equal_nan=True)) if isinstance(found, np.ndarray) else self._same(seen, now)
         if not same:
             shown = "other values" if isinstance(found, np.ndarray) else f"{found!r}"
-            raise GuardError(f"a value that was looked at at {describe(seen.place)} was {shown} and is {'not' if isinstance(found, np.ndarray) else now.item()!r}")
+            raise GuardError(
+                f"a value that was looked at at {describe(seen.place)} was {shown} and is {'not' if isinstance(found, np.ndarray) else now.item()!r}"
+            )
 
     @staticmethod
     def _same(seen: Seen, now: Array) -> bool:

@@ -39,18 +39,21 @@ MM = register(OPERATIONS, "mm", "MmBackward0", _vectors, kernel=np.matmul)
 BMM = register(OPERATIONS, "bmm", "BmmBackward0", _batched, kernel=np.matmul)
 ADDMM = register(OPERATIONS, "addmm", "AddmmBackward0", _addmm, kernel=lambda c, x, y: np.add(np.matmul(x, y), c))
 
+_PRODUCTS = {(1, 1): DOT, (2, 1): MV, (2, 2): MM}
+
 
 def matmul(x: Tensor, y: Tensor) -> Tensor:
     """The product of vectors, matrices, or stacks of matrices, whose leading dimensions broadcast."""
-    m, n = x.array.ndim, y.array.ndim
-    if m == 0 or n == 0 or x.array.shape[-1] != y.array.shape[-2 if n > 1 else 0]:
-        raise ShapeError(f"matmul: the shapes {list(x.array.shape)} and {list(y.array.shape)} do not go together")
-    if x.array.dtype != y.array.dtype:
+    a, c = x.array, y.array
+    m, n = a.ndim, c.ndim
+    if m == 0 or n == 0 or a.shape[-1] != c.shape[-2 if n > 1 else 0]:
+        raise ShapeError(f"matmul: the shapes {list(a.shape)} and {list(c.shape)} do not go together")
+    if a.dtype != c.dtype:
         raise ShapeError(f"matmul: both operands must have one dtype, found {x.array.dtype.name} and {y.array.dtype.name}")
     if m <= 2 and n <= 2:
         if m == 1 and n == 2:
             return views.see(views.SQUEEZE_PRODUCT, dispatch.apply(MM, (views.unsqueeze(x, 0), y)), (0,))
-        return dispatch.apply({(1, 1): DOT, (2, 1): MV, (2, 2): MM}[m, n], (x, y))
+        return dispatch.binary(_PRODUCTS[m, n], x, y)
     if m >= 3 and n <= 2:
         return _folded(x, y)
     return _stacked(x, y)

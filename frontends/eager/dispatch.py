@@ -80,7 +80,7 @@ class _Quiet:
 
 
 _QUIET = _Quiet()
-_begin, _end = _QUIET.begin, _QUIET.end
+begin_quiet, end_quiet = _QUIET.begin, _QUIET.end
 
 
 # -- results
@@ -135,9 +135,9 @@ def unary(op: Operation, x: Tensor) -> Tensor:
     kernel = op.kernel
     if kernel is None:
         return apply(op, (x,))
-    token = _begin()
+    token = begin_quiet()
     r = kernel(a)
-    _end(token)
+    end_quiet(token)
     made = new(r)
     if x.requires_grad and STATE.recording:
         signature = op.signatures.get((a.shape, dtype))
@@ -162,19 +162,19 @@ def binary(op: Operation, x: Tensor, y: Tensor | float) -> Tensor:
     if type(y) is _Maker.tensor:
         b = y.array
         if b.dtype is not dtype or (dtype is not FLOAT32 and dtype is not FLOAT64):
-            return apply(op, (x, y), converted=True)
+            return apply(op, (x, y), converted=op.arithmetic)
         shape, tracked = b.shape, y.requires_grad
     else:
         if not isinstance(y, int | float) or (dtype is not FLOAT32 and dtype is not FLOAT64):
             return apply(op, (x, y), converted=True)
         b, shape, tracked = y, (), False
-    token = _begin()
+    token = begin_quiet()
     try:
         r = op.kernel(a, b)  # pyright: ignore[reportOptionalCall]
     except ValueError:
         raise unequal_shapes(op, (x, y)) from None
     finally:
-        _end(token)
+        end_quiet(token)
     made = new(r)
     if (tracked or x.requires_grad) and STATE.recording:
         mask = x.requires_grad + 2 * tracked
@@ -186,6 +186,26 @@ def binary(op: Operation, x: Tensor, y: Tensor | float) -> Tensor:
         made.requires_grad = True
     if STATE.tape is not None:
         STATE.tape.note(op, None, (x, y), (made,))
+    return made
+
+
+def single(op: Operation, x: Tensor, params: Any) -> Tensor:
+    """An operation with a kernel and parameters on one tensor."""
+    a = x.array
+    token = begin_quiet()
+    r = op.kernel(params, a)  # pyright: ignore[reportOptionalCall]
+    end_quiet(token)
+    made = new(r)
+    if x.requires_grad and STATE.recording:
+        key = (a.shape, a.dtype, params)
+        signature = op.signatures.get(key)
+        if signature is None:
+            signature = op.signatures[key] = op.signature(((a.shape, a.dtype),), params, _UNARY)
+        if signature.differentiable:
+            made.source = Record(signature, (_input(x),), _saved(signature, (x,), made), here())
+            made.requires_grad = True
+    if STATE.tape is not None:
+        STATE.tape.note(op, params, (x,), (made,))
     return made
 
 
@@ -262,13 +282,13 @@ def _compute(op: Operation, operands: Sequence[Any], arrays: Sequence[Array], ty
             return op.signature(types, params, 0).compute([operands_as(a, t) for a, t in zip(arrays, types, strict=True)])
         except (ValueError, TypeError, AssertionError, IndexError) as error:
             raise ShapeError(f"{op.name}: operands {describe_types(types)} do not fit ({error})") from None
-    token = _begin()
+    token = begin_quiet()
     try:
         found = op.kernel(*arrays) if converted or params is None else op.kernel(params, *arrays)
     except ValueError:
         raise unequal_shapes(op, operands) from None
     finally:
-        _end(token)
+        end_quiet(token)
     return found if type(found) is tuple else (found,)
 
 

@@ -137,8 +137,10 @@ SOFTPLUS = register(OPERATIONS, "softplus", "SoftplusBackward0", lambda b, x, _:
 # -- arithmetic
 
 
-def _arithmetic(name: str, write: Callable[[OpBuilder, Value, Value], Value], kernel: Callable[..., Any], node: str = "", keeps_result: bool = False) -> Operation:
-    return register(OPERATIONS, name, node or f"{name.capitalize()}Backward0", _of_two(write), kernel=kernel, keeps_result=keeps_result)
+def _arithmetic(
+    name: str, write: Callable[[OpBuilder, Value, Value], Value], kernel: Callable[..., Any], node: str = "", keeps_result: bool = False
+) -> Operation:
+    return register(OPERATIONS, name, node or f"{name.capitalize()}Backward0", _of_two(write), kernel=kernel, keeps_result=keeps_result, arithmetic=True)
 
 
 def _remainder(b: OpBuilder, x: Value, y: Value) -> Value:
@@ -184,10 +186,17 @@ REMAINDER_NUMBER = register(
     lambda b, x, c: [_remainder_of(b, x[0], c)],
     kernel=lambda c, x: np.remainder(x, x.dtype.type(c)),
 )
-RSUB = register(OPERATIONS, "rsub", "RsubBackward1", lambda b, x, c: [b.subtract(_constant(b, x[0], c), x[0])], kernel=lambda c, x: np.subtract(c, x, dtype=x.dtype))
+RSUB = register(
+    OPERATIONS, "rsub", "RsubBackward1", lambda b, x, c: [b.subtract(_constant(b, x[0], c), x[0])], kernel=lambda c, x: np.subtract(c, x, dtype=x.dtype)
+)
 POW_NUMBER = register(OPERATIONS, "pow_number", "PowBackward0", lambda b, x, c: [_power(b, x[0], c)], kernel=lambda c, x: np.power(x, x.dtype.type(c)))
 NUMBER_POW = register(
-    OPERATIONS, "number_pow", "PowBackward2", lambda b, x, c: [b.power(_constant(b, x[0], c), x[0])], kernel=lambda c, x: np.power(x.dtype.type(c), x), keeps_result=True
+    OPERATIONS,
+    "number_pow",
+    "PowBackward2",
+    lambda b, x, c: [b.power(_constant(b, x[0], c), x[0])],
+    kernel=lambda c, x: np.power(x.dtype.type(c), x),
+    keeps_result=True,
 )
 
 
@@ -232,7 +241,14 @@ def _where(b: OpBuilder, operands: Sequence[Value], dtype: Any) -> list[Value]:
     return [b.select(broadcast(b, condition, extents), x, y)]
 
 
-WHERE = register(OPERATIONS, "where", "WhereBackward0", _where, differentiable=slice(1, None), kernel=lambda dtype, c, x, y: np.where(c, x.astype(dtype, copy=False), y.astype(dtype, copy=False)))
+WHERE = register(
+    OPERATIONS,
+    "where",
+    "WhereBackward0",
+    _where,
+    differentiable=slice(1, None),
+    kernel=lambda dtype, c, x, y: np.where(c, x.astype(dtype, copy=False), y.astype(dtype, copy=False)),
+)
 MASKED_FILL = register(
     OPERATIONS,
     "masked_fill",

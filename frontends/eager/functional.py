@@ -11,12 +11,12 @@ from wengert.eager import dispatch, elementwise
 from wengert.eager.creation import as_tensor
 from wengert.eager.tensor import Tensor
 
-_METHODS = (
-    "abs acos amax amin argmax asin atan ceil clamp cos cosh cumsum erf exp expm1 flatten flip floor gather index_select log log1p log_softmax"
-    " logsumexp matmul mean min max masked_fill mm mv bmm dot neg norm permute pow prod reciprocal relu remainder reshape round rsqrt select sigmoid sign"
-    " sin sinh softmax split sqrt square squeeze std sum tan tanh transpose unbind unsqueeze var chunk narrow clone detach eq ne lt le gt ge"
-    " add sub mul div maximum minimum t all any"
-).split()
+_METHODS = """
+    abs acos add all amax amin any argmax asin atan bmm ceil chunk clamp clone cos cosh cumsum detach div dot eq erf exp expm1
+    flatten flip floor gather ge gt index_select le log log1p log_softmax logsumexp lt masked_fill matmul max maximum mean min
+    minimum mm mul mv narrow ne neg norm permute pow prod reciprocal relu remainder reshape round rsqrt select sigmoid sign sin
+    sinh softmax split sqrt square squeeze std sub sum t tan tanh transpose unbind unsqueeze var
+""".split()
 
 
 def _function(name: str) -> Callable[..., Any]:

@@ -32,7 +32,9 @@ def _roots(outputs: Sequence[Tensor], given: Any) -> list[tuple[Tensor, Tensor]]
             raise NotTrackedError("a gradient is asked of a tensor that was not computed from any that requires one")
         if cotangent is None:
             if y.array.size != 1:
-                raise NonScalarError(f"the gradient of a tensor of shape {list(y.array.shape)} needs a cotangent of that shape; only scalars have one by default")
+                raise NonScalarError(
+                    f"the gradient of a tensor of shape {list(y.array.shape)} needs a cotangent of that shape; only scalars have one by default"
+                )
             cotangent = dispatch.constant(np.ones(y.array.shape, y.array.dtype))
         elif cotangent.array.shape != y.array.shape:
             raise ShapeError(f"the cotangent has shape {list(cotangent.array.shape)}, the tensor {list(y.array.shape)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from wengert.eager.errors import NotTrackedError
 from wengert.eager.record import Record, edge
@@ -27,7 +27,7 @@ class RemovableHandle:
         """Takes the hook away."""
         self._hooks[:] = [h for h in self._hooks if h is not self._hook]
 
-    def __enter__(self) -> RemovableHandle:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:

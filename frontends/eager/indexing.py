@@ -110,7 +110,14 @@ def _along(b: OpBuilder, operands: Sequence[Value], dim: int) -> list[Value]:
 INDEX = register(OPERATIONS, "index", "IndexBackward0", _gather, kernel=lambda dims, x, *i: np.ascontiguousarray(x[_key(x, i, dims)]), differentiable=slice(1))
 INDEX_PUT = register(OPERATIONS, "index_put", "IndexPutBackward0", _scatter(core.Kind.set), kernel=_put, differentiable=slice(2))
 INDEX_SELECT = register(OPERATIONS, "index_select", "IndexSelectBackward0", _gather, kernel=lambda dims, x, i: np.take(x, i, dims[0]), differentiable=slice(1))
-GATHER = register(OPERATIONS, "gather", "GatherBackward0", _along, kernel=lambda dim, x, i: np.take_along_axis(x[tuple(slice(n if d != dim else None) for d, n in enumerate(i.shape))], i, dim), differentiable=slice(1))
+GATHER = register(
+    OPERATIONS,
+    "gather",
+    "GatherBackward0",
+    _along,
+    kernel=lambda dim, x, i: np.take_along_axis(x[tuple(slice(n if d != dim else None) for d, n in enumerate(i.shape))], i, dim),
+    differentiable=slice(1),
+)
 EMBEDDING = register(OPERATIONS, "embedding", "EmbeddingBackward0", _gather, kernel=lambda dims, x, i: x[i], differentiable=slice(1))
 
 

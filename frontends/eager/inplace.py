@@ -15,7 +15,7 @@ import numpy as np
 from wengert.dialects import ad
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.eager import dispatch
-from wengert.eager.elementwise import broadcast
+from wengert.eager.elementwise import ADD, DIV, MUL, SUB, broadcast
 from wengert.eager.errors import InPlaceError, LeafModifiedError
 from wengert.eager.modes import STATE
 from wengert.eager.operation import Operation, register
@@ -43,12 +43,37 @@ FILL = register(OPERATIONS, "fill", "FillBackward0", _filled, kernel=lambda valu
 ZERO = register(OPERATIONS, "zero", "ZeroBackward0", _filled, kernel=lambda value, x: np.zeros_like(x))
 COPY = register(OPERATIONS, "copy", "CopyBackwards", _copied, kernel=lambda x, y: np.broadcast_to(y, x.shape).astype(x.dtype))
 DETACH = register(OPERATIONS, "detach", "", lambda b, x, _: [b.like(ad.StopGradientOp, x[0])], kernel=lambda x: x)
+_UFUNCS: dict[Operation, Any] = {ADD: np.add, SUB: np.subtract, MUL: np.multiply, DIV: np.divide}
 _COPY_SLICES: dict[tuple[Operation, Path, Any], Operation] = {}
 
 
 def change(op: Operation, x: Tensor, other: Any = None, params: Any = None) -> Tensor:
     """Replaces the elements of x by what the operation makes of them (and of another tensor or number)."""
+    if op in _UFUNCS and not (x.requires_grad or x.is_inference_tensor) and _write(op, x, other):
+        return x
     return change_many(op, x, () if other is None else (other,), params)
+
+
+def _write(op: Operation, x: Tensor, other: Tensor | float) -> bool:
+    """Arithmetic into untracked memory, written at once where dtypes and shapes allow it without looking further."""
+    a = x.array
+    if isinstance(other, int | float):
+        b: Any = other
+    elif not other.requires_grad and other.array.dtype == a.dtype and other.array.shape == a.shape:
+        b = other.array
+    else:
+        return False
+    if STATE.tape is not None or a.dtype.kind != "f" or 0 in a.strides or (x.view_of is not None and x.view_of.base.requires_grad):
+        return False
+    token = dispatch.begin_quiet()
+    _UFUNCS[op](a, b, a)
+    dispatch.end_quiet(token)
+    storage = x.storage
+    if storage is None:
+        storage = dispatch.storage_of(x)
+    storage.version += 1
+    storage.place = here()
+    return True
 
 
 def change_many(op: Operation, x: Tensor, others: Sequence[Tensor | float], params: Any = None) -> Tensor:
@@ -84,15 +109,16 @@ def _computed(op: Operation, x: Tensor, others: Sequence[Tensor | float], params
         params = x.array.dtype
     types = tuple((a.shape, a.dtype) if isinstance(a, np.ndarray) else ((), dtype) for a in arrays)
     arrays = [np.asarray(a, None if isinstance(a, np.ndarray) else dtype) for a in arrays]
-    signature = op.signature(types, params, 0)
     if op.kernel is None:
-        new = signature.compute(arrays)[0]
+        new = op.signature(types, params, 0).compute(arrays)[0]
     else:
-        with np.errstate(all="ignore"):
-            try:
-                new = op.kernel(*arrays) if converted or params is None else op.kernel(params, *arrays)
-            except ValueError:
-                raise dispatch.unequal_shapes(op, (x, *others)) from None
+        token = dispatch.begin_quiet()
+        try:
+            new = op.kernel(*arrays) if converted or params is None else op.kernel(params, *arrays)
+        except ValueError:
+            raise dispatch.unequal_shapes(op, (x, *others)) from None
+        finally:
+            dispatch.end_quiet(token)
     if np.shape(new) != x.array.shape:
         raise InPlaceError(f"{op.name}_: the result has shape {list(np.shape(new))}, which does not fit the tensor of shape {list(x.array.shape)}")
     return new, types, params
@@ -173,5 +199,3 @@ def copy_slices(op: Operation, path: Path, params: Any) -> Operation:
 
         _COPY_SLICES[key] = Operation(f"{op.name} through a view", "CopySlices", emit)
     return _COPY_SLICES[key]
-
-

@@ -7,6 +7,7 @@ for it, ``kernel`` names that, for speed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,7 +20,9 @@ from wengert.eager.program import Array, Prepared, Type, module_of
 
 Emit = Callable[[OpBuilder, Sequence[Value], Any], Sequence[Value]]
 COMPILE_AFTER = 24
-"""How often an operation without a kernel runs in the interpreter before it is compiled."""
+"""How often an operation without a kernel runs in the interpreter before it is compiled, if it is small."""
+SMALL = 2048
+"""How many elements a small operation has at most; a larger one is compiled when it is run."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +38,7 @@ class Operation:
         view: whether its result shares the memory of its first operand.
         differentiable: which operands can have gradients at all, and so are edges of the graph.
         tracked: which results can have gradients; None for all that are of floats.
+        arithmetic: whether its operands are brought to a common dtype and shape.
         compile_after: how often it runs in the interpreter before it is compiled.
         put: for a view: writes the ops that put a new value in the place of the view: (builder, base, value, parameters) -> base.
     """
@@ -48,6 +52,7 @@ class Operation:
     differentiable: slice = field(default_factory=lambda: slice(None))
     tracked: tuple[int, ...] | None = None
     compile_after: int = COMPILE_AFTER
+    arithmetic: bool = False
     put: Callable[[OpBuilder, Value, Value, Any], Value] | None = None
     signatures: dict[Any, Signature] = field(default_factory=dict[Any, "Signature"], repr=False)
 
@@ -76,7 +81,12 @@ class Signature:
     def forward(self) -> Prepared:
         """The operation as a function of arrays."""
         module = module_of(self.types, lambda b, operands: self.operation.emit(b, operands, self.params))
-        return Prepared(module, self.operation.name, self.operation.compile_after)
+        return Prepared(module, self.operation.name, self._patience)
+
+    @property
+    def _patience(self) -> int:
+        size = sum(math.prod(shape) for shape, _ in self.types)
+        return self.operation.compile_after if size <= SMALL else 0
 
     @cached_property
     def results(self) -> tuple[Type, ...]:
@@ -106,7 +116,7 @@ class Signature:
         step = Step(self.operation, self.params, tuple(range(count)), results)
         roots = tuple(results[i] for i in self.differentiable)
         module, kept = backward_module(Segment(dict(enumerate(self.types)), (step,), roots, self.wanted, offered))
-        return Prepared(module, self.operation.node, self.operation.compile_after), kept
+        return Prepared(module, self.operation.node, self._patience), kept
 
     @property
     def backward(self) -> Prepared:

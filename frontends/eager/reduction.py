@@ -11,6 +11,7 @@ from wengert.dialects import ad, core
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.eager import dispatch
 from wengert.eager.operation import Operation, register
+from wengert.eager.program import Array
 from wengert.eager.promotion import INT64, category, floating
 from wengert.eager.views import dimension
 from wengert.ir.tensor_types import i64, shape
@@ -114,8 +115,14 @@ def log_softmax_of(b: OpBuilder, x: Value, dims: Dims) -> Value:
     return b.subtract(low, _spread(b, b.log(b.reduce_sum(b.exponential(low), dims)), x, dims))
 
 
-def _numpy(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda along, x: function(x, axis=along[0], keepdims=along[1], dtype=x.dtype)
+def _by(ufunc: Any) -> Callable[[Along, Array], Any]:
+    """The ufunc's own reduction, without what NumPy's functions look at first."""
+    reduce = ufunc.reduce
+    return lambda along, x: reduce(x, along[0], x.dtype, None, along[1])
+
+
+def _averaged(along: Along, x: Array) -> Any:
+    return np.mean(x, axis=along[0], keepdims=along[1], dtype=x.dtype)
 
 
 def _numpy_extreme(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -128,9 +135,9 @@ def _two(name: str, emit: Any, kernel: Any = None, *, of_all: str = "0", along: 
     return register(OPERATIONS, name, node + of_all, emit, kernel=kernel), register(OPERATIONS, f"{name}_dim", node + along, emit, kernel=kernel)
 
 
-SUMS = _two("sum", _sum, _numpy(np.sum))
-MEANS = _two("mean", _mean, _numpy(np.mean))
-PRODS = _two("prod", _reduce(core.Kind.mul), _numpy(np.prod))
+SUMS = _two("sum", _sum, _by(np.add))
+MEANS = _two("mean", _mean, _averaged)
+PRODS = _two("prod", _reduce(core.Kind.mul), _by(np.multiply))
 VARS = _two("var", _var, along="0")
 STDS = _two("std", _std, along="0")
 AMAX = register(OPERATIONS, "amax", "AmaxBackward0", _reduce(core.Kind.max), kernel=_numpy_extreme(np.max))
@@ -160,8 +167,12 @@ def _dims(x: Tensor, dim: int | Sequence[int] | None, name: str) -> Dims:
     return tuple(sorted({dimension(d, rank, name) for d in given})) if rank else ()
 
 
+_ALL = [tuple(range(rank)) for rank in range(8)]
+
+
 def _reduced(pair: tuple[Operation, Operation], x: Tensor, dim: int | Sequence[int] | None, keepdim: bool) -> Tensor:
-    return dispatch.apply(pair[dim is not None], (x,), (_dims(x, dim, pair[0].name), keepdim))
+    dims = _ALL[x.array.ndim] if dim is None and x.array.ndim < len(_ALL) else _dims(x, dim, pair[0].name)
+    return dispatch.single(pair[dim is not None], x, (dims, keepdim))
 
 
 def _float(x: Tensor) -> Tensor:
@@ -250,5 +261,3 @@ def log_softmax(x: Tensor, dim: int) -> Tensor:
 def cumsum(x: Tensor, dim: int) -> Tensor:
     """Running sums."""
     return dispatch.apply(CUMSUM, (x,), dimension(dim, x.array.ndim, "cumsum"))
-
-

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -181,7 +181,7 @@ class Tape(RecordedTape):
         self._start = next(NUMBERS)
         self._outer: Tape | None = None
 
-    def __enter__(self) -> Tape:
+    def __enter__(self) -> Self:
         self._outer = STATE.tape
         STATE.tape = self
         return self

@@ -13,7 +13,7 @@ from wengert.eager.errors import AutogradError
 from wengert.eager.modes import STATE
 from wengert.eager.program import Array
 from wengert.eager.promotion import category
-from wengert.eager.record import Node, Output, Record, Storage, edge
+from wengert.eager.record import Output, Record, Storage, edge
 
 if TYPE_CHECKING:
     from wengert.eager.hooks import Hook, RemovableHandle

@@ -20,8 +20,8 @@ from wengert.eager.errors import ShapeError
 from wengert.eager.modes import STATE
 from wengert.eager.operation import Operation, register
 from wengert.eager.places import here
-from wengert.eager.program import Array, Type
-from wengert.eager.record import Output, Record, Source
+from wengert.eager.program import Array
+from wengert.eager.record import Output, Record, Source, Storage
 from wengert.ir.tensor_types import i32, shape
 
 if TYPE_CHECKING:
@@ -41,12 +41,11 @@ class View:
         frozen: why it must not be changed in place where changes are recorded, if so.
     """
 
-    __slots__ = ("base", "frozen", "path", "types", "version")
+    __slots__ = ("base", "frozen", "path", "version")
 
-    def __init__(self, base: Tensor, path: Path, types: tuple[Type, ...], version: int, frozen: str = ""):
+    def __init__(self, base: Tensor, path: Path, version: int, frozen: str = ""):
         self.base = base
         self.path = path
-        self.types = types
         self.version = version
         self.frozen = frozen
 
@@ -60,8 +59,10 @@ class View:
         if not base.requires_grad:
             return
         source: Source = base if base.source is None else base.source
-        for (op, params), types in zip(self.path, self.types, strict=True):
-            source = Record(op.signature((types,), params, 0b1), (source,), (), here())
+        along = base.array
+        for op, params in self.path:
+            source = Record(op.signature(((along.shape, along.dtype),), params, 0b1), (source,), (), here())
+            along = op.kernel(params, along)  # pyright: ignore[reportOptionalCall]
         x.source = source if isinstance(source, Record | Output) else None
         x.requires_grad = True
 
@@ -70,9 +71,16 @@ def see(op: Operation, x: Tensor, params: Any) -> Tensor:
     """A view of x."""
     a = x.array
     made = dispatch.new(op.kernel(params, a))  # pyright: ignore[reportOptionalCall]
-    attach(op, x, params, made, "" if STATE.recording or not x.requires_grad else "it was made where nothing is recorded (no_grad)")
-    if x.requires_grad and STATE.recording:
-        signature = op.signature(((a.shape, a.dtype),), params, 0b1)
+    if not x.requires_grad:
+        attach(op, x, params, made)
+    elif not STATE.recording:
+        attach(op, x, params, made, "it was made where nothing is recorded (no_grad)")
+    else:
+        attach(op, x, params, made)
+        key = (a.shape, a.dtype, params)
+        signature = op.signatures.get(key)
+        if signature is None:
+            signature = op.signatures[key] = op.signature(((a.shape, a.dtype),), params, 0b1)
         made.source = Record(signature, (dispatch.source_of(x),), (), here())
         made.requires_grad = True
     if STATE.tape is not None:
@@ -82,21 +90,24 @@ def see(op: Operation, x: Tensor, params: Any) -> Tensor:
 
 def attach(op: Operation, x: Tensor, params: Any, made: Tensor, frozen: str = "") -> None:
     """Makes a tensor that was computed as a view one on the books."""
-    a = x.array
-    storage = made.storage = dispatch.storage_of(x)
+    storage = x.storage
+    if storage is None:
+        storage = x.storage = Storage()
+    made.storage = storage
     outer = x.view_of
-    types: Type = (a.shape, a.dtype)
     if outer is None:
-        made.view_of = View(x, ((op, params),), (types,), storage.version, frozen)
         base = x
+        made.view_of = View(x, ((op, params),), storage.version, frozen)
     else:
         base = outer.base
-        made.view_of = View(base, (*outer.path, (op, params)), (*outer.types, types), storage.version, frozen or outer.frozen)
-    if base.views is None:
-        base.views = []
-    elif len(base.views) > 64:
-        base.views = [r for r in base.views if r() is not None]
-    base.views.append(ref(made))
+        made.view_of = View(base, (*outer.path, (op, params)), storage.version, frozen or outer.frozen)
+    known = base.views
+    if known is None:
+        base.views = [ref(made)]
+    else:
+        if len(known) > 64:
+            known[:] = [r for r in known if r() is not None]
+        known.append(ref(made))
 
 
 # -- the operations

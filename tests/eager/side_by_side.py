@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+
 import wengert.eager as eager
 
 torch.set_num_threads(1)

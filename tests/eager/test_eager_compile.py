@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 import wengert.eager as eager
 
 x0 = [0.5, 1.0, -0.25]

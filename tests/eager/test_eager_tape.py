@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import wengert.eager as eager
 from test_eager_operations import CASES, operands
+
+import wengert.eager as eager
 from wengert.eager import graph
 
 
