@@ -14,7 +14,7 @@ from typing import Any
 
 # The folder is frontends/eager, the package wengert.eager: under another name every class would exist twice.
 if __name__ != "wengert.eager":
-    raise ImportError(f"{__name__} is imported as wengert.eager")
+    raise ImportError(f"{__name__} has another name: import it as wengert.eager")
 
 import numpy as _np
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert.eager import dispatch
+from wengert.eager.containers import listed
 from wengert.eager.errors import AutogradError
 from wengert.eager.graph import run_compiled
 from wengert.eager.modes import STATE
@@ -163,11 +164,11 @@ def run_hooks(hooks: Sequence[Callable[[Tensor], Tensor | None]], cotangent: Ten
 
 def _after_node(record: Record, arrived: Sequence[Tensor | None], cotangents: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
     chosen = record.signature.operation.differentiable
-    edges = list(arrived[chosen])
+    edges: list[Any] = list(arrived[chosen])
     for hook in list(record.node_hooks or ()):
         found = hook(tuple(edges), tuple(cotangents))
         if found is not None:
-            given = list(found) if isinstance(found, list | tuple) else [found]
+            given = listed(found)
             if len(given) != len(edges):
                 raise AutogradError(f"a hook on {record.name()} returned {len(given)} gradients, expected {len(edges)}")
             edges = given

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, update_wrapper
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.eager import dispatch
+from wengert.eager.containers import listed
 from wengert.eager.derive import UnkeptValueError
 from wengert.eager.guards import SIMPLE, Path, Surroundings, look_around
 from wengert.eager.modes import STATE
@@ -120,25 +121,28 @@ def _flatten(value: Any, tensors: list[Tensor], objects: list[Any]) -> Any:
         tensors.append(value)
         return "tensor", len(tensors) - 1
     if isinstance(value, list | tuple):
-        return type(value), tuple(_flatten(v, tensors, objects) for v in value)
+        return "list" if isinstance(value, list) else "tuple", tuple(_flatten(v, tensors, objects) for v in listed(value))
     if isinstance(value, dict):
-        return dict, tuple((k, _flatten(v, tensors, objects)) for k, v in value.items())
+        return "dict", tuple((k, _flatten(v, tensors, objects)) for k, v in cast("dict[Any, Any]", value).items())
     if isinstance(value, np.ndarray):
-        return np.ndarray, (value.shape, value.dtype.str, value.tobytes())
+        array = cast(Array, value)
+        return "array", (array.shape, array.dtype.str, array.tobytes())
     if isinstance(value, SIMPLE):
-        return type(value), value
+        return type(value).__name__, value
     objects.append(value)
     return "object", id(value)
 
 
 def _rebuilt(structure: Any, tensors: Sequence[Tensor]) -> Any:
     """The value of this structure again, with these tensors."""
-    kind, content = structure
+    kind: str = structure[0]
+    content: Any = structure[1]
     if kind == "tensor":
         return tensors[content]
-    if kind in (list, tuple):
-        return kind(_rebuilt(v, tensors) for v in content)
-    if kind is dict:
+    if kind in ("list", "tuple"):
+        parts: list[Any] = [_rebuilt(v, tensors) for v in content]
+        return parts if kind == "list" else tuple(parts)
+    if kind == "dict":
         return {k: _rebuilt(v, tensors) for k, v in content}
     return content
 
@@ -249,13 +253,11 @@ class Trace:
         return _rebuilt(self.structure, [y if find is None else find(arguments) for y, find in zip(made, self.result_finders)])
 
     def _check(self, seen: Seen, now: Array) -> None:
-        found = seen.found
-        same = bool(np.array_equal(now, found, equal_nan=True)) if isinstance(found, np.ndarray) else self._same(seen, now)
+        found: Any = seen.found
+        same = bool(np.array_equal(now, found, equal_nan=True)) if seen.is_array else self._same(seen, now)
         if not same:
-            shown = "other values" if isinstance(found, np.ndarray) else f"{found!r}"
-            raise GuardError(
-                f"a value that was looked at at {describe(seen.place)} was {shown} and is {'not' if isinstance(found, np.ndarray) else now.item()!r}"
-            )
+            shown = "other values" if seen.is_array else f"{found!r}"
+            raise GuardError(f"a value that was looked at at {describe(seen.place)} was {shown} and is {'not' if seen.is_array else now.item()!r}")
 
     @staticmethod
     def _same(seen: Seen, now: Array) -> bool:

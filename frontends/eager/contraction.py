@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.eager import dispatch, views
+from wengert.eager import dispatch, kernels, views
 from wengert.eager.elementwise import broadcast
 from wengert.eager.errors import ShapeError
 from wengert.eager.operation import Operation, register
@@ -37,7 +37,7 @@ DOT = register(OPERATIONS, "dot", "DotBackward0", _vectors, kernel=np.matmul)
 MV = register(OPERATIONS, "mv", "MvBackward0", _vectors, kernel=np.matmul)
 MM = register(OPERATIONS, "mm", "MmBackward0", _vectors, kernel=np.matmul)
 BMM = register(OPERATIONS, "bmm", "BmmBackward0", _batched, kernel=np.matmul)
-ADDMM = register(OPERATIONS, "addmm", "AddmmBackward0", _addmm, kernel=lambda c, x, y: np.add(np.matmul(x, y), c))
+ADDMM = register(OPERATIONS, "addmm", "AddmmBackward0", _addmm, kernel=kernels.addmm)
 
 _PRODUCTS = {(1, 1): DOT, (2, 1): MV, (2, 2): MM}
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wengert.eager import dispatch
+from wengert.eager.containers import extents
 from wengert.eager.modes import STATE
 from wengert.eager.promotion import default_dtype
 from wengert.eager.tensor import Tensor
@@ -53,10 +54,6 @@ def from_numpy(array: np.ndarray[Any, np.dtype[Any]]) -> Tensor:
     return dispatch.new(array)
 
 
-def _shape(given: tuple[Any, ...]) -> tuple[int, ...]:
-    return tuple(given[0]) if len(given) == 1 and isinstance(given[0], list | tuple) else given
-
-
 def full(shape: Sequence[int], value: float, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """One number everywhere."""
     held = np.asarray(value)
@@ -65,12 +62,12 @@ def full(shape: Sequence[int], value: float, dtype: Any = None, requires_grad: b
 
 def zeros(*shape: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros."""
-    return _made(np.zeros(_shape(shape), dtype or default_dtype()), requires_grad)
+    return _made(np.zeros(extents(shape), dtype or default_dtype()), requires_grad)
 
 
 def ones(*shape: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones."""
-    return _made(np.ones(_shape(shape), dtype or default_dtype()), requires_grad)
+    return _made(np.ones(extents(shape), dtype or default_dtype()), requires_grad)
 
 
 def zeros_like(x: Tensor, requires_grad: bool = False) -> Tensor:
@@ -110,12 +107,12 @@ def _drawn(draw: Any, dtype: Any, requires_grad: bool) -> Tensor:
 
 def randn(*shape: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """Standard normal numbers."""
-    return _drawn(lambda: _generator.standard_normal(_shape(shape)), dtype, requires_grad)
+    return _drawn(lambda: _generator.standard_normal(extents(shape)), dtype, requires_grad)
 
 
 def rand(*shape: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """Uniform numbers from 0 to 1."""
-    return _drawn(lambda: _generator.random(_shape(shape)), dtype, requires_grad)
+    return _drawn(lambda: _generator.random(extents(shape)), dtype, requires_grad)
 
 
 def randint(low: int, high: int, shape: Sequence[int]) -> Tensor:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -159,15 +159,16 @@ def binary(op: Operation, x: Tensor, y: Tensor | float) -> Tensor:
     """An arithmetic operation with a kernel, on tensors of one dtype or a tensor and a number."""
     a = x.array
     dtype = a.dtype
+    other: Any = y
     if type(y) is _Maker.tensor:
-        b = y.array
+        b = other.array
         if b.dtype is not dtype or (dtype is not FLOAT32 and dtype is not FLOAT64):
             return apply(op, (x, y), converted=op.arithmetic)
-        shape, tracked = b.shape, y.requires_grad
+        shape, tracked = b.shape, other.requires_grad
     else:
         if not isinstance(y, int | float) or (dtype is not FLOAT32 and dtype is not FLOAT64):
             return apply(op, (x, y), converted=True)
-        b, shape, tracked = y, (), False
+        b, shape, tracked = other, (), False
     token = begin_quiet()
     try:
         r = op.kernel(a, b)  # pyright: ignore[reportOptionalCall]
@@ -209,9 +210,9 @@ def single(op: Operation, x: Tensor, params: Any) -> Tensor:
     return made
 
 
-def _input(x: Tensor | float) -> Source:
+def _input(x: Any) -> Source:
     if type(x) is not _Maker.tensor:
-        return x  # pyright: ignore[reportReturnType]
+        return x
     if not x.requires_grad:
         return None
     if x.view_of is not None:
@@ -220,14 +221,14 @@ def _input(x: Tensor | float) -> Source:
     return x if found is None else found
 
 
-def _saved(signature: Signature, operands: Sequence[Tensor | float], made: Tensor) -> tuple[Saved, ...]:
+def _saved(signature: Signature, operands: Sequence[Any], made: Tensor) -> tuple[Saved, ...]:
     """What an operation with one result keeps."""
     keeps = signature.keeps
     if not keeps:
         return ()
     saved: list[Saved] = []
     for position in keeps:
-        held = operands[position] if position < len(operands) else made
+        held: Any = operands[position] if position < len(operands) else made
         if type(held) is _Maker.tensor:
             if held.is_inference_tensor:
                 raise InferenceTensorError(f"'{signature.operation.name}' keeps a tensor made in inference mode for its derivative; keep a clone() instead")
@@ -236,14 +237,14 @@ def _saved(signature: Signature, operands: Sequence[Tensor | float], made: Tenso
                 storage = held.storage = Storage()
             saved.append((held.array, storage, storage.version))
         else:
-            saved.append((held, None, 0))  # pyright: ignore[reportArgumentType]
+            saved.append((held, None, 0))
     return tuple(saved)
 
 
 # -- any number of operands
 
 
-def apply(op: Operation, operands: Sequence[Tensor | float], params: Any = None, *, converted: bool = False) -> Tensor:
+def apply(op: Operation, operands: Sequence[Any], params: Any = None, *, converted: bool = False) -> Tensor:
     """An operation with one result.
 
     ``converted`` says that the operands are brought to a common dtype first; each keeps the dtype that it has on the tape.
@@ -251,7 +252,7 @@ def apply(op: Operation, operands: Sequence[Tensor | float], params: Any = None,
     return apply_many(op, operands, params, converted=converted)[0]
 
 
-def apply_many(op: Operation, operands: Sequence[Tensor | float], params: Any = None, *, converted: bool = False) -> tuple[Tensor, ...]:
+def apply_many(op: Operation, operands: Sequence[Any], params: Any = None, *, converted: bool = False) -> tuple[Tensor, ...]:
     """An operation with any number of results."""
     tensor = _Maker.tensor
     arrays: list[Any] = [x.array if type(x) is tensor else x for x in operands]
@@ -289,7 +290,7 @@ def _compute(op: Operation, operands: Sequence[Any], arrays: Sequence[Array], ty
         raise unequal_shapes(op, operands) from None
     finally:
         end_quiet(token)
-    return found if type(found) is tuple else (found,)
+    return cast("tuple[Any, ...]", found) if isinstance(found, tuple) else (found,)
 
 
 def operands_as(array: Array, type: Type) -> Array:
@@ -297,7 +298,7 @@ def operands_as(array: Array, type: Type) -> Array:
     return array.astype(type[1], copy=False)
 
 
-def record(signature: Signature, operands: Sequence[Tensor | float], made: Sequence[Tensor], old: Tensor | None = None) -> Record:
+def record(signature: Signature, operands: Sequence[Any], made: Sequence[Tensor], old: Tensor | None = None) -> Record:
     """Puts an operation on the tape and makes its differentiable results tracked.
 
     ``old`` stands for the first operand's value where the operation has written over it.
@@ -306,11 +307,11 @@ def record(signature: Signature, operands: Sequence[Tensor | float], made: Seque
     inputs = tuple(_input(x) for x in operands)
     saved: list[Saved] = []
     for position in signature.keeps:
-        held = operands[position] if position < len(operands) else made[position - len(operands)]
+        held: Any = operands[position] if position < len(operands) else made[position - len(operands)]
         if position == 0 and old is not None:
             held = old
         if type(held) is not tensor:
-            saved.append((held, None, 0))  # pyright: ignore[reportArgumentType]
+            saved.append((held, None, 0))
             continue
         if held.is_inference_tensor:
             raise InferenceTensorError(f"'{signature.operation.name}' keeps a tensor made in inference mode for its derivative; keep a clone() instead")
@@ -329,7 +330,7 @@ def describe_types(types: Sequence[Type]) -> str:
     return ", ".join(f"{dtype.name}{list(shape)}" for shape, dtype in types)
 
 
-def unequal_shapes(op: Operation, operands: Sequence[Tensor | float]) -> ShapeError:
+def unequal_shapes(op: Operation, operands: Sequence[Any]) -> ShapeError:
     """The error for operands that do not broadcast."""
     types = [(x.array.shape, x.array.dtype) for x in operands if type(x) is _Maker.tensor]
     return ShapeError(f"{op.name}: the shapes of {describe_types(types)} do not go together")

@@ -16,7 +16,7 @@ from xdsl.ir import Operation as IROp
 from wengert.dialects import ad, chlo
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.eager import dispatch
+from wengert.eager import dispatch, kernels
 from wengert.eager.errors import ShapeError
 from wengert.eager.operation import Operation, register
 from wengert.eager.promotion import BOOL
@@ -118,11 +118,11 @@ ATAN = _function("atan", chlo.AtanOp, np.arctan)
 SINH = _function("sinh", chlo.SinhOp, np.sinh)
 COSH = _function("cosh", chlo.CoshOp, np.cosh)
 ERF = register(OPERATIONS, "erf", "ErfBackward0", _of_one(chlo.ErfOp))
-RSQRT = _composed("rsqrt", lambda b, x: b.rsqrt(x), lambda x: 1 / np.sqrt(x), keeps_result=True)
+RSQRT = _composed("rsqrt", lambda b, x: b.rsqrt(x), kernels.rsqrt, keeps_result=True)
 SIGMOID = register(OPERATIONS, "sigmoid", "SigmoidBackward0", _of_one(hlo.LogisticOp), keeps_result=True)
 RECIPROCAL = _composed("reciprocal", lambda b, x: b.divide(b.full_like(x, 1), x), np.reciprocal, keeps_result=True)
 ABS = _composed("abs", _abs, np.abs)
-RELU = _composed("relu", _relu, lambda x: np.where(x <= 0, x.dtype.type(0), x))
+RELU = _composed("relu", _relu, kernels.relu)
 SIGN = _composed("sign", _rounded(hlo.SignOp), np.sign)
 FLOOR = _composed("floor", _rounded(hlo.FloorOp), np.floor)
 CEIL = _composed("ceil", _rounded(hlo.CeilOp), np.ceil)
@@ -184,18 +184,16 @@ REMAINDER_NUMBER = register(
     "remainder_number",
     "RemainderBackward0",
     lambda b, x, c: [_remainder_of(b, x[0], c)],
-    kernel=lambda c, x: np.remainder(x, x.dtype.type(c)),
+    kernel=kernels.remainder,
 )
-RSUB = register(
-    OPERATIONS, "rsub", "RsubBackward1", lambda b, x, c: [b.subtract(_constant(b, x[0], c), x[0])], kernel=lambda c, x: np.subtract(c, x, dtype=x.dtype)
-)
-POW_NUMBER = register(OPERATIONS, "pow_number", "PowBackward0", lambda b, x, c: [_power(b, x[0], c)], kernel=lambda c, x: np.power(x, x.dtype.type(c)))
+RSUB = register(OPERATIONS, "rsub", "RsubBackward1", lambda b, x, c: [b.subtract(_constant(b, x[0], c), x[0])], kernel=kernels.rsub)
+POW_NUMBER = register(OPERATIONS, "pow_number", "PowBackward0", lambda b, x, c: [_power(b, x[0], c)], kernel=kernels.power)
 NUMBER_POW = register(
     OPERATIONS,
     "number_pow",
     "PowBackward2",
     lambda b, x, c: [b.power(_constant(b, x[0], c), x[0])],
-    kernel=lambda c, x: np.power(x.dtype.type(c), x),
+    kernel=kernels.power_of,
     keeps_result=True,
 )
 
@@ -212,7 +210,7 @@ def _clamp(b: OpBuilder, x: Sequence[Value], bounds: tuple[float | None, float |
     return [found]
 
 
-CLAMP = register(OPERATIONS, "clamp", "ClampBackward1", _clamp, kernel=lambda bounds, x: np.clip(x, *bounds))
+CLAMP = register(OPERATIONS, "clamp", "ClampBackward1", _clamp, kernel=kernels.clamp)
 
 
 # -- comparisons and selections
@@ -247,14 +245,14 @@ WHERE = register(
     "WhereBackward0",
     _where,
     differentiable=slice(1, None),
-    kernel=lambda dtype, c, x, y: np.where(c, x.astype(dtype, copy=False), y.astype(dtype, copy=False)),
+    kernel=kernels.where,
 )
 MASKED_FILL = register(
     OPERATIONS,
     "masked_fill",
     "MaskedFillBackward0",
     lambda b, v, value: [b.select(broadcast(b, v[1], shape(v[0])), b.full_like(v[0], value), v[0])],
-    kernel=lambda value, x, mask: np.where(mask, x.dtype.type(value), x),
+    kernel=kernels.masked_fill,
     differentiable=slice(1),
 )
 
@@ -266,7 +264,7 @@ def _convert(b: OpBuilder, x: Sequence[Value], dtype: Any) -> list[Value]:
     return [b.convert(x[0], held)]
 
 
-CONVERT = register(OPERATIONS, "to", "ToCopyBackward0", _convert, kernel=lambda dtype, x: x.astype(dtype))
+CONVERT = register(OPERATIONS, "to", "ToCopyBackward0", _convert, kernel=kernels.convert)
 
 
 # -- as functions of tensors

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from wengert.eager import dispatch
+from wengert.eager.containers import listed
 from wengert.eager.errors import AutogradError, FreedTapeError, LeafModifiedError, ModifiedError
 from wengert.eager.modes import STATE
 from wengert.eager.places import Place, describe, here
@@ -107,7 +108,7 @@ class FunctionRecord(Record):
             for c, t in zip(cotangents, self.result_types, strict=True)
         ]
         found = self.function.backward(self.context, *given)
-        arrived = list(found) if isinstance(found, tuple | list) else [found]
+        arrived = listed(found)
         if len(arrived) > len(self.inputs) and all(c is None for c in arrived[len(self.inputs) :]):
             arrived = arrived[: len(self.inputs)]
         if len(arrived) != len(self.inputs):
@@ -145,13 +146,13 @@ class Function:
         # An argument that forward changes, or returns as it is, must still be found where it was.
         inputs = tuple(dispatch.source_of(a) if isinstance(a, Tensor) else None for a in args)
         output = cls._run(context, args)
-        listed: list[Any] = list(output) if isinstance(output, tuple | list) else [output]
+        results = listed(output)
         if STATE.tape is not None:
             STATE.tape.refuse(f"{cls.__name__}.apply runs Python code")
         if tracked:
-            cls._record(context, args, inputs, listed)
+            cls._record(context, args, inputs, results)
         context.versions = [0 if t is None else dispatch.storage_of(t).version for t in context.kept or ()]
-        return tuple(listed) if isinstance(output, tuple | list) else listed[0]
+        return tuple(results) if isinstance(output, tuple | list) else results[0]
 
     @classmethod
     def _run(cls, context: Context, args: tuple[Any, ...]) -> Any:
@@ -167,21 +168,21 @@ class Function:
             STATE.set(*before)
 
     @classmethod
-    def _record(cls, context: Context, args: tuple[Any, ...], inputs: tuple[Source, ...], listed: list[Any]) -> None:
+    def _record(cls, context: Context, args: tuple[Any, ...], inputs: tuple[Source, ...], results: list[Any]) -> None:
         from wengert.eager.tensor import Tensor
 
         for argument in context.dirty:
             if argument.requires_grad and argument.is_leaf:
                 raise LeafModifiedError(f"{cls.__name__} changes a leaf that requires a gradient in place")
-        types = tuple((y.array.shape, y.array.dtype) if isinstance(y, Tensor) else ((), np.dtype(np.bool_)) for y in listed)
+        types = tuple((y.array.shape, y.array.dtype) if isinstance(y, Tensor) else ((), np.dtype(np.bool_)) for y in results)
         record = context.record = FunctionRecord(cls, context, inputs, types, here())
-        for number, y in enumerate(listed):
+        for number, y in enumerate(results):
             if not isinstance(y, Tensor) or not y.is_floating_point() or any(y is c for c in context.constants):
                 continue
             if any(y is a for a in args) and not any(y is d for d in context.dirty):
                 # The argument itself is handed back: the result is another tensor of the same memory.
-                y = listed[number] = y.detach()
-            y.source = record if len(listed) == 1 else Output(record, number)
+                y = results[number] = y.detach()
+            y.source = record if len(results) == 1 else Output(record, number)
             y.requires_grad = True
 
 
@@ -199,7 +200,8 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
             STATE.set(*before)
         if not recording or not any(getattr(c, "requires_grad", False) for c in cotangents):
             return found
-        return _Refused.apply(found) if not isinstance(found, tuple) else tuple(_Refused.apply(c) if c is not None else None for c in found)
+        refused = tuple(None if c is None else _Refused.apply(c) for c in listed(found))
+        return refused if isinstance(found, tuple) else refused[0]
 
     return run
 
@@ -208,8 +210,8 @@ class _Refused(Function):
     """Passes a gradient on and refuses to be differentiated."""
 
     @staticmethod
-    def forward(ctx: Any, x: Any) -> Any:
-        return x.clone()
+    def forward(*args: Any) -> Any:
+        return args[1].clone()
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from wengert.eager import dispatch
 from wengert.eager.backward import Sweep, run_hooks
+from wengert.eager.containers import listed
 from wengert.eager.errors import NonScalarError, NotTrackedError, ShapeError, UnusedInputError
 from wengert.eager.modes import STATE
 from wengert.eager.record import Output, Record
@@ -17,13 +18,9 @@ if TYPE_CHECKING:
     from wengert.eager.tensor import Tensor
 
 
-def _listed(given: Any) -> list[Any]:
-    return list(given) if isinstance(given, list | tuple) else [given]
-
-
 def _roots(outputs: Sequence[Tensor], given: Any) -> list[tuple[Tensor, Tensor]]:
     """The outputs with their cotangents, checked."""
-    cotangents = [None] * len(outputs) if given is None else _listed(given)
+    cotangents = [None] * len(outputs) if given is None else listed(given)
     if len(cotangents) != len(outputs):
         raise ShapeError(f"there are {len(outputs)} tensors and {len(cotangents)} gradients")
     roots: list[tuple[Tensor, Tensor]] = []
@@ -50,10 +47,10 @@ def backward(
     inputs: Any = None,
 ) -> None:
     """Adds the gradients of tensors to ``grad`` of the leaves that they depend on. See :meth:`Tensor.backward`."""
-    wanted = None if inputs is None else _listed(inputs)
+    wanted = None if inputs is None else listed(inputs)
     if wanted is not None and not wanted:
         raise NotTrackedError("backward: inputs is empty")
-    sweep = Sweep(_roots(_listed(tensors), grad_tensors), wanted, create_graph if retain_graph is None else retain_graph, create_graph)
+    sweep = Sweep(_roots(listed(tensors), grad_tensors), wanted, create_graph if retain_graph is None else retain_graph, create_graph)
     sweep.run()
     for leaf, cotangent in sweep.leaves.values():
         if wanted is None or any(x is leaf for x in wanted):
@@ -110,11 +107,11 @@ def grad(
     Raises:
         UnusedInputError: an input does not matter for any output. Otherwise as :meth:`Tensor.backward`.
     """
-    wanted = _listed(inputs)
+    wanted = listed(inputs)
     for x in wanted:
         if not x.requires_grad:
             raise NotTrackedError("a gradient is asked with respect to a tensor that does not require one")
-    sweep = Sweep(_roots(_listed(outputs), grad_outputs), wanted, create_graph if retain_graph is None else retain_graph, create_graph)
+    sweep = Sweep(_roots(listed(outputs), grad_outputs), wanted, create_graph if retain_graph is None else retain_graph, create_graph)
     sweep.run()
     found: list[Tensor | None] = []
     for position, x in enumerate(wanted):

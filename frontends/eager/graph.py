@@ -57,12 +57,15 @@ def run_compiled(
     for record in records:
         if record.saved is None or record.saved:
             record.kept()
-    arguments = [
-        value if type(value := records[i].saved[j][0]) is np.ndarray else np.asarray(value, dtype)  # pyright: ignore[reportOptionalSubscript]
-        for i, j, dtype in entry.arguments
-    ]
+    arguments = [_array(records[i].saved, j, dtype) for i, j, dtype in entry.arguments]
     assert entry.program is not None
     return list(zip(leaves, entry.program(*arguments, *cotangents), strict=True))
+
+
+def _array(saved: Any, position: int, dtype: np.dtype[Any]) -> Array:
+    """A kept value, which may be a Python number, as an array."""
+    value = saved[position][0]
+    return value if type(value) is np.ndarray else np.asarray(value, dtype)
 
 
 def _key(records: Sequence[Record], sources: Sequence[Source], wanted: set[int] | None) -> tuple[tuple[Any, ...], list[Tensor]]:

@@ -7,11 +7,12 @@ anew at every call, by the path on which they were found; numbers, strings and t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, cast
 
+from wengert.eager.containers import listed
 from wengert.eager.tensor import Tensor
 
 SIMPLE = (bool, int, float, str, bytes, type(None))
@@ -28,15 +29,24 @@ class Path:
 
 
 def _cell(cell: Any) -> Callable[[], Any]:
-    return lambda: cell.cell_contents
+    def find() -> Any:
+        return cell.cell_contents
+
+    return find
 
 
 def _item(parent: Callable[[], Any], key: Any) -> Callable[[], Any]:
-    return lambda: parent()[key]
+    def find() -> Any:
+        return parent()[key]
+
+    return find
 
 
 def _attribute(parent: Callable[[], Any], name: str) -> Callable[[], Any]:
-    return lambda: vars(parent())[name]
+    def find() -> Any:
+        return cast("dict[str, Any]", vars(parent()))[name]
+
+    return find
 
 
 def _names(code: CodeType) -> list[str]:
@@ -70,13 +80,13 @@ def surroundings(function: Callable[..., Any]) -> list[Path]:
 def _inside(path: Path, value: Any) -> Iterator[Path]:
     """The paths one level further."""
     if isinstance(value, list | tuple):
-        yield from (Path(f"{path.name}[{i}]", _item(path.find, i)) for i in range(len(value)))
+        yield from (Path(f"{path.name}[{i}]", _item(path.find, i)) for i in range(len(listed(value))))
     elif isinstance(value, dict):
-        yield from (Path(f"{path.name}[{key!r}]", _item(path.find, key)) for key in value)
+        yield from (Path(f"{path.name}[{key!r}]", _item(path.find, key)) for key in cast("dict[Any, Any]", value))
     elif isinstance(value, FunctionType | MethodType):
         yield from (Path(f"{path.name} -> {p.name}", p.find) for p in surroundings(value))
     elif hasattr(value, "__dict__") and not isinstance(value, type | ModuleType):
-        yield from (Path(f"{path.name}.{name}", _attribute(path.find, name)) for name in vars(value))
+        yield from (Path(f"{path.name}.{name}", _attribute(path.find, name)) for name in cast("dict[str, Any]", vars(value)))
 
 
 @dataclass
@@ -122,7 +132,7 @@ def look_around(function: Callable[..., Any], arguments: Sequence[Any] = ()) -> 
         following: list[Path] = []
         for path in level:
             try:
-                value = path.find()
+                value: Any = path.find()
             except ValueError:  # a variable of the closure that is not set yet
                 continue
             if isinstance(value, SIMPLE):
@@ -132,7 +142,7 @@ def look_around(function: Callable[..., Any], arguments: Sequence[Any] = ()) -> 
             elif id(value) not in seen and len(seen) < _MOST:
                 seen.add(id(value))
                 if isinstance(value, list | dict):
-                    found.sizes.append((path, len(value)))
+                    found.sizes.append((path, len(cast("Sized", value))))
                 following += _inside(path, value)
         level = following
     return found

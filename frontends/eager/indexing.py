@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.stablehlo import attributes as sa
-from wengert.eager import dispatch, inplace, views
+from wengert.eager import dispatch, inplace, kernels, views
+from wengert.eager.containers import listed
 from wengert.eager.elementwise import broadcast
 from wengert.eager.errors import ShapeError
 from wengert.eager.operation import Operation, register
-from wengert.eager.program import Array
 from wengert.eager.promotion import BOOL, INT64
 from wengert.eager.views import dimension
 from wengert.ir.attributes import int_attr
-from wengert.ir.tensor_types import i64, shape
+from wengert.ir.tensor_types import i64, shape, tensor
 
 if TYPE_CHECKING:
     from wengert.eager.tensor import Tensor
@@ -84,41 +84,26 @@ def _scatter(kind: core.Kind) -> Any:
     return emit
 
 
-def _key(x: Array, indices: Sequence[Array], dims: Dims) -> tuple[Any, ...]:
-    key: list[Any] = [slice(None)] * x.ndim
-    for index, dim in zip(indices, dims, strict=True):
-        key[dim] = index
-    return tuple(key)
-
-
-def _put(dims: Dims, x: Array, value: Array, *indices: Array) -> Array:
-    made = x.copy()
-    made[_key(x, indices, dims)] = value
-    return made
-
-
 def _along(b: OpBuilder, operands: Sequence[Value], dim: int) -> list[Value]:
     """gather along a dimension: every other coordinate of the index is its own."""
     x, index = operands
     extents = shape(index)
-    from wengert.ir.tensor_types import tensor
-
     coordinates = [index if d == dim else b.iota(d, tensor(extents, i64)) for d in range(len(extents))]
     return _gather(b, (x, *coordinates), tuple(range(len(extents))))
 
 
-INDEX = register(OPERATIONS, "index", "IndexBackward0", _gather, kernel=lambda dims, x, *i: np.ascontiguousarray(x[_key(x, i, dims)]), differentiable=slice(1))
-INDEX_PUT = register(OPERATIONS, "index_put", "IndexPutBackward0", _scatter(core.Kind.set), kernel=_put, differentiable=slice(2))
-INDEX_SELECT = register(OPERATIONS, "index_select", "IndexSelectBackward0", _gather, kernel=lambda dims, x, i: np.take(x, i, dims[0]), differentiable=slice(1))
+INDEX = register(OPERATIONS, "index", "IndexBackward0", _gather, kernel=kernels.index, differentiable=slice(1))
+INDEX_PUT = register(OPERATIONS, "index_put", "IndexPutBackward0", _scatter(core.Kind.set), kernel=kernels.index_put, differentiable=slice(2))
+INDEX_SELECT = register(OPERATIONS, "index_select", "IndexSelectBackward0", _gather, kernel=kernels.index_select, differentiable=slice(1))
 GATHER = register(
     OPERATIONS,
     "gather",
     "GatherBackward0",
     _along,
-    kernel=lambda dim, x, i: np.take_along_axis(x[tuple(slice(n if d != dim else None) for d, n in enumerate(i.shape))], i, dim),
+    kernel=kernels.gather,
     differentiable=slice(1),
 )
-EMBEDDING = register(OPERATIONS, "embedding", "EmbeddingBackward0", _gather, kernel=lambda dims, x, i: x[i], differentiable=slice(1))
+EMBEDDING = register(OPERATIONS, "embedding", "EmbeddingBackward0", _gather, kernel=kernels.index, differentiable=slice(1))
 
 
 # -- reading an index
@@ -126,8 +111,7 @@ EMBEDDING = register(OPERATIONS, "embedding", "EmbeddingBackward0", _gather, ker
 
 def _parts(x: Tensor, index: Any) -> list[Any]:
     """The index as a list with one entry for each dimension of x that it covers; lists are tensors, an ellipsis is written out."""
-    given = list(index) if isinstance(index, tuple) else [index]
-    given = [dispatch.constant(np.asarray(i)) if isinstance(i, list | np.ndarray) else i for i in given]
+    given = [_as_tensor(i) for i in (listed(index) if isinstance(index, tuple) else [index])]
     covered = sum(i.array.ndim if _is_mask(i) else 1 for i in given if i is not None and i is not Ellipsis)
     if covered > x.array.ndim:
         raise IndexError(f"too many indices: {covered} for a tensor of {x.array.ndim} dimensions")
@@ -135,6 +119,11 @@ def _parts(x: Tensor, index: Any) -> list[Any]:
     if spot is not None:
         given[spot : spot + 1] = [slice(None)] * (x.array.ndim - covered)
     return given
+
+
+def _as_tensor(part: Any) -> Any:
+    """Lists and arrays as tensors, anything else as it is."""
+    return dispatch.constant(np.asarray(cast(Any, part))) if isinstance(part, list | np.ndarray) else part
 
 
 def _is_tensor(part: Any) -> bool:
@@ -154,8 +143,9 @@ def _viewed(x: Tensor, parts: list[Any]) -> tuple[Tensor, list[tuple[int, Tensor
             x = views.unsqueeze(x, dim)
             dim += 1
         elif isinstance(part, slice):
-            if part.indices(x.array.shape[dim]) != (0, x.array.shape[dim], 1) or len(parts) == 1:
-                x = views.cut(x, dim, part)
+            chosen = cast("slice[Any, Any, Any]", part)
+            if chosen.indices(x.array.shape[dim]) != (0, x.array.shape[dim], 1) or len(parts) == 1:
+                x = views.cut(x, dim, chosen)
             dim += 1
         elif _is_mask(part):
             if part.array.shape != x.array.shape[dim : dim + part.array.ndim]:

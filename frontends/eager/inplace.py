@@ -14,7 +14,7 @@ import numpy as np
 
 from wengert.dialects import ad
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.eager import dispatch
+from wengert.eager import dispatch, kernels
 from wengert.eager.elementwise import ADD, DIV, MUL, SUB, broadcast
 from wengert.eager.errors import InPlaceError, LeafModifiedError
 from wengert.eager.modes import STATE
@@ -39,10 +39,10 @@ def _copied(b: OpBuilder, x: Sequence[Value], _: Any) -> list[Value]:
     return [broadcast(b, b.convert(x[1], element(x[0])), shape(x[0]))]
 
 
-FILL = register(OPERATIONS, "fill", "FillBackward0", _filled, kernel=lambda value, x: np.full_like(x, value))
-ZERO = register(OPERATIONS, "zero", "ZeroBackward0", _filled, kernel=lambda value, x: np.zeros_like(x))
-COPY = register(OPERATIONS, "copy", "CopyBackwards", _copied, kernel=lambda x, y: np.broadcast_to(y, x.shape).astype(x.dtype))
-DETACH = register(OPERATIONS, "detach", "", lambda b, x, _: [b.like(ad.StopGradientOp, x[0])], kernel=lambda x: x)
+FILL = register(OPERATIONS, "fill", "FillBackward0", _filled, kernel=kernels.fill)
+ZERO = register(OPERATIONS, "zero", "ZeroBackward0", _filled, kernel=kernels.fill)
+COPY = register(OPERATIONS, "copy", "CopyBackwards", _copied, kernel=kernels.copy)
+DETACH = register(OPERATIONS, "detach", "", lambda b, x, _: [b.like(ad.StopGradientOp, x[0])], kernel=kernels.same)
 _UFUNCS: dict[Operation, Any] = {ADD: np.add, SUB: np.subtract, MUL: np.multiply, DIV: np.divide}
 _COPY_SLICES: dict[tuple[Operation, Path, Any], Operation] = {}
 
@@ -107,7 +107,7 @@ def _computed(op: Operation, x: Tensor, others: Sequence[Tensor | float], params
         if category(dtype) > category(x.array.dtype):
             raise InPlaceError(f"{op.name}_: a result of {dtype.name} cannot be stored in a tensor of {x.array.dtype.name}")
         params = x.array.dtype
-    types = tuple((a.shape, a.dtype) if isinstance(a, np.ndarray) else ((), dtype) for a in arrays)
+    types: tuple[Type, ...] = tuple((a.shape, a.dtype) if type(a) is np.ndarray else ((), dtype) for a in arrays)
     arrays = [np.asarray(a, None if isinstance(a, np.ndarray) else dtype) for a in arrays]
     if op.kernel is None:
         new = op.signature(types, params, 0).compute(arrays)[0]

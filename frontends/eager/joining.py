@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.eager import dispatch, views
+from wengert.eager import dispatch, kernels, views
 from wengert.eager.errors import ShapeError
 from wengert.eager.modes import STATE
 from wengert.eager.operation import Operation, register
@@ -32,9 +32,9 @@ def _stack(b: OpBuilder, parts: Sequence[Value], given: tuple[int, Any]) -> list
     return [b.concatenate(rows, dim)]
 
 
-CAT = register(OPERATIONS, "cat", "CatBackward0", _cat, kernel=lambda given, *parts: np.concatenate(parts, given[0], dtype=given[1]))
-STACK = register(OPERATIONS, "stack", "StackBackward0", _stack, kernel=lambda given, *parts: np.stack(parts, given[0], dtype=given[1]))
-FLIP = register(OPERATIONS, "flip", "FlipBackward0", lambda b, x, dims: [b.reverse(x[0], dims)], kernel=lambda dims, x: np.flip(x, dims).copy())
+CAT = register(OPERATIONS, "cat", "CatBackward0", _cat, kernel=kernels.cat)
+STACK = register(OPERATIONS, "stack", "StackBackward0", _stack, kernel=kernels.stack)
+FLIP = register(OPERATIONS, "flip", "FlipBackward0", lambda b, x, dims: [b.reverse(x[0], dims)], kernel=kernels.flip)
 
 
 def _pieces(b: OpBuilder, x: Sequence[Value], cuts: tuple[views.Cut, ...]) -> list[Value]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from wengert.dialects import ad, core
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.eager import dispatch
+from wengert.eager import dispatch, kernels
 from wengert.eager.operation import Operation, register
 from wengert.eager.program import Array
 from wengert.eager.promotion import INT64, category, floating
@@ -121,14 +121,6 @@ def _by(ufunc: Any) -> Callable[[Along, Array], Any]:
     return lambda along, x: reduce(x, along[0], x.dtype, None, along[1])
 
 
-def _averaged(along: Along, x: Array) -> Any:
-    return np.mean(x, axis=along[0], keepdims=along[1], dtype=x.dtype)
-
-
-def _numpy_extreme(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda along, x: function(x, axis=along[0], keepdims=along[1])
-
-
 def _two(name: str, emit: Any, kernel: Any = None, *, of_all: str = "0", along: str = "1") -> tuple[Operation, Operation]:
     """The operation on all elements and along dimensions, which are two kinds of node."""
     node = f"{name.capitalize()}Backward"
@@ -136,14 +128,14 @@ def _two(name: str, emit: Any, kernel: Any = None, *, of_all: str = "0", along: 
 
 
 SUMS = _two("sum", _sum, _by(np.add))
-MEANS = _two("mean", _mean, _averaged)
+MEANS = _two("mean", _mean, kernels.mean)
 PRODS = _two("prod", _reduce(core.Kind.mul), _by(np.multiply))
 VARS = _two("var", _var, along="0")
 STDS = _two("std", _std, along="0")
-AMAX = register(OPERATIONS, "amax", "AmaxBackward0", _reduce(core.Kind.max), kernel=_numpy_extreme(np.max))
-AMIN = register(OPERATIONS, "amin", "AminBackward0", _reduce(core.Kind.min), kernel=_numpy_extreme(np.min))
-MAX = register(OPERATIONS, "max", "MaxBackward1", _reduce(core.Kind.max), kernel=_numpy_extreme(np.max))
-MIN = register(OPERATIONS, "min", "MinBackward1", _reduce(core.Kind.min), kernel=_numpy_extreme(np.min))
+AMAX = register(OPERATIONS, "amax", "AmaxBackward0", _reduce(core.Kind.max), kernel=kernels.amax)
+AMIN = register(OPERATIONS, "amin", "AminBackward0", _reduce(core.Kind.min), kernel=kernels.amin)
+MAX = register(OPERATIONS, "max", "MaxBackward1", _reduce(core.Kind.max), kernel=kernels.amax)
+MIN = register(OPERATIONS, "min", "MinBackward1", _reduce(core.Kind.min), kernel=kernels.amin)
 MAX_DIM = register(OPERATIONS, "max_dim", "MaxBackward0", _extreme(core.Extreme.max))
 MIN_DIM = register(OPERATIONS, "min_dim", "MinBackward0", _extreme(core.Extreme.min))
 ARGMAX = register(OPERATIONS, "argmax", "", _argmax)
@@ -151,9 +143,7 @@ NORM = register(OPERATIONS, "norm", "LinalgVectorNormBackward0", _norm)
 LOGSUMEXP = register(OPERATIONS, "logsumexp", "LogsumexpBackward0", _logsumexp)
 SOFTMAX = register(OPERATIONS, "softmax", "SoftmaxBackward0", lambda b, x, dims: [softmax_of(b, x[0], dims)])
 LOG_SOFTMAX = register(OPERATIONS, "log_softmax", "LogSoftmaxBackward0", lambda b, x, dims: [log_softmax_of(b, x[0], dims)])
-CUMSUM = register(
-    OPERATIONS, "cumsum", "CumsumBackward0", lambda b, x, dim: [b.cumulative(core.Kind.add, x[0], dim)], kernel=lambda dim, x: np.cumsum(x, dim, dtype=x.dtype)
-)
+CUMSUM = register(OPERATIONS, "cumsum", "CumsumBackward0", lambda b, x, dim: [b.cumulative(core.Kind.add, x[0], dim)], kernel=kernels.cumsum)
 
 
 # -- as functions of tensors

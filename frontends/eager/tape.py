@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -18,6 +18,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.eager import dispatch
 from wengert.eager.derive import Step, write_steps
 from wengert.eager.errors import AutogradError
+from wengert.eager.function import FunctionRecord
 from wengert.eager.inplace import DETACH, copy_slices
 from wengert.eager.modes import STATE
 from wengert.eager.operation import Operation
@@ -135,7 +136,7 @@ def tape_of(*outputs: Tensor) -> RecordedTape:
         return leaves[id(source)]
 
     for record in records:
-        if not isinstance(record.signature.operation, Operation):
+        if isinstance(record, FunctionRecord):
             raise AutogradError(f"{record.name()} is a function written in Python, which has no IR")
         signature = record.signature
         operands = [value(s, t) for s, t in zip(record.inputs, signature.types, strict=True)]
@@ -150,6 +151,11 @@ class Seen:
     value: int
     found: Any
     place: Place | None
+
+    @property
+    def is_array(self) -> bool:
+        """Whether all elements were looked at, rather than one number."""
+        return isinstance(self.found, np.ndarray)
 
 
 class Tape(RecordedTape):
@@ -222,7 +228,7 @@ class Tape(RecordedTape):
 
     def _operands(self, operands: Sequence[Tensor | float], params: Any, changed: Tensor | None = None) -> list[int]:
         tensors = [x for x in operands if not isinstance(x, int | float)]
-        dtype = params if isinstance(params, np.dtype) else tensors[0].array.dtype
+        dtype: np.dtype[Any] = tensors[0].array.dtype if not isinstance(params, np.dtype) else cast(Any, params)
         numbers: list[int] = []
         for x in operands:
             if isinstance(x, int | float):

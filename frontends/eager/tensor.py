@@ -9,6 +9,7 @@ from weakref import ref
 import numpy as np
 
 from wengert.eager import contraction, dispatch, elementwise, indexing, inplace, joining, reduction, views
+from wengert.eager.containers import extents
 from wengert.eager.errors import AutogradError
 from wengert.eager.modes import STATE
 from wengert.eager.program import Array
@@ -609,7 +610,7 @@ class Tensor:
 
     def view(self, *shape: Any) -> Tensor:
         """Another shape of the same memory."""
-        return views.view(self, _extents(shape))
+        return views.view(self, extents(shape))
 
     def view_as(self, other: Tensor) -> Tensor:
         """The shape of another tensor, of the same memory."""
@@ -617,7 +618,7 @@ class Tensor:
 
     def reshape(self, *shape: Any) -> Tensor:
         """Another shape: a view where possible, else a copy."""
-        return views.reshape(self, _extents(shape))
+        return views.reshape(self, extents(shape))
 
     def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         """Neighbouring dimensions as one."""
@@ -625,7 +626,7 @@ class Tensor:
 
     def permute(self, *order: Any) -> Tensor:
         """Dimensions in another order."""
-        return views.permute(self, _extents(order))
+        return views.permute(self, extents(order))
 
     def transpose(self, first: int, second: int) -> Tensor:
         """Two dimensions exchanged."""
@@ -647,7 +648,7 @@ class Tensor:
 
     def expand(self, *shape: Any) -> Tensor:
         """Repeated without copying."""
-        return views.expand(self, _extents(shape))
+        return views.expand(self, extents(shape))
 
     def expand_as(self, other: Tensor) -> Tensor:
         """Repeated to the shape of another tensor."""
@@ -683,7 +684,7 @@ class Tensor:
 
     def flip(self, *dims: Any) -> Tensor:
         """Dimensions in reverse."""
-        return joining.flip(self, _extents(dims))
+        return joining.flip(self, extents(dims))
 
     def __getitem__(self, index: Any) -> Tensor:
         return indexing.get(self, index)
@@ -766,11 +767,6 @@ class Tensor:
     def copy_(self, other: Tensor) -> Tensor:
         """The elements of another tensor, which may be broadcast."""
         return inplace.change(inplace.COPY, self, other)
-
-
-def _extents(given: tuple[Any, ...]) -> tuple[int, ...]:
-    """The shape in ``x.view(2, 3)`` and in ``x.view((2, 3))``."""
-    return tuple(given[0]) if len(given) == 1 and isinstance(given[0], list | tuple) else given
 
 
 dispatch.results_are(Tensor)

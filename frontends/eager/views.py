@@ -14,7 +14,7 @@ from weakref import ref
 import numpy as np
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.eager import dispatch
+from wengert.eager import dispatch, kernels
 from wengert.eager.elementwise import CLONE, broadcast
 from wengert.eager.errors import ShapeError
 from wengert.eager.modes import STATE
@@ -22,7 +22,7 @@ from wengert.eager.operation import Operation, register
 from wengert.eager.places import here
 from wengert.eager.program import Array
 from wengert.eager.record import Output, Record, Source, Storage
-from wengert.ir.tensor_types import i32, shape
+from wengert.ir.tensor_types import element, i32, shape
 
 if TYPE_CHECKING:
     from wengert.eager.tensor import Tensor
@@ -141,6 +141,10 @@ def _transposed(order: tuple[int, ...], x: Array) -> Array:
     return x.transpose(order)
 
 
+def _expand_emit(b: OpBuilder, x: Sequence[Value], extents: tuple[int, ...]) -> list[Value]:
+    return [broadcast(b, x[0], extents)]
+
+
 def _expand_put(b: OpBuilder, base: Value, value: Value, extents: tuple[int, ...]) -> Value:
     raise AssertionError("an expanded tensor is not written to")
 
@@ -168,8 +172,6 @@ def _slice_put(b: OpBuilder, base: Value, value: Value, cut: Cut) -> Value:
     low, high, interior = ([0] * len(extents) for _ in range(3))
     covered = (shape(value)[dim] - 1) * step + 1 if shape(value)[dim] else 0
     low[dim], high[dim], interior[dim] = start, extents[dim] - start - covered, step - 1
-    from wengert.ir.tensor_types import element
-
     return b.select(b.constant(inside), b.pad(value, b.scalar(0, element(value)), low, high, interior), base)
 
 
@@ -214,13 +216,13 @@ UNSAFE_VIEW = register(OPERATIONS, "unsafe_view", "UnsafeViewBackward0", _reshap
 PERMUTE = _view("permute", "PermuteBackward0", _permute_emit, _transposed, _permute_put)
 TRANSPOSE = _view("transpose", "TransposeBackward0", _permute_emit, _transposed, _permute_put)
 T = _view("t", "TBackward0", _permute_emit, _transposed, _permute_put)
-EXPAND = _view("expand", "ExpandBackward0", lambda b, x, e: [broadcast(b, x[0], e)], lambda e, x: np.broadcast_to(x, e), _expand_put)
+EXPAND = _view("expand", "ExpandBackward0", _expand_emit, kernels.expand, _expand_put)
 SLICE = _view("slice", "SliceBackward0", _slice_emit, _sliced, _slice_put)
 SELECT = _view("select", "SelectBackward0", _select_emit, _selected, _select_put)
 SQUEEZE = _view("squeeze", "SqueezeBackward0", _squeeze_emit, _squeezed, _reshape_put)
 SQUEEZE_DIM = _view("squeeze_dim", "SqueezeBackward1", _squeeze_emit, _squeezed, _reshape_put)
 SQUEEZE_PRODUCT = _view("squeeze_product", "SqueezeBackward4", _squeeze_emit, _squeezed, _reshape_put)
-UNSQUEEZE = _view("unsqueeze", "UnsqueezeBackward0", _unsqueeze_emit, lambda d, x: np.expand_dims(x, d), _reshape_put)
+UNSQUEEZE = _view("unsqueeze", "UnsqueezeBackward0", _unsqueeze_emit, kernels.unsqueeze, _reshape_put)
 
 # -- as functions of tensors
 

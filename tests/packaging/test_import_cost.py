@@ -20,6 +20,7 @@ PROGRAM = "import importlib, sys; importlib.import_module(sys.argv[1]); print('\
         ("wengert.lab.universe", (*SLOW, "wengert.dialects.stablehlo")),
         ("wengert.__main__", SLOW),
         ("wengert.ir.parser", SLOW),
+        ("wengert.eager", SLOW),
         ("wengert.runtime.cpu", ("jax", "scipy", "wengert.runtime.interpreter")),
     ],
 )

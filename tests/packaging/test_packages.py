@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,12 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 FOLDERS = ("dialects", "frontends", "ir", "lab", "runtime", "transforms")
+ELSEWHERE = {Path("frontends/eager"): "wengert.eager"}
+"""Packages that lie in folders of other names."""
+
+
+def package_name(folder: Path) -> str:
+    return ELSEWHERE.get(folder, ".".join(("wengert", *folder.parts)))
 
 
 def package_folders() -> list[Path]:
@@ -21,7 +28,15 @@ def package_folders() -> list[Path]:
 def test_packages_are_listed() -> None:
     """A folder that is missing from the list is dropped from the wheel without a word."""
     listed = PROJECT["tool"]["setuptools"]["packages"]
-    assert listed == sorted(["wengert", *(".".join(("wengert", *folder.parts)) for folder in package_folders())])
+    assert listed == sorted(["wengert", *map(package_name, package_folders())])
+    assert PROJECT["tool"]["setuptools"]["package-dir"] == {"wengert": ".", **{name: str(folder) for folder, name in ELSEWHERE.items()}}
+
+
+def test_a_package_has_one_name() -> None:
+    """Under a second name its classes would exist twice."""
+    assert import_module("wengert.eager").Tensor is not None
+    with pytest.raises(ImportError, match=r"import it as wengert\.eager"):
+        import_module("wengert.frontends.eager")
 
 
 def test_packages_have_an_init() -> None:
@@ -39,6 +54,14 @@ def test_tools_see_the_package_through_links(name: str) -> None:
     assert link.is_symlink()
     assert link.resolve() == ROOT / name
     assert f"typings/wengert/{name}" in PROJECT["tool"]["pyright"]["include"]
+
+
+@pytest.mark.parametrize(("folder", "name"), ELSEWHERE.items(), ids=str)
+def test_tools_see_packages_of_other_names(folder: Path, name: str) -> None:
+    link = ROOT / "typings" / Path(*name.split("."))
+    assert link.is_symlink()
+    assert link.resolve() == ROOT / folder
+    assert str(link.relative_to(ROOT)) in PROJECT["tool"]["pyright"]["include"]
 
 
 def test_compilers_are_pinned_exactly() -> None:
