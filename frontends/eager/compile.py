@@ -138,7 +138,7 @@ def _rebuilt(structure: Any, tensors: Sequence[Tensor]) -> Any:
     kind: str = structure[0]
     content: Any = structure[1]
     if kind == "tensor":
-        return tensors[content]
+        return tensors[int(content)]
     if kind in ("list", "tuple"):
         parts: list[Any] = [_rebuilt(v, tensors) for v in content]
         return parts if kind == "list" else tuple(parts)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
@@ -18,6 +19,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.eager.places import Place, location
 from wengert.eager.program import Type, main_block, module_of
 from wengert.ir.collector import paused
+from wengert.ir.passes import Pipeline
 from wengert.ir.tensor_types import dtype_of, is_differentiable, shape_of_type
 from wengert.transforms.ad.derive import vjp
 from wengert.transforms.ad.given import drop_arguments, take_given
@@ -73,6 +75,12 @@ def write_steps(b: OpBuilder, steps: Sequence[Step], values: dict[int, Value]) -
         values.update(zip(step.results, results, strict=True))
 
 
+@cache
+def _optimize() -> Pipeline:
+    """The pipeline that every derivative goes through; parsing it takes longer than optimising a small one."""
+    return parse_pipeline(OPTIMIZE)
+
+
 @paused()
 def backward_module(segment: Segment) -> tuple[ModuleOp, tuple[int, ...]]:
     """The reverse of a segment, (kept values, cotangents of the roots) -> cotangents of the wanted inputs, and which values are kept.
@@ -94,7 +102,7 @@ def backward_module(segment: Segment) -> tuple[ModuleOp, tuple[int, ...]]:
     count = len(inputs), len(segment.roots)
     # The results are now: roots, made, cotangents. Those that were made come in as arguments; the roots' are of no interest.
     take_given(function, range(count[1], count[1] + len(made)), range(count[1]))
-    module = parse_pipeline(OPTIMIZE).applied(module)
+    module = _optimize().applied(module)
     function = cast(FuncOp, main_block(module).parent_op())
     # Arguments: inputs, cotangents, made. They are put in order: kept values first.
     candidates = [*range(count[0]), *range(count[0] + count[1], count[0] + count[1] + len(made))]
