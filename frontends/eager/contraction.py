@@ -35,8 +35,8 @@ def _addmm(b: OpBuilder, x: Sequence[Value], _: Any) -> list[Value]:
 
 DOT = register(OPERATIONS, "dot", "DotBackward0", _vectors, kernel=np.matmul)
 MV = register(OPERATIONS, "mv", "MvBackward0", _vectors, kernel=np.matmul)
-MM = register(OPERATIONS, "mm", "MmBackward0", _vectors, kernel=np.matmul)
-BMM = register(OPERATIONS, "bmm", "BmmBackward0", _batched, kernel=np.matmul)
+MM = register(OPERATIONS, "mm", "MmBackward0", _vectors, kernel=kernels.product)
+BMM = register(OPERATIONS, "bmm", "BmmBackward0", _batched, kernel=kernels.product)
 ADDMM = register(OPERATIONS, "addmm", "AddmmBackward0", _addmm, kernel=kernels.addmm)
 
 _PRODUCTS = {(1, 1): DOT, (2, 1): MV, (2, 2): MM}

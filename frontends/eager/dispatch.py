@@ -301,7 +301,8 @@ def operands_as(array: Array, type: Type) -> Array:
 def record(signature: Signature, operands: Sequence[Any], made: Sequence[Tensor], old: Tensor | None = None) -> Record:
     """Puts an operation on the tape and makes its differentiable results tracked.
 
-    ``old`` stands for the first operand's value where the operation has written over it.
+    ``old`` stands for the first operand's value where the operation has written over it. Of other operands in the same memory the
+    version before that is kept, so that their derivative is refused: what they were is gone.
     """
     tensor = _Maker.tensor
     inputs = tuple(_input(x) for x in operands)
@@ -315,7 +316,9 @@ def record(signature: Signature, operands: Sequence[Any], made: Sequence[Tensor]
             continue
         if held.is_inference_tensor:
             raise InferenceTensorError(f"'{signature.operation.name}' keeps a tensor made in inference mode for its derivative; keep a clone() instead")
-        saved.append((held.array, storage := storage_of(held), storage.version))
+        storage = storage_of(held)
+        gone = old is not None and 0 < position < len(operands) and storage is storage_of(operands[0])
+        saved.append((held.array, storage, storage.version - gone))
     entry = Record(signature, inputs, tuple(saved), here())
     results = signature.differentiable
     single = len(made) == 1

@@ -63,7 +63,7 @@ def _write(op: Operation, x: Tensor, other: Tensor | float) -> bool:
         b = other.array
     else:
         return False
-    if STATE.tape is not None or a.dtype.kind != "f" or 0 in a.strides or (x.view_of is not None and x.view_of.base.requires_grad):
+    if STATE.tape is not None or a.dtype.kind != "f" or not a.flags.writeable or (x.view_of is not None and x.view_of.base.requires_grad):
         return False
     token = dispatch.begin_quiet()
     _UFUNCS[op](a, b, a)
@@ -130,6 +130,8 @@ def _check_allowed(x: Tensor, tracked: bool) -> None:
         raise InPlaceError("a tensor made in inference mode cannot be changed in place where changes are recorded; clone() it first")
     if x.array.size > 1 and any(n > 1 and s == 0 for n, s in zip(x.array.shape, x.array.strides, strict=True)):
         raise InPlaceError("more than one element of the tensor is the same place in memory (it was expanded); clone() it before changing it")
+    if not x.array.flags.writeable:
+        raise InPlaceError("the tensor is a view of an expanded one, where one place in memory is many elements; clone() it before changing it")
     if STATE.recording and view is not None and view.frozen and (tracked or view.base.requires_grad):
         raise InPlaceError(f"this view cannot be changed in place: {view.frozen}")
     if not tracked:

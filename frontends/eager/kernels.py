@@ -59,9 +59,15 @@ def convert(dtype: Any, x: Any) -> Any:
     return x.astype(dtype)
 
 
+def product(x: Any, y: Any) -> Any:
+    """The product of matrices, in row-major order whatever the order of the operands is."""
+    found = np.matmul(x, y)
+    return found if found.flags.c_contiguous else np.ascontiguousarray(found)
+
+
 def addmm(c: Any, x: Any, y: Any) -> Any:
     """c + x y."""
-    return np.add(np.matmul(x, y), c)
+    return np.add(product(x, y), c)
 
 
 def cat(given: tuple[int, Any], *parts: Any) -> Any:
