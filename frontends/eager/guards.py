@@ -7,6 +7,7 @@ anew at every call, by the path on which they were found; numbers, strings and t
 
 from __future__ import annotations
 
+import dis
 from collections.abc import Callable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from types import CodeType, FunctionType, MethodType, ModuleType
@@ -50,9 +51,10 @@ def _attribute(parent: Callable[[], Any], name: str) -> Callable[[], Any]:
 
 
 def _names(code: CodeType) -> list[str]:
-    """The names that code uses, that of functions defined in it included."""
+    """The globals that code names, that of functions defined in it included."""
+    own = [str(i.argval) for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")]
     inner = [name for c in code.co_consts if isinstance(c, CodeType) for name in _names(c)]
-    return list(dict.fromkeys([*code.co_names, *inner]))
+    return list(dict.fromkeys([*own, *inner]))
 
 
 def surroundings(function: Callable[..., Any]) -> list[Path]:
@@ -85,6 +87,8 @@ def _inside(path: Path, value: Any) -> Iterator[Path]:
         yield from (Path(f"{path.name}[{key!r}]", _item(path.find, key)) for key in cast("dict[Any, Any]", value))
     elif isinstance(value, FunctionType | MethodType):
         yield from (Path(f"{path.name} -> {p.name}", p.find) for p in surroundings(value))
+    elif isinstance(wrapped := getattr(value, "__wrapped__", None), FunctionType | MethodType):  # such as a compiled function: it stands for what it wraps
+        yield from (Path(f"{path.name} -> {p.name}", p.find) for p in surroundings(wrapped))
     elif hasattr(value, "__dict__") and not isinstance(value, type | ModuleType):
         yield from (Path(f"{path.name}.{name}", _attribute(path.find, name)) for name in cast("dict[str, Any]", vars(value)))
 

@@ -30,7 +30,7 @@ def _kept(b: OpBuilder, y: Value, x: Value, along: Along) -> Value:
     return b.reshape(y, [1 if d in dims else n for d, n in enumerate(shape(x))]) if keepdim else y
 
 
-def _spread(b: OpBuilder, y: Value, x: Value, dims: Dims) -> Value:
+def spread(b: OpBuilder, y: Value, x: Value, dims: Dims) -> Value:
     """A reduction of x, brought back to the shape of x."""
     return b.broadcast_in_dim(y, [d for d in range(len(shape(x))) if d not in dims], shape(x))
 
@@ -43,31 +43,33 @@ def _sum(b: OpBuilder, x: Sequence[Value], along: Along) -> list[Value]:
     return [_kept(b, b.reduce_sum(x[0], along[0]), x[0], along)]
 
 
-def _mean_of(b: OpBuilder, x: Value, dims: Dims) -> Value:
+def mean_of(b: OpBuilder, x: Value, dims: Dims) -> Value:
+    """The ops of a mean."""
     total = b.reduce_sum(x, dims)
     return b.divide(total, b.full_like(total, _count(x, dims)))
 
 
 def _mean(b: OpBuilder, x: Sequence[Value], along: Along) -> list[Value]:
-    return [_kept(b, _mean_of(b, x[0], along[0]), x[0], along)]
+    return [_kept(b, mean_of(b, x[0], along[0]), x[0], along)]
 
 
 def _reduce(kind: core.Kind) -> Callable[[OpBuilder, Sequence[Value], Along], list[Value]]:
     return lambda b, x, along: [_kept(b, b.reduce(kind, x[0], along[0]), x[0], along)]
 
 
-def _variance_of(b: OpBuilder, x: Value, dims: Dims, correction: int) -> Value:
-    centred = b.subtract(x, _spread(b, _mean_of(b, x, dims), x, dims))
+def variance_of(b: OpBuilder, x: Value, dims: Dims, correction: int) -> Value:
+    """The ops of a variance."""
+    centred = b.subtract(x, spread(b, mean_of(b, x, dims), x, dims))
     squares = b.reduce_sum(b.multiply(centred, centred), dims)
     return b.divide(squares, b.full_like(squares, max(_count(x, dims) - correction, 0)))
 
 
 def _var(b: OpBuilder, x: Sequence[Value], given: tuple[Dims, bool, int]) -> list[Value]:
-    return [_kept(b, _variance_of(b, x[0], given[0], given[2]), x[0], given[:2])]
+    return [_kept(b, variance_of(b, x[0], given[0], given[2]), x[0], given[:2])]
 
 
 def _std(b: OpBuilder, x: Sequence[Value], given: tuple[Dims, bool, int]) -> list[Value]:
-    return [_kept(b, b.sqrt(_variance_of(b, x[0], given[0], given[2])), x[0], given[:2])]
+    return [_kept(b, b.sqrt(variance_of(b, x[0], given[0], given[2])), x[0], given[:2])]
 
 
 def _norm(b: OpBuilder, x: Sequence[Value], along: Along) -> list[Value]:
@@ -95,7 +97,7 @@ def _shifted(b: OpBuilder, x: Value, dims: Dims) -> tuple[Value, Value]:
     top = b.like(ad.StopGradientOp, b.reduce(core.Kind.max, x, dims))
     finite = b.compare("LT", b.abs(top), b.full_like(top, float("inf")))
     top = b.select(finite, top, b.full_like(top, 0))
-    return b.subtract(x, _spread(b, top, x, dims)), top
+    return b.subtract(x, spread(b, top, x, dims)), top
 
 
 def _logsumexp(b: OpBuilder, x: Sequence[Value], along: Along) -> list[Value]:
@@ -106,13 +108,13 @@ def _logsumexp(b: OpBuilder, x: Sequence[Value], along: Along) -> list[Value]:
 def softmax_of(b: OpBuilder, x: Value, dims: Dims) -> Value:
     """The ops of a softmax."""
     weights = b.exponential(_shifted(b, x, dims)[0])
-    return b.divide(weights, _spread(b, b.reduce_sum(weights, dims), x, dims))
+    return b.divide(weights, spread(b, b.reduce_sum(weights, dims), x, dims))
 
 
 def log_softmax_of(b: OpBuilder, x: Value, dims: Dims) -> Value:
     """The ops of the logarithm of a softmax."""
     low, _ = _shifted(b, x, dims)
-    return b.subtract(low, _spread(b, b.log(b.reduce_sum(b.exponential(low), dims)), x, dims))
+    return b.subtract(low, spread(b, b.log(b.reduce_sum(b.exponential(low), dims)), x, dims))
 
 
 def _by(ufunc: Any) -> Callable[[Along, Array], Any]:

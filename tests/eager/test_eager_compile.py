@@ -129,7 +129,7 @@ def test_gradients_that_add_up_are_guarded() -> None:
 
 
 scale = 2.0
-table = {"bias": [eager.tensor([1.0, 1.0, 1.0])]}
+table: dict[str, Any] = {"bias": [eager.tensor([1.0, 1.0, 1.0])]}
 
 
 def uses_globals(x: Any) -> Any:
@@ -155,6 +155,17 @@ def test_reasons_for_recording_again(monkeypatch: pytest.MonkeyPatch) -> None:
     check("recorded: global table['bias'] had 1 items and has 2")
     x = eager.tensor([x0, x0])
     check("recorded: the first call of this kind")
+
+
+def test_compiled_functions_use_one_another() -> None:
+    inner = eager.compile(lambda x: x * table["factor"])
+    outer = eager.compile(lambda x: inner(x) + inner(x))
+    table["factor"] = 2.0
+    assert [outer(eager.tensor(1.0)).item() for _ in range(3)] == [4.0] * 3
+    assert inner(eager.tensor(1.0)).item() == 2.0
+    table["factor"] = 5.0
+    assert [outer(eager.tensor(1.0)).item(), inner(eager.tensor(1.0)).item()] == [10.0, 5.0]
+    assert outer.reasons[1:] == ["recorded: inner -> global table['factor'] was 2.0 and is 5.0"]
 
 
 def test_a_looked_at_value_is_guarded_with_its_place() -> None:

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 FOLDERS = ("dialects", "frontends", "ir", "lab", "runtime", "transforms")
-ELSEWHERE = {Path("frontends/eager"): "wengert.eager"}
+ELSEWHERE = {Path(f"frontends/{name}"): f"wengert.{name}" for name in ("eager", "nn", "optim")}
 """Packages that lie in folders of other names."""
 
 
@@ -32,11 +32,12 @@ def test_packages_are_listed() -> None:
     assert PROJECT["tool"]["setuptools"]["package-dir"] == {"wengert": ".", **{name: str(folder) for folder, name in ELSEWHERE.items()}}
 
 
-def test_a_package_has_one_name() -> None:
+@pytest.mark.parametrize(("folder", "name"), ELSEWHERE.items(), ids=str)
+def test_a_package_has_one_name(folder: Path, name: str) -> None:
     """Under a second name its classes would exist twice."""
-    assert import_module("wengert.eager").Tensor is not None
-    with pytest.raises(ImportError, match=r"import it as wengert\.eager"):
-        import_module("wengert.frontends.eager")
+    assert import_module(name).__name__ == name
+    with pytest.raises(ImportError, match=f"import it as {name}"):
+        import_module(".".join(("wengert", *folder.parts)))
 
 
 def test_packages_have_an_init() -> None:
