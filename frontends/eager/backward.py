@@ -226,15 +226,10 @@ def _on_tape(record: Record, position: int, value: Any) -> Tensor:
     return made
 
 
-_PULLBACKS: dict[Signature, Operation] = {}
-
-
 def pullback(signature: Signature) -> Operation:
     """The derivative of an operation as an operation itself, so that it can be recorded and differentiated again."""
-    found = _PULLBACKS.get(signature)
-    if found is None:
+    if signature.pullback is None:
         base = signature.operation
         module = signature.backward.module
-        found = Operation(f"{base.name}_backward", f"{base.node}Backward", lambda b, operands, _: inline(b, module, operands))
-        _PULLBACKS[signature] = found
-    return found
+        signature.pullback = Operation(f"{base.name}_backward", f"{base.node}Backward", lambda b, operands, _: inline(b, module, operands))
+    return signature.pullback

@@ -166,7 +166,9 @@ def binary(op: Operation, x: Tensor, y: Tensor | float) -> Tensor:
             return apply(op, (x, y), converted=op.arithmetic)
         shape, tracked = b.shape, other.requires_grad
     else:
-        if not isinstance(y, int | float) or (dtype is not FLOAT32 and dtype is not FLOAT64):
+        if type(y) not in _NUMBERS:
+            return binary(op, x, _from_outside(op, other))
+        if dtype is not FLOAT32 and dtype is not FLOAT64:
             return apply(op, (x, y), converted=True)
         b, shape, tracked = other, (), False
     token = begin_quiet()
@@ -188,6 +190,18 @@ def binary(op: Operation, x: Tensor, y: Tensor | float) -> Tensor:
     if STATE.tape is not None:
         STATE.tape.note(op, None, (x, y), (made,))
     return made
+
+
+_NUMBERS = frozenset((int, float, bool))
+
+
+def _from_outside(op: Operation, value: Any) -> Tensor | float:
+    """An array as a tensor and a NumPy scalar as a number; anything else raises a TypeError."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if not isinstance(value, np.ndarray):
+        raise TypeError(f"{op.name}: expected a tensor or a number, found {type(value).__name__}")
+    return constant(cast(Array, value))
 
 
 def single(op: Operation, x: Tensor, params: Any) -> Tensor:

@@ -22,6 +22,8 @@ COMPILE_AFTER = 2
 """How often a structure is walked before it is compiled."""
 LARGEST = 1500
 """Tapes of more records than this are walked: compiling them takes longer than is likely to be won back."""
+MOST_GRAPHS = 1024
+"""How many structures are remembered; the oldest goes first."""
 
 
 class Entry:
@@ -48,6 +50,8 @@ def run_compiled(
     key, leaves = _key(records, sources, wanted)
     entry = GRAPHS.get(key)
     if entry is None:
+        if len(GRAPHS) >= MOST_GRAPHS:
+            GRAPHS.pop(next(iter(GRAPHS)))
         entry = GRAPHS[key] = Entry()
     entry.seen += 1
     if entry.seen <= COMPILE_AFTER or not leaves:

@@ -18,7 +18,7 @@ from wengert.eager import dispatch, kernels
 from wengert.eager.elementwise import ADD, DIV, MUL, SUB, broadcast
 from wengert.eager.errors import InPlaceError, LeafModifiedError
 from wengert.eager.modes import STATE
-from wengert.eager.operation import Operation, register
+from wengert.eager.operation import MOST_SIGNATURES, Operation, register
 from wengert.eager.places import here
 from wengert.eager.program import Array, Type
 from wengert.eager.promotion import category, result_dtype
@@ -188,6 +188,8 @@ def copy_slices(op: Operation, path: Path, params: Any) -> Operation:
     """The operation on a base that changes it through a view."""
     key = (op, path, params)
     if key not in _COPY_SLICES:
+        if len(_COPY_SLICES) >= MOST_SIGNATURES:
+            _COPY_SLICES.clear()
 
         def emit(b: OpBuilder, operands: Sequence[Value], _: Any) -> list[Value]:
             along = [operands[0]]

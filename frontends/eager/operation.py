@@ -24,6 +24,9 @@ COMPILE_AFTER = 24
 SMALL = 2048
 """How many elements a small operation has at most; a larger one is compiled when it is run."""
 
+MOST_SIGNATURES = 4096
+"""How many signatures an operation remembers, where shapes or parameters change all the time."""
+
 
 @dataclass(frozen=True, eq=False)
 class Operation:
@@ -61,6 +64,8 @@ class Operation:
         key = (types, params, mask)
         found = self.signatures.get(key)
         if found is None:
+            if len(self.signatures) > MOST_SIGNATURES:
+                self.signatures.clear()  # records hold theirs; what is asked for again is derived again
             found = self.signatures[key] = Signature(self, types, params, mask)
         return found
 
@@ -76,6 +81,8 @@ class Signature:
     types: tuple[Type, ...]
     params: Any
     mask: int
+    pullback: Operation | None = None
+    """Its derivative as an operation, where a backward pass was recorded."""
 
     @cached_property
     def forward(self) -> Prepared:

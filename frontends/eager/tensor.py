@@ -43,7 +43,8 @@ class Tensor:
     is_inference_tensor: bool = False
     leaf_hooks: list[Hook] | None = None
     accumulate_hooks: list[Callable[[Tensor], Any]] | None = None
-    __array_priority__ = 1000
+    __array_ufunc__ = None
+    """Arithmetic with NumPy arrays is that of tensors, on either side."""
 
     @property
     def grad(self) -> Tensor | None:
@@ -123,7 +124,7 @@ class Tensor:
 
     def is_floating_point(self) -> bool:
         """Whether its elements are floats."""
-        return category(self.array.dtype) == 2
+        return category(self.array.dtype) == 2 and self.array.dtype.kind != "c"
 
     def is_contiguous(self) -> bool:
         """Whether its elements lie in memory in row-major order."""

@@ -511,6 +511,48 @@ def data_escapes(T: Any) -> Any:
 
 
 @snippet
+def promotion(T: Any) -> Any:
+    f, d, i, b = T.tensor([1.0, 2.0]), T.tensor([1.0, 2.0], dtype=T.float64), T.tensor([1, 2]), T.tensor([True, False])
+    zero = T.tensor(2.0, dtype=T.float64)
+    return (
+        [f * d, f * i, i * b, f * zero, i * zero, i * 2.5, i * 2, b * 2, b * 2.5, i / i, i / 2, f + True, b + b, i // 1 if False else i % 2],
+        [i**2, i**2.0, f**i, i.exp(), i.sum(), b.sum(), i.float().mean(), T.where(b, f, d), T.cat([f, d]), T.stack([i, f]), i > 1.5, f == i],
+        [T.tensor(1.5), T.tensor(1), T.tensor(True), T.arange(3), T.arange(0.0, 1.0, 0.5), T.full((2,), 3), T.full((2,), 3.0), -i, abs(-i), 1 - i, 1.5 - i],
+    )
+
+
+@snippet
+def values_that_are_not_finite(T: Any) -> Any:
+    inf, nan = float("inf"), float("nan")
+    x = leaf(T, -1.0, 0.0, inf, nan, -inf)
+    y = T.cat([x.log(), 1 / x, x.relu(), x * 0, x.exp(), x.abs(), x.clamp(-2, 2)])
+    y.backward(T.ones(35))
+    return y, x.grad
+
+
+@snippet
+def kinks(T: Any) -> Any:
+    x, c = leaf(T, -1.0, 0.0, 1.0, 2.0), T.tensor([-1.0, 0.0, 2.0, 1.0])
+    y = x.abs() + x.relu() + x.clamp(0, 1) + T.maximum(x, c) + T.minimum(x, c) + x.sign() + x.max() + x.amax(0)
+    y.sum().backward()
+    ties = leaf(T, 3.0, 3.0, 1.0)
+    (ties.max() + ties.amax(0) + ties.max(0)[0] + ties.norm() * 0).backward()
+    zeros = leaf(T, 0.0, 0.0)
+    zeros.norm().backward()
+    return y, x.grad, ties.grad, zeros.grad
+
+
+@snippet
+def arithmetic_with_numpy(T: Any) -> Any:
+    import numpy as np
+
+    x = leaf(T, 1.0, 2.0)
+    y = x * np.float32(2) + np.float64(1.5)
+    y.sum().backward()
+    return y, x.grad
+
+
+@snippet
 def numpy_and_item(T: Any) -> Any:
     x = leaf(T, 1.0, 2.0)
     return kind_of_error(x.numpy), float(x.sum().item()), x.detach().tolist(), kind_of_error(lambda: bool(x > 0)), bool((x > 0).all())
