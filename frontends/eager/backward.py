@@ -47,6 +47,8 @@ class Sweep:
         self.sources: list[Source] = [dispatch.source_of(y) for y, _ in roots]
         self.leaves: dict[int, tuple[Tensor, Tensor]] = {}
         """What arrived at leaves, by identity."""
+        self.fresh = False
+        """Whether nobody else holds the arrays that arrived at leaves."""
         self.captured: dict[tuple[int, int], Tensor] = {}
         """What arrived at results of records that are asked for, by the record's number and the result's."""
         self._pending: dict[Record, list[Tensor | None]] = {}
@@ -54,25 +56,30 @@ class Sweep:
     def run(self) -> None:
         """Fills ``leaves`` and ``captured``."""
         starts = [s.record if type(s) is Output else s for s in self.sources if isinstance(s, Record | Output)]
+        inside = self._wanted_inside()
         records = reachable([r for r in starts if isinstance(r, Record)])
+        needed = self._needed(records, inside)
+        if self.wanted is not None:
+            ends = {number for number, _ in inside}
+            records = [r for r in records if r in needed or r.number in ends]
         if STATE.tape is not None:
             STATE.tape.swept(records)
-        inside = self._wanted_inside()
         before = STATE.grad, STATE.inference
         STATE.set(self.create, False)
         try:
             if self.create or inside or any(r.is_special for r in records) or STATE.tape is not None:
-                self._walk(records, inside)
+                self._walk(records, needed, inside)
             else:
                 found = run_compiled(records, self.sources, [g.array for _, g in self.roots], self._wanted_leaves())
                 if found is None:
-                    self._walk(records, inside)
+                    self._walk(records, needed, inside)
                 else:
+                    self.fresh = True
                     self.leaves = {id(leaf): (leaf, dispatch.new(array)) for leaf, array in found}
         finally:
             STATE.set(*before)
         if not self.retain:
-            for record in records:
+            for record in needed:
                 record.free()
 
     def _wanted_inside(self) -> set[tuple[int, int]]:
@@ -85,8 +92,7 @@ class Sweep:
 
     # -- the walk
 
-    def _walk(self, records: Sequence[Record], inside: set[tuple[int, int]]) -> None:
-        needed = self._needed(records, inside)
+    def _walk(self, records: Sequence[Record], needed: set[Record], inside: set[tuple[int, int]]) -> None:
         for source, (_, cotangent) in zip(self.sources, self.roots, strict=True):
             self._arrive(source, cotangent)
         for record in reversed(records):

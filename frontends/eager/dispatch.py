@@ -198,7 +198,7 @@ _NUMBERS = frozenset((int, float, bool))
 def _from_outside(op: Operation, value: Any) -> Tensor | float:
     """An array as a tensor and a NumPy scalar as a number; anything else raises a TypeError."""
     if isinstance(value, np.generic):
-        return value.item()
+        return cast(Any, value).item()
     if not isinstance(value, np.ndarray):
         raise TypeError(f"{op.name}: expected a tensor or a number, found {type(value).__name__}")
     return constant(cast(Array, value))

@@ -54,18 +54,21 @@ def backward(
     sweep.run()
     for leaf, cotangent in sweep.leaves.values():
         if wanted is None or any(x is leaf for x in wanted):
-            accumulate(leaf, run_hooks(leaf.leaf_hooks, cotangent) if leaf.leaf_hooks else cotangent, create_graph)
+            hooked = run_hooks(leaf.leaf_hooks, cotangent) if leaf.leaf_hooks else cotangent
+            accumulate(leaf, hooked, create_graph, sweep.fresh and hooked is cotangent)
     for x in wanted or ():
         key = _inside(x)
         if key is not None and key in sweep.captured:
             accumulate(x, sweep.captured[key], create_graph)
 
 
-def accumulate(leaf: Tensor, cotangent: Tensor, create: bool) -> None:
-    """Adds to ``grad`` of a leaf: in place, unless the addition itself is to be differentiable."""
+def accumulate(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool = False) -> None:
+    """Adds to ``grad`` of a leaf: in place, unless the addition itself is to be differentiable.
+
+    A cotangent that others may hold, or that lies in their memory, is copied, because the next pass will write to it.
+    """
     if leaf.grad is None:
-        kept = cotangent if create else cotangent.detach()
-        leaf.grad = dispatch.new(kept.array.copy()) if not create and kept.array.base is not None else kept
+        leaf.grad = cotangent if create or fresh else cotangent.detach().clone()
     elif create:
         leaf.grad = leaf.grad + cotangent
     else:

@@ -97,6 +97,33 @@ def root_is_leaf(T: Any) -> Any:
     return x.grad
 
 
+@snippet
+def gradients_do_not_share_memory(T: Any) -> Any:
+    class Both(T.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            return x + y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g, g
+
+    x, y, g = leaf(T, 1.0, 2.0), leaf(T, 3.0, 4.0), T.tensor([1.0, 2.0])
+    for _ in range(2):
+        Both.apply(x, y).backward(g)
+    x.backward(g)
+    (x + y).backward(g)
+    return x.grad, y.grad, g
+
+
+@snippet
+def only_what_is_needed_is_given_up(T: Any) -> Any:
+    x, y = leaf(T, 1.0, 2.0), leaf(T, 3.0, 4.0)
+    a, b = x.exp(), y.exp()
+    (g,) = T.autograd.grad((a + b).sum(), x)
+    return g, kind_of_error(a.sum().backward), kind_of_error(b.sum().backward), y.grad
+
+
 # -- backward(gradient, retain_graph, create_graph, inputs)
 
 
