@@ -81,7 +81,7 @@ def _key(records: Sequence[Record], sources: Sequence[Source], wanted: set[int] 
 
     def place(source: Any) -> Any:
         if type(source) is Output:
-            return positions[source.record], source.number
+            return (positions[source.record], source.number) if source.record in positions else None
         if source is None or isinstance(source, int | float) or (wanted is not None and id(source) not in wanted):
             return None
         number = found.get(id(source))
@@ -122,7 +122,7 @@ def _types(records: Sequence[Record], origins: dict[int, tuple[int, int]]) -> di
 
 
 def segment_of(records: Sequence[Record], sources: Sequence[Source], leaves: Sequence[Tensor]) -> tuple[Any, dict[int, tuple[int, int]]]:
-    """The records as a segment whose values are numbered, and for each value that was kept, by which record and as which."""
+    """The records, which may be some of a tape only, as a segment whose values are numbered, and for each value that was kept, by which record and as which."""
     from wengert.eager.derive import Segment, Step
 
     numbers: dict[Any, int] = {id(leaf): i for i, leaf in enumerate(leaves)}
@@ -134,9 +134,9 @@ def segment_of(records: Sequence[Record], sources: Sequence[Source], leaves: Seq
 
     def value_of(source: Source, type: Type) -> int:
         nonlocal count
-        if isinstance(source, Record):
+        if isinstance(source, Record) and source in first:
             return first[source]
-        if isinstance(source, Output):
+        if isinstance(source, Output) and source.record in first:
             return first[source.record] + source.number
         known = numbers.get(id(source)) if source is not None and not isinstance(source, int | float) else None
         if known is None:

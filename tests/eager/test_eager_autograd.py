@@ -240,6 +240,18 @@ def jacobian_row_by_row(T: Any) -> Any:
     return [T.autograd.grad(y[i], x, retain_graph=True)[0] for i in range(3)]
 
 
+@snippet
+def the_same_partial_gradient_many_times(T: Any) -> Any:
+    x, y = leaf(T, 1.0, 2.0), leaf(T, 3.0, 4.0)
+    found = []
+    for _ in range(5):
+        first, second = (y * y).split(1)
+        z = (x.exp() * y.sin() * first * second).sum()
+        found.append(T.autograd.grad(z, x, retain_graph=True)[0])
+        found.append(T.autograd.grad(z, y)[0])
+    return found
+
+
 # -- double backward
 
 
