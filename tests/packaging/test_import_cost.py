@@ -22,6 +22,7 @@ PROGRAM = "import importlib, sys; importlib.import_module(sys.argv[1]); print('\
         ("wengert.ir.parser", SLOW),
         ("wengert.numpy", SLOW),
         ("wengert.frontends.transforms.jit", SLOW),
+        ("wengert.eager", SLOW),
         ("wengert.runtime.cpu", ("jax", "scipy", "wengert.runtime.interpreter")),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -16,8 +17,9 @@ BUILD = "import sys; from setuptools import build_meta; print(build_meta.build_w
 
 
 def shipped_as(path: Path) -> str:
-    """Where the wheel holds a source file; one package lies in a folder of another name."""
-    return f"wengert/{path.relative_to(ROOT).as_posix()}".replace("wengert/frontends/numpy_namespace/", "wengert/numpy/")
+    """Where the wheel holds a source file; some packages lie in folders of other names."""
+    found = re.sub("^frontends/(?=(eager|nn|optim)/)", "", path.relative_to(ROOT).as_posix())
+    return "wengert/" + found.replace("frontends/numpy_namespace/", "numpy/")
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,137 @@
+"""Define-by-run: tensors that compute at once, and whose tape is IR.
+
+    >>> import wengert.eager as eager
+    >>> x = eager.tensor(0.5, requires_grad=True)
+    >>> y = x.sin() * x.exp()
+    >>> y.backward()
+    >>> print(f"{x.grad.item():.5f}")
+    2.23733
+
+The names and their meaning are those of ``torch`` and ``torch.autograd``.
+"""
+
+from typing import Any
+
+# The folder is frontends/eager, the package wengert.eager: under another name every class would exist twice.
+if __name__ != "wengert.eager":
+    raise ImportError(f"{__name__} has another name: import it as wengert.eager")
+
+import numpy as _np
+
+from wengert.eager import autograd
+from wengert.eager.compile import Compiled, compile
+from wengert.eager.contraction import addmm
+from wengert.eager.creation import (
+    arange,
+    as_tensor,
+    eye,
+    from_numpy,
+    full,
+    is_tensor,
+    linspace,
+    manual_seed,
+    ones,
+    ones_like,
+    rand,
+    randint,
+    randn,
+    randperm,
+    tensor,
+    zeros,
+    zeros_like,
+)
+from wengert.eager.errors import (
+    AutogradError,
+    FreedTapeError,
+    InferenceTensorError,
+    InPlaceError,
+    LeafModifiedError,
+    ModifiedError,
+    NonScalarError,
+    NotTrackedError,
+    ShapeError,
+    UnusedInputError,
+)
+from wengert.eager.functional import FUNCTIONS, allclose, atan2, equal, isfinite, logical_and, logical_not, outer, where
+from wengert.eager.joining import cat, stack
+from wengert.eager.modes import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
+from wengert.eager.promotion import default_dtype as get_default_dtype
+from wengert.eager.promotion import set_default_dtype
+from wengert.eager.tape import Tape, tape_of
+from wengert.eager.tensor import Tensor
+
+float32, float64, int32, int64, bool_ = (_np.dtype(t) for t in (_np.float32, _np.float64, _np.int32, _np.int64, _np.bool_))
+
+
+def __getattr__(name: str) -> Any:
+    if name == "bool":
+        return bool_
+    if name == "long":
+        return int64
+    if name == "double":
+        return float64
+    found = FUNCTIONS.get(name)
+    if found is None:
+        raise AttributeError(f"module 'wengert.eager' has no attribute {name!r}")
+    return found
+
+
+__all__ = [
+    "AutogradError",
+    "Compiled",
+    "FreedTapeError",
+    "InPlaceError",
+    "InferenceTensorError",
+    "LeafModifiedError",
+    "ModifiedError",
+    "NonScalarError",
+    "NotTrackedError",
+    "ShapeError",
+    "Tape",
+    "Tensor",
+    "UnusedInputError",
+    "addmm",
+    "allclose",
+    "arange",
+    "as_tensor",
+    "atan2",
+    "autograd",
+    "bool_",
+    "cat",
+    "compile",
+    "enable_grad",
+    "equal",
+    "eye",
+    "float32",
+    "float64",
+    "from_numpy",
+    "full",
+    "get_default_dtype",
+    "inference_mode",
+    "int32",
+    "int64",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
+    "is_tensor",
+    "isfinite",
+    "linspace",
+    "logical_and",
+    "logical_not",
+    "manual_seed",
+    "no_grad",
+    "ones",
+    "ones_like",
+    "outer",
+    "rand",
+    "randint",
+    "randn",
+    "randperm",
+    "set_default_dtype",
+    "set_grad_enabled",
+    "stack",
+    "tape_of",
+    "tensor",
+    "where",
+    "zeros",
+    "zeros_like",
+]

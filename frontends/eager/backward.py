@@ -1,0 +1,241 @@
+"""Running a tape backwards.
+
+There are two ways, with the same results. A tape that is seen for the first time is walked: from the last record to the first, each
+record's own derivative, which was made by the ``vjp`` pass when an operation of its kind ran first, takes the cotangents of its
+results to those of its operands. A tape whose structure was seen before is looked up (:mod:`wengert.eager.graph`): all of
+it is one program then, derived by the same pass and compiled. Hooks, custom functions and recorded backward passes need the walk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wengert.eager import dispatch
+from wengert.eager.containers import listed
+from wengert.eager.errors import AutogradError
+from wengert.eager.graph import run_compiled
+from wengert.eager.modes import STATE
+from wengert.eager.operation import Operation, Signature
+from wengert.eager.program import inline
+from wengert.eager.record import Output, Record, Source, reachable
+
+if TYPE_CHECKING:
+    from wengert.eager.tensor import Tensor
+
+Root = tuple["Tensor", "Tensor"]
+"""A tensor and its cotangent."""
+
+
+class Sweep:
+    """One backward pass.
+
+    Args:
+        roots: the tensors to start from, with their cotangents.
+        wanted: the tensors whose gradients are asked for; None for every leaf.
+        retain: whether what the tape keeps stays.
+        create: whether the pass is recorded.
+    """
+
+    def __init__(self, roots: Sequence[Root], wanted: Sequence[Tensor] | None, retain: bool, create: bool):
+        self.roots = roots
+        self.wanted = wanted
+        self.retain = retain
+        self.create = create
+        self.sources: list[Source] = [dispatch.source_of(y) for y, _ in roots]
+        self.leaves: dict[int, tuple[Tensor, Tensor]] = {}
+        """What arrived at leaves, by identity."""
+        self.fresh = False
+        """Whether nobody else holds the arrays that arrived at leaves."""
+        self.captured: dict[tuple[int, int], Tensor] = {}
+        """What arrived at results of records that are asked for, by the record's number and the result's."""
+        self._pending: dict[Record, list[Tensor | None]] = {}
+
+    def run(self) -> None:
+        """Fills ``leaves`` and ``captured``."""
+        starts = [s.record if type(s) is Output else s for s in self.sources if isinstance(s, Record | Output)]
+        inside = self._wanted_inside()
+        records = reachable([r for r in starts if isinstance(r, Record)])
+        needed = self._needed(records, inside)
+        if self.wanted is not None:
+            ends = {number for number, _ in inside}
+            records = [r for r in records if r in needed or r.number in ends]
+        if STATE.tape is not None:
+            STATE.tape.swept(records)
+        before = STATE.grad, STATE.inference
+        STATE.set(self.create, False)
+        try:
+            if self.create or inside or any(r.is_special for r in records) or STATE.tape is not None:
+                self._walk(records, needed, inside)
+            else:
+                found = run_compiled(records, self.sources, [g.array for _, g in self.roots], self._wanted_leaves())
+                if found is None:
+                    self._walk(records, needed, inside)
+                else:
+                    self.fresh = True
+                    self.leaves = {id(leaf): (leaf, dispatch.new(array)) for leaf, array in found}
+        finally:
+            STATE.set(*before)
+        if not self.retain:
+            for record in needed:
+                record.free()
+
+    def _wanted_inside(self) -> set[tuple[int, int]]:
+        """The wanted tensors that are not leaves, by record and result."""
+        sources = [dispatch.source_of(x) for x in self.wanted or ()]
+        return {(s.number, 0) if isinstance(s, Record) else (s.record.number, s.number) for s in sources if isinstance(s, Record | Output)}
+
+    def _wanted_leaves(self) -> set[int] | None:
+        return None if self.wanted is None else {id(x) for x in self.wanted}
+
+    # -- the walk
+
+    def _walk(self, records: Sequence[Record], needed: set[Record], inside: set[tuple[int, int]]) -> None:
+        for source, (_, cotangent) in zip(self.sources, self.roots, strict=True):
+            self._arrive(source, cotangent)
+        for record in reversed(records):
+            cotangents = self._pending.pop(record, None)
+            if cotangents is None:
+                continue
+            self._observe(record, cotangents, inside)
+            if record not in needed or all(c is None for c in cotangents):
+                continue
+            arrived = pull(record, cotangents, self.create)
+            if record.node_hooks:
+                arrived = _after_node(record, arrived, cotangents)
+            for source, cotangent in zip(record.inputs, arrived, strict=True):
+                if cotangent is not None:
+                    self._arrive(source, cotangent)
+
+    def _needed(self, records: Sequence[Record], inside: set[tuple[int, int]]) -> set[Record]:
+        """The records that lead to what is wanted."""
+        leaves = self._wanted_leaves()
+        if leaves is None:
+            return set(records)
+        needed: set[Record] = set()
+        for record in records:
+            for source in record.inputs:
+                if isinstance(source, Record):
+                    leads = source in needed or (source.number, 0) in inside
+                elif type(source) is Output:
+                    leads = source.record in needed or (source.record.number, source.number) in inside
+                else:
+                    leads = id(source) in leaves
+                if leads:
+                    needed.add(record)
+                    break
+        return needed
+
+    def _arrive(self, source: Source, cotangent: Tensor) -> None:
+        """A cotangent at the other end of an operand; several are added up."""
+        if isinstance(source, Record):
+            self._add(source, 0, cotangent)
+        elif type(source) is Output:
+            self._add(source.record, source.number, cotangent)
+        elif source is not None and not isinstance(source, int | float):
+            before = self.leaves.get(id(source))
+            self.leaves[id(source)] = (source, cotangent if before is None else before[1] + cotangent)  # pyright: ignore[reportArgumentType]
+
+    def _add(self, record: Record, number: int, cotangent: Tensor) -> None:
+        held = self._pending.setdefault(record, [None] * len(record.result_types))
+        before = held[number]
+        held[number] = cotangent if before is None else before + cotangent
+
+    def _observe(self, record: Record, cotangents: list[Tensor | None], inside: set[tuple[int, int]]) -> None:
+        """Hooks on results, gradients to be retained, and gradients that are asked for."""
+        for number, cotangent in enumerate(cotangents):
+            if cotangent is None:
+                continue
+            if record.pre_hooks is not None:
+                cotangent = cotangents[number] = run_hooks(record.pre_hooks.get(number, ()), cotangent)
+            if record.retained is not None and number in record.retained:
+                kept = record.retained[number]
+                kept.grad = cotangent if kept.grad is None else kept.grad + cotangent
+            if (record.number, number) in inside:
+                self.captured[record.number, number] = cotangent
+
+
+def run_hooks(hooks: Sequence[Callable[[Tensor], Tensor | None]], cotangent: Tensor) -> Tensor:
+    """The cotangent after hooks, each of which may replace it."""
+    for hook in list(hooks):
+        found = hook(cotangent)
+        if found is not None:
+            if found.array.shape != cotangent.array.shape:
+                raise AutogradError(f"a hook returned a gradient of shape {list(found.array.shape)}, expected {list(cotangent.array.shape)}")
+            cotangent = found
+    return cotangent
+
+
+def _after_node(record: Record, arrived: Sequence[Tensor | None], cotangents: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+    chosen = record.signature.operation.differentiable
+    edges: list[Any] = list(arrived[chosen])
+    for hook in list(record.node_hooks or ()):
+        found = hook(tuple(edges), tuple(cotangents))
+        if found is not None:
+            given = listed(found)
+            if len(given) != len(edges):
+                raise AutogradError(f"a hook on {record.name()} returned {len(given)} gradients, expected {len(edges)}")
+            edges = given
+    result = list(arrived)
+    result[chosen] = edges
+    return result
+
+
+# -- one record
+
+
+def pull(record: Record, cotangents: Sequence[Tensor | None], create: bool) -> list[Tensor | None]:
+    """The cotangents of a record's operands from those of its results."""
+    own = getattr(record, "pull", None)
+    if own is not None:
+        return own(cotangents, create)
+    signature = record.signature
+    saved = record.kept()
+    full = [_full(cotangents[i], *signature.results[i]) for i in signature.differentiable]
+    types = (*signature.types, *signature.results)
+    found: Sequence[Tensor]
+    if create or STATE.tape is not None:
+        operands = [_on_tape(record, position, value) for position, (value, _, _) in zip(signature.keeps, saved, strict=True)]
+        found = dispatch.apply_many(pullback(signature), (*operands, *full))
+    else:
+        arrays = [np.asarray(value, types[position][1]) for position, (value, _, _) in zip(signature.keeps, saved, strict=True)]
+        found = [dispatch.new(array) for array in signature.backward(*arrays, *(c.array for c in full))]
+    arrived: list[Tensor | None] = [None] * len(record.inputs)
+    for position, cotangent in zip(signature.wanted, found, strict=True):
+        arrived[position] = cotangent
+    return arrived
+
+
+def _full(cotangent: Tensor | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tensor:
+    if cotangent is None:
+        return dispatch.constant(np.zeros(shape, dtype))
+    return cotangent.to(dtype)
+
+
+def _on_tape(record: Record, position: int, value: Any) -> Tensor:
+    """A kept value as a tensor that stands where the value stands on the tape."""
+    signature = record.signature
+    count = len(signature.types)
+    dtype = (*signature.types, *signature.results)[position][1]
+    source = record.inputs[position] if position < count else record if len(signature.results) == 1 else Output(record, position - count)
+    if not isinstance(value, np.ndarray):
+        return dispatch.constant(np.asarray(value, dtype))
+    if source is not None and not isinstance(source, int | float | Record | Output):
+        return source
+    made = dispatch.new(value)
+    if STATE.tape is not None:
+        STATE.tape.found_again(made)
+    if isinstance(source, Record | Output):
+        made.source, made.requires_grad = source, True
+    return made
+
+
+def pullback(signature: Signature) -> Operation:
+    """The derivative of an operation as an operation itself, so that it can be recorded and differentiated again."""
+    if signature.pullback is None:
+        base = signature.operation
+        module = signature.backward.module
+        signature.pullback = Operation(f"{base.name}_backward", f"{base.node}Backward", lambda b, operands, _: inline(b, module, operands))
+    return signature.pullback

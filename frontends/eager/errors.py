@@ -1,0 +1,43 @@
+"""What can go wrong in define-by-run code. Every class is a RuntimeError, as PyTorch's errors of the same kind are."""
+
+from __future__ import annotations
+
+
+class AutogradError(RuntimeError):
+    """A gradient that cannot be computed, or code that would make one wrong."""
+
+
+class NotTrackedError(AutogradError):
+    """A gradient is asked of a value that was not computed from any tensor that requires one."""
+
+
+class NonScalarError(AutogradError):
+    """The cotangent of a result with more than one element was left out."""
+
+
+class FreedTapeError(AutogradError):
+    """A tape is run backwards a second time, and what its first run used is no longer there."""
+
+
+class ModifiedError(AutogradError):
+    """A value that the derivative needs was changed in place after it was saved."""
+
+
+class LeafModifiedError(AutogradError):
+    """A leaf that requires a gradient, or a view of one, is changed in place."""
+
+
+class InPlaceError(AutogradError):
+    """A change in place that is not possible: of the wrong shape or dtype, or through a view that does not allow it."""
+
+
+class UnusedInputError(AutogradError):
+    """A gradient is asked with respect to a tensor that the result does not depend on."""
+
+
+class InferenceTensorError(AutogradError):
+    """A tensor made in inference mode is used where a tape needs it."""
+
+
+class ShapeError(AutogradError):
+    """Operands whose shapes or dtypes do not go together."""

@@ -1,0 +1,226 @@
+"""Functions with a derivative of the user's own, written in Python.
+
+Such a function is one record on the tape whose derivative is a call of ``backward``; a tape that has one is walked, not compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from wengert.eager import dispatch
+from wengert.eager.containers import listed
+from wengert.eager.errors import AutogradError, FreedTapeError, LeafModifiedError, ModifiedError
+from wengert.eager.modes import STATE
+from wengert.eager.places import Place, describe, here
+from wengert.eager.program import Type
+from wengert.eager.record import Output, Record, Source
+
+if TYPE_CHECKING:
+    from wengert.eager.tensor import Tensor
+
+
+class Context:
+    """What ``forward`` hands to ``backward``. Anything may be kept as an attribute; tensors are safest in :meth:`save_for_backward`.
+
+    Attributes:
+        needs_input_grad: for every argument of ``apply``, whether its gradient is wanted.
+    """
+
+    needs_input_grad: tuple[bool, ...] = ()
+
+    def __init__(self) -> None:
+        self.kept: list[Tensor | None] | None = []
+        self.versions: list[int] = []
+        self.dirty: tuple[Tensor, ...] = ()
+        self.constants: tuple[Tensor, ...] = ()
+        self.materialize = True
+        self.record: FunctionRecord | None = None
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keeps tensors; :attr:`saved_tensors` checks that they are not changed until then."""
+        self.kept = list(tensors)
+
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """Says that these arguments were changed in place."""
+        self.dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        """Says that these results have no gradients."""
+        self.constants = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether cotangents that nothing flowed into are zeros (they are by default) or None."""
+        self.materialize = value
+
+    @property
+    def saved_tensors(self) -> tuple[Tensor | None, ...]:
+        """What was saved. Raises FreedTapeError or ModifiedError."""
+        if self.kept is None:
+            raise FreedTapeError("what this function saved was given up after the first backward pass; say retain_graph=True the first time")
+        for tensor, version in zip(self.kept, self.versions, strict=True):
+            storage = None if tensor is None else tensor.storage
+            if storage is not None and storage.version != version:
+                place = describe(self.record.place if self.record else None)
+                raise ModifiedError(f"a tensor that was saved at {place} for a derivative was changed in place at {describe(storage.place)}")
+        return tuple(self.kept)
+
+
+class _Kind:
+    """Stands for the operation and the signature of a custom function: a name, and the types of its results."""
+
+    keeps = ()
+    differentiable = slice(None)
+
+    def __init__(self, name: str, results: tuple[Type, ...]):
+        self.operation = self
+        self.name = name
+        self.node = f"{name}Backward"
+        self.results = results
+        self.types = ()
+
+
+class FunctionRecord(Record):
+    """A custom function on the tape."""
+
+    def __init__(self, function: type[Function], context: Context, inputs: tuple[Source, ...], results: tuple[Type, ...], place: Place | None):
+        super().__init__(cast(Any, _Kind(function.__name__, results)), inputs, (), place)
+        self.function = function
+        self.context = context
+
+    @property
+    def is_special(self) -> bool:
+        """Python code has to run."""
+        return True
+
+    def free(self) -> None:
+        """Gives up what was saved."""
+        if self.context.kept:
+            self.context.kept = None
+
+    def pull(self, cotangents: Sequence[Tensor | None], create: bool) -> list[Tensor | None]:
+        """The cotangents of the arguments."""
+        given = [
+            dispatch.new(np.zeros(*t)) if c is None and self.context.materialize and np.issubdtype(t[1], np.floating) else c
+            for c, t in zip(cotangents, self.result_types, strict=True)
+        ]
+        found = self.function.backward(self.context, *given)
+        arrived = listed(found)
+        if len(arrived) > len(self.inputs) and all(c is None for c in arrived[len(self.inputs) :]):
+            arrived = arrived[: len(self.inputs)]
+        if len(arrived) != len(self.inputs):
+            raise AutogradError(f"{self.name()} returned {len(arrived)} gradients, expected {len(self.inputs)}, one for each argument of forward")
+        return [c if s is not None else None for c, s in zip(arrived, self.inputs, strict=True)]
+
+
+class Function:
+    """To be subclassed, with static methods ``forward(ctx, *args)`` and ``backward(ctx, *cotangents)``, or with
+    ``forward(*args)``, ``setup_context(ctx, inputs, output)`` and ``backward``; run by :meth:`apply`."""
+
+    @staticmethod
+    def forward(*args: Any) -> Any:
+        """Computes the results; nothing is recorded inside."""
+        raise NotImplementedError("a Function needs a forward")
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Any) -> Any:
+        """The cotangents of the arguments from those of the results; None for what has none."""
+        raise NotImplementedError("a Function needs a backward to be differentiated")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        """Fills the context, where forward does not take it."""
+        raise NotImplementedError
+
+    @classmethod
+    def apply(cls, *args: Any) -> Any:
+        """Runs the function and puts it on the tape."""
+        from wengert.eager.tensor import Tensor
+
+        context = Context()
+        context.needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
+        tracked = STATE.recording and any(context.needs_input_grad)
+        # An argument that forward changes, or returns as it is, must still be found where it was.
+        inputs = tuple(dispatch.source_of(a) if isinstance(a, Tensor) else None for a in args)
+        output = cls._run(context, args)
+        results = listed(output)
+        if STATE.tape is not None:
+            STATE.tape.refuse(f"{cls.__name__}.apply runs Python code")
+        if tracked:
+            cls._record(context, args, inputs, results)
+        context.versions = [0 if t is None else dispatch.storage_of(t).version for t in context.kept or ()]
+        return tuple(results) if isinstance(output, tuple | list) else results[0]
+
+    @classmethod
+    def _run(cls, context: Context, args: tuple[Any, ...]) -> Any:
+        before = STATE.grad, STATE.inference
+        STATE.set(False, before[1])
+        try:
+            if cls.setup_context is Function.setup_context:
+                return cls.forward(context, *args)
+            output = cls.forward(*args)
+            cls.setup_context(context, args, output)
+            return output
+        finally:
+            STATE.set(*before)
+
+    @classmethod
+    def _record(cls, context: Context, args: tuple[Any, ...], inputs: tuple[Source, ...], results: list[Any]) -> None:
+        from wengert.eager.tensor import Tensor
+
+        for argument in context.dirty:
+            if argument.requires_grad and argument.is_leaf:
+                raise LeafModifiedError(f"{cls.__name__} changes a leaf that requires a gradient in place")
+        types = tuple((y.array.shape, y.array.dtype) if isinstance(y, Tensor) else ((), np.dtype(np.bool_)) for y in results)
+        record = context.record = FunctionRecord(cls, context, inputs, types, here())
+        for number, y in enumerate(results):
+            if not isinstance(y, Tensor) or not y.is_floating_point() or any(y is c for c in context.constants):
+                continue
+            if any(y is a for a in args) and not any(y is d for d in context.dirty):
+                # The argument itself is handed back: the result is another tensor of the same memory.
+                y = results[number] = y.detach()
+            y.source = record if len(results) == 1 else Output(record, number)
+            y.requires_grad = True
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Says that a ``backward`` cannot itself be differentiated: its results do not require gradients, and using them so is an error."""
+
+    @wraps(backward)
+    def run(ctx: Any, *cotangents: Any) -> Any:
+        recording = STATE.recording
+        before = STATE.grad, STATE.inference
+        STATE.set(False, before[1])
+        try:
+            found = backward(ctx, *cotangents)
+        finally:
+            STATE.set(*before)
+        if not recording or not any(getattr(c, "requires_grad", False) for c in cotangents):
+            return found
+        refused = tuple(None if c is None else _Refused.apply(c) for c in listed(found))
+        return refused if isinstance(found, tuple) else refused[0]
+
+    return run
+
+
+class _Refused(Function):
+    """Passes a gradient on and refuses to be differentiated."""
+
+    @staticmethod
+    def forward(*args: Any) -> Any:
+        return args[1].clone()
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Any) -> Any:
+        raise AutogradError("a function marked once_differentiable is differentiated twice")
+
+    @classmethod
+    def apply(cls, *args: Any) -> Any:
+        (x,) = args
+        made = x.detach().clone()
+        made.source = FunctionRecord(cls, Context(), (None,), ((made.array.shape, made.array.dtype),), here())
+        made.requires_grad = True
+        return made

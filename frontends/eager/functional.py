@@ -1,0 +1,150 @@
+"""The functions of the namespace: what is spelled ``eager.sin(x)`` rather than ``x.sin()``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wengert.eager import dispatch, elementwise
+from wengert.eager.creation import as_tensor
+from wengert.eager.tensor import Tensor
+
+_METHODS = [
+    "abs",
+    "acos",
+    "add",
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "argmax",
+    "asin",
+    "atan",
+    "bmm",
+    "ceil",
+    "chunk",
+    "clamp",
+    "clone",
+    "cos",
+    "cosh",
+    "cumsum",
+    "detach",
+    "div",
+    "dot",
+    "eq",
+    "erf",
+    "exp",
+    "expm1",
+    "flatten",
+    "flip",
+    "floor",
+    "gather",
+    "ge",
+    "gt",
+    "index_select",
+    "le",
+    "log",
+    "log1p",
+    "log_softmax",
+    "logsumexp",
+    "lt",
+    "masked_fill",
+    "matmul",
+    "max",
+    "maximum",
+    "mean",
+    "min",
+    "minimum",
+    "mm",
+    "mul",
+    "mv",
+    "narrow",
+    "ne",
+    "neg",
+    "norm",
+    "permute",
+    "pow",
+    "prod",
+    "reciprocal",
+    "relu",
+    "remainder",
+    "reshape",
+    "round",
+    "rsqrt",
+    "select",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "softmax",
+    "split",
+    "sqrt",
+    "square",
+    "squeeze",
+    "std",
+    "sub",
+    "sum",
+    "t",
+    "tan",
+    "tanh",
+    "transpose",
+    "unbind",
+    "unsqueeze",
+    "var",
+]
+
+
+def _function(name: str) -> Callable[..., Any]:
+    method = getattr(Tensor, name)
+
+    def call(x: Any, *args: Any, **kwargs: Any) -> Any:
+        return method(as_tensor(x), *args, **kwargs)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = method.__doc__
+    return call
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {name: _function(name) for name in _METHODS}
+
+
+def where(condition: Tensor, x: Any, y: Any) -> Tensor:
+    """x where the condition holds, else y."""
+    return elementwise.where(condition, x, y)
+
+
+def atan2(y: Tensor, x: Tensor) -> Tensor:
+    """The angle of the point (x, y)."""
+    return dispatch.binary(elementwise.ATAN2, y, x)
+
+
+def outer(x: Tensor, y: Tensor) -> Tensor:
+    """All products of two vectors."""
+    return x.reshape(-1, 1) * y
+
+
+def logical_and(x: Tensor, y: Tensor) -> Tensor:
+    """Whether both hold."""
+    return x.to(np.bool_) & y.to(np.bool_)
+
+
+def logical_not(x: Tensor) -> Tensor:
+    """Whether it does not hold."""
+    return ~x.to(np.bool_)
+
+
+def isfinite(x: Tensor) -> Tensor:
+    """Neither infinite nor NaN."""
+    return (x - x) == 0
+
+
+def allclose(x: Tensor, y: Tensor, rtol: float = 1e-5, atol: float = 1e-8) -> bool:
+    """Whether all elements are near each other."""
+    return bool(np.allclose(x.detach().numpy(), y.detach().numpy(), rtol, atol))
+
+
+def equal(x: Tensor, y: Tensor) -> bool:
+    """Whether two tensors have the same shape and elements."""
+    return bool(np.array_equal(x.detach().numpy(), y.detach().numpy()))

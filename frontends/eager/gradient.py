@@ -1,0 +1,132 @@
+"""``backward`` and ``grad``: what users call to run a tape backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wengert.eager import dispatch
+from wengert.eager.backward import Sweep, run_hooks
+from wengert.eager.containers import listed
+from wengert.eager.errors import NonScalarError, NotTrackedError, ShapeError, UnusedInputError
+from wengert.eager.modes import STATE
+from wengert.eager.record import Output, Record
+
+if TYPE_CHECKING:
+    from wengert.eager.tensor import Tensor
+
+
+def _roots(outputs: Sequence[Tensor], given: Any) -> list[tuple[Tensor, Tensor]]:
+    """The outputs with their cotangents, checked."""
+    cotangents = [None] * len(outputs) if given is None else listed(given)
+    if len(cotangents) != len(outputs):
+        raise ShapeError(f"there are {len(outputs)} tensors and {len(cotangents)} gradients")
+    roots: list[tuple[Tensor, Tensor]] = []
+    for y, cotangent in zip(outputs, cotangents, strict=True):
+        if not y.requires_grad:
+            raise NotTrackedError("a gradient is asked of a tensor that was not computed from any that requires one")
+        if cotangent is None:
+            if y.array.size != 1:
+                raise NonScalarError(
+                    f"the gradient of a tensor of shape {list(y.array.shape)} needs a cotangent of that shape; only scalars have one by default"
+                )
+            cotangent = dispatch.constant(np.ones(y.array.shape, y.array.dtype))
+        elif cotangent.array.shape != y.array.shape:
+            raise ShapeError(f"the cotangent has shape {list(cotangent.array.shape)}, the tensor {list(y.array.shape)}")
+        roots.append((y, cotangent.to(y.array.dtype)))
+    return roots
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Adds the gradients of tensors to ``grad`` of the leaves that they depend on. See :meth:`Tensor.backward`."""
+    wanted = None if inputs is None else listed(inputs)
+    if wanted is not None and not wanted:
+        raise NotTrackedError("backward: inputs is empty")
+    sweep = Sweep(_roots(listed(tensors), grad_tensors), wanted, create_graph if retain_graph is None else retain_graph, create_graph)
+    sweep.run()
+    for leaf, cotangent in sweep.leaves.values():
+        if wanted is None or any(x is leaf for x in wanted):
+            hooked = run_hooks(leaf.leaf_hooks, cotangent) if leaf.leaf_hooks else cotangent
+            accumulate(leaf, hooked, create_graph, sweep.fresh and hooked is cotangent)
+    for x in wanted or ():
+        key = _inside(x)
+        if key is not None and key in sweep.captured:
+            accumulate(x, sweep.captured[key], create_graph)
+
+
+def accumulate(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool = False) -> None:
+    """Adds to ``grad`` of a leaf: in place, unless the addition itself is to be differentiable.
+
+    A cotangent that others may hold, or that lies in their memory, is copied, because the next pass will write to it.
+    """
+    if leaf.grad is None:
+        leaf.grad = cotangent if create or fresh else cotangent.detach().clone()
+    elif create:
+        leaf.grad = leaf.grad + cotangent
+    else:
+        before = STATE.grad, STATE.inference
+        STATE.set(False, False)
+        leaf.grad.add_(cotangent)
+        STATE.set(*before)
+    for hook in list(leaf.accumulate_hooks or ()):
+        hook(leaf)
+
+
+def _inside(x: Tensor) -> tuple[int, int] | None:
+    source = dispatch.source_of(x)
+    if isinstance(source, Record):
+        return source.number, 0
+    return (source.record.number, source.number) if isinstance(source, Output) else None
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """The gradients of outputs with respect to inputs, which need not be leaves; no ``grad`` is touched.
+
+    Args:
+        outputs: one tensor or several.
+        inputs: one tensor or several.
+        grad_outputs: cotangents of the outputs; 1 for scalars by default.
+        retain_graph: keeps what the tape kept; by default as ``create_graph``.
+        create_graph: records the backward pass, so that the gradients can be differentiated.
+        allow_unused: gives None for inputs that the outputs do not depend on.
+        materialize_grads: gives zeros for them.
+
+    Raises:
+        UnusedInputError: an input does not matter for any output. Otherwise as :meth:`Tensor.backward`.
+    """
+    wanted = listed(inputs)
+    for x in wanted:
+        if not x.requires_grad:
+            raise NotTrackedError("a gradient is asked with respect to a tensor that does not require one")
+    sweep = Sweep(_roots(listed(outputs), grad_outputs), wanted, create_graph if retain_graph is None else retain_graph, create_graph)
+    sweep.run()
+    found: list[Tensor | None] = []
+    for position, x in enumerate(wanted):
+        key = _inside(x)
+        if key is not None:
+            cotangent = sweep.captured.get(key)
+        else:
+            arrived = sweep.leaves.get(id(x))
+            cotangent = None if arrived is None else run_hooks(x.leaf_hooks or (), arrived[1])
+        if cotangent is None and materialize_grads:
+            cotangent = dispatch.constant(np.zeros(x.array.shape, x.array.dtype))
+        if cotangent is None and not allow_unused:
+            raise UnusedInputError(f"input {position} was not used to compute the outputs; say allow_unused=True to get None for it")
+        found.append(cotangent)
+    return tuple(found)

@@ -1,0 +1,160 @@
+"""What NumPy has no single function for: operations on arrays, given their parameters first where they have any."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+np: Any = numpy  # what these take and give is of any dtype and shape, which NumPy's stubs cannot say
+
+
+def rsqrt(x: Any) -> Any:
+    """1 / sqrt(x)."""
+    return 1 / np.sqrt(x)
+
+
+def relu(x: Any) -> Any:
+    """0 for what is not positive; NaN stays."""
+    return np.where(x <= 0, x.dtype.type(0), x)
+
+
+def rsub(number: float, x: Any) -> Any:
+    """number - x."""
+    return np.subtract(number, x, dtype=x.dtype)
+
+
+def power(exponent: float, x: Any) -> Any:
+    """x to a fixed power, in the dtype of x."""
+    return np.power(x, x.dtype.type(exponent))
+
+
+def power_of(number: float, x: Any) -> Any:
+    """A number to the power x, in the dtype of x."""
+    return np.power(x.dtype.type(number), x)
+
+
+def remainder(number: float, x: Any) -> Any:
+    """x modulo a number, with the sign of the number."""
+    return np.remainder(x, x.dtype.type(number))
+
+
+def clamp(bounds: tuple[float | None, float | None], x: Any) -> Any:
+    """x limited to an interval."""
+    return np.clip(x, *bounds)
+
+
+def where(dtype: Any, condition: Any, x: Any, y: Any) -> Any:
+    """x where the condition holds, else y."""
+    return np.where(condition, x.astype(dtype, copy=False), y.astype(dtype, copy=False))
+
+
+def masked_fill(value: float, x: Any, mask: Any) -> Any:
+    """A number where the mask holds."""
+    return np.where(mask, x.dtype.type(value), x)
+
+
+def convert(dtype: Any, x: Any) -> Any:
+    """x in another dtype."""
+    return x.astype(dtype)
+
+
+def product(x: Any, y: Any) -> Any:
+    """The product of matrices, in row-major order whatever the order of the operands is."""
+    found = np.matmul(x, y)
+    return found if found.flags.c_contiguous else np.ascontiguousarray(found)
+
+
+def addmm(c: Any, x: Any, y: Any) -> Any:
+    """c + x y."""
+    return np.add(product(x, y), c)
+
+
+def cat(given: tuple[int, Any], *parts: Any) -> Any:
+    """Arrays side by side."""
+    return np.concatenate(parts, given[0], dtype=given[1])
+
+
+def stack(given: tuple[int, Any], *parts: Any) -> Any:
+    """Arrays side by side along a new dimension."""
+    return np.stack(parts, given[0], dtype=given[1])
+
+
+def flip(dims: tuple[int, ...], x: Any) -> Any:
+    """Dimensions in reverse, as a copy."""
+    return np.flip(x, dims).copy()
+
+
+def cumsum(dim: int, x: Any) -> Any:
+    """Running sums."""
+    return np.cumsum(x, dim, dtype=x.dtype)
+
+
+def mean(along: tuple[tuple[int, ...], bool], x: Any) -> Any:
+    """The mean along dimensions."""
+    return np.mean(x, axis=along[0], keepdims=along[1], dtype=x.dtype)
+
+
+def amax(along: tuple[tuple[int, ...], bool], x: Any) -> Any:
+    """The largest element along dimensions."""
+    return np.max(x, axis=along[0], keepdims=along[1])
+
+
+def amin(along: tuple[tuple[int, ...], bool], x: Any) -> Any:
+    """The smallest element along dimensions."""
+    return np.min(x, axis=along[0], keepdims=along[1])
+
+
+def expand(extents: tuple[int, ...], x: Any) -> Any:
+    """x repeated without copying."""
+    return np.broadcast_to(x, extents)
+
+
+def unsqueeze(dim: int, x: Any) -> Any:
+    """x with a new dimension."""
+    return np.expand_dims(x, dim)
+
+
+def index(dims: tuple[int, ...], x: Any, *indices: Any) -> Any:
+    """x at positions along some dimensions."""
+    return np.ascontiguousarray(x[key(x, indices, dims)])
+
+
+def key(x: Any, indices: tuple[Any, ...], dims: tuple[int, ...]) -> tuple[Any, ...]:
+    """The index that NumPy takes."""
+    found: list[Any] = [slice(None)] * x.ndim
+    for chosen, dim in zip(indices, dims, strict=True):
+        found[dim] = chosen
+    return tuple(found)
+
+
+def index_put(dims: tuple[int, ...], x: Any, value: Any, *indices: Any) -> Any:
+    """x with other values at positions along some dimensions."""
+    made = x.copy()
+    made[key(x, indices, dims)] = value
+    return made
+
+
+def index_select(dims: tuple[int, ...], x: Any, chosen: Any) -> Any:
+    """x at positions along one dimension."""
+    return np.take(x, chosen, dims[0])
+
+
+def gather(dim: int, x: Any, chosen: Any) -> Any:
+    """x at one position along a dimension for every element of the index, which may be smaller than x along the others."""
+    return np.take_along_axis(x[tuple(slice(n if d != dim else None) for d, n in enumerate(chosen.shape))], chosen, dim)
+
+
+def fill(value: float, x: Any) -> Any:
+    """One number everywhere."""
+    return np.full_like(x, value)
+
+
+def copy(x: Any, y: Any) -> Any:
+    """y in the shape and dtype of x."""
+    return np.broadcast_to(y, x.shape).astype(x.dtype)
+
+
+def same(x: Any) -> Any:
+    """x itself."""
+    return x

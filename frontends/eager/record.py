@@ -1,0 +1,203 @@
+"""What a tape keeps of one operation, and the same seen as a node of the graph of gradients (``grad_fn``).
+
+Records are owned by the tensors that they made and by the records that use those, so that a piece of tape lives exactly as long as
+somebody can still ask for its gradient. They are numbered in the order in which they ran: sorted by number, the records that a
+tensor depends on are a Wengert list (R. E. Wengert, "A simple automatic derivative evaluation program", 1964).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from wengert.eager.errors import FreedTapeError, ModifiedError
+from wengert.eager.places import Place, describe
+from wengert.eager.program import Array, Type
+
+if TYPE_CHECKING:
+    from wengert.eager.hooks import RemovableHandle
+    from wengert.eager.operation import Signature
+    from wengert.eager.tensor import Tensor
+
+NUMBERS = count()
+
+
+class Storage:
+    """The memory that a tensor shares with its views: how often it was changed in place, and where last."""
+
+    __slots__ = ("place", "version")
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.place: Place | None = None
+
+
+class Output:
+    """One of several results of a record."""
+
+    __slots__ = ("number", "record")
+
+    def __init__(self, record: Record, number: int):
+        self.record = record
+        self.number = number
+
+
+Saved: TypeAlias = "tuple[Array | float, Storage | None, int]"
+"""A kept value, the memory that it lies in, and the version of that memory."""
+Source: TypeAlias = "Record | Output | Tensor | float | None"
+"""Where an operand comes from: a record, a leaf that requires a gradient, a Python number, or nothing that is tracked."""
+
+
+class Record:
+    """One operation on the tape: a node of the graph of gradients.
+
+    Attributes:
+        signature: which operation, on which types.
+        inputs: where each operand comes from.
+        saved: the values that the derivative uses; None once they were given up.
+        number: the position on the tape.
+        place: where in the user's code it ran.
+    """
+
+    pre_hooks: dict[int, list[Callable[..., Any]]] | None = None
+    """Functions on the cotangent of a result, by the result's number."""
+    node_hooks: list[Callable[..., Any]] | None = None
+    retained: dict[int, Any] | None = None
+    """Tensors that keep their gradient, by the number of the result that they are."""
+
+    __slots__ = ("__dict__", "__weakref__", "inputs", "number", "place", "saved", "signature")
+
+    def __init__(self, signature: Signature, inputs: tuple[Source, ...], saved: tuple[Saved, ...] | None, place: Place | None):
+        self.signature = signature
+        self.inputs = inputs
+        self.saved = saved
+        self.place = place
+        self.number = next(NUMBERS)
+
+    # -- as a node
+
+    def name(self) -> str:
+        """The name of the kind of node."""
+        return self.signature.operation.node
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """For every operand, the node that its cotangent goes to and the number of that node's result; None if it goes nowhere."""
+        return tuple(edge(source) for source in self.inputs[self.signature.operation.differentiable])
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """Where the operation ran, and its types."""
+        return {"place": describe(self.place), "types": self.result_types}
+
+    def register_hook(self, hook: Callable[[tuple[Any, ...], tuple[Any, ...]], Any]) -> RemovableHandle:
+        """Calls ``hook(cotangents of the operands, cotangents of the results)`` when the node has run; it may return other cotangents
+        of the operands."""
+        from wengert.eager.hooks import RemovableHandle
+
+        self.node_hooks = self.node_hooks or []
+        return RemovableHandle(self.node_hooks, hook)
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} at {describe(self.place)}>"
+
+    # -- as a part of a tape
+
+    @property
+    def is_special(self) -> bool:
+        """Whether Python code has to run, or a value has to be kept, in the middle of the backward pass."""
+        return self.pre_hooks is not None or self.node_hooks is not None or self.retained is not None
+
+    @property
+    def result_types(self) -> tuple[Type, ...]:
+        """The types of all results."""
+        return self.signature.results
+
+    def kept(self) -> tuple[Saved, ...]:
+        """The values that the derivative uses, after checking that they are there and unchanged."""
+        if self.saved is None:
+            raise FreedTapeError(
+                f"the tape is run backwards a second time, but the values that '{self.signature.operation.name}' ({describe(self.place)}) kept were given up"
+                " after the first; say retain_graph=True the first time"
+            )
+        for position, (_, storage, version) in enumerate(self.saved):
+            if storage is not None and storage.version != version:
+                raise self._modified(position, storage, version)
+        return self.saved
+
+    def _modified(self, position: int, storage: Storage, version: int) -> ModifiedError:
+        kept = self.signature.keeps[position]
+        count = len(self.signature.types)
+        which = f"operand {kept}" if kept < count else "the result"
+        shape, dtype = (*self.signature.types, *self.result_types)[kept]
+        return ModifiedError(
+            f"{which} of '{self.signature.operation.name}' ({dtype.name}{list(shape)}) is needed for its derivative, but was changed in place:"
+            f" kept at {describe(self.place)} (version {version}), changed at {describe(storage.place)} (version {storage.version})"
+        )
+
+    def free(self) -> None:
+        """Gives up what was kept."""
+        if self.saved:
+            self.saved = None
+
+
+class AccumulateGrad:
+    """The node of a leaf: adds what arrives to the leaf's ``grad``."""
+
+    __slots__ = ("__weakref__", "variable")
+    next_functions: tuple[()] = ()
+
+    def __init__(self, variable: Tensor):
+        self.variable = variable
+
+    def name(self) -> str:
+        """The name of the kind of node."""
+        return "AccumulateGrad"
+
+    def __repr__(self) -> str:
+        return f"<AccumulateGrad of {list(self.variable.shape)}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AccumulateGrad) and other.variable is self.variable
+
+    def __hash__(self) -> int:
+        return id(self.variable)
+
+
+Node: TypeAlias = "Record | AccumulateGrad"
+
+
+def edge(source: Source) -> tuple[Node | None, int]:
+    """The node at the other end of an operand, and the number of its result."""
+    if isinstance(source, Record):
+        return source, 0
+    if isinstance(source, Output):
+        return source.record, source.number
+    if source is None or isinstance(source, int | float):
+        return None, 0
+    return AccumulateGrad(source), 0
+
+
+def reachable(roots: Sequence[Record]) -> list[Record]:
+    """The records that these depend on, themselves included, in the order in which they ran."""
+    seen: set[Record] = set()
+    stack = list(roots)
+    found: list[Record] = []
+    while stack:
+        record = stack.pop()
+        if record in seen:
+            continue
+        seen.add(record)
+        found.append(record)
+        for source in record.inputs:
+            if isinstance(source, Record):
+                stack.append(source)
+            elif type(source) is Output:
+                stack.append(source.record)
+    found.sort(key=_number)
+    return found
+
+
+def _number(record: Record) -> int:
+    return record.number

@@ -1,0 +1,56 @@
+"""Functions of one tensor between layers."""
+
+from __future__ import annotations
+
+from wengert.eager import dispatch, elementwise, rand
+from wengert.eager.errors import ShapeError
+from wengert.eager.tensor import Tensor
+
+
+def relu(x: Tensor) -> Tensor:
+    """max(x, 0)."""
+    return x.relu()
+
+
+def sigmoid(x: Tensor) -> Tensor:
+    """1 / (1 + exp(-x))."""
+    return x.sigmoid()
+
+
+def tanh(x: Tensor) -> Tensor:
+    """The hyperbolic tangent."""
+    return x.tanh()
+
+
+def silu(x: Tensor) -> Tensor:
+    """x sigmoid(x)."""
+    return dispatch.unary(elementwise.SILU, x)
+
+
+def softplus(x: Tensor) -> Tensor:
+    """log(1 + exp(x))."""
+    return dispatch.unary(elementwise.SOFTPLUS, x)
+
+
+def gelu(x: Tensor, approximate: str = "none") -> Tensor:
+    """x times the normal distribution function of x, or its approximation by tanh (Hendrycks, Gimpel: "Gaussian Error Linear
+    Units", 2016)."""
+    if approximate not in ("none", "tanh"):
+        raise ShapeError(f"gelu: approximate must be 'none' or 'tanh', found {approximate!r}")
+    return dispatch.unary(elementwise.GELU if approximate == "none" else elementwise.GELU_TANH, x)
+
+
+def softmax(x: Tensor, dim: int) -> Tensor:
+    """exp(x) / sum(exp(x)) along a dimension."""
+    return x.softmax(dim)
+
+
+def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    """Elements set to zero with probability p, the others divided by 1 - p; x itself when not training."""
+    if not 0 <= p <= 1:
+        raise ShapeError(f"dropout: p must be a probability, found {p}")
+    if not training or p == 0:
+        return x
+    if p == 1:
+        return x * 0.0
+    return x * (rand(*x.shape, dtype=x.dtype) >= p).to(x.dtype) * (1 / (1 - p))

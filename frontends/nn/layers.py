@@ -1,0 +1,20 @@
+"""Layers that multiply by a matrix or look up in one."""
+
+from __future__ import annotations
+
+from wengert.eager import indexing
+from wengert.eager.contraction import addmm
+from wengert.eager.tensor import Tensor
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x W^T + b. ``x: [..., n]``, ``weight: [m, n]``, ``bias: [m]``; the result is ``[..., m]``."""
+    if bias is None or x.ndim != 2:
+        product = x @ weight.t()
+        return product if bias is None else product + bias
+    return addmm(bias, x, weight.t())
+
+
+def embedding(index: Tensor, weight: Tensor) -> Tensor:
+    """The rows of ``weight: [n, d]`` at the positions of an index of any shape."""
+    return indexing.embedding(index, weight)

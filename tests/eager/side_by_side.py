@@ -1,0 +1,104 @@
+"""Running the same code on PyTorch and on wengert.eager, and comparing what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+import wengert.eager as eager
+
+torch.set_num_threads(1)
+
+ERRORS = [
+    ("backward through the graph a second time", "FreedTapeError"),
+    ("modified by an inplace operation", "ModifiedError"),
+    ("grad can be implicitly created only for scalar", "NonScalarError"),
+    ("does not require grad and does not have a grad_fn", "NotTrackedError"),
+    ("One of the differentiated Tensors does not require grad", "NotTrackedError"),
+    ("cannot register a hook on a tensor that doesn't require gradient", "NotTrackedError"),
+    ("can't retain_grad on Tensor that has requires_grad=False", "NotTrackedError"),
+    ("post accumulate grad hooks cannot be registered on non-leaf", "NotTrackedError"),
+    ("leaf Variable that requires grad is being used in an in-place", "LeafModifiedError"),
+    ("leaf Variable that requires grad has been used in an in-place", "LeafModifiedError"),
+    ("appears to not have been used in the graph", "UnusedInputError"),
+    ("Inference tensors cannot be saved for backward", "InferenceTensorError"),
+    ("view of a leaf Variable that requires grad is being used in an in-place", "LeafModifiedError"),
+    ("is a view and is being modified inplace", "InPlaceError"),
+    ("is a view of a leaf", "InPlaceError"),
+    ("A view was created in no_grad mode and is being modified inplace", "InPlaceError"),
+    ("more than one element of the written-to tensor", "InPlaceError"),
+    ("can't be cast to the desired output type", "InPlaceError"),
+    ("doesn't match the broadcast shape", "InPlaceError"),
+    ("Mismatch in shape: grad_output", "ShapeError"),
+    ("must match the size of tensor", "ShapeError"),
+    ("size mismatch", "ShapeError"),
+    ("shapes cannot be multiplied", "ShapeError"),
+    ("is invalid for input of size", "ShapeError"),
+    ("view size is not compatible", "ShapeError"),
+    ("marked with @once_differentiable", "AutogradError"),
+    ("only Tensors of floating point", "AutogradError"),
+    ("Can't call numpy() on Tensor that requires grad", "AutogradError"),
+    ("Boolean value of Tensor with more than one value is ambiguous", "AutogradError"),
+    ("returned an incorrect number of gradients", "AutogradError"),
+    ("you can only change requires_grad flags of leaf", "AutogradError"),
+]
+"""What PyTorch's messages say, and which of our classes says it."""
+
+
+def kind_of_error(action: Callable[[], Any]) -> str:
+    """The class of the error that the action ends with, in our words; "none" if it does not."""
+    try:
+        action()
+    except eager.AutogradError as error:
+        return type(error).__name__
+    except (RuntimeError, IndexError, TypeError) as error:
+        for text, name in ERRORS:
+            if text in str(error):
+                return name
+        return "IndexError" if isinstance(error, IndexError) else f"unknown: {error}"
+    return "none"
+
+
+def graph(tensor: Any) -> Any:
+    """The graph of gradients under a tensor, as nested tuples of names and numbers."""
+
+    def node(function: Any, number: int) -> Any:
+        if function is None:
+            return None
+        name = function.name().rpartition(":")[2].replace("ReshapeAlias", "View")
+        return (name, number, *(node(f, n) for f, n in function.next_functions))
+
+    return "leaf" if tensor.grad_fn is None else node(tensor.grad_fn, tensor.output_nr)
+
+
+def plain(value: Any) -> Any:
+    """Tensors as arrays, whatever they are nested in."""
+    if isinstance(value, torch.Tensor | eager.Tensor):
+        return value.detach().numpy().copy()
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    return value
+
+
+def compare(found: Any, expected: Any, tolerance: float, path: str = "result") -> None:
+    """Fails with the place where two results differ."""
+    if isinstance(expected, np.ndarray | float | np.generic):
+        assert np.shape(found) == np.shape(expected), path
+        if isinstance(expected, np.ndarray):
+            assert found.dtype == expected.dtype, path
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance, err_msg=path)
+    elif isinstance(expected, list):
+        assert len(found) == len(expected), path
+        for i, (f, e) in enumerate(zip(found, expected, strict=True)):
+            compare(f, e, tolerance, f"{path}[{i}]")
+    else:
+        assert found == expected, path
+
+
+def agree(snippet: Callable[[Any], Any], tolerance: float = 1e-6) -> None:
+    """Runs a snippet on both and compares."""
+    expected = plain(snippet(torch))
+    compare(plain(snippet(eager)), expected, tolerance)

@@ -1,0 +1,232 @@
+"""Compiled functions: the same results, gradients and effects as the function itself, and what makes them record again."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert.eager as eager
+
+x0 = [0.5, 1.0, -0.25]
+
+
+def leaf(values: Any = x0) -> Any:
+    return eager.tensor(values, requires_grad=True)
+
+
+def power_of_sine(x: Any, n: int) -> Any:
+    y = x
+    for _ in range(n):
+        y = y.sin() * x
+    return y
+
+
+def branching(x: Any, n: int) -> Any:
+    y = x * n
+    if y.sum() > 0:
+        return y * 2
+    return {"negative": (y.exp(), n)}
+
+
+def masked(x: Any, n: int) -> Any:
+    return x[x > 0].sum() * n
+
+
+def in_place(x: Any, n: int) -> Any:
+    y = eager.zeros(3)
+    for i in range(n):
+        y[i] = x[i] * 2
+        y += x
+    return y.detach(), y
+
+
+def inner_gradient(x: Any, n: int) -> Any:
+    z = leaf([1.0, 2.0, 3.0])
+    (g,) = eager.autograd.grad((z**n * x).sum(), z, create_graph=True)
+    return g * x
+
+
+def without_grad(x: Any, n: int) -> Any:
+    with eager.no_grad():
+        scale = x * n
+    return x * scale
+
+
+@pytest.mark.parametrize("function", [power_of_sine, branching, masked, in_place, inner_gradient, without_grad], ids=lambda f: f.__name__)
+def test_results_and_gradients(function: Callable[..., Any]) -> None:
+    compiled = eager.compile(function)
+
+    def flat(value: Any) -> list[Any]:
+        if isinstance(value, dict):
+            value = tuple(value.values())
+        return [v for part in value for v in flat(part)] if isinstance(value, tuple) else [value]
+
+    for values in (x0, [1.0, 2.0, -3.5], [2.0, 1.0, 0.5], x0):
+        for n in (2, 3):
+            results: list[Any] = []
+            for f in (function, compiled):
+                x = leaf(values)
+                outputs = flat(f(x, n))
+                tracked = [y for y in outputs if isinstance(y, eager.Tensor) and y.requires_grad]
+                sum((y * y).sum() for y in tracked).backward()
+                results.append([x.grad.numpy(), len(tracked), *(y.detach().numpy() if isinstance(y, eager.Tensor) else y for y in outputs)])
+            for found, expected in zip(results[1], results[0], strict=True):
+                np.testing.assert_allclose(found, expected, rtol=2e-6)
+    assert not any("as it is" in reason for reason in compiled.reasons)
+
+
+class Model:
+    def __init__(self) -> None:
+        self.weight = leaf([1.0, 2.0, 3.0])
+        self.velocity = eager.zeros(3)
+        self.momentum = 0.9
+
+    def step(self, x: Any) -> Any:
+        self.weight.grad = None
+        loss = ((self.weight * x).sigmoid() ** 2).sum()
+        loss.backward()
+        with eager.no_grad():
+            self.velocity.mul_(self.momentum).add_(self.weight.grad)
+            self.weight.sub_(0.1 * self.velocity)
+        return loss.detach()
+
+
+def test_a_whole_training_step() -> None:
+    plain, model = Model(), Model()
+    step = eager.compile(model.step)
+    for i in range(5):
+        x = eager.tensor([float(i), 1.0, -2.0])
+        np.testing.assert_allclose(step(x).item(), plain.step(x).item(), rtol=1e-6)
+    for name in ("weight", "velocity"):
+        np.testing.assert_allclose(getattr(model, name).detach().numpy(), getattr(plain, name).detach().numpy(), rtol=1e-6)
+    np.testing.assert_allclose(model.weight.grad.numpy(), plain.weight.grad.numpy(), rtol=1e-6)
+    assert step.reasons == ["recorded: the first call of this kind"]
+    # What it reads by name is guarded; tensors are read anew by their path.
+    model.momentum = 0.5
+    model.velocity = eager.zeros(3)
+    plain.momentum, plain.velocity = 0.5, eager.zeros(3)
+    for _ in range(2):
+        np.testing.assert_allclose(step(x).item(), plain.step(x).item(), rtol=1e-6)
+    np.testing.assert_allclose(model.weight.detach().numpy(), plain.weight.detach().numpy(), rtol=1e-6)
+    assert step.reasons[1:] == ["recorded: self.momentum was 0.9 and is 0.5"]
+
+
+def test_gradients_that_add_up_are_guarded() -> None:
+    w = leaf()
+
+    @eager.compile
+    def accumulate() -> None:
+        (w * w).sum().backward()
+
+    for count in (1, 2, 3):
+        accumulate()
+        np.testing.assert_allclose(w.grad.numpy(), [2 * count * v for v in x0])
+    assert len(accumulate.reasons) == 2
+
+
+scale = 2.0
+table: dict[str, Any] = {"bias": [eager.tensor([1.0, 1.0, 1.0])]}
+
+
+def uses_globals(x: Any) -> Any:
+    return x * scale + table["bias"][0]
+
+
+def test_reasons_for_recording_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = eager.compile(uses_globals)
+    x = eager.tensor(x0)
+
+    def check(reason: str) -> None:
+        before = len(f.reasons)
+        np.testing.assert_allclose(f(x).numpy(), uses_globals(x).numpy())
+        f(x)
+        assert (f.reasons[before:] or [""]) == [reason]
+
+    check("recorded: the first call of this kind")
+    monkeypatch.setitem(table, "bias", [eager.tensor([5.0, 5.0, 5.0])])
+    check("")
+    monkeypatch.setitem(uses_globals.__globals__, "scale", 3.0)
+    check("recorded: global scale was 2.0 and is 3.0")
+    table["bias"].append(eager.tensor([0.0]))
+    check("recorded: global table['bias'] had 1 items and has 2")
+    x = eager.tensor([x0, x0])
+    check("recorded: the first call of this kind")
+
+
+def test_compiled_functions_use_one_another() -> None:
+    inner = eager.compile(lambda x: x * table["factor"])
+    outer = eager.compile(lambda x: inner(x) + inner(x))
+    table["factor"] = 2.0
+    assert [outer(eager.tensor(1.0)).item() for _ in range(3)] == [4.0] * 3
+    assert inner(eager.tensor(1.0)).item() == 2.0
+    table["factor"] = 5.0
+    assert [outer(eager.tensor(1.0)).item(), inner(eager.tensor(1.0)).item()] == [10.0, 5.0]
+    assert outer.reasons[1:] == ["recorded: inner -> global table['factor'] was 2.0 and is 5.0"]
+
+
+def test_a_looked_at_value_is_guarded_with_its_place() -> None:
+    f = eager.compile(lambda x: x * 2 if x.sum() > 0 else x * 3)
+    for sign in (1.0, -1.0, 1.0, -1.0):
+        assert f(eager.tensor([sign])).item() == (2.0 if sign > 0 else -3.0)
+    assert len(f.reasons) == 2
+    assert "test_eager_compile.py" in f.reasons[1]
+    assert "was True and is False" in f.reasons[1]
+
+
+def test_random_numbers_are_drawn_anew() -> None:
+    eager.manual_seed(0)
+    f = eager.compile(lambda x: x + eager.randn(3))
+    found = [f(eager.zeros(3)).tolist() for _ in range(3)]
+    assert len({tuple(v) for v in found}) == 3
+    eager.manual_seed(0)
+    assert [eager.randn(3).tolist() for _ in range(3)] == found
+
+
+def test_effects_on_arguments() -> None:
+    def clear(x: Any) -> Any:
+        x[1] = 7.0
+        return x
+
+    f = eager.compile(clear)
+    for _ in range(3):
+        x = eager.zeros(3)
+        assert f(x) is x
+        assert x.tolist() == [0.0, 7.0, 0.0]
+
+
+def test_what_cannot_be_recorded_is_run() -> None:
+    class Twice(eager.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2
+
+    f = eager.compile(lambda x: Twice.apply(x) + 1)
+    for _ in range(2):
+        x = leaf()
+        f(x).sum().backward()
+        assert x.grad.tolist() == [2.0, 2.0, 2.0]
+    assert f.reasons == ["run as it is: Twice.apply runs Python code"]
+
+
+def test_it_gives_up_where_nothing_repeats() -> None:
+    class Counter:
+        count = 0
+
+        def step(self, x: Any) -> Any:
+            self.count = self.count + 1
+            return x * self.count
+
+    counter = Counter()
+    counter.count = 0
+    f = eager.compile(counter.step)
+    assert [f(eager.tensor(1.0)).item() for _ in range(12)] == [float(i) for i in range(1, 13)]
+    assert "recorded 8 times" in f.reasons[-1]
+    assert copy.copy(f.reasons)[1] == "recorded: self.count was 0 and is 1"

@@ -1,0 +1,141 @@
+"""Layers and optimizers against PyTorch."""
+
+from __future__ import annotations
+
+import doctest
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from side_by_side import agree
+
+import wengert.eager as eager
+import wengert.nn
+import wengert.nn as nn
+import wengert.optim as optim
+
+
+def functions(T: Any) -> Any:
+    return torch.nn.functional if T is torch else nn
+
+
+def random(T: Any, *shape: int, seed: int = 0, requires_grad: bool = True) -> Any:
+    values = np.random.default_rng([seed, *shape]).standard_normal(shape)
+    return T.tensor(values.tolist(), dtype=T.float64, requires_grad=requires_grad)
+
+
+LAYERS: dict[str, Callable[[Any, Any], tuple[Any, list[Any]]]] = {}
+
+
+def layer(name: str, shapes: list[tuple[int, ...]], call: Callable[..., Any]) -> None:
+    def run(T: Any, F: Any) -> tuple[Any, list[Any]]:
+        leaves = [random(T, *shape, seed=i) for i, shape in enumerate(shapes)]
+        return call(T, F, *leaves), leaves
+
+    LAYERS[name] = run
+
+
+layer("linear", [(4, 3), (2, 3), (2,)], lambda T, F, x, w, b: F.linear(x, w, b))
+layer("linear of a stack", [(2, 4, 3), (2, 3), (2,)], lambda T, F, x, w, b: F.linear(x, w, b))
+layer("conv2d", [(2, 3, 5, 6), (4, 3, 3, 2), (4,)], lambda T, F, x, w, b: F.conv2d(x, w, b, stride=2, padding=1))
+layer("conv2d in groups", [(1, 4, 6, 6), (6, 2, 2, 2)], lambda T, F, x, w: F.conv2d(x, w, groups=2, dilation=(2, 1)))
+layer("layer_norm", [(4, 3, 5), (3, 5), (3, 5)], lambda T, F, x, w, b: F.layer_norm(x, (3, 5), w, b))
+layer("batch_norm eval", [(4, 3, 2), (3,), (3,)], lambda T, F, x, w, b: F.batch_norm(x, T.ones(3, dtype=T.float64), 2 * T.ones(3, dtype=T.float64), w, b))
+layer("embedding", [(5, 3)], lambda T, F, w: F.embedding(T.tensor([[0, 4], [4, 1]]), w))
+layer("relu", [(4, 3)], lambda T, F, x: F.relu(x))
+layer("gelu", [(4, 3)], lambda T, F, x: F.gelu(x))
+layer("gelu by tanh", [(4, 3)], lambda T, F, x: F.gelu(x, approximate="tanh"))
+layer("silu", [(4, 3)], lambda T, F, x: F.silu(x))
+layer("softplus", [(4, 3)], lambda T, F, x: F.softplus(20 * x))
+layer("softmax", [(4, 3)], lambda T, F, x: F.softmax(x, 1))
+layer("mse_loss", [(4, 3), (4, 3)], lambda T, F, x, y: F.mse_loss(x, y))
+layer("cross_entropy", [(4, 3)], lambda T, F, x: F.cross_entropy(x, T.tensor([0, 2, 1, 1])))
+layer("cross_entropy smoothed", [(4, 3)], lambda T, F, x: F.cross_entropy(x, T.tensor([0, 2, 1, 1]), reduction="sum", label_smoothing=0.1))
+layer("cross_entropy of probabilities", [(4, 3), (4, 3)], lambda T, F, x, p: F.cross_entropy(x, p.softmax(1)))
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layer(name: str) -> None:
+    def snippet(T: Any) -> Any:
+        y, leaves = LAYERS[name](T, functions(T))
+        y.backward(random(T, *y.shape, seed=9, requires_grad=False))
+        return y, [leaf.grad for leaf in leaves]
+
+    agree(snippet, 1e-6 if "gelu" in name else 1e-9)
+
+
+def test_batch_norm_in_training() -> None:
+    def snippet(T: Any) -> Any:
+        x, w, b = random(T, 4, 3, 5), random(T, 3), random(T, 3, seed=1)
+        mean, variance = T.zeros(3, dtype=T.float64), T.ones(3, dtype=T.float64)
+        for _ in range(2):
+            y = functions(T).batch_norm(x, mean, variance, w, b, training=True)
+        (y**3).sum().backward()
+        return y, mean, variance, x.grad, w.grad, b.grad
+
+    agree(snippet, 1e-9)
+
+
+def test_dropout() -> None:
+    x = eager.ones(1000, requires_grad=True)
+    y = nn.dropout(x, 0.25)
+    y.sum().backward()
+    assert set(y.tolist()) == {0.0, np.float32(1 / 0.75)}
+    assert 650 < float((y > 0).float().sum()) < 850
+    assert (x.grad == y).all()
+    assert nn.dropout(x, 0.25, training=False) is x
+
+
+OPTIMIZERS: dict[str, Callable[[Any, Any], Any]] = {
+    "sgd": lambda m, p: m.SGD(p, lr=0.1),
+    "momentum": lambda m, p: m.SGD(p, lr=0.1, momentum=0.9, weight_decay=0.01),
+    "nesterov": lambda m, p: m.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
+    "adam": lambda m, p: m.Adam(p, lr=0.05, weight_decay=0.01),
+    "adamw": lambda m, p: m.AdamW(p, lr=0.05, betas=(0.8, 0.9)),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_optimizer(name: str) -> None:
+    def snippet(T: Any) -> Any:
+        w, b = random(T, 3, 2), random(T, 2)
+        optimizer = OPTIMIZERS[name](torch.optim if T is torch else optim, [w, b])
+        for i in range(4):
+            optimizer.zero_grad()
+            ((random(T, 5, 3, seed=i, requires_grad=False) @ w + b) ** 2).mean().backward()
+            optimizer.step()
+        return w, b
+
+    agree(snippet, 1e-9)
+
+
+@pytest.mark.parametrize("name", ["nesterov", "adamw"])
+def test_a_compiled_step_is_the_step(name: str) -> None:
+    found: list[Any] = []
+    for compiling in (False, True):
+        tree = {"w": random(eager, 3, 2), "b": [random(eager, 2)]}
+        optimizer = OPTIMIZERS[name](optim, tree)
+
+        def step(x: Any, tree: Any = tree, optimizer: Any = optimizer) -> Any:
+            optimizer.zero_grad()
+            loss = nn.mse_loss(nn.gelu(nn.linear(x, tree["w"].t(), tree["b"][0])), eager.ones(5, 2, dtype=eager.float64))
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        run = eager.compile(step) if compiling else step
+        losses = [run(random(eager, 5, 3, seed=i, requires_grad=False)).item() for i in range(6)]
+        found.append([losses, tree["w"].tolist(), tree["b"][0].tolist()])
+        if compiling:
+            assert len(run.reasons) <= 2, run.reasons
+    for plain, compiled in zip(*found, strict=True):
+        np.testing.assert_allclose(compiled, plain, rtol=1e-9)
+
+
+@pytest.mark.parametrize("module", [wengert.nn, optim, eager], ids=lambda m: m.__name__)
+def test_examples(module: Any) -> None:
+    failed, tried = doctest.testmod(module)
+    assert tried > 2
+    assert failed == 0
