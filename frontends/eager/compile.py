@@ -63,7 +63,7 @@ class Compiled:
         tensors: list[Tensor] = []
         objects: list[Any] = []
         structure = _flatten((args, kwargs), tensors, objects)
-        key = (structure, tuple((t.array.shape, t.array.dtype, t.requires_grad) for t in tensors), STATE.grad, STATE.inference)
+        key = (structure, tuple((t.array.shape, t.array.dtype, t.requires_grad) for t in tensors), _shared(tensors), STATE.grad, STATE.inference)
         if STATE.tape is not None or self._given_up.get(key):
             return self.function(*args, **kwargs)
         traces = self._traces.setdefault(key, [])
@@ -131,6 +131,15 @@ def _flatten(value: Any, tensors: list[Tensor], objects: list[Any]) -> Any:
         return type(value).__name__, value
     objects.append(value)
     return "object", id(value)
+
+
+def _shared(tensors: Sequence[Tensor]) -> Any:
+    """Which of the tensors share memory, and as which views: changes of one in place are seen in the others."""
+    held = [t for t in tensors if t.storage is not None]
+    storages = [t.storage for t in held]
+    if len(set(map(id, storages))) == len(held):
+        return ()
+    return tuple((storages.index(t.storage), () if t.view_of is None else t.view_of.path) for t in held)
 
 
 def _rebuilt(structure: Any, tensors: Sequence[Tensor]) -> Any:

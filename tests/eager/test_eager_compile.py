@@ -198,6 +198,20 @@ def test_effects_on_arguments() -> None:
         assert x.tolist() == [0.0, 7.0, 0.0]
 
 
+def test_arguments_that_share_memory() -> None:
+    def change(x: Any, y: Any) -> Any:
+        x.mul_(2)
+        return x + y
+
+    f = eager.compile(change)
+    for sharing in (False, True, False, True):
+        for function in (change, f):
+            x = eager.tensor([1.0, 2.0])
+            y = x[0] if sharing else eager.tensor(1.0)
+            assert function(x, y).tolist() == ([4.0, 6.0] if sharing else [3.0, 5.0])
+    assert len(f.reasons) == 2
+
+
 def test_what_cannot_be_recorded_is_run() -> None:
     class Twice(eager.autograd.Function):
         @staticmethod
