@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from wengert.frontends.tracing.signatures import ArraySpec
     from wengert.frontends.transforms.batching import vmap
     from wengert.frontends.transforms.control_flow import cond, fori_loop, scan, switch, while_loop
-    from wengert.frontends.transforms.derivatives import Transform, grad, hvp, jvp, linearize, value_and_grad, vjp
+    from wengert.frontends.transforms.derivatives import Transform, grad, hvp, jvp, value_and_grad
     from wengert.frontends.transforms.differentiation_control import checkpoint, custom_jvp, custom_vjp, stop_gradient
     from wengert.frontends.transforms.jacobians import hessian, jac, jacfwd, jacrev
     from wengert.frontends.transforms.jit import Jit, Traceable, explain_retrace, jit
+    from wengert.frontends.transforms.linear_maps import linearize, vjp
     from wengert.frontends.transforms.shapes import eval_shape
     from wengert.ir.diagnostics import Diagnostic, DiagnosticError
     from wengert.runtime.errors import ExecutionError, InputError
@@ -109,14 +110,14 @@ _HOMES = {
     "jacrev": "wengert.frontends.transforms.jacobians",
     "jit": "wengert.frontends.transforms.jit",
     "jvp": "wengert.frontends.transforms.derivatives",
-    "linearize": "wengert.frontends.transforms.derivatives",
+    "linearize": "wengert.frontends.transforms.linear_maps",
     "load": "wengert.runtime.program",
     "parse": "wengert.runtime.program",
     "scan": "wengert.frontends.transforms.control_flow",
     "stop_gradient": "wengert.frontends.transforms.differentiation_control",
     "switch": "wengert.frontends.transforms.control_flow",
     "value_and_grad": "wengert.frontends.transforms.derivatives",
-    "vjp": "wengert.frontends.transforms.derivatives",
+    "vjp": "wengert.frontends.transforms.linear_maps",
     "vmap": "wengert.frontends.transforms.batching",
     "while_loop": "wengert.frontends.transforms.control_flow",
 }

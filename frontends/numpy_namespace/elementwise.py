@@ -10,84 +10,51 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from xdsl.ir import Operation
 
 from wengert.dialects import chlo
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.frontends.tracing.operands import broadcast, builder, common_shape, convert, is_traced, matched, promoted, traced, value_of
+from wengert.frontends.tracing.operands import builder, is_traced, traced, value_of
 from wengert.frontends.tracing.tracer import TracedArray
-from wengert.frontends.tracing.weak_types import is_narrow_float
-from wengert.ir.tensor_types import dtype_of, element, i1, shape, tensor
-from wengert.numpy.dispatch import Array, ArrayLike, concrete_by, result_dtype
-
-Emit = Callable[[OpBuilder, Value], Value]
-Emit2 = Callable[[OpBuilder, Value, Value], Value]
-
-
-def _op(cls: type[Operation]) -> Emit:
-    return lambda b, x: b.like(cls, x)
-
-
-def _unary(numpy_function: Callable[..., Any], emit: Emit, x: ArrayLike) -> Array:
-    """A function whose result has the dtype that NumPy's has, computed in that dtype."""
-    if not isinstance(x, TracedArray):
-        return numpy_function(x)
-    dtype = x.dtype if is_narrow_float(x.dtype) else result_dtype(numpy_function, x.dtype)
-    return traced(emit(builder(), value_of(x, dtype)))
-
-
-def _binary(numpy_function: Callable[..., Any], emit: Emit2, x: ArrayLike, y: ArrayLike, *, floating: bool = False) -> Array:
-    """A function of two broadcast operands of one dtype, which is its result's; ``floating`` converts integers to floats."""
-    if not is_traced(x, y):
-        return numpy_function(x, y)
-    (a, b), weak = matched(x, y)
-    if floating and dtype_of(element(a)).kind in "biu":
-        dtype = np.dtype(numpy_function(*[np.ones(1, dtype_of(element(a)))] * 2).dtype)
-        a, b = convert(a, dtype), convert(b, dtype)
-    return traced(emit(builder(), a, b), weak)
-
-
-def _kind(x: Value) -> str:
-    dtype = dtype_of(element(x))
-    return "f" if is_narrow_float(dtype) else dtype.kind
-
+from wengert.ir.tensor_types import dtype_of, element, element_of, shape, tensor
+from wengert.numpy.dispatch import Array, ArrayLike
+from wengert.numpy.elementwise_calls import Emit, binary, is_infinite, kind_of, single_op, unary
 
 # -- arithmetic
 
 
 def add(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The sum of two operands; of booleans, their disjunction."""
-    return _binary(np.add, lambda b, x, y: b.or_(x, y) if _kind(x) == "b" else b.add(x, y), x1, x2)
+    return binary(np.add, lambda b, x, y: b.or_(x, y) if kind_of(x) == "b" else b.add(x, y), x1, x2)
 
 
 def subtract(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The difference of two operands."""
-    return _binary(np.subtract, lambda b, x, y: b.subtract(x, y), x1, x2)
+    return binary(np.subtract, lambda b, x, y: b.subtract(x, y), x1, x2)
 
 
 def multiply(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The product of two operands; of booleans, their conjunction."""
-    return _binary(np.multiply, lambda b, x, y: b.and_(x, y) if _kind(x) == "b" else b.multiply(x, y), x1, x2)
+    return binary(np.multiply, lambda b, x, y: b.and_(x, y) if kind_of(x) == "b" else b.multiply(x, y), x1, x2)
 
 
 def divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The quotient of two operands as floats."""
-    return _binary(np.divide, lambda b, x, y: b.divide(x, y), x1, x2, floating=True)
+    return binary(np.divide, lambda b, x, y: b.divide(x, y), x1, x2, floating=True)
 
 
 def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The quotient rounded towards negative infinity."""
-    return _binary(np.floor_divide, _floor_divide, x1, x2)
+    return binary(np.floor_divide, _floor_divide, x1, x2)
 
 
 def _floor_divide(b: OpBuilder, x: Value, y: Value) -> Value:
     zero, one = b.full_like(x, 0), b.full_like(x, 1)
-    if _kind(x) in "bu":
+    if kind_of(x) in "bu":
         return b.divide(x, y)
     rest = b.remainder(x, y)
     differs = b.and_(b.compare("NE", rest, zero), b.compare("NE", b.compare("LT", rest, zero), b.compare("LT", y, zero)))
-    if _kind(x) == "i":
+    if kind_of(x) == "i":
         quotient = b.divide(x, y)
         return b.select(differs, b.subtract(quotient, one), quotient)
     quotient = b.divide(b.subtract(x, rest), y)
@@ -96,7 +63,7 @@ def _floor_divide(b: OpBuilder, x: Value, y: Value) -> Value:
 
 def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The remainder of floor division, which has the sign of ``x2``."""
-    return _binary(np.remainder, _remainder, x1, x2)
+    return binary(np.remainder, _remainder, x1, x2)
 
 
 mod = remainder
@@ -104,7 +71,7 @@ mod = remainder
 
 def _remainder(b: OpBuilder, x: Value, y: Value) -> Value:
     rest = b.remainder(x, y)
-    if _kind(x) in "bu":
+    if kind_of(x) in "bu":
         return rest
     zero = b.full_like(x, 0)
     differs = b.and_(b.compare("NE", rest, zero), b.compare("NE", b.compare("LT", rest, zero), b.compare("LT", y, zero)))
@@ -115,7 +82,7 @@ def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """``x1`` to the power ``x2``. A Python integer as exponent is multiplied out, so that its derivative is right at 0 too."""
     if isinstance(x1, TracedArray) and type(x2) is int and abs(x2) <= 64 and (x1.dtype.kind != "b") and (x2 >= 0 or x1.dtype.kind not in "iu"):
         return traced(_integer_power(builder(), value_of(x1), x2), x1.weak)
-    return _binary(np.power, lambda b, x, y: b.power(x, y), x1, x2)
+    return binary(np.power, lambda b, x, y: b.power(x, y), x1, x2)
 
 
 def _integer_power(b: OpBuilder, x: Value, exponent: int) -> Value:
@@ -161,17 +128,17 @@ def _unary_kept(numpy_function: Callable[..., Any], x: ArrayLike) -> Array:
 
 def square(x: ArrayLike, /) -> Array:
     """``x * x``."""
-    return _unary(np.square, lambda b, x: b.multiply(x, x), x)
+    return unary(np.square, lambda b, x: b.multiply(x, x), x)
 
 
 def reciprocal(x: ArrayLike, /) -> Array:
     """``1 / x``."""
-    return _unary(np.reciprocal, lambda b, x: b.divide(b.full_like(x, 1), x), x)
+    return unary(np.reciprocal, lambda b, x: b.divide(b.full_like(x, 1), x), x)
 
 
 def sign(x: ArrayLike, /) -> Array:
     """-1, 0 or 1; of complex numbers ``x / |x|``, and 0 at 0."""
-    return _unary(np.sign, lambda b, x: x if _kind(x) == "b" else _unsigned_sign(b, x) if _kind(x) == "u" else b.sign(x), x)
+    return unary(np.sign, lambda b, x: x if kind_of(x) == "b" else _unsigned_sign(b, x) if kind_of(x) == "u" else b.sign(x), x)
 
 
 def _unsigned_sign(b: OpBuilder, x: Value) -> Value:
@@ -180,12 +147,12 @@ def _unsigned_sign(b: OpBuilder, x: Value) -> Value:
 
 def maximum(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The larger of two operands, NaN where one is. At ties each has half the derivative."""
-    return _binary(np.maximum, lambda b, x, y: b.maximum(x, y), x1, x2)
+    return binary(np.maximum, lambda b, x, y: b.maximum(x, y), x1, x2)
 
 
 def minimum(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The smaller of two operands, NaN where one is. At ties each has half the derivative."""
-    return _binary(np.minimum, lambda b, x, y: b.minimum(x, y), x1, x2)
+    return binary(np.minimum, lambda b, x, y: b.minimum(x, y), x1, x2)
 
 
 def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
@@ -199,14 +166,14 @@ def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = 
 
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """``sqrt(x1^2 + x2^2)`` without overflow; 0 with derivative 0 where both are 0."""
-    return _binary(np.hypot, _hypot, x1, x2, floating=True)
+    return binary(np.hypot, _hypot, x1, x2, floating=True)
 
 
 def _hypot(b: OpBuilder, x: Value, y: Value) -> Value:
     x, y = b.abs(x), b.abs(y)
     large, small, zero, one = b.maximum(x, y), b.minimum(x, y), b.full_like(x, 0), b.full_like(x, 1)
     is_zero = b.compare("EQ", large, zero)
-    infinite = b.or_(_is_inf(b, x), _is_inf(b, y))
+    infinite = b.or_(is_infinite(b, x), is_infinite(b, y))
     safe = b.select(b.or_(is_zero, infinite), one, large)
     ratio = b.divide(b.select(b.or_(is_zero, infinite), zero, small), safe)
     finite = b.multiply(large, b.sqrt(b.add(one, b.multiply(ratio, ratio))))
@@ -218,37 +185,37 @@ def _hypot(b: OpBuilder, x: Value, y: Value) -> Value:
 
 def exp(x: ArrayLike, /) -> Array:
     """The exponential."""
-    return _unary(np.exp, OpBuilder.exponential, x)
+    return unary(np.exp, OpBuilder.exponential, x)
 
 
 def expm1(x: ArrayLike, /) -> Array:
     """``exp(x) - 1``, exact for small x."""
-    return _unary(np.expm1, OpBuilder.exponential_minus_one, x)
+    return unary(np.expm1, OpBuilder.exponential_minus_one, x)
 
 
 def log(x: ArrayLike, /) -> Array:
     """The natural logarithm."""
-    return _unary(np.log, OpBuilder.log, x)
+    return unary(np.log, OpBuilder.log, x)
 
 
 def log1p(x: ArrayLike, /) -> Array:
     """``log(1 + x)``, exact for small x."""
-    return _unary(np.log1p, OpBuilder.log_plus_one, x)
+    return unary(np.log1p, OpBuilder.log_plus_one, x)
 
 
 def log2(x: ArrayLike, /) -> Array:
     """The logarithm of base 2."""
-    return _unary(np.log2, lambda b, x: b.divide(b.log(x), b.full_like(x, float(np.log(2.0)))), x)
+    return unary(np.log2, lambda b, x: b.divide(b.log(x), b.full_like(x, float(np.log(2.0)))), x)
 
 
 def log10(x: ArrayLike, /) -> Array:
     """The logarithm of base 10."""
-    return _unary(np.log10, lambda b, x: b.divide(b.log(x), b.full_like(x, float(np.log(10.0)))), x)
+    return unary(np.log10, lambda b, x: b.divide(b.log(x), b.full_like(x, float(np.log(10.0)))), x)
 
 
 def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """``log(exp(x1) + exp(x2))`` without overflow."""
-    return _binary(np.logaddexp, _logaddexp, x1, x2, floating=True)
+    return binary(np.logaddexp, _logaddexp, x1, x2, floating=True)
 
 
 def _logaddexp(b: OpBuilder, x: Value, y: Value) -> Value:
@@ -259,7 +226,7 @@ def _logaddexp(b: OpBuilder, x: Value, y: Value) -> Value:
 
 def sqrt(x: ArrayLike, /) -> Array:
     """The square root."""
-    return _unary(np.sqrt, OpBuilder.sqrt, x)
+    return unary(np.sqrt, OpBuilder.sqrt, x)
 
 
 # -- trigonometry
@@ -267,67 +234,67 @@ def sqrt(x: ArrayLike, /) -> Array:
 
 def sin(x: ArrayLike, /) -> Array:
     """The sine."""
-    return _unary(np.sin, OpBuilder.sine, x)
+    return unary(np.sin, OpBuilder.sine, x)
 
 
 def cos(x: ArrayLike, /) -> Array:
     """The cosine."""
-    return _unary(np.cos, OpBuilder.cosine, x)
+    return unary(np.cos, OpBuilder.cosine, x)
 
 
 def tan(x: ArrayLike, /) -> Array:
     """The tangent."""
-    return _unary(np.tan, OpBuilder.tan, x)
+    return unary(np.tan, OpBuilder.tan, x)
 
 
 def asin(x: ArrayLike, /) -> Array:
     """The inverse sine."""
-    return _unary(np.arcsin, _op(chlo.AsinOp), x)
+    return unary(np.arcsin, single_op(chlo.AsinOp), x)
 
 
 def acos(x: ArrayLike, /) -> Array:
     """The inverse cosine."""
-    return _unary(np.arccos, _op(chlo.AcosOp), x)
+    return unary(np.arccos, single_op(chlo.AcosOp), x)
 
 
 def atan(x: ArrayLike, /) -> Array:
     """The inverse tangent."""
-    return _unary(np.arctan, _op(chlo.AtanOp), x)
+    return unary(np.arctan, single_op(chlo.AtanOp), x)
 
 
 def atan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The angle of the point ``(x2, x1)``."""
-    return _binary(np.arctan2, lambda b, y, x: b.atan2(y, x), x1, x2, floating=True)
+    return binary(np.arctan2, lambda b, y, x: b.atan2(y, x), x1, x2, floating=True)
 
 
 def sinh(x: ArrayLike, /) -> Array:
     """The hyperbolic sine."""
-    return _unary(np.sinh, _op(chlo.SinhOp), x)
+    return unary(np.sinh, single_op(chlo.SinhOp), x)
 
 
 def cosh(x: ArrayLike, /) -> Array:
     """The hyperbolic cosine."""
-    return _unary(np.cosh, _op(chlo.CoshOp), x)
+    return unary(np.cosh, single_op(chlo.CoshOp), x)
 
 
 def tanh(x: ArrayLike, /) -> Array:
     """The hyperbolic tangent."""
-    return _unary(np.tanh, OpBuilder.tanh, x)
+    return unary(np.tanh, OpBuilder.tanh, x)
 
 
 def asinh(x: ArrayLike, /) -> Array:
     """The inverse hyperbolic sine."""
-    return _unary(np.arcsinh, _op(chlo.AsinhOp), x)
+    return unary(np.arcsinh, single_op(chlo.AsinhOp), x)
 
 
 def acosh(x: ArrayLike, /) -> Array:
     """The inverse hyperbolic cosine."""
-    return _unary(np.arccosh, _op(chlo.AcoshOp), x)
+    return unary(np.arccosh, single_op(chlo.AcoshOp), x)
 
 
 def atanh(x: ArrayLike, /) -> Array:
     """The inverse hyperbolic tangent."""
-    return _unary(np.arctanh, _op(chlo.AtanhOp), x)
+    return unary(np.arctanh, single_op(chlo.AtanhOp), x)
 
 
 # -- rounding and the parts of numbers
@@ -337,7 +304,7 @@ def _rounded(numpy_function: Callable[..., Any], emit: Emit, x: ArrayLike) -> Ar
     """A function that leaves integers and booleans as they are."""
     if isinstance(x, TracedArray) and x.dtype.kind in "biu":
         return x
-    return _unary(numpy_function, emit, x)
+    return unary(numpy_function, emit, x)
 
 
 def ceil(x: ArrayLike, /) -> Array:
@@ -361,7 +328,7 @@ def round(x: ArrayLike, /) -> Array:
 
 
 def _round(b: OpBuilder, x: Value) -> Value:
-    if _kind(x) == "c":
+    if kind_of(x) == "c":
         return b.complex(b.round_nearest_even(b.real(x)), b.round_nearest_even(b.imag(x)))
     return b.round_nearest_even(x)
 
@@ -390,7 +357,7 @@ def conj(x: ArrayLike, /) -> Array:
 
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The magnitude of ``x1`` with the sign of ``x2``, also of -0."""
-    return _binary(np.copysign, lambda b, x, y: b.select(_signbit(b, y), b.negate(b.abs(x)), b.abs(x)), x1, x2, floating=True)
+    return binary(np.copysign, lambda b, x, y: b.select(_signbit(b, y), b.negate(b.abs(x)), b.abs(x)), x1, x2, floating=True)
 
 
 def signbit(x: ArrayLike, /) -> Array:
@@ -401,8 +368,6 @@ def signbit(x: ArrayLike, /) -> Array:
 
 
 def _signbit(b: OpBuilder, x: Value) -> Value:
-    from wengert.ir.tensor_types import element_of
-
     width = 8 * dtype_of(element(x)).itemsize
     bits = b.one(hlo.BitcastConvertOp, (x,), tensor(shape(x), element_of(np.dtype(f"int{width}"))))
     return b.compare("LT", bits, b.full_like(bits, 0))
@@ -410,157 +375,4 @@ def _signbit(b: OpBuilder, x: Value) -> Value:
 
 def nextafter(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The next number after ``x1`` in the direction of ``x2``."""
-    return _binary(np.nextafter, lambda b, x, y: b.like(chlo.NextAfterOp, x, y), x1, x2, floating=True)
-
-
-# -- questions
-
-
-def _is_inf(b: OpBuilder, x: Value) -> Value:
-    return b.compare("EQ", b.abs(x), b.full(float("inf"), tensor(shape(x), element(b.abs(x)))))
-
-
-def _question(numpy_function: Callable[..., Any], emit: Emit, x: ArrayLike, otherwise: bool) -> Array:
-    """A question about floats, whose answer for integers is always the same; complex numbers are asked part by part."""
-    if not isinstance(x, TracedArray):
-        return numpy_function(x)
-    b, value = builder(), value_of(x)
-    if x.dtype.kind in "biu":
-        return traced(b.full(otherwise, tensor(x.shape, i1)))
-    if x.dtype.kind == "c":
-        parts = emit(b, b.real(value)), emit(b, b.imag(value))
-        return traced(b.and_(*parts) if otherwise else b.or_(*parts))
-    return traced(emit(b, value))
-
-
-def isfinite(x: ArrayLike, /) -> Array:
-    """Whether elements are neither infinite nor NaN."""
-    return _question(np.isfinite, lambda b, x: b.one(hlo.IsFiniteOp, (x,), tensor(shape(x), i1)), x, True)
-
-
-def isinf(x: ArrayLike, /) -> Array:
-    """Whether elements are infinite."""
-    return _question(np.isinf, _is_inf, x, False)
-
-
-def isnan(x: ArrayLike, /) -> Array:
-    """Whether elements are NaN."""
-    return _question(np.isnan, lambda b, x: b.compare("NE", x, x), x, False)
-
-
-# -- comparisons
-
-
-def _compared(numpy_function: Callable[..., Any], direction: str, x1: ArrayLike, x2: ArrayLike) -> Array:
-    if not is_traced(x1, x2):
-        return numpy_function(x1, x2)
-    (x, y), _ = matched(x1, x2)
-    return traced(builder().compare(direction, x, y))
-
-
-def equal(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """``x1 == x2``."""
-    return _compared(np.equal, "EQ", x1, x2)
-
-
-def not_equal(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """``x1 != x2``."""
-    return _compared(np.not_equal, "NE", x1, x2)
-
-
-def less(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """``x1 < x2``."""
-    return _compared(np.less, "LT", x1, x2)
-
-
-def less_equal(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """``x1 <= x2``."""
-    return _compared(np.less_equal, "LE", x1, x2)
-
-
-def greater(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """``x1 > x2``."""
-    return _compared(np.greater, "GT", x1, x2)
-
-
-def greater_equal(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """``x1 >= x2``."""
-    return _compared(np.greater_equal, "GE", x1, x2)
-
-
-# -- logic and bits
-
-
-def _logical(numpy_function: Callable[..., Any], emit: Emit2, x1: ArrayLike, x2: ArrayLike) -> Array:
-    if not is_traced(x1, x2):
-        return numpy_function(x1, x2)
-    extents = common_shape(x1, x2)
-    x, y = (broadcast(convert(value_of(x), np.dtype(np.bool_)), extents) for x in (x1, x2))
-    return traced(emit(builder(), x, y))
-
-
-def logical_and(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Whether both are not zero."""
-    return _logical(np.logical_and, OpBuilder.and_, x1, x2)
-
-
-def logical_or(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Whether one of the two is not zero."""
-    return _logical(np.logical_or, OpBuilder.or_, x1, x2)
-
-
-def logical_xor(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Whether exactly one of the two is not zero."""
-    return _logical(np.logical_xor, OpBuilder.xor, x1, x2)
-
-
-def logical_not(x: ArrayLike, /) -> Array:
-    """Whether elements are zero."""
-    if not isinstance(x, TracedArray):
-        return np.logical_not(x)
-    return traced(builder().not_(convert(value_of(x), np.dtype(np.bool_))))
-
-
-def bitwise_and(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The conjunction bit by bit."""
-    return _binary(np.bitwise_and, OpBuilder.and_, x1, x2)
-
-
-def bitwise_or(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The disjunction bit by bit."""
-    return _binary(np.bitwise_or, OpBuilder.or_, x1, x2)
-
-
-def bitwise_xor(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The exclusive disjunction bit by bit."""
-    return _binary(np.bitwise_xor, OpBuilder.xor, x1, x2)
-
-
-def bitwise_invert(x: ArrayLike, /) -> Array:
-    """All bits inverted; of booleans the negation."""
-    return traced(builder().not_(value_of(x))) if isinstance(x, TracedArray) else np.bitwise_invert(x)
-
-
-def bitwise_left_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The bits of ``x1`` moved up by ``x2``."""
-    return _binary(np.bitwise_left_shift, lambda b, x, y: b.like(hlo.ShiftLeftOp, x, y), x1, x2)
-
-
-def bitwise_right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The bits of ``x1`` moved down by ``x2``, keeping the sign."""
-    return _binary(np.bitwise_right_shift, lambda b, x, y: b.like(hlo.ShiftRightLogicalOp if _kind(x) == "u" else hlo.ShiftRightArithmeticOp, x, y), x1, x2)
-
-
-# -- selection
-
-
-@concrete_by(np.where)
-def where(condition: ArrayLike, x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """``x1`` where the condition holds, else ``x2``; both are computed, and what is not chosen has derivative 0.
-
-    Under a derivative 0 times infinity is NaN also for what is not chosen; make the argument safe first: ``sqrt(where(x > 0, x, 1))``.
-    """
-    extents = common_shape(condition, x1, x2)
-    (x, y), weak = promoted(x1, x2)
-    chosen = broadcast(convert(value_of(condition), np.dtype(np.bool_)), extents)
-    return traced(builder().select(chosen, broadcast(x, extents), broadcast(y, extents)), weak)
+    return binary(np.nextafter, lambda b, x, y: b.like(chlo.NextAfterOp, x, y), x1, x2, floating=True)

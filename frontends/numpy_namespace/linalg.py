@@ -23,11 +23,12 @@ from wengert.frontends.tracing.weak_types import is_narrow_float
 from wengert.ir.attributes import bool_attr
 from wengert.ir.tensor_types import element, i32, real_element, shape, tensor
 from wengert.numpy import reductions
+from wengert.numpy.comparisons import where
 from wengert.numpy.contraction import cross, diagonal, matmul, outer, tensordot, trace, vecdot
 from wengert.numpy.creation import eye
 from wengert.numpy.dispatch import NUMPY, Array, ArrayLike, concrete_by
 from wengert.numpy.dtypes import astype
-from wengert.numpy.elementwise import abs, conj, sqrt, where
+from wengert.numpy.elementwise import abs, conj, sqrt
 from wengert.numpy.manipulation import broadcast_to, expand_dims, matrix_transpose, moveaxis
 from wengert.numpy.searching import take_along_axis
 

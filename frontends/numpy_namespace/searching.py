@@ -48,7 +48,7 @@ def searchsorted(x1: ArrayLike, x2: ArrayLike, /, *, side: Any = "left", sorter:
     """Where elements ``x2`` belong in the sorted row ``x1``: before equal ones (left) or after them (right)."""
     if not isinstance(x1, TracedArray) and not isinstance(x2, TracedArray) and not isinstance(sorter, TracedArray):
         return NUMPY.searchsorted(x1, x2, side=side, sorter=sorter)
-    from wengert.numpy.elementwise import where
+    from wengert.numpy.comparisons import where
     from wengert.numpy.manipulation import broadcast_to
 
     row, wanted = (traced(v) for v in promoted(x1, x2)[0])
@@ -175,7 +175,7 @@ def _unique(name: str, x: ArrayLike) -> Any:
 @concrete_by(np.isin)
 def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
     """Whether each element of ``x1`` is among those of ``x2``; the only set function whose result has a static shape."""
-    from wengert.numpy.elementwise import equal, logical_not
+    from wengert.numpy.comparisons import equal, logical_not
     from wengert.numpy.manipulation import expand_dims, reshape
     from wengert.numpy.reductions import any
 

@@ -11,8 +11,9 @@ from xdsl.ir import Operation
 from wengert.dialects import chlo
 from wengert.frontends.tracing.operands import builder, is_traced, matched, traced, value_of
 from wengert.frontends.tracing.tracer import TracedArray
+from wengert.numpy.comparisons import isfinite, where
 from wengert.numpy.dispatch import Array, ArrayLike
-from wengert.numpy.elementwise import exp, isfinite, log, where
+from wengert.numpy.elementwise import exp, log
 from wengert.numpy.reductions import max, sum
 
 

@@ -161,8 +161,8 @@ def wrapped(index: Any, extent: int) -> Any:
     """An index with negative ones counted from the end."""
     if not isinstance(index, TracedArray):
         return index
+    from wengert.numpy.comparisons import where
     from wengert.numpy.dtypes import astype
-    from wengert.numpy.elementwise import where
 
     index = astype(index, np.int64)
     return where(index < 0, index + extent, index)

@@ -13,9 +13,10 @@ from wengert.frontends.tracing.errors import type_error
 from wengert.frontends.tracing.function import Call, name_of
 from wengert.frontends.tracing.signatures import ArraySpec
 from wengert.frontends.transforms.batching import vmap
-from wengert.frontends.transforms.derivatives import Positions, Transform, argument_position, check_differentiable, jvp, vjp
+from wengert.frontends.transforms.derivatives import Positions, Transform, argument_position, check_differentiable, jvp
 from wengert.frontends.transforms.emission import as_tuple
 from wengert.frontends.transforms.jit import Function
+from wengert.frontends.transforms.linear_maps import vjp
 
 
 def jacfwd(function: Function, argnums: Positions = 0, *, holomorphic: bool = False) -> Transform:
