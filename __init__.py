@@ -124,6 +124,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "numpy":
+        return import_module("wengert.numpy")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'wengert' has no attribute {name!r}")

@@ -29,3 +29,9 @@ PROGRAM = "import importlib, sys; importlib.import_module(sys.argv[1]); print('\
 def test_does_not_import(module: str, absent: tuple[str, ...]) -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM, module, *absent], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_the_namespace_is_an_attribute_of_the_package() -> None:
+    code = "import wengert as wg; print(wg.numpy.__name__, wg.numpy.linalg.det.__module__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["wengert.numpy", "wengert.numpy.linalg"]
