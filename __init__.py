@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from wengert.frontends.torch_programs.module import TorchModule, from_torch
     from wengert.ir.diagnostics import Diagnostic, DiagnosticError
     from wengert.runtime.errors import ExecutionError, InputError
     from wengert.runtime.program import CompiledProgram, Program, load, parse
@@ -30,7 +31,9 @@ __all__ = [
     "Parameter",
     "Program",
     "Signature",
+    "TorchModule",
     "__version__",
+    "from_torch",
     "load",
     "parse",
 ]
@@ -44,6 +47,8 @@ _HOMES = {
     "Parameter": "wengert.runtime.signature",
     "Program": "wengert.runtime.program",
     "Signature": "wengert.runtime.signature",
+    "TorchModule": "wengert.frontends.torch_programs.module",
+    "from_torch": "wengert.frontends.torch_programs.module",
     "load": "wengert.runtime.program",
     "parse": "wengert.runtime.program",
 }
