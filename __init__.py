@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from wengert.frontends.torch_programs.module import TorchModule, from_torch
     from wengert.ir.diagnostics import Diagnostic, DiagnosticError
+    from wengert.lab.draw.drawing import Drawing, draw
     from wengert.runtime.errors import ExecutionError, InputError
     from wengert.runtime.program import CompiledProgram, Program, load, parse
     from wengert.runtime.signature import Parameter, Signature
@@ -26,6 +27,7 @@ __all__ = [
     "CompiledProgram",
     "Diagnostic",
     "DiagnosticError",
+    "Drawing",
     "ExecutionError",
     "InputError",
     "Parameter",
@@ -33,6 +35,7 @@ __all__ = [
     "Signature",
     "TorchModule",
     "__version__",
+    "draw",
     "from_torch",
     "load",
     "parse",
@@ -42,12 +45,14 @@ _HOMES = {
     "CompiledProgram": "wengert.runtime.program",
     "Diagnostic": "wengert.ir.diagnostics",
     "DiagnosticError": "wengert.ir.diagnostics",
+    "Drawing": "wengert.lab.draw.drawing",
     "ExecutionError": "wengert.runtime.errors",
     "InputError": "wengert.runtime.errors",
     "Parameter": "wengert.runtime.signature",
     "Program": "wengert.runtime.program",
     "Signature": "wengert.runtime.signature",
     "TorchModule": "wengert.frontends.torch_programs.module",
+    "draw": "wengert.lab.draw.drawing",
     "from_torch": "wengert.frontends.torch_programs.module",
     "load": "wengert.runtime.program",
     "parse": "wengert.runtime.program",

@@ -1,10 +1,10 @@
 """``wg.from_torch``: an exported PyTorch module as a program, with the parameters that it was exported with.
 
-    exported = torch.export.export(model, (x,))
-    module = wg.from_torch(exported)
-    y = module(x)                                        # as model(x), a NumPy array
-    loss, gradients = training.value_and_grad(x, y)      # gradients["layer.weight"]
-    module.program.vjp(wrt=module.position("layer.weight"))
+exported = torch.export.export(model, (x,))
+module = wg.from_torch(exported)
+y = module(x)                                        # as model(x), a NumPy array
+loss, gradients = training.value_and_grad(x, y)      # gradients["layer.weight"]
+module.program.vjp(wrt=module.position("layer.weight"))
 """
 
 from __future__ import annotations
@@ -65,7 +65,9 @@ class TorchModule:
         outputs = [r for r in self.roles.results if r.buffer is None]
         loss = self.program.signature.results[0] if outputs else None
         if loss is None or len(outputs) != 1 or loss.shape or loss.dtype.kind == "c" or not loss.differentiable:
-            raise InputError(f"value_and_grad takes a module that returns one real number; this one returns {', '.join(map(str, self._outputs())) or 'nothing'}")
+            raise InputError(
+                f"value_and_grad takes a module that returns one real number; this one returns {', '.join(map(str, self._outputs())) or 'nothing'}"
+            )
         names = [a.name for a in self.roles.arguments if a.kind == "parameter"]
         wrt = [i for i, a in enumerate(self.roles.arguments) if a.kind == "parameter" and self.program.signature.arguments[i].differentiable]
         gradient = self.program.vjp(wrt=wrt, of=0)
@@ -116,7 +118,9 @@ def from_torch(exported: Any, *, name: str = "torch") -> TorchModule:
     """
     torch = torch_module()
     if not isinstance(exported, torch.export.ExportedProgram):
-        raise InputError(f"from_torch takes what torch.export.export returns, found {type(exported).__name__}; write wg.from_torch(torch.export.export(model, inputs))")
+        raise InputError(
+            f"from_torch takes what torch.export.export returns, found {type(exported).__name__}; write wg.from_torch(torch.export.export(model, inputs))"
+        )
     core = decomposed(exported)
     roles = roles_of(core)
     program = Program(import_graph(core, roles), name=name)

@@ -12,7 +12,9 @@ from wengert.ir.tensor_types import element, i64, shape, tensor
 # -- views
 
 
-@translates("view.default", "_unsafe_view.default", "reshape.default", "squeeze.default", "squeeze.dim", "squeeze.dims", "unsqueeze.default", "view_copy.default")
+@translates(
+    "view.default", "_unsafe_view.default", "reshape.default", "squeeze.default", "squeeze.dim", "squeeze.dims", "unsqueeze.default", "view_copy.default"
+)
 def reshaped(b: TorchBuilder, x: Value, *_: Any) -> Value:
     """The same elements in the result's shape."""
     return b.reshape(x, b.extents)

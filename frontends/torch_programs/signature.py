@@ -100,7 +100,7 @@ def _read_outputs(exported: Any, roles: Roles) -> None:
         elif spec.kind == kinds.BUFFER_MUTATION:
             changed.append(Result(held.name, spec.target, spec.target))
         elif spec.kind == kinds.USER_INPUT_MUTATION:
-            name = inputs.get(spec.target, spec.target)
+            name = inputs[spec.target]
             changed.append(Result(held.name, name, name))
         else:
             raise InputError(f"the output {held.name} is of the kind {spec.kind.name}, which has no translation")

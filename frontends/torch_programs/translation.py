@@ -23,7 +23,28 @@ from xdsl.ir import Attribute, Block, SSAValue
 from wengert.dialects import ad
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.locations import error_at
-from wengert.ir.tensor_types import bf16, c64, c128, element, f16, f32, f64, i1, i8, i16, i32, i64, is_float, shape, shape_of_type, tensor, ui8, ui16, ui32, ui64
+from wengert.ir.tensor_types import (
+    bf16,
+    c64,
+    c128,
+    element,
+    f16,
+    f32,
+    f64,
+    i1,
+    i8,
+    i16,
+    i32,
+    i64,
+    is_float,
+    shape,
+    shape_of_type,
+    tensor,
+    ui8,
+    ui16,
+    ui32,
+    ui64,
+)
 from wengert.runtime.errors import InputError
 
 Translation = Callable[..., Any]

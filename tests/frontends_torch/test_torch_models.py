@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torch_cases import TOLERANCE, distance, exported, flat, imported  # noqa: E402
+from torch_cases import TOLERANCE, distance, exported, flat, imported
 
-import wengert as wg  # noqa: E402
+import wengert as wg
 
 nn, F = torch.nn, torch.nn.functional
 
@@ -58,7 +59,10 @@ class Attention(nn.Module):
         n, t, _ = x.shape
         q, k, v = (part.view(n, t, 2, 4).transpose(1, 2) for part in self.qkv(self.norm(x)).chunk(3, -1))
         angle = torch.arange(t, dtype=x.dtype)[:, None] * torch.tensor([1.0, 0.1], dtype=x.dtype)
-        q, k = (torch.stack([a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()], -1).flatten(-2) for a, b in ((p[..., ::2], p[..., 1::2]) for p in (q, k)))
+        q, k = (
+            torch.stack([a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()], -1).flatten(-2)
+            for a, b in ((p[..., ::2], p[..., 1::2]) for p in (q, k))
+        )
         return x + self.out(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(n, t, 8))
 
 
@@ -71,7 +75,11 @@ class Variational(nn.Module):
 
     def forward(self, x: Any, noise: Any) -> Any:
         mean, spread = self.encode(x).chunk(2, -1)
-        return {"found": torch.sigmoid(self.decode(mean + noise * torch.exp(spread / 2))), "kl": -0.5 * (1 + spread - mean**2 - spread.exp()).sum(), "none": None}
+        return {
+            "found": torch.sigmoid(self.decode(mean + noise * torch.exp(spread / 2))),
+            "kl": -0.5 * (1 + spread - mean**2 - spread.exp()).sum(),
+            "none": None,
+        }
 
 
 def convolutional() -> Any:
@@ -114,7 +122,11 @@ MODELS: dict[str, tuple[Callable[[], Any], Callable[..., Any], Callable[[], Tens
     "transformer, norm last": (lambda: transformer(False), squared, lambda: (torch.randn(2, 3, 8), torch.randn(2, 3, 8))),
     "attention": (Attention, squared, lambda: (torch.randn(2, 3, 8), torch.randn(2, 3, 8))),
     "variational": (Variational, elbo, lambda: (torch.randn(4, 6), torch.randn(4, 2), torch.randn(4, 6))),
-    "bag": (lambda: nn.Sequential(nn.Embedding(9, 6, padding_idx=0), nn.Dropout(0.0), nn.Linear(6, 2)), squared, lambda: (torch.randint(3, (2, 5)), torch.randn(2, 5, 2))),
+    "bag": (
+        lambda: nn.Sequential(nn.Embedding(9, 6, padding_idx=0), nn.Dropout(0.0), nn.Linear(6, 2)),
+        squared,
+        lambda: (torch.randint(3, (2, 5)), torch.randn(2, 5, 2)),
+    ),
 }
 
 
@@ -196,7 +208,7 @@ def test_inputs_are_those_of_the_export() -> None:
 def test_ops_carry_the_lines_of_the_model() -> None:
     model, inputs = made("residual", torch.float32, training=False)
     text = wg.from_torch(exported(model.model, inputs[0])).program.text(locations=True)
-    line = next(i for i, line in enumerate(open(__file__), 1) if "F.relu(self.norm" in line)
+    line = next(i for i, line in enumerate(Path(__file__).read_text().splitlines(), 1) if "F.relu(self.norm" in line)
     assert f'test_torch_models.py":{line}:1' in text
 
 

@@ -40,17 +40,15 @@ class Family(torch.nn.Module):
 
 
 def exported(module: Any, *inputs: Any) -> Any:
+    """An export; what PyTorch warns of on the way is not ours to change."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return torch.export.export(module, inputs)
 
 
 def imported(module: Any, *inputs: Any) -> Any:
-    """The module as a program; what PyTorch warns of while it decomposes is not ours to change."""
-    program = exported(module, *inputs)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return wg.from_torch(program)
+    """The module as a program."""
+    return wg.from_torch(exported(module, *inputs))
 
 
 def flat(tree: Any) -> list[Any]:

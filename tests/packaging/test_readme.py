@@ -18,6 +18,16 @@ def test_the_example_of_the_readme() -> None:
     assert failed == 0
 
 
+@pytest.mark.parametrize(("page", "needs"), [("pictures", "grandalf"), ("torch_programs", "torch")])
+def test_the_examples_of_a_page(page: str, needs: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The examples may write files, into the folder that they are run in."""
+    pytest.importorskip(needs)
+    monkeypatch.chdir(tmp_path)
+    failed, tried = doctest.testfile(str(ROOT / "docs" / f"{page}.md"), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    assert tried > 5
+    assert failed == 0
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_to_files(page: Path) -> None:
     links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL))
