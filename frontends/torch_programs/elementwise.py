@@ -326,13 +326,8 @@ def elu(b: TorchBuilder, x: Value, alpha: Number = 1, scale: Number = 1, input_s
     positive = b.compare("GT", x, zero)
     # The exponential never sees what would overflow: its derivative, times 0, would be NaN.
     below = b.multiply(b.select(positive, zero, x), b.full_like(x, input_scale))
-    curved = b.multiply(b.exponential_minus_one(below), b.full_like(x, complex_product(alpha, scale)))
+    curved = b.multiply(b.multiply(b.exponential_minus_one(below), b.full_like(x, alpha)), b.full_like(x, scale))
     return b.select(positive, b.multiply(x, b.full_like(x, scale)), curved)
-
-
-def complex_product(x: Number, y: Number) -> Any:
-    """A product of numbers of any kind."""
-    return x * y
 
 
 # -- smooth activations
@@ -359,7 +354,7 @@ def silu(b: TorchBuilder, x: Value) -> Value:
 # -- conversions
 
 
-@translates("_to_copy.default", "clone.default", "alias.default", "detach_.default", "lift_fresh_copy.default", "contiguous.default", "copy.default")
+@translates("_to_copy.default", "clone.default", "alias.default", "lift_fresh_copy.default", "copy.default")
 def copied(b: TorchBuilder, x: Value, source: Value | None = None, **_: Any) -> Value:
     """The operand with the result's dtype; ``copy`` has the value to take as its second argument."""
     return b.fitted(x if source is None else source)

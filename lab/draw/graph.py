@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
@@ -139,11 +139,16 @@ class _Reader:
         return Graph(title, tuple(nodes), tuple(edges))
 
     def kind(self, op: Operation) -> Kind:
-        """The kind of an op's node."""
+        """The kind of an op's node. All in a region of the backward part belongs to it: it is computed there, whatever it was derived as."""
         if op.name == "stablehlo.constant":
             return Kind.CONSTANT
         if not self._derived:
             return Kind.OP
+        holder = op.parent_op()
+        if holder is not None and not isinstance(holder, FuncOp):
+            outer = self.kind(holder)
+            if outer is Kind.BACKWARD or op.next_op is None:
+                return outer
         known = provenance(op.location)
         return Kind.FORWARD if known is None else _KINDS[known.role]
 
@@ -254,8 +259,8 @@ def _detail(key: str, held: Attribute) -> str:
     if isinstance(held, SymbolRefAttr):
         return f"@{held.string_value()}"
     data = getattr(held, "data", None)
-    if isinstance(data, StrEnum):
-        return str(data)
+    if isinstance(data, Enum):
+        return str(data.value)
     return _cut(f"{key}={held}")
 
 

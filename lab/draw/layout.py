@@ -6,7 +6,7 @@ they need.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -108,7 +108,10 @@ def _component(component: Any, layouts: Any) -> tuple[list[Box], list[list[Point
         sugiyama.init_all()
         sugiyama.draw(3)
     boxes = _apart({id(v): _moved(v.data, *v.view.xy) for v in vertices})
-    routes = [_route(boxes[id(a.v[0])], boxes[id(a.v[1])], a.view.points) for a in arrows]
+    layers: dict[float, float] = {}
+    for box in boxes.values():
+        layers[box.y] = max(layers.get(box.y, 0.0), box.height)
+    routes = [_route(boxes[id(a.v[0])], boxes[id(a.v[1])], a.view.points, layers) for a in arrows]
     return list(boxes.values()), routes
 
 
@@ -124,8 +127,10 @@ def _apart(boxes: dict[int, Box]) -> dict[int, Box]:
     return {key: found[key] for key in boxes}
 
 
-def _route(start: Box, end: Box, points: Sequence[Point]) -> list[Point]:
-    return [(start.x, start.y + start.height / 2), *points[1:-1], (end.x, end.y - end.height / 2)]
+def _route(start: Box, end: Box, points: Sequence[Point], layers: Mapping[float, float]) -> list[Point]:
+    """From box to box; straight through the whole height of each layer in between, so as not to run behind the boxes there."""
+    between = [(x, y + side * layers.get(y, 0.0) / 2) for x, y in points[1:-1] for side in (-1, 1)]
+    return [(start.x, start.y + start.height / 2), *between, (end.x, end.y - end.height / 2)]
 
 
 def _moved(box: Box, x: float, y: float) -> Box:

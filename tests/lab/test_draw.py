@@ -82,6 +82,7 @@ def test_regions_are_graphs_of_their_own() -> None:
     program = wg.parse(BRANCHES)
     graph = wg.draw(program).graph
     branch = node(graph, "if")
+    assert node(graph, "compare").lines[1:] == ("GT", "i1")
     assert [len(region.nodes) for region in branch.regions] == [3, 2]
     assert [n.kind for n in branch.regions[0].nodes if n.lines[0].startswith("from outside")] == [Kind.CAPTURE]
     assert ("x", "if") in edges(graph)
@@ -89,6 +90,15 @@ def test_regions_are_graphs_of_their_own() -> None:
     assert [n.lines[0] for n in wg.draw(program, function="f").graph.nodes] == ["x", "cosine", "result 0"]
     derivative = wg.draw(program.vjp()).graph
     assert sum(bool(n.regions) for n in derivative.nodes) >= 2
+
+
+def test_all_in_a_backward_region_is_backward() -> None:
+    graph = wg.draw(wg.parse(BRANCHES).vjp()).graph
+    nested = [n for n in graph.nodes if n.regions]
+    assert {n.kind for n in nested} == {Kind.FORWARD, Kind.BACKWARD}
+    for holder in nested:
+        inside = {n.kind for region in holder.regions for n in region.nodes} - {Kind.ARGUMENT, Kind.CAPTURE, Kind.CONSTANT}
+        assert inside == {holder.kind}
 
 
 @pytest.mark.parametrize("text", [SINE, BRANCHES])
@@ -156,3 +166,8 @@ def test_programs_in_notebooks() -> None:
     assert "stablehlo.multiply 2" in "".join(root.itertext())
     assert [cell.text for cell in root.findall(".//tr")[0]] == ["argument 0", None, "f64[2,3]"]
     assert "".join(root.find(".//pre").itertext()) == str(wg.parse(SINE))  # type: ignore[union-attr]
+
+
+def test_cost_reports_in_notebooks() -> None:
+    report = wg.parse(SINE, "f<1>.mlir").costs()
+    assert "".join(ElementTree.fromstring(report._repr_html_()).itertext()) == str(report)
