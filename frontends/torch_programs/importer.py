@@ -40,17 +40,17 @@ def translations() -> dict[str, Any]:
 
 def decomposed(exported: Any) -> Any:
     """The export with every op that has no translation taken apart, as far as PyTorch knows how."""
-    torch = torch_module()
+    return exported.run_decompositions(dict(_decompositions()))
+
+
+@cache
+def _decompositions() -> dict[Any, Any]:
+    """PyTorch's decompositions to core ATen ops and further ones, but for what has a translation: a detach, for one, would be lost."""
     known = torch_module("torch._decomp").global_decomposition_table["post_autograd"]
     # Those written as references lead to another set of ops, prims, and not to ATen.
     further = {op: rule for op, rule in known.items() if str(op).startswith("aten.") and "torch._refs" not in str(rule.__module__)}
-    table = torch.export.default_decompositions()
-    for op in [*table, *further]:
-        if str(op).removeprefix("aten.") in translations():
-            table.pop(op, None)  # what has a translation stays whole: a detach, for one, would be forgotten
-        elif op not in table:
-            table[op] = further[op]
-    return exported.run_decompositions(table)
+    table = {**further, **torch_module().export.default_decompositions()}
+    return {op: rule for op, rule in table.items() if str(op).removeprefix("aten.") not in translations()}
 
 
 def import_graph(exported: Any, roles: Roles) -> ModuleOp:

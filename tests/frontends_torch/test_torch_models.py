@@ -33,7 +33,7 @@ class WithLoss(nn.Module):
 class Recurrent(nn.Module):
     def __init__(self, kind: Any):
         super().__init__()
-        self.embedding, self.cell, self.out = nn.Embedding(7, 4), kind(4, 5, num_layers=2, batch_first=True), nn.Linear(5, 7)
+        self.embedding, self.cell, self.out = nn.Embedding(7, 4), kind(4, 5, batch_first=True), nn.Linear(5, 7)
 
     def forward(self, tokens: Any) -> Any:
         return self.out(self.cell(self.embedding(tokens))[0]).transpose(1, 2)
@@ -90,7 +90,7 @@ def convolutional() -> Any:
 
 
 def transformer(norm_first: bool) -> Any:
-    return nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 12, dropout=0.0, batch_first=True, norm_first=norm_first), 2, enable_nested_tensor=False)
+    return nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 12, dropout=0.0, batch_first=True, norm_first=norm_first), 1, enable_nested_tensor=False)
 
 
 def generator() -> Any:
