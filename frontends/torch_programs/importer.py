@@ -18,6 +18,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region
 
 from wengert.frontends.torch_programs.arrays import to_array
+from wengert.frontends.torch_programs.grad_mode import with_detached_blocks
 from wengert.frontends.torch_programs.signature import Roles
 from wengert.frontends.torch_programs.translation import TRANSLATIONS, TorchBuilder, element_of_dtype, torch_module, type_of_tensor
 from wengert.ir.diagnostics import DiagnosticError, did_you_mean
@@ -40,7 +41,7 @@ def translations() -> dict[str, Any]:
 
 def decomposed(exported: Any) -> Any:
     """The export with every op that has no translation taken apart, as far as PyTorch knows how."""
-    return exported.run_decompositions(dict(_decompositions()))
+    return with_detached_blocks(exported).run_decompositions(dict(_decompositions()))
 
 
 @cache
@@ -153,7 +154,7 @@ def _unknown(node: Any, name: str, location: LocationAttr) -> DiagnosticError:
     random = any(tag.name == "nondeterministic_seeded" for tag in getattr(node.target, "tags", ()))
     if random:
         hint = "programs have no random state: export the module in eval mode, or pass random numbers as an input"
-    return error_at(location, f"the ATen op {node.target} (node {node.name}) has no translation", hint)
+    return error_at(location, f"the op {node.target} (node {node.name}) has no translation", hint)
 
 
 _FRAME = re.compile(r'^\s*File "([^"]+)", line (\d+)', re.MULTILINE)

@@ -79,7 +79,7 @@ def _read_inputs(exported: Any, roles: Roles) -> None:
             roles.arguments.append(Argument(held.name, spec.target, "parameter" if spec.kind == kinds.PARAMETER else "buffer"))
         elif spec.kind == kinds.CONSTANT_TENSOR:
             roles.constants[held.name] = exported.constants[spec.target]
-        else:
+        elif spec.kind != kinds.TOKEN:  # tokens order effects; the ops that have them have no translation
             raise InputError(f"the input {held.name} is of the kind {spec.kind.name}, which has no translation")
 
 
@@ -102,6 +102,6 @@ def _read_outputs(exported: Any, roles: Roles) -> None:
         elif spec.kind == kinds.USER_INPUT_MUTATION:
             name = inputs[spec.target]
             changed.append(Result(held.name, name, name))
-        else:
+        elif spec.kind != kinds.TOKEN:
             raise InputError(f"the output {held.name} is of the kind {spec.kind.name}, which has no translation")
     roles.results.extend(changed)

@@ -77,6 +77,7 @@ FAMILIES = {
         Case("addcdiv", torch.addcdiv, (x(5), x(5), positive(5))),
         Case("to", lambda a: (a.to(torch.float32), a.to(torch.int32), a.to(torch.bool)), (x(5),)),
         Case("detach", lambda a: a * a.detach(), (x(5),)),
+        Case("no_grad", lambda a: without_gradient(a), (x(5),)),
     ],
     "logic": [
         *(Case(name, getattr(torch, name), (ints(3, 6), ints(3, 6))) for name in ("eq", "ne", "lt", "le", "gt", "ge")),
@@ -262,6 +263,14 @@ FAMILIES = {
 }  # fmt: skip
 
 
+def without_gradient(a: Any) -> Any:
+    with torch.no_grad():
+        b, c = a * 2, a.sum()
+        with torch.enable_grad():
+            d = a.sin()
+    return a * b + c + d, b
+
+
 def assigned(a: Any, s: Any) -> Any:
     """In-place writes, which an export makes functional."""
     b = a.clone()
@@ -287,7 +296,8 @@ class Calls(torch.nn.Module):
 @pytest.mark.parametrize(
     ("function", "inputs", "message"),
     [
-        (torch.linalg.matrix_exp, (x(3, 3),), "the ATen op aten.linalg_matrix_exp.default"),
+        (torch.linalg.matrix_exp, (x(3, 3),), "the op aten.linalg_matrix_exp.default"),
+        (torch.linalg.inv, (x(3, 3),), "the op aten.linalg_inv_ex.default"),
         (lambda a: F.dropout(a, 0.5), (x(3),), "programs have no random state"),
         (lambda a: F.max_pool2d(a, 2, return_indices=True), (x(1, 4, 4),), "result 1 of aten.max_pool2d_with_indices.default"),
     ],
