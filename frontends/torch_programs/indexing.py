@@ -1,7 +1,8 @@
 """Reading and writing at computed positions.
 
 Negative positions count from the end where PyTorch counts them so (``x[i]``), and not where it refuses them (``gather``,
-``embedding``). A position out of range is an error in PyTorch; here it is moved to the nearest one, as StableHLO has it.
+``embedding``). A position out of range is an error in PyTorch; here, as StableHLO has it, what is
+read there is the nearest element, and what is written there is dropped.
 """
 
 from __future__ import annotations

@@ -68,12 +68,11 @@ class TorchModule:
             raise InputError(
                 f"value_and_grad takes a module that returns one real number; this one returns {', '.join(map(str, self._outputs())) or 'nothing'}"
             )
-        names = [a.name for a in self.roles.arguments if a.kind == "parameter"]
-        wrt = [i for i, a in enumerate(self.roles.arguments) if a.kind == "parameter" and self.program.signature.arguments[i].differentiable]
-        gradient = self.program.vjp(wrt=wrt, of=0)
+        moving = zip(self.roles.arguments, self.program.signature.arguments, strict=True)
+        names = [a.name for a, parameter in moving if a.kind == "parameter" and parameter.differentiable]
+        gradient = self.program.vjp(wrt=[self.position(name) for name in names], of=0)
         found = gradient(*self.arguments(*inputs, **keywords), np.ones((), loss.dtype))
-        chosen = [name for name in names if self.program.signature.arguments[self.position(name)].differentiable]
-        return found[0], dict(zip(chosen, found[-len(wrt) :], strict=True))
+        return found[0], dict(zip(names, found[len(found) - len(names) :], strict=True))
 
     def arguments(self, *inputs: Any, **keywords: Any) -> list[Array]:
         """The program's arguments for these inputs: parameters and buffers first.
