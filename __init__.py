@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from wengert.frontends.jax_programs import from_exported, from_jax
+    from wengert.frontends.torch_programs.module import TorchModule, from_torch
     from wengert.frontends.tracing.errors import TracingError
     from wengert.frontends.tracing.signatures import ArraySpec
     from wengert.frontends.transforms.batching import vmap
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from wengert.frontends.transforms.linear_maps import linearize, vjp
     from wengert.frontends.transforms.shapes import eval_shape
     from wengert.ir.diagnostics import Diagnostic, DiagnosticError
+    from wengert.lab.draw.drawing import Drawing, draw
     from wengert.runtime.errors import ExecutionError, InputError
     from wengert.runtime.program import CompiledProgram, Program, load, parse
     from wengert.runtime.signature import Parameter, Signature
@@ -40,12 +42,14 @@ __all__ = [
     "CompiledProgram",
     "Diagnostic",
     "DiagnosticError",
+    "Drawing",
     "ExecutionError",
     "InputError",
     "Jit",
     "Parameter",
     "Program",
     "Signature",
+    "TorchModule",
     "Traceable",
     "TracingError",
     "Transform",
@@ -54,11 +58,13 @@ __all__ = [
     "cond",
     "custom_jvp",
     "custom_vjp",
+    "draw",
     "eval_shape",
     "explain_retrace",
     "fori_loop",
     "from_exported",
     "from_jax",
+    "from_torch",
     "grad",
     "hessian",
     "hvp",
@@ -84,12 +90,14 @@ _HOMES = {
     "CompiledProgram": "wengert.runtime.program",
     "Diagnostic": "wengert.ir.diagnostics",
     "DiagnosticError": "wengert.ir.diagnostics",
+    "Drawing": "wengert.lab.draw.drawing",
     "ExecutionError": "wengert.runtime.errors",
     "InputError": "wengert.runtime.errors",
     "Jit": "wengert.frontends.transforms.jit",
     "Parameter": "wengert.runtime.signature",
     "Program": "wengert.runtime.program",
     "Signature": "wengert.runtime.signature",
+    "TorchModule": "wengert.frontends.torch_programs.module",
     "Traceable": "wengert.frontends.transforms.jit",
     "TracingError": "wengert.frontends.tracing.errors",
     "Transform": "wengert.frontends.transforms.derivatives",
@@ -97,11 +105,13 @@ _HOMES = {
     "cond": "wengert.frontends.transforms.control_flow",
     "custom_jvp": "wengert.frontends.transforms.differentiation_control",
     "custom_vjp": "wengert.frontends.transforms.differentiation_control",
+    "draw": "wengert.lab.draw.drawing",
     "eval_shape": "wengert.frontends.transforms.shapes",
     "explain_retrace": "wengert.frontends.transforms.jit",
     "fori_loop": "wengert.frontends.transforms.control_flow",
     "from_exported": "wengert.frontends.jax_programs",
     "from_jax": "wengert.frontends.jax_programs",
+    "from_torch": "wengert.frontends.torch_programs.module",
     "grad": "wengert.frontends.transforms.derivatives",
     "hessian": "wengert.frontends.transforms.jacobians",
     "hvp": "wengert.frontends.transforms.derivatives",

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 from typing import Any, Literal
 
 from wengert.lab.inputs import random_inputs
@@ -130,6 +131,9 @@ class CostReport:
             "mode": self.mode,
             "decision": self.decision,
         }
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
     def __str__(self) -> str:
         lines = [f"costs of {self.program}, d results {_listed(self.of)} / d arguments {_listed(self.wrt)}"]

@@ -36,6 +36,7 @@ from wengert.runtime.signature import Parameter, Signature, entry_function, sign
 if TYPE_CHECKING:
     from wengert.lab.check import CheckReport
     from wengert.lab.costs import CostReport
+    from wengert.lab.draw.drawing import Drawing
 
 Array = np.ndarray[Any, np.dtype[Any]]
 DUMP_DIR = "WENGERT_DUMP_DIR"
@@ -280,6 +281,21 @@ class Program:
 
         return to_jax(self)
 
+    def draw(self, **options: Any) -> Drawing:
+        """The computation graph as DOT and SVG: see :func:`wengert.draw`."""
+        from wengert.lab.draw.drawing import draw
+
+        return draw(self, **options)
+
+    def to_torch(self) -> Callable[..., tuple[Any, ...]]:
+        """The program as a function of PyTorch tensors that autograd differentiates, to any order, without copies of tensors.
+
+        The backward pass runs the compiled VJP, which computes the results again. Raises InputError where PyTorch is not installed.
+        """
+        from wengert.frontends.torch_programs.functions import to_torch
+
+        return to_torch(self)
+
     # -- printing
 
     @cached_property
@@ -310,6 +326,12 @@ class Program:
     def __repr__(self) -> str:
         ops = sum(1 for _ in self.module.walk()) - 1
         return f"<Program @{self.entry} {self.signature}; {ops} ops; {self.name}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: signature, op counts, and the text behind a fold."""
+        from wengert.lab.draw.summary import html_of
+
+        return html_of(self)
 
     # -- copying: a program is a value
 

@@ -21,6 +21,7 @@ COMMANDS = {
     "vjp": "write the reverse derivative of a program",
     "check": "compare derivatives with differences and with each other",
     "costs": "what a program and its derivatives cost, and which mode to use",
+    "draw": "the computation graph of a program or its derivative, as SVG or DOT",
     "conformance": "run a corpus of programs against its references",
     "cache": "the compiled objects on disk: where, how many, how large; --clear removes them",
     "opt": "apply passes to a file (the same as wengert-opt)",

@@ -1,0 +1,96 @@
+"""Products of matrices and vectors, and convolution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.ir import Attribute
+
+from wengert.dialects import stablehlo as hlo
+from wengert.dialects.builder import Value
+from wengert.dialects.stablehlo import attributes as sa
+from wengert.frontends.torch_programs.translation import Number, TorchBuilder, translates
+from wengert.ir import elements
+from wengert.ir.attributes import bool_array, int_array, int_attr
+from wengert.ir.tensor_types import shape, tensor
+
+
+@translates("mm.default", "mv.default", "dot.default")
+def mm(b: TorchBuilder, x: Value, y: Value) -> Value:
+    """The last dimension of x with the first of y."""
+    return b.dot_general(x, y, ((len(shape(x)) - 1,), (0,)))
+
+
+@translates("bmm.default")
+def bmm(b: TorchBuilder, x: Value, y: Value) -> Value:
+    """Matrix by matrix."""
+    return b.dot_general(x, y, ((2,), (1,)), ((0,), (0,)))
+
+
+def _accumulated(b: TorchBuilder, start: Value, product: Value, beta: Number, alpha: Number) -> Value:
+    scaled = product if alpha == 1 else b.multiply(product, b.full_like(product, alpha))
+    if beta == 0:
+        return scaled
+    first = b.fitted(start)
+    return b.add(first if beta == 1 else b.multiply(first, b.full_like(first, beta)), scaled)
+
+
+@translates("addmm.default", "addmv.default")
+def addmm(b: TorchBuilder, start: Value, x: Value, y: Value, beta: Number = 1, alpha: Number = 1) -> Value:
+    """beta start + alpha x y."""
+    return _accumulated(b, start, mm(b, x, y), beta, alpha)
+
+
+@translates("baddbmm.default")
+def baddbmm(b: TorchBuilder, start: Value, x: Value, y: Value, beta: Number = 1, alpha: Number = 1) -> Value:
+    """The same for batches."""
+    return _accumulated(b, start, bmm(b, x, y), beta, alpha)
+
+
+@translates("convolution.default")
+def convolution(
+    b: TorchBuilder,
+    x: Value,
+    weight: Value,
+    bias: Value | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> Value:
+    """Convolution of x: [n, c, ...] with weight: [o, c / groups, ...]; transposed, with weight: [c, o / groups, ...]."""
+    n = len(shape(x)) - 2
+    kernel = shape(weight)[2:]
+    stride, padding, dilation = (list(v) * (n if len(v) == 1 else 1) for v in (stride, padding, dilation))
+    if transposed:
+        # The transpose of a convolution: the input is spread out by the stride, and the kernel is turned around.
+        weight = b.reverse(_regrouped(b, weight, groups), range(2, n + 2))
+        reach = [dilation[d] * (kernel[d] - 1) for d in range(n)]
+        extra = list(output_padding) * (n if len(output_padding) == 1 else 1)
+        window = [1] * n, [(reach[d] - padding[d], reach[d] - padding[d] + extra[d]) for d in range(n)], stride
+    else:
+        window = stride, [(p, p) for p in padding], [1] * n
+    spatial = tuple(range(2, n + 2))
+    properties: dict[str, Attribute] = {
+        "dimension_numbers": sa.ConvDimensionNumbersAttr.of((0, 1, spatial), (1, 0, spatial), (0, 1, spatial)),
+        "window_strides": int_array(window[0]),
+        "padding": elements.from_numpy(np.array(window[1], np.int64).reshape(-1, 2)),
+        "lhs_dilation": int_array(window[2]),
+        "rhs_dilation": int_array(dilation),
+        "window_reversal": bool_array([False] * n),
+        "feature_group_count": int_attr(groups),
+        "batch_group_count": int_attr(1),
+    }
+    found = b.one(hlo.ConvolutionOp, (x, weight), tensor(b.extents, b.held), **properties)
+    return found if bias is None else b.add(found, b.broadcast_in_dim(bias, (1,), b.extents))
+
+
+def _regrouped(b: TorchBuilder, weight: Value, groups: int) -> Value:
+    """[groups c, o, ...] as [groups o, c, ...]."""
+    inputs, outputs, *kernel = shape(weight)
+    split = b.reshape(weight, [groups, inputs // groups, outputs, *kernel])
+    turned = b.transpose(split, [0, 2, 1, *range(3, 3 + len(kernel))])
+    return b.reshape(turned, [groups * outputs, inputs // groups, *kernel])

@@ -1,0 +1,169 @@
+"""From the graph of a ``torch.export.ExportedProgram`` to a module of ours.
+
+The export is decomposed to core ATen ops first; then every node of the graph is translated, in order. An op carries the
+innermost line of Python outside of PyTorch that asked for it.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any, cast
+
+from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, DictionaryAttr, LocationAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Region
+
+from wengert.frontends.torch_programs.arrays import to_array
+from wengert.frontends.torch_programs.grad_mode import with_detached_blocks
+from wengert.frontends.torch_programs.signature import Roles
+from wengert.frontends.torch_programs.translation import TRANSLATIONS, TorchBuilder, element_of_dtype, torch_module, type_of_tensor
+from wengert.ir.diagnostics import DiagnosticError, did_you_mean
+from wengert.ir.locations import at, error_at
+
+_FAMILIES = ("contraction", "elementwise", "indexing", "normalisation", "pooling", "reduction", "shape")
+_PLACEMENT = {"dtype", "layout", "device", "pin_memory", "memory_format", "non_blocking", "copy"}
+"""Keyword arguments that say how a result is stored; its dtype is known from its type."""
+_CHECKS = {"_assert_tensor_metadata.default", "_assert_async.msg", "_assert_async.default"}
+"""Ops that compute nothing. Programs do not check what values are; what is checked of types has held at export."""
+
+
+@cache
+def translations() -> dict[str, Any]:
+    """All translations by overload."""
+    for family in _FAMILIES:
+        import_module(f"wengert.frontends.torch_programs.{family}")
+    return TRANSLATIONS
+
+
+def decomposed(exported: Any) -> Any:
+    """The export with every op that has no translation taken apart, as far as PyTorch knows how."""
+    return with_detached_blocks(exported).run_decompositions(dict(_decompositions()))
+
+
+@cache
+def _decompositions() -> dict[Any, Any]:
+    """PyTorch's decompositions to core ATen ops and further ones, but for what has a translation: a detach, for one, would be lost."""
+    known = torch_module("torch._decomp").global_decomposition_table["post_autograd"]
+    # Those written as references lead to another set of ops, prims, and not to ATen.
+    further = {op: rule for op, rule in known.items() if str(op).startswith("aten.") and "torch._refs" not in str(rule.__module__)}
+    table = {**further, **torch_module().export.default_decompositions()}
+    return {op: rule for op, rule in table.items() if str(op).removeprefix("aten.") not in translations()}
+
+
+def import_graph(exported: Any, roles: Roles) -> ModuleOp:
+    """The module of a decomposed export, with its function ``@main``; raises DiagnosticError for a node without translation."""
+    placeholders = {node.name: node for node in exported.graph.nodes if node.op == "placeholder"}
+    block = Block(arg_types=[type_of_tensor(placeholders[a.placeholder].meta["val"]) for a in roles.arguments])
+    importer = _Importer(TorchBuilder(block))
+    for argument, value in zip(roles.arguments, block.args, strict=True):
+        importer.values[argument.placeholder] = value
+    for name, held in roles.constants.items():
+        importer.values[name] = importer.builder.constant(to_array(held))
+    for node in exported.graph.nodes:
+        importer.add(node)
+    results = [importer.values[r.node] for r in roles.results]
+    block.add_op(ReturnOp(*results))
+    main = FuncOp("main", ([a.type for a in block.args], [r.type for r in results]), Region([block]), StringAttr("public"))
+    main.arg_attrs = _names("jax.arg_info", [a.name for a in roles.arguments])
+    main.res_attrs = _names("jax.result_info", [r.name for r in roles.results])
+    return ModuleOp([main])
+
+
+def _names(key: str, names: Sequence[str]) -> ArrayAttr[DictionaryAttr]:
+    return ArrayAttr([DictionaryAttr({key: StringAttr(name)}) for name in names])
+
+
+class _Importer:
+    """The values of the nodes translated so far: a value, or a tuple of them, by the node's name."""
+
+    def __init__(self, builder: TorchBuilder):
+        self.builder = builder
+        self.values: dict[str, Any] = {}
+
+    def add(self, node: Any) -> None:
+        """Translates a node."""
+        if node.op in ("placeholder", "output"):
+            return
+        location = location_of(node)
+        if node.op != "call_function":
+            raise error_at(location, f"the node {node.name} ({node.op}) has no translation", "only calls of ATen ops have one")
+        if node.target is operator.getitem:
+            self.values[node.name] = self._item(node, location)
+            return
+        name = str(node.target).removeprefix("aten.")
+        if name in _CHECKS:
+            return
+        translation = translations().get(name)
+        if translation is None or not str(node.target).startswith("aten."):
+            raise _unknown(node, name, location)
+        b = self.builder
+        b.types = [type_of_tensor(v) if hasattr(v, "dtype") else None for v in _listed(node.meta["val"])]
+        b.promoted = _promoted(node)
+        positional, keywords = self._arguments(node)
+        with b.at(location):
+            try:
+                self.values[node.name] = translation(b, *positional, **keywords)
+            except DiagnosticError:
+                raise
+            except Exception as error:
+                error.add_note(f"in the translation of {node.format_node()}")
+                raise
+
+    def _item(self, node: Any, location: LocationAttr) -> Any:
+        source, index = node.args
+        value = self.values[source.name][index]
+        if value is None:
+            raise error_at(location, f"result {index} of {source.target} ({source.name}) is used, which has no translation")
+        return value
+
+    def _arguments(self, node: Any) -> tuple[list[Any], dict[str, Any]]:
+        """All arguments by the op's schema: positional ones with defaults filled in, keywords that are given."""
+        schema = node.target._schema.arguments
+        given = dict(node.kwargs)
+        positional: list[Any] = []
+        for i, argument in enumerate(a for a in schema if not a.kwarg_only):
+            held = node.args[i] if i < len(node.args) else given.pop(argument.name, argument.default_value)
+            if argument.name not in _PLACEMENT:
+                positional.append(self._operand(held))
+        return positional, {key: self._operand(held) for key, held in given.items() if key not in _PLACEMENT}
+
+    def _operand(self, held: Any) -> Any:
+        if isinstance(held, list | tuple):
+            return [self._operand(item) for item in cast("Sequence[Any]", held)]
+        return self.values[held.name] if hasattr(held, "op") and hasattr(held, "target") else held
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return cast("Sequence[Any]", value) if isinstance(value, list | tuple) else (value,)
+
+
+def _promoted(node: Any) -> Attribute | None:
+    """The element type that the first two operands promote to, where they are tensors or numbers."""
+    operands = [a.meta.get("val") if hasattr(a, "meta") else a for a in node.args[:2]]
+    if len(operands) < 2 or not all(hasattr(x, "dtype") or isinstance(x, bool | int | float | complex) for x in operands):
+        return None
+    return element_of_dtype(torch_module().result_type(*operands))
+
+
+def _unknown(node: Any, name: str, location: LocationAttr) -> DiagnosticError:
+    hint = did_you_mean(name, translations())
+    random = any(tag.name == "nondeterministic_seeded" for tag in getattr(node.target, "tags", ()))
+    if random:
+        hint = "programs have no random state: export the module in eval mode, or pass random numbers as an input"
+    return error_at(location, f"the op {node.target} (node {node.name}) has no translation", hint)
+
+
+_FRAME = re.compile(r'^\s*File "([^"]+)", line (\d+)', re.MULTILINE)
+
+
+def location_of(node: Any) -> LocationAttr:
+    """The innermost line outside of PyTorch that a node comes from."""
+    home = str(torch_module().__file__).removesuffix("__init__.py")
+    frames = _FRAME.findall(node.meta.get("stack_trace") or "")
+    for file, line in reversed([f for f in frames if not f[0].startswith(home)] or frames):
+        return at(file, int(line), 1)
+    return UNKNOWN_LOC

@@ -1,0 +1,135 @@
+"""Pooling over windows, and over bins of any number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import ceil
+
+import numpy as np
+
+from wengert.dialects import core
+from wengert.dialects.builder import Value
+from wengert.frontends.torch_programs.shape import part
+from wengert.frontends.torch_programs.translation import TorchBuilder, translates
+from wengert.ir.tensor_types import dtype_of, element, shape
+
+Lengths = Sequence[int] | int
+
+
+def _spatial(value: Lengths, n: int) -> list[int]:
+    held = [value] if isinstance(value, int) else list(value)
+    return held * n if len(held) == 1 else held
+
+
+class _Windows:
+    """Windows over the last n dimensions. PyTorch has inferred how many there are, also where it rounds up (``ceil_mode``)."""
+
+    def __init__(self, b: TorchBuilder, x: Value, n: int, kernel: Lengths, stride: Lengths, padding: Lengths, dilation: Lengths = 1):
+        self.first = len(shape(x)) - n
+        self.input = shape(x)[self.first :]
+        self.output = b.extents[self.first :]
+        self.kernel = _spatial(kernel, n)
+        self.stride = _spatial(stride, n) if isinstance(stride, int) or stride else self.kernel
+        self.padding, self.dilation = _spatial(padding, n), _spatial(dilation, n)
+
+    def edges(self) -> list[tuple[int, int]]:
+        """The padding at both ends of every dimension that makes as many windows as there are results."""
+        needed = [(o - 1) * s + (k - 1) * d + 1 for o, s, k, d in zip(self.output, self.stride, self.kernel, self.dilation, strict=True)]
+        return [(p, max(p, reach - n - p)) for p, reach, n in zip(self.padding, needed, self.input, strict=True)]
+
+    def reduce(self, b: TorchBuilder, kind: core.Kind, x: Value) -> Value:
+        """All windows, each combined."""
+        one = [1] * self.first
+        rank = self.first + len(self.kernel)
+        padding = [(0, 0)] * self.first + self.edges()
+        return b.window_reduce(kind, x, one + self.kernel, one + self.stride, [1] * rank, one + self.dilation, padding)
+
+    def counts(self, padded: bool) -> np.ndarray:
+        """How many elements a mean is over: those of the input, or those of the padded input."""
+        found = np.ones((), np.int64)
+        for n, o, k, s, p in zip(self.input, self.output, self.kernel, self.stride, self.padding, strict=True):
+            starts = np.arange(o) * s - p
+            ends = np.minimum(starts + k, n + p)
+            lengths = ends - starts if padded else np.minimum(ends, n) - np.maximum(starts, 0)
+            found = found[..., None] * lengths
+        return found
+
+
+# -- windows
+
+
+def _max_pool(n: int) -> Callable[..., tuple[Value, None]]:
+    def translation(
+        b: TorchBuilder, x: Value, kernel: Lengths, stride: Lengths = (), padding: Lengths = 0, dilation: Lengths = 1, ceil_mode: bool = False
+    ) -> tuple[Value, None]:
+        return _Windows(b, x, n, kernel, stride, padding, dilation).reduce(b, core.Kind.max, x), None
+
+    return translation
+
+
+translates("max_pool2d_with_indices.default")(_max_pool(2))
+translates("max_pool3d_with_indices.default")(_max_pool(3))
+
+
+def _avg_pool(n: int) -> Callable[..., Value]:
+    def translation(
+        b: TorchBuilder,
+        x: Value,
+        kernel: Lengths,
+        stride: Lengths = (),
+        padding: Lengths = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> Value:
+        windows = _Windows(b, x, n, kernel, stride, padding)
+        total = windows.reduce(b, core.Kind.add, x)
+        counts = windows.counts(count_include_pad) if divisor_override is None else np.full(windows.output, divisor_override)
+        return b.divide(total, b.expanded(b.constant(counts.astype(dtype_of(element(x)))), b.extents))
+
+    return translation
+
+
+translates("avg_pool1d.default")(_avg_pool(1))
+translates("avg_pool2d.default")(_avg_pool(2))
+translates("avg_pool3d.default")(_avg_pool(3))
+
+
+# -- bins: n elements in o bins, of which the i-th is [floor(i n / o), ceil((i + 1) n / o))
+
+
+def _bins(n: int, o: int) -> list[tuple[int, int]]:
+    return [(i * n // o, ceil((i + 1) * n / o)) for i in range(o)]
+
+
+def _binned(b: TorchBuilder, x: Value, n: int, combine: Callable[[Value, int], Value]) -> Value:
+    for d in range(len(shape(x)) - n, len(shape(x))):
+        x = b.concatenate([combine(part(b, x, d, start, end), d) for start, end in _bins(shape(x)[d], b.extents[d])], d)
+    return x
+
+
+def _kept(extents: Sequence[int], d: int) -> list[int]:
+    return [1 if i == d else n for i, n in enumerate(extents)]
+
+
+def _adaptive_avg_pool(n: int) -> Callable[..., Value]:
+    def translation(b: TorchBuilder, x: Value, output: Sequence[int]) -> Value:
+        return _binned(b, x, n, lambda piece, d: b.reshape(b.mean(piece, [d]), _kept(shape(piece), d)))
+
+    return translation
+
+
+translates("_adaptive_avg_pool2d.default")(_adaptive_avg_pool(2))
+translates("_adaptive_avg_pool3d.default")(_adaptive_avg_pool(3))
+translates("adaptive_avg_pool1d.default")(_adaptive_avg_pool(1))
+
+
+def _adaptive_max_pool(n: int) -> Callable[..., tuple[Value, None]]:
+    def translation(b: TorchBuilder, x: Value, output: Sequence[int]) -> tuple[Value, None]:
+        return _binned(b, x, n, lambda piece, d: b.reshape(b.reduce(core.Kind.max, piece, [d]), _kept(shape(piece), d))), None
+
+    return translation
+
+
+translates("adaptive_max_pool2d.default")(_adaptive_max_pool(2))
+translates("adaptive_max_pool3d.default")(_adaptive_max_pool(3))

@@ -1,0 +1,107 @@
+"""What of an exported program becomes arguments and results, in which order, and under which names.
+
+Arguments: parameters, buffers, inputs, in the order in which ``torch.export`` lists them (that of ``named_parameters``,
+``named_buffers`` and the call). Results: the outputs, then every buffer that a call changes, with its new contents. Tensors that the
+module holds without having registered them are constants of the program; ``None`` and Python numbers are no arguments.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from wengert.frontends.torch_programs.translation import torch_module
+from wengert.runtime.errors import InputError
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument: the placeholder that it is in the graph, its name for people, and what it is."""
+
+    placeholder: str
+    name: str
+    kind: str
+    """``parameter``, ``buffer`` or ``input``."""
+    flat: int = -1
+    """For an input: its position among the leaves of the call."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """A result: the node that computes it, and its name; ``buffer`` where it is the new contents of one."""
+
+    node: str
+    name: str
+    buffer: str | None = None
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The roles of all placeholders and outputs.
+
+    Attributes:
+        arguments: in the order of the program's arguments.
+        constants: tensors by placeholder.
+        fixed: leaves of the call that are no tensors, by position, with what they were at export.
+        results: in the order of the program's results.
+        outputs: the leaves of what the module returns: the number of a result, or what is no tensor.
+    """
+
+    arguments: list[Argument] = field(default_factory=list[Argument])
+    constants: dict[str, Any] = field(default_factory=dict[str, Any])
+    fixed: dict[int, Any] = field(default_factory=dict[int, Any])
+    results: list[Result] = field(default_factory=list[Result])
+    outputs: list[tuple[int | None, Any]] = field(default_factory=list[tuple[int | None, Any]])
+
+
+def roles_of(exported: Any) -> Roles:
+    """The roles in an exported program; raises InputError for what is neither a tensor nor a number."""
+    roles = Roles()
+    _read_inputs(exported, roles)
+    _read_outputs(exported, roles)
+    return roles
+
+
+def _read_inputs(exported: Any, roles: Roles) -> None:
+    kinds = torch_module("torch.export.graph_signature").InputKind
+    flat = 0
+    for spec in exported.graph_signature.input_specs:
+        held, tensor = spec.arg, type(spec.arg).__name__ == "TensorArgument"
+        if spec.kind == kinds.USER_INPUT:
+            if tensor:
+                roles.arguments.append(Argument(held.name, held.name, "input", flat))
+            elif type(held).__name__ == "ConstantArgument":
+                roles.fixed[flat] = held.value
+            else:
+                raise InputError(f"the input {held.name} is a {type(held).__name__}; programs take tensors of static shape")
+            flat += 1
+        elif spec.kind in (kinds.PARAMETER, kinds.BUFFER):
+            roles.arguments.append(Argument(held.name, spec.target, "parameter" if spec.kind == kinds.PARAMETER else "buffer"))
+        elif spec.kind == kinds.CONSTANT_TENSOR:
+            roles.constants[held.name] = exported.constants[spec.target]
+        elif spec.kind != kinds.TOKEN:  # tokens order effects; the ops that have them have no translation
+            raise InputError(f"the input {held.name} is of the kind {spec.kind.name}, which has no translation")
+
+
+def _read_outputs(exported: Any, roles: Roles) -> None:
+    kinds = torch_module("torch.export.graph_signature").OutputKind
+    changed: list[Result] = []
+    inputs = {a.placeholder: a.name for a in roles.arguments}
+    for spec in exported.graph_signature.output_specs:
+        held, tensor = spec.arg, type(spec.arg).__name__ == "TensorArgument"
+        if spec.kind in (kinds.USER_OUTPUT, kinds.LOSS_OUTPUT):
+            if tensor:
+                roles.outputs.append((len(roles.results), None))
+                roles.results.append(Result(held.name, f"output {len(roles.results)}"))
+            elif type(held).__name__ == "ConstantArgument":
+                roles.outputs.append((None, held.value))
+            else:
+                raise InputError(f"the output {held.name} is a {type(held).__name__}; programs return tensors of static shape")
+        elif spec.kind == kinds.BUFFER_MUTATION:
+            changed.append(Result(held.name, spec.target, spec.target))
+        elif spec.kind == kinds.USER_INPUT_MUTATION:
+            name = inputs[spec.target]
+            changed.append(Result(held.name, name, name))
+        elif spec.kind != kinds.TOKEN:
+            raise InputError(f"the output {held.name} is of the kind {spec.kind.name}, which has no translation")
+    roles.results.extend(changed)

@@ -1,0 +1,34 @@
+"""``wengert draw p.mlir [-o out.svg] [--vjp | --jvp]``: the computation graph."""
+
+from __future__ import annotations
+
+import argparse
+
+from wengert.lab.cli import arguments, output
+from wengert.lab.cli.exit_codes import Exit
+from wengert.lab.draw.drawing import LIMIT, draw
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments."""
+    arguments.add_program(parser)
+    arguments.add_positions(parser)
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--jvp", action="store_true", help="draw the forward derivative")
+    group.add_argument("--vjp", action="store_true", help="draw the reverse derivative")
+    parser.add_argument("--function", metavar="NAME", help="draw this function instead of the entry")
+    parser.add_argument("--limit", type=arguments.positive, default=LIMIT, metavar="N", help=f"the largest number of ops to draw (default: {LIMIT})")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write there, as .svg, .dot or .gv, instead of DOT to stdout")
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Writes the picture."""
+    program = arguments.read_program(options)
+    if options.jvp or options.vjp:
+        program = (program.jvp if options.jvp else program.vjp)(wrt=options.wrt, of=options.of)
+    drawing = draw(program, function=options.function, limit=options.limit)
+    if options.output in (None, "-"):
+        output.write_text(drawing.dot, options.output)
+    else:
+        drawing.save(options.output)
+    return Exit.OK

@@ -1,0 +1,85 @@
+"""``wg.draw(p)``: the computation graph of a program, derivatives included, as DOT and SVG.
+
+drawing = wg.draw(p.vjp())
+drawing.dot                      # text for Graphviz
+drawing.save("derivative.svg")
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from wengert.lab.draw.dot import dot_of
+from wengert.lab.draw.graph import Graph, graph_of
+from wengert.lab.draw.svg import svg_of
+from wengert.runtime.errors import InputError
+from wengert.runtime.program import PathLike, Program
+from wengert.runtime.signature import entry_function, functions, signature_of
+
+LIMIT = 300
+"""Ops of a function that are drawn unless asked otherwise; of more, no picture can be read."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture of a function: ``dot`` is text and always there; ``svg()`` needs grandalf, the extra ``draw``."""
+
+    graph: Graph
+
+    @cached_property
+    def dot(self) -> str:
+        """The graph in Graphviz's language."""
+        return dot_of(self.graph)
+
+    @cached_property
+    def _svg(self) -> str:
+        return svg_of(self.graph)
+
+    def svg(self) -> str:
+        """The picture as an SVG document; raises InputError where grandalf is not installed."""
+        return self._svg
+
+    def save(self, path: PathLike) -> None:
+        """Writes the picture: as SVG (``.svg``) or DOT (``.dot``, ``.gv``); raises InputError for another suffix."""
+        suffix = Path(path).suffix.lower()
+        if suffix not in (".svg", ".dot", ".gv"):
+            raise InputError(f"a drawing is saved as .svg, .dot or .gv, found {str(path)!r}; Graphviz makes others of DOT")
+        Path(path).write_text(self.svg() if suffix == ".svg" else self.dot, encoding="utf-8")
+
+    def _repr_svg_(self) -> str | None:
+        """For notebooks; without grandalf they show ``repr``, which says what is missing."""
+        try:
+            return self.svg()
+        except InputError:
+            return None
+
+    def __repr__(self) -> str:
+        return f"<Drawing of {self.graph.title}: {len(self.graph.nodes)} nodes; .dot is text for Graphviz, .svg() needs 'wengert[draw]'>"
+
+
+def draw(program: Program, *, function: str | None = None, limit: int = LIMIT) -> Drawing:
+    """The computation graph of a function of the program.
+
+    Ops are boxes with their name, what matters of their attributes, and their type; regions are boxes in boxes. Of a derivative the
+    forward, tangent and backward parts have colours of their own, and the values of the forward part that the backward part uses
+    have a thick border.
+
+    Args:
+        program: the program; a derivative is one too.
+        function: the name of the function to draw; the entry by default.
+        limit: the largest number of ops to draw.
+
+    Raises:
+        InputError: there is no function of this name, or it has more ops than ``limit``.
+    """
+    found = entry_function(program.module, program.entry if function is None else function)
+    count = sum(op.name not in ("func.func", "func.return") for op in found.walk())
+    if count > limit:
+        others = [name for name in functions(program.module) if name != found.sym_name.data]
+        parts = [f"draw one of its functions (function={others[0]!r}, one of {len(others)})"] if others else []
+        ways = [*parts, f"raise limit={count}", "or read the text: print(p)"]
+        raise InputError(f"@{found.sym_name.data} has {count} ops, and a drawing shows at most {limit}: {', '.join(ways)}")
+    signature = signature_of(found)
+    return Drawing(graph_of(found, f"{program.name}: @{found.sym_name.data}", [p.name for p in signature.arguments], [p.name for p in signature.results]))

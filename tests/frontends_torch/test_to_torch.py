@@ -1,0 +1,98 @@
+"""Programs as functions of PyTorch tensors: values, gradients of the first and second order, memory that is shared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch_cases import exported
+
+import wengert as wg
+
+TEXT = """func.func public @main(%x: tensor<3xf64>, %n: tensor<3xi64>, %y: tensor<3xf64>) -> (tensor<3xf64>, tensor<3xi64>, tensor<f64>) {
+  %0 = stablehlo.sine %x : tensor<3xf64>
+  %1 = stablehlo.multiply %0, %y : tensor<3xf64>
+  %2 = stablehlo.dot_general %1, %x, contracting_dims = [0] x [0] : (tensor<3xf64>, tensor<3xf64>) -> tensor<f64>
+  return %1, %n, %2 : tensor<3xf64>, tensor<3xi64>, tensor<f64>
+}
+"""
+COMPLEX = """func.func public @main(%z: tensor<2xcomplex<f64>>) -> tensor<2xcomplex<f64>> {
+  %0 = stablehlo.exponential %z : tensor<2xcomplex<f64>>
+  %1 = stablehlo.multiply %0, %z : tensor<2xcomplex<f64>>
+  return %1 : tensor<2xcomplex<f64>>
+}
+"""
+
+
+def test_gradcheck() -> None:
+    f = wg.parse(TEXT).to_torch()
+    n = torch.tensor([1, 2, 3])
+    x, y = (torch.randn(3, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    assert torch.autograd.gradcheck(lambda x, y: f(x, n, y)[::2], (x, y))
+    assert torch.autograd.gradgradcheck(lambda x, y: f(x, n, y)[::2], (x, y))
+    found = f(x, n, y)
+    assert torch.equal(found[1], n)
+    assert not found[1].requires_grad
+    torch.testing.assert_close(found[0], x.sin() * y, rtol=1e-12, atol=0)
+
+
+def test_only_what_is_asked_is_differentiated() -> None:
+    f = wg.parse(TEXT).to_torch()
+    x, n, y = torch.randn(3, dtype=torch.float64, requires_grad=True), torch.ones(3, dtype=torch.int64), torch.randn(3, dtype=torch.float64)
+    (x_bar,) = torch.autograd.grad(f(x, n, y)[0].sum(), x)
+    torch.testing.assert_close(x_bar, x.cos().detach() * y)
+    assert not any(r.requires_grad for r in f(x.detach(), n, y))
+
+
+def test_complex_gradients_follow_pytorch() -> None:
+    f = wg.parse(COMPLEX).to_torch()
+    z = torch.randn(2, dtype=torch.complex128, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda z: f(z)[0], (z,))
+    assert torch.autograd.gradgradcheck(lambda z: f(z)[0], (z,))
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16", "i1"])
+def test_dtypes(dtype: str) -> None:
+    f = wg.parse(f"func.func @main(%x: tensor<4x{dtype}>) -> tensor<4x{dtype}> {{ return %x : tensor<4x{dtype}> }}").to_torch()
+    x = torch.tensor([0.5, 1.0, -2.0, 0.0]).to({"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i1": torch.bool}[dtype])
+    (y,) = f(x)
+    assert y.dtype == x.dtype
+    assert torch.equal(x, y)
+
+
+def test_memory_is_shared() -> None:
+    """Results are the arrays that the program made."""
+    from wengert.frontends.torch_programs.arrays import to_array, to_tensor
+
+    x = torch.randn(1000)
+    assert to_array(x).__array_interface__["data"][0] == x.data_ptr()
+    assert to_tensor(to_array(x)).data_ptr() == x.data_ptr()
+    b = x.bfloat16()
+    assert to_tensor(to_array(b)).data_ptr() == b.data_ptr()
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ((torch.ones(3),), "takes 3 arguments, found 1"),
+        ((1.0, torch.ones(3, dtype=torch.int64), torch.ones(3, dtype=torch.float64)), "must be a tensor, found float"),
+        ((torch.ones(3), torch.ones(3, dtype=torch.int64), torch.ones(3, dtype=torch.float64)), r"must be float64\[3\], found float32\[3\]"),
+    ],
+)
+def test_wrong_inputs(inputs: Any, message: str) -> None:
+    with pytest.raises(wg.InputError, match=message):
+        wg.parse(TEXT).to_torch()(*inputs)
+
+
+def test_there_and_back() -> None:
+    """A model, as a program, as a function: the gradients that PyTorch gives without the detour."""
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1)).double()
+    x = torch.randn(5, 3, dtype=torch.float64)
+    f = wg.from_torch(exported(model, x)).program.to_torch()
+    parameters = list(model.parameters())
+    found = torch.autograd.grad(f(*parameters, x)[0].square().mean(), parameters)
+    expected = torch.autograd.grad(model(x).square().mean(), parameters)
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-14)
