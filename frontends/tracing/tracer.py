@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -24,9 +25,7 @@ _BRANCH = "write wg.cond(pred, true_function, false_function, *operands) or weng
 
 def namespace() -> Any:
     """:mod:`wengert.numpy`, imported when it is first needed (it imports this module)."""
-    import wengert.numpy as found
-
-    return found
+    return import_module("wengert.numpy")
 
 
 class TracedArray:

@@ -242,7 +242,9 @@ LINALG = {
     "rfft": "(%x: tensor<2x4x6xf64>) -> tensor<2x4x4xcomplex<f64>> : %r = stablehlo.fft %x, type = RFFT, length = [4, 6] : (tensor<2x4x6xf64>) -> tensor<2x4x4xcomplex<f64>>",
     "irfft": "(%x: tensor<2x4xcomplex<f32>>) -> tensor<2x7xf32> : %r = stablehlo.fft %x, type = IRFFT, length = [7] : (tensor<2x4xcomplex<f32>>) -> tensor<2x7xf32>",
     "cholesky": "(%x: tensor<3x3xf64>) -> tensor<3x3xf64> : %t = stablehlo.transpose %x, dims = [1, 0] : (tensor<3x3xf64>) -> tensor<3x3xf64> ; "
-    "%a = stablehlo.dot_general %x, %t, contracting_dims = [1] x [0] : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64> ; %r = stablehlo.cholesky %a, lower = true : tensor<3x3xf64>",
+    "%p = stablehlo.dot_general %x, %t, contracting_dims = [1] x [0] : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64> ; "
+    "%d = stablehlo.constant dense<[[4.0, 0.0, 0.0], [0.0, 4.0, 0.0], [0.0, 0.0, 4.0]]> : tensor<3x3xf64> ; "  # well conditioned whatever is drawn
+    "%a = stablehlo.add %p, %d : tensor<3x3xf64> ; %r = stablehlo.cholesky %a, lower = true : tensor<3x3xf64>",
     "triangular_solve": '(%a: tensor<2x3x3xf64>, %b: tensor<2x3x4xf64>) -> tensor<2x3x4xf64> : %r = "stablehlo.triangular_solve"(%a, %b) <{left_side = true, lower = true, transpose_a = '
     "#stablehlo<transpose TRANSPOSE>, unit_diagonal = false}> : (tensor<2x3x3xf64>, tensor<2x3x4xf64>) -> tensor<2x3x4xf64>",
     "triangular_solve right": '(%a: tensor<4x4xcomplex<f64>>, %b: tensor<3x4xcomplex<f64>>) -> tensor<3x4xcomplex<f64>> : %r = "stablehlo.triangular_solve"(%a, %b) <{left_side = false, lower = false, '
