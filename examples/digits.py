@@ -9,6 +9,7 @@ All train with Adam (D. P. Kingma, J. Ba: "Adam: A Method for Stochastic Optimiz
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,9 @@ from typing import Any, Protocol
 
 import numpy as np
 import optree
+
+# One thread for everybody: on matrices this small, threads cost more than they bring. It is read when the first program is compiled.
+os.environ.setdefault("WENGERT_NUM_THREADS", "1")
 
 import wengert as wg
 import wengert.eager as eager
@@ -255,10 +259,11 @@ def main(network: Network, settings: Settings, arguments: list[str] | None = Non
 
 
 def installed_torch() -> ModuleType | None:
-    """PyTorch, if it is installed."""
+    """PyTorch, on one thread, if it is installed."""
     try:
         import torch
     except ImportError:
         print("PyTorch is not installed: nothing to compare with (pip install 'wengert[examples]')")
         return None
+    torch.set_num_threads(1)
     return torch
