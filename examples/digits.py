@@ -19,9 +19,6 @@ from typing import Any, Protocol
 import numpy as np
 import optree
 
-# One thread for everybody: on matrices this small, threads cost more than they bring. It is read when the first program is compiled.
-os.environ.setdefault("WENGERT_NUM_THREADS", "1")
-
 import wengert as wg
 import wengert.eager as eager
 import wengert.nn
@@ -240,7 +237,9 @@ def compare(network: Network, settings: Settings, style: str = "both", torch: Mo
     digits = load_digits(settings.seed)
     courses = {name: train(name, make(), digits, settings) for name, make in ways(network, settings, style, torch).items()}
     count = sum(array.size for array in network.initial(np.random.default_rng(settings.seed)).values())
-    print(f"\n{network.name}: {count} parameters, {len(digits.x)} images, batches of {settings.batch}, {settings.epochs} epochs\n")
+    print(
+        f"\n{network.name}: {count} parameters, {len(digits.x)} images, batches of {settings.batch}, {settings.epochs} epochs of {digits.count(settings)} steps\n"
+    )
     print(table(courses))
     if len(courses) > 1:
         print(f"\nIn the first epoch the losses of a step differ by {disagreement(courses):.1e} at most.")
@@ -255,15 +254,19 @@ def main(network: Network, settings: Settings, arguments: list[str] | None = Non
     parser.add_argument("--steps", type=int, default=None, help="steps of an epoch (all batches)")
     parser.add_argument("--no-torch", action="store_true", help="leave PyTorch out")
     chosen = parser.parse_args(arguments)
-    return compare(network, replace(settings, epochs=chosen.epochs, steps=chosen.steps), chosen.style, None if chosen.no_torch else installed_torch())
+    torch = None if chosen.no_torch else installed_torch()
+    # One thread for everybody: on matrices this small, threads cost more than they bring.
+    os.environ["WENGERT_NUM_THREADS"] = "1"
+    if torch is not None:
+        torch.set_num_threads(1)
+    return compare(network, replace(settings, epochs=chosen.epochs, steps=chosen.steps), chosen.style, torch)
 
 
 def installed_torch() -> ModuleType | None:
-    """PyTorch, on one thread, if it is installed."""
+    """PyTorch, if it is installed."""
     try:
         import torch
     except ImportError:
         print("PyTorch is not installed: nothing to compare with (pip install 'wengert[examples]')")
         return None
-    torch.set_num_threads(1)
     return torch

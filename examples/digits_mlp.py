@@ -1,6 +1,6 @@
 """A perceptron with two hidden layers learns to read digits: traced, define by run, and in PyTorch, from the same numbers.
 
-python examples/digits_mlp.py [--style traced|eager|both] [--epochs N] [--no-torch]
+python examples/digits_mlp.py [--style traced|eager|both] [--epochs N] [--steps N] [--no-torch]
 """
 
 from __future__ import annotations
