@@ -237,9 +237,8 @@ def compare(network: Network, settings: Settings, style: str = "both", torch: Mo
     digits = load_digits(settings.seed)
     courses = {name: train(name, make(), digits, settings) for name, make in ways(network, settings, style, torch).items()}
     count = sum(array.size for array in network.initial(np.random.default_rng(settings.seed)).values())
-    print(
-        f"\n{network.name}: {count} parameters, {len(digits.x)} images, batches of {settings.batch}, {settings.epochs} epochs of {digits.count(settings)} steps\n"
-    )
+    print(f"\n{network.name}: {count} parameters, {len(digits.x)} images")
+    print(f"batches of {settings.batch}, {settings.epochs} epochs of {digits.count(settings)} steps\n")
     print(table(courses))
     if len(courses) > 1:
         print(f"\nIn the first epoch the losses of a step differ by {disagreement(courses):.1e} at most.")
