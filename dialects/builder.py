@@ -262,6 +262,21 @@ class OpBuilder(BlockBuilder):
             properties["precision_config"] = precision_config
         return self.one(stablehlo.DotGeneralOp, (x, y), tensor(result, result_element or element(x)), **properties)
 
+    def convolution(self, x: Value, w: Value, strides: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int = 1) -> Value:
+        """The cross-correlation of ``x: [n, c, ...]`` with ``w: [m, c / groups, ...]``; as many zeros on both sides of a dimension as padding says."""
+        numbers = zip(shape(x)[2:], shape(w)[2:], strides, padding, dilation, strict=True)
+        extents = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in numbers]
+        spatial = range(2, len(shape(x)))
+        properties: dict[str, Attribute] = {
+            "window_strides": int_array(strides),
+            "padding": elements.from_numpy(np.array([[p, p] for p in padding], np.int64).reshape(-1, 2)),
+            "rhs_dilation": int_array(dilation),
+            "dimension_numbers": sa.ConvDimensionNumbersAttr.of((0, 1, spatial), (1, 0, spatial), (0, 1, spatial)),
+            "feature_group_count": int_attr(groups),
+            "batch_group_count": int_attr(1),
+        }
+        return self.one(stablehlo.ConvolutionOp, (x, w), tensor((shape(x)[0], shape(w)[0], *extents), element(x)), **properties)
+
     # -- reductions
 
     def reduce(self, kind: core.Kind, x: Value, dims: Sequence[int]) -> Value:

@@ -147,8 +147,8 @@ class Tensor:
         return self.array.tolist()
 
     def numpy(self) -> Array:
-        """The elements as an array that shares the tensor's memory."""
-        if self.requires_grad:
+        """The elements as an array that shares the tensor's memory; an error where that would lose a gradient, which without gradients is nowhere."""
+        if self.requires_grad and STATE.recording:
             raise AutogradError("numpy() of a tensor that requires a gradient would lose it; use detach().numpy()")
         self._look()
         return self.array

@@ -3,39 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
-
-from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.dialects.stablehlo.attributes import ConvDimensionNumbersAttr
 from wengert.eager import dispatch
 from wengert.eager.errors import ShapeError
 from wengert.eager.operation import Operation, register
 from wengert.eager.tensor import Tensor
-from wengert.ir import elements
-from wengert.ir.attributes import int_array, int_attr
-from wengert.ir.tensor_types import element, shape, tensor
+from wengert.ir.tensor_types import shape
 
 OPERATIONS: dict[str, Operation] = {}
 Pair = tuple[int, int]
-_NCHW = ConvDimensionNumbersAttr.of((0, 1, (2, 3)), (1, 0, (2, 3)), (0, 1, (2, 3)))
 
 
 def _convolve(b: OpBuilder, operands: Sequence[Value], given: tuple[Pair, Pair, Pair, int]) -> list[Value]:
     x, w = operands[:2]
-    stride, padding, dilation, groups = given
-    extents = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in zip(shape(x)[2:], shape(w)[2:], stride, padding, dilation, strict=True)]
-    properties: dict[str, Any] = {
-        "window_strides": int_array(stride),
-        "padding": elements.from_numpy(np.array([[p, p] for p in padding], np.int64)),
-        "rhs_dilation": int_array(dilation),
-        "dimension_numbers": _NCHW,
-        "feature_group_count": int_attr(groups),
-        "batch_group_count": int_attr(1),
-    }
-    made = b.one(hlo.ConvolutionOp, (x, w), tensor((shape(x)[0], shape(w)[0], *extents), element(x)), **properties)
+    made = b.convolution(x, w, *given)
     if len(operands) == 3:
         made = b.add(made, b.broadcast_in_dim(operands[2], [1], shape(made)))
     return [made]

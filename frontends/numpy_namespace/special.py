@@ -1,4 +1,4 @@
-"""Functions that the standard does not have and models need: error and gamma functions, logistic, softmax, logsumexp."""
+"""Functions that the standard does not have and models need: error and gamma functions, logistic, softmax, logsumexp, convolution."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from wengert.dialects import chlo
 from wengert.frontends.tracing.operands import builder, is_traced, matched, traced, value_of
 from wengert.frontends.tracing.tracer import TracedArray
 from wengert.numpy.comparisons import isfinite, where
+from wengert.numpy.convolution import convolution
 from wengert.numpy.dispatch import Array, ArrayLike
 from wengert.numpy.elementwise import exp, log
 from wengert.numpy.reductions import max, sum
@@ -102,4 +103,4 @@ def softplus(x: ArrayLike, /) -> Array:
     return logaddexp(x, 0.0)
 
 
-__all__ = ["digamma", "erf", "erfc", "erfinv", "lgamma", "log_softmax", "logistic", "logsumexp", "polygamma", "relu", "softmax", "softplus"]
+__all__ = ["convolution", "digamma", "erf", "erfc", "erfinv", "lgamma", "log_softmax", "logistic", "logsumexp", "polygamma", "relu", "softmax", "softplus"]

@@ -479,9 +479,10 @@ def no_grad(T: Any) -> Any:
     with T.no_grad():
         y = x * 2
         inside = T.is_grad_enabled()
+        values = x.numpy().tolist()
     z = x * y
     z.sum().backward()
-    return y.requires_grad, y.is_leaf, inside, T.is_grad_enabled(), x.grad
+    return y.requires_grad, y.is_leaf, inside, T.is_grad_enabled(), x.grad, values
 
 
 @snippet

@@ -250,6 +250,9 @@ def _mlp(xp, x, w, v):
 
 
 F("mlp_gradient", "5x3 3x4 4x2", lambda xp, t, x, w, v: t.grad(lambda p: xp.mean(_mlp(xp, x, *p) ** 2))((w, v)))
+F("convolution", "2x3x5 4x3x2", lambda xp, t, x, w: t.special.convolution(x, w))
+F("convolution_2d", "2x3x6x5 4x3x3x2", lambda xp, t, x, w: t.special.convolution(x, w, stride=(2, 1), padding=1, dilation=(1, 2)))
+F("convolution_groups", "1x4x4x4 6x2x2x2", lambda xp, t, x, w: t.special.convolution(x, w, groups=2, padding=(0, 1)))
 F("attention", "4x3 4x3 4x3", lambda xp, t, q, k, v: t.special.softmax(q @ k.T / 3**0.5, axis=-1) @ v)
 F("layer_norm", "3x5", lambda xp, t, x: (x - xp.mean(x, axis=1, keepdims=True)) / xp.sqrt(xp.var(x, axis=1, keepdims=True) + 1e-3))
 F("gaussian_process", "4 4", lambda xp, t, x, y: (lambda k: y @ xp.linalg.solve(k, y) + xp.linalg.slogdet(k)[1])(xp.exp(-((x[:, None] - x) ** 2)) + xp.eye(4)))

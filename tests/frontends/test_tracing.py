@@ -43,6 +43,8 @@ ERRORS = {
     "result": (lambda x: "text", (X,), TypeError, "returns 'text' of type str", ""),
     "axis": (lambda x: wnp.sum(x, axis=1), (X,), ValueError, "axis 1 is out of range", ""),
     "reshape": (lambda x: wnp.reshape(x, (2, 2)), (X,), ValueError, "has 3 elements and cannot have the shape", ""),
+    "channels": (lambda x: wnp.special.convolution(x[None, :, None], wnp.ones((1, 2, 1))), (X,), ValueError, "do not go together in 1 groups", ""),
+    "window": (lambda x: wnp.special.convolution(x[None, None], wnp.ones((1, 1, 4))), (X,), ValueError, r"the window \[4\] is larger", ""),
     "gradient of an array": (wg.grad(lambda x: x * x), (X,), TypeError, r"needs a scalar result, but f returns float64\[3\]", r"wg\.jacrev"),
     "gradient by an integer": (wg.grad(lambda x: x * x), (3,), TypeError, "cannot be differentiated by an argument of int64", "1.0 instead of 1"),
     "no argument": (wg.grad(lambda x: x, argnums=1), (1.0,), ValueError, "there is no argument 1", ""),
@@ -188,6 +190,12 @@ def test_loops_with_traced_bounds() -> None:
     np.testing.assert_allclose(slope(1.5, 4), 4 * 1.5**3, rtol=1e-15)
     count = wg.grad(lambda x: wg.while_loop(lambda s: s < 50.0, lambda s: s * x, x))
     np.testing.assert_allclose(count(2.0), 6 * 2.0**5, rtol=1e-14)
+
+
+def test_convolution_at_once() -> None:
+    x, w = np.random.default_rng(0).standard_normal((2, 4, 6, 5)), np.random.default_rng(1).standard_normal((6, 2, 3, 2))
+    f = lambda x, w: wnp.special.convolution(x, w, stride=(2, 1), padding=1, dilation=(1, 2), groups=2)
+    np.testing.assert_allclose(f(x, w), wg.jit(f)(x, w), rtol=1e-12)
 
 
 def test_arrays_are_updated_traced_or_not() -> None:

@@ -1,31 +1,63 @@
-"""The notebooks run from top to bottom."""
+"""The notebooks run from top to bottom, and the numbers in them are right."""
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=[path.stem for path in NOTEBOOKS])
-def test_notebook(path: Path) -> None:
+def run(name: str) -> dict[str, Any]:
+    """Runs all cells; the names that they leave."""
+    path = next(path for path in NOTEBOOKS if path.stem == name)
     cells = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
     assert cells
     names: dict[str, Any] = {}
     for number, cell in enumerate(cells):
         assert not cell["outputs"], "notebooks are kept without outputs"
         exec(compile("".join(cell["source"]), f"{path.name}[{number}]", "exec"), names)
+    return names
 
 
-def test_forward_and_reverse_agree() -> None:
-    names: dict[str, Any] = {}
-    (path,) = [path for path in NOTEBOOKS if path.stem == "forward_and_reverse"]
-    for cell in json.loads(path.read_text())["cells"]:
-        if cell["cell_type"] == "code":
-            exec("".join(cell["source"]), names)
+def forward_and_reverse(names: dict[str, Any]) -> None:
     forward = [float(names["forward"](2.0, 5.0, *direction)[1]) for direction in ((1.0, 0.0), (0.0, 1.0))]
     assert forward == pytest.approx([float(names["x1_bar"]), float(names["x2_bar"])], rel=1e-15)
+
+
+def computation_graphs(names: dict[str, Any]) -> None:
+    by_hand = [1 / 2.0 + 5.0, 2.0 - math.cos(5.0)]
+    assert [names["by_x1"], names["by_x2"]] == pytest.approx(by_hand, rel=1e-15)
+    assert [names["bar"][names[x]] for x in ("x1", "x2")] == pytest.approx(by_hand, rel=1e-15)
+    assert [names[f"eager_{x}"].grad.item() for x in ("x1", "x2", "a", "b")] == pytest.approx([*by_hand, 2.0, 5.0], rel=1e-15)
+
+
+def the_tape_is_ir(names: dict[str, Any]) -> None:
+    np.testing.assert_allclose(names["w_bar"], names["w"].grad.numpy(), rtol=1e-13)
+    assert names["t"].grad.item() == 9 / 32  # from 3, the steps are two of 3 x + 1 and five of x / 2
+    assert names["u"].grad.item() == pytest.approx(math.cos(0.5) * 0.5 + math.sin(0.5), rel=1e-6)
+
+
+def custom_rules(names: dict[str, Any]) -> None:
+    assert math.isnan(names["naive"][2])
+    assert names["better"] == [0.5, 1.0, 1.0]
+    assert names["at_two"] == pytest.approx(0.5 / 2**0.5, rel=1e-15)
+    assert names["t"].grad.tolist() == [0.0, 2.0, 4.0]
+
+
+CHECKS = [forward_and_reverse, computation_graphs, the_tape_is_ir, custom_rules]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_notebook(check: Callable[[dict[str, Any]], None]) -> None:
+    check(run(check.__name__))
+
+
+def test_no_notebook_is_left_out() -> None:
+    assert sorted(check.__name__ for check in CHECKS) == [path.stem for path in NOTEBOOKS]
