@@ -195,6 +195,12 @@ class Tensor:
 
     __hash__ = object.__hash__
 
+    def draw(self, **options: Any) -> Any:
+        """The graph of what was recorded on the way to this tensor, as DOT and SVG: see :func:`wengert.draw`."""
+        from wengert.eager.tape import tape_of
+
+        return tape_of(self).program().draw(**options)
+
     # -- gradients
 
     def backward(

@@ -123,3 +123,10 @@ def test_derivatives_of_short_lived_tapes_are_not_kept() -> None:
     node = weakref.ref((x * 2).exp().grad_fn.next_functions[0][0])
     gc.collect()
     assert node() is None
+
+
+def test_a_tensor_draws_its_graph() -> None:
+    x, y = eager.tensor(2.0, requires_grad=True), eager.tensor(5.0, requires_grad=True)
+    dot = (x.log() + x * y - y.sin()).draw().dot
+    assert dot.startswith("digraph")
+    assert all(name in dot for name in ("log", "multiply", "sine", "subtract"))
