@@ -14,10 +14,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from benchmarks.eager import interleaved
 
 import wengert as wg
 import wengert.numpy as wnp
-from benchmarks.eager import interleaved
 
 Function = Callable[..., Any]
 
