@@ -17,8 +17,9 @@ if __name__ != "wengert.optim":
     raise ImportError(f"{__name__} has another name: import it as wengert.optim")
 
 from wengert.optim.adam import Adam, AdamW
+from wengert.optim.loss_scaler import LossScaler
 from wengert.optim.optimizer import Optimizer
 from wengert.optim.parameters import parameters
 from wengert.optim.sgd import SGD
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "parameters"]
+__all__ = ["SGD", "Adam", "AdamW", "LossScaler", "Optimizer", "parameters"]

@@ -139,3 +139,26 @@ def test_examples(module: Any) -> None:
     failed, tried = doctest.testmod(module)
     assert tried > 2
     assert failed == 0
+
+
+def test_loss_scaling_beside_torch() -> None:
+    """Weights in f32, the network in f16: the scale falls until gradients are finite, and grows again after two good steps."""
+    x = np.linspace(-3, 3, 12, dtype=np.float16).reshape(4, 3)
+    ours, theirs = eager.tensor(np.ones((3, 2), np.float32), requires_grad=True), torch.ones(3, 2, requires_grad=True)
+    scaler, reference = optim.LossScaler(2.0**15, interval=2), torch.amp.GradScaler("cpu", init_scale=2.0**15, growth_interval=2)
+    optimizers = optim.SGD([ours], lr=0.01), torch.optim.SGD([theirs], lr=0.01)
+    stepped = []
+    for _ in range(9):
+        for optimizer in optimizers:
+            optimizer.zero_grad()
+        product = eager.tensor(x) @ ours.to(np.float16)
+        scaler.scale((product * product).sum()).backward()
+        stepped.append(scaler.step(optimizers[0]))
+        y = torch.from_numpy(x) @ theirs.to(torch.float16)
+        reference.scale((y * y).sum()).backward()
+        reference.step(optimizers[1])
+        reference.update()
+        assert scaler.value == reference.get_scale()
+        np.testing.assert_allclose(ours.detach().numpy(), theirs.detach().numpy(), rtol=2e-3)
+    assert True in stepped
+    assert False in stepped
