@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from benchmarks.timing import interleaved
 
 import wengert.eager as eager
 from wengert.eager import graph
@@ -35,24 +36,12 @@ class Line:
         return self.ours / self.torch
 
 
-def interleaved(calls: Sequence[Callable[[], object]], seconds: float, rounds: int = 15) -> list[float]:
-    """The least microseconds of each call in windows that alternate. CPU time of the process, so that other work on the machine
-    counts less; both sides run in one thread."""
-    counts: list[int] = []
+def microseconds(calls: Sequence[Callable[[], object]], seconds: float) -> list[float]:
+    """The least time of each call, in windows that alternate; both sides run in one thread."""
     for call in calls:
-        call()
-        start = time.process_time()
-        for _ in range(10):
+        for _ in range(3):  # a backward pass is compiled at the third sight
             call()
-        counts.append(max(1, int(seconds / rounds / max((time.process_time() - start) / 10, 1e-7))))
-    best = [float("inf")] * len(calls)
-    for _ in range(rounds):
-        for i, (call, count) in enumerate(zip(calls, counts, strict=True)):
-            start = time.process_time()
-            for _ in range(count):
-                call()
-            best[i] = min(best[i], (time.process_time() - start) / count * 1e6)
-    return best
+    return [1e6 * t.least for t in interleaved(calls, seconds)]
 
 
 # -- small operations
@@ -80,7 +69,7 @@ def small_operations(seconds: float) -> list[Line]:
     ours, theirs = calls(eager), calls(torch)
     lines: list[Line] = []
     for name, call in ours.items():
-        x, y = interleaved([call, theirs[name]], seconds)
+        x, y = microseconds([call, theirs[name]], seconds)
         lines.append(Line(name, x, y))
     return lines
 
@@ -199,7 +188,7 @@ def compiled_functions(seconds: float) -> list[Line]:
 
     compiled = eager.compile(step(eager))
     compiled()
-    ours, plain, theirs = interleaved([compiled, step(eager), step(torch)], seconds)
+    ours, plain, theirs = microseconds([compiled, step(eager), step(torch)], seconds)
     return [
         Line("training step, compiled", ours, theirs, "; ".join(compiled.reasons)),
         Line("training step", plain, theirs),

@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from benchmarks.eager import interleaved
+from benchmarks.timing import interleaved
 
 import wengert as wg
 import wengert.numpy as wnp
@@ -46,8 +46,8 @@ def calls(seconds: float) -> list[tuple[str, float, float]]:
         ours, theirs = wg.jit(total(wnp)), jax.jit(total(jnp))
         held = [jax.device_put(a) for a in arrays]
         np.testing.assert_allclose(ours(*arrays), np.asarray(theirs(*held)))
-        least = interleaved([lambda f=ours, a=arrays: f(*a), lambda f=theirs, a=held: jax.block_until_ready(f(*a))], seconds)
-        found.append((f"jit call, {count} arrays of 4", *least))
+        times = interleaved([lambda f=ours, a=arrays: f(*a), lambda f=theirs, a=held: jax.block_until_ready(f(*a))], seconds)
+        found.append((f"jit call, {count} arrays of 4", *[1e6 * t.least for t in times]))
     return found
 
 
@@ -63,7 +63,7 @@ def traces(seconds: float) -> list[tuple[str, float, float]]:
             lambda: jax.jit(jax.grad(network(jnp), argnums=(2, 3, 4))).lower(*arrays).as_text(),
         ),
     ]
-    return [(name, *interleaved([ours, theirs], seconds)) for name, ours, theirs in sides]
+    return [(name, *[1e6 * t.least for t in interleaved([ours, theirs], seconds)]) for name, ours, theirs in sides]
 
 
 def main() -> None:
