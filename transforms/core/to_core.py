@@ -31,6 +31,7 @@ from wengert.transforms.core.argreductions import recognise_argreduce
 from wengert.transforms.core.control import close_control
 from wengert.transforms.core.inline import inline
 from wengert.transforms.core.lapack import recognise_lapack
+from wengert.transforms.core.logaddexp import recognise_logaddexp
 from wengert.transforms.core.logistic import recognise_logistic
 from wengert.transforms.core.reductions import recognise_reduce
 from wengert.transforms.core.scatters import recognise_scatter
@@ -41,6 +42,7 @@ from wengert.transforms.rewriter import Rewriter
 Recogniser = Callable[[OpBuilder, Any], Sequence[SSAValue] | None]
 
 RECOGNISERS: dict[type[Operation], tuple[Recogniser, ...]] = {
+    stablehlo.AddOp: (recognise_logaddexp,),
     stablehlo.DivideOp: (recognise_logistic,),
     stablehlo.ReduceOp: (recognise_reduce, recognise_argreduce),
     stablehlo.ReduceWindowOp: (recognise_window,),
