@@ -35,7 +35,6 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DenseIntOrFPElement
 from xdsl.ir import Attribute, Block, Data, Dialect, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    IRDLOperation,
     irdl_attr_definition,
     irdl_op_definition,
     operand_def,
@@ -57,6 +56,7 @@ from wengert.dialects import kernel_positions as positions
 from wengert.dialects.kernel_positions import Position
 from wengert.dialects.stablehlo.attributes import DotDimensionNumbersAttr
 from wengert.ir.attributes import ints
+from wengert.ir.construction import DialectOperation
 from wengert.ir.tensor_types import shape_of_type, type_of
 
 STORE = "store"
@@ -123,7 +123,7 @@ def string(text: str) -> StringAttr:
 
 
 @irdl_op_definition
-class LoadOp(IRDLOperation):
+class LoadOp(DialectOperation):
     """The element at a position (plus ``base``, a computed position).
 
     A computed position must lie within the buffer: whoever makes it clamps it. Where the guards do not hold nothing is
@@ -140,7 +140,7 @@ class LoadOp(IRDLOperation):
 
 
 @irdl_op_definition
-class IndexOp(IRDLOperation):
+class IndexOp(DialectOperation):
     """The value of an expression of loop indices, as a number of the result's type."""
 
     name = "kernel.index"
@@ -150,7 +150,7 @@ class IndexOp(IRDLOperation):
 
 
 @irdl_op_definition
-class WithinOp(IRDLOperation):
+class WithinOp(DialectOperation):
     """Whether the guards hold."""
 
     name = "kernel.within"
@@ -160,7 +160,7 @@ class WithinOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ConstantOp(IRDLOperation):
+class ConstantOp(DialectOperation):
     """A scalar constant (``value`` is a rank-0 tensor constant)."""
 
     name = "kernel.constant"
@@ -170,7 +170,7 @@ class ConstantOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ApplyOp(IRDLOperation):
+class ApplyOp(DialectOperation):
     """A scalar function: StableHLO's or CHLO's elementwise op of this name on one element."""
 
     name = "kernel.apply"
@@ -181,7 +181,7 @@ class ApplyOp(IRDLOperation):
 
 
 @irdl_op_definition
-class YieldOp(IRDLOperation):
+class YieldOp(DialectOperation):
     """Ends a body: for a nest, what goes where and how; for an interpreted op, its results.
 
     Value i goes to result ``targets[i]``, or to result i if there are none: several values may go to parts of one result.
@@ -214,7 +214,7 @@ class Write(NamedTuple):
 
 
 @irdl_op_definition
-class NestOp(IRDLOperation):
+class NestOp(DialectOperation):
     """A loop nest; see the module's docstring. Result i continues ``into`` operand ``ties[i]`` unless that is -1."""
 
     name = "kernel.nest"
@@ -294,7 +294,7 @@ class NestOp(IRDLOperation):
 
 
 @irdl_op_definition
-class EmptyOp(IRDLOperation):
+class EmptyOp(DialectOperation):
     """A tensor whose elements are not yet written."""
 
     name = "kernel.empty"
@@ -303,7 +303,7 @@ class EmptyOp(IRDLOperation):
 
 
 @irdl_op_definition
-class MatmulOp(IRDLOperation):
+class MatmulOp(DialectOperation):
     """A contraction: ``stablehlo.dot_general`` of two strided views of buffers.
 
     Element (i, j, ...) of an operand is element ``offset + i * strides[0] + j * strides[1] + ...`` of its buffer, so that
@@ -333,7 +333,7 @@ class MatmulOp(IRDLOperation):
 
 
 @irdl_op_definition
-class InterpretOp(IRDLOperation):
+class InterpretOp(DialectOperation):
     """Runs one op that has no kernel in the interpreter. The body holds the op and a yield of its results."""
 
     name = "kernel.interpret"
@@ -343,7 +343,7 @@ class InterpretOp(IRDLOperation):
 
 
 @irdl_op_definition
-class NativeOp(IRDLOperation):
+class NativeOp(DialectOperation):
     """Runs one op by code of its own (:mod:`wengert.transforms.lower.native`). The body holds the op and a yield of its results."""
 
     name = "kernel.native"
@@ -353,7 +353,7 @@ class NativeOp(IRDLOperation):
 
 
 @irdl_op_definition
-class StripsOp(IRDLOperation):
+class StripsOp(DialectOperation):
     """Runs nests on one strip of rows after another; see :mod:`wengert.transforms.lower.strips`.
 
     In trip i the body sees elements ``[i * step, i * step + n)`` of an operand, n being the size of its argument (all of

@@ -16,12 +16,14 @@ from typing import Any
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.traits import Pure
 
+from wengert.ir.construction import append, copy_region
 from wengert.ir.locations import Role, derived
+from wengert.ir.traits import is_pure
 
 Properties = Mapping[str, Attribute]
 _NO_PROPERTIES: dict[str, Attribute] = {}
+Key = tuple[Any, ...]
 
 
 class BlockBuilder:
@@ -32,19 +34,25 @@ class BlockBuilder:
         self.parent = parent
         self.location = location
         self.pass_name = pass_name or (parent.pass_name if parent else "")
-        self._made: dict[Any, Operation] = {}
+        self._made: dict[Key, list[Operation]] = {}
 
     def child(self, block: Block) -> BlockBuilder:
         """A builder for a block nested in the one being built."""
         return type(self)(block, parent=self, location=self.location)
 
-    def _find(self, key: Any) -> Operation | None:
+    def _find(self, key: Key, results: Sequence[Attribute], properties: Properties) -> Operation | None:
+        """An op made before, by this builder or one of those around it, that is the same."""
         builder: BlockBuilder | None = self
         while builder is not None:
-            if (op := builder._made.get(key)) is not None:
-                return op
+            for op in builder._made.get(key, ()):
+                if self._may_share(op) and _same(op, results, properties):
+                    return op
             builder = builder.parent
         return None
+
+    def _may_share(self, op: Operation) -> bool:
+        """Whether an op that was made before still counts."""
+        return True
 
     def create(
         self,
@@ -56,19 +64,20 @@ class BlockBuilder:
     ) -> Sequence[SSAValue]:
         """The results of an op of this class: of a new one, or of an equal one made before."""
         key = None
-        if not regions and cls.has_trait(Pure):
-            key = (cls, tuple(operands), tuple(results), tuple(sorted(properties.items(), key=_name)) if properties else ())
-            if (made := self._find(key)) is not None:
+        if not regions and is_pure(cls):
+            # Values hash by identity, which is quick. Attributes hash by all that is in them, so those are compared, unless there is nothing else.
+            key = (cls, *operands) if operands else (cls, *properties.values())
+            if (made := self._find(key, results, properties)) is not None:
                 return made.results
         op = cls.create(operands=operands, result_types=results, properties=properties, regions=regions, location=self.location)
         self.place(op)
         if key is not None:
-            self._made[key] = op
+            self._made.setdefault(key, []).append(op)
         return op.results
 
     def place(self, op: Operation) -> None:
         """Puts a new op where this builder builds: at the end of its block."""
-        self.block.add_op(op)
+        append(self.block, op)
 
     def insert(self, op: Operation) -> Operation:
         """Appends an op that was made elsewhere (it is not shared), keeping its location if it has one."""
@@ -79,7 +88,7 @@ class BlockBuilder:
 
     def copy(self, op: Operation, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
         """The op again with other operands (regions are cloned; the values they capture stay as they are)."""
-        if not op.regions and op.has_trait(Pure) and not op.attributes:
+        if not op.regions and is_pure(type(op)) and not op.attributes:
             with self.at(op.location):
                 return self.create(type(op), operands, [r.type for r in op.results], op.properties)
         clone = type(op).create(
@@ -87,7 +96,7 @@ class BlockBuilder:
             result_types=[r.type for r in op.results],
             properties=op.properties,
             attributes=op.attributes,
-            regions=[region.clone() for region in op.regions],
+            regions=[copy_region(region) for region in op.regions],
             location=op.location,
         )
         self.place(clone)
@@ -112,5 +121,6 @@ class BlockBuilder:
             self.location = before
 
 
-def _name(item: tuple[str, Attribute]) -> str:
-    return item[0]
+def _same(op: Operation, results: Sequence[Attribute], properties: Properties) -> bool:
+    """Whether an op has results of these types and these properties."""
+    return op.properties == properties and len(op.results) == len(results) and all(a.type == b for a, b in zip(op.results, results, strict=True))

@@ -28,6 +28,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException, PassFailedException
 
+from wengert.ir.construction import copy_module
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
 from wengert.ir.pass_options import PassText, PipelineText, build_pass, print_pass
 from wengert.ir.reproducers import write_reproducer
@@ -155,7 +156,7 @@ class Pipeline:
             from wengert.ir.dumps import Dumper
 
             observers.append(Dumper(dump_dir))
-        before = original if original is not None else module.clone()
+        before = original if original is not None else copy_module(module)
         for o in observers:
             o.begin(self, module)
         for position, pass_ in enumerate(self.passes, 1):
@@ -166,7 +167,7 @@ class Pipeline:
 
     def applied(self, module: ModuleOp, *, observer: Observer | None = None) -> ModuleOp:
         """Runs all passes on a copy of the module, which it returns."""
-        return self.run(module.clone(), observer=observer, original=module)
+        return self.run(copy_module(module), observer=observer, original=module)
 
     def _run_one(self, position: int, pass_: ModulePass, module: ModuleOp, before: ModuleOp | Callable[[], ModuleOp], context: Context, verify: bool) -> float:
         start = time.perf_counter()
@@ -205,7 +206,7 @@ class Pipeline:
 
         if not isinstance(before, ModuleOp):
             before = before()
-        module = before.clone()
+        module = copy_module(before)
         try:
             for pass_ in self.passes[: position - 1]:
                 pass_.apply(context, module)

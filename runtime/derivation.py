@@ -16,6 +16,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 
 from wengert.dialects.core import ForOp, WhileOp
 from wengert.ir.collector import paused
+from wengert.ir.construction import copy_module
 from wengert.ir.passes import Observer
 from wengert.ir.printer import print_module
 from wengert.ir.traversal import all_ops, ops_of
@@ -81,7 +82,7 @@ def plain_text(module: ModuleOp, *, locations: bool = False, generic: bool = Fal
 
 def with_main(module: ModuleOp, entry: str) -> ModuleOp:
     """A copy of the module in which the entry is ``@main``, and the only function that is public."""
-    copy = module.clone()
+    copy = copy_module(module)
     names = {op.sym_name.data for op in copy.body.block.ops if isinstance(op, FuncOp)}
     renamed = {entry: "main"}
     if entry != "main" and "main" in names:

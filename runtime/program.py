@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
+from wengert.ir.collector import paused
 from wengert.runtime.backends import Executable, build
 from wengert.runtime.batching import Axes, BatchedProgram, batch_pass, checked_size, chosen_axes
 from wengert.runtime.derivation import Mode, Strategy, core_form, derive, derive_with_dumps, optimized_form, plain_text, transform
@@ -66,6 +67,7 @@ def load(path: PathLike, *, entry: str = "main") -> Program:
     return parse(text, filename=os.fspath(path), entry=entry)
 
 
+@paused()
 def parse(text: str, filename: str = "<string>", *, entry: str = "main") -> Program:
     """The program in a string of StableHLO text; ``filename`` is what diagnostics call it. Raises as :func:`load`."""
     from wengert.ir.parser import parse_module
@@ -118,8 +120,8 @@ class Program:
         if dump_dir is None and (made := self._executables.get(key)) is not None:
             return made
         folder = dump_folder(dump_dir, f"compile-{backend}")
-        compiled = CompiledProgram(self, backend, build(self, backend, dump_dir=folder, **options))
-        self._executables[key] = compiled
+        with paused(last=True):
+            compiled = self._executables[key] = CompiledProgram(self, backend, build(self, backend, dump_dir=folder, **options))
         return compiled
 
     # -- differentiating
@@ -216,6 +218,7 @@ class Program:
             return BatchedProgram(lambda n: self.vmap(starts, ends, size=n, dump_dir=dump_dir), self.signature, starts, f"vmap of {self.name}")
         return self._transformed("vmap", batch_pass(checked_size(size), starts, ends), dump_dir)
 
+    @paused()
     def _transformed(self, label: str, text: str, dump_dir: PathLike | None, finish: Callable[[ModuleOp], None] | None = None) -> Program:
         """The program after a pass, written as text, and optimisation."""
         key = (text, os.environ.get(DUMP_DIR))
@@ -229,6 +232,7 @@ class Program:
         self._derivatives[key] = program
         return program
 
+    @paused()
     def _derivative(self, mode: Mode, wrt: Positions, of: Positions, dump_dir: PathLike | None, strategy: Strategy = "transpose") -> Program:
         inputs = choose("wrt", wrt, self.signature.arguments)
         outputs = choose("of", of, self.signature.results)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects.builder import OpBuilder
+from wengert.ir.construction import erase, insert_before, replace_uses
 
 
 class Rewriter(OpBuilder):
@@ -34,25 +35,22 @@ class Rewriter(OpBuilder):
 
     def place(self, op: Operation) -> None:
         assert self.anchor is not None, "move_to comes first"
-        self.block.insert_op_before(op, self.anchor)
+        insert_before(self.anchor, op)
 
-    def _find(self, key: Any) -> Operation | None:
-        found = self._made.get(key)
-        return found if found is not None and found.parent is self.block else None
+    def _may_share(self, op: Operation) -> bool:
+        return op.parent is self.block
 
     def replace(self, op: Operation, values: Sequence[SSAValue]) -> None:
         """Uses these values instead of the op's results, and removes the op."""
         self.changed = True
         for result, value in zip(op.results, values, strict=True):
-            if value.name_hint is None:
-                value.name_hint = result.name_hint
-            result.replace_all_uses_with(value)
-        self.block.erase_op(op)
+            replace_uses(result, value)
+        erase(op)
 
     def splice(self, block: Block, arguments: Sequence[SSAValue] = ()) -> Sequence[SSAValue]:
         """Moves the ops of a region's block in front of the op being replaced; returns what the block's terminator returns."""
         for argument, value in zip(block.args, arguments, strict=True):
-            argument.replace_all_uses_with(value)
+            replace_uses(argument, value)
         *ops, end = block.ops
         returned = list(end.operands)
         for op in ops:

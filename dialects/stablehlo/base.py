@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.irdl import IRDLOperation, operand_def, result_def, traits_def
+from xdsl.irdl import operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from wengert.ir import syntax as sx
+from wengert.ir.construction import DialectOperation
 from wengert.ir.foreign import print_operation, read_operation
 from wengert.ir.typing_rules import TYPING_RULES
 
 
-class TensorOp(IRDLOperation):
+class TensorOp(DialectOperation):
     """An op on tensors: checked by the typing rule that is registered for its class, written by its declared syntax.
 
     A class without a syntax is written in MLIR's generic form.

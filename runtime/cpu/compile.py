@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from wengert.dialects.kernel import MatmulOp, NativeOp, NestOp
 from wengert.ir import elements
 from wengert.ir.collector import paused
+from wengert.ir.construction import copy_module
 from wengert.ir.traversal import all_ops, ops_of
 from wengert.runtime.cpu import pool
 from wengert.runtime.cpu.engine import TIERS, CompileError, Library, Tier, host
@@ -40,7 +41,7 @@ class Options:
     opt: Tier = "best"
 
 
-@paused()
+@paused(last=True)
 def compile(module: ModuleOp, *, entry: str = "main", strict: bool = False, opt: Tier = "best") -> CompiledFunction:
     """A function of the module as a callable on NumPy arrays.
 
@@ -127,7 +128,7 @@ def core_form(module: ModuleOp) -> ModuleOp:
         return module
     from wengert.transforms.core.to_core import to_core
 
-    copy = module.clone()
+    copy = copy_module(module)
     to_core(copy)
     return copy
 

@@ -8,12 +8,11 @@ code generation. Machine code lives as long as the :class:`Library` that holds i
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
+from wengert.runtime.cpu.idle_passes import without_idle_passes
 from wengert.transforms.lower.cpu_cells import PROMOTE
 from wengert.transforms.lower.cpu_inline import ATTRIBUTE
 from wengert.transforms.lower.cpu_target import Target
@@ -94,7 +93,7 @@ def emit_object(text: str, opt: Tier = "best") -> bytes:
                 _inline(module, machine)
             if opt == "best" and PROMOTE in text:
                 _promote(module, machine)
-            with _without_idle_passes():
+            with without_idle_passes(llvm, host().triple):
                 return machine.emit_object(module)
         except RuntimeError as error:
             raise CompileError(f"LLVM rejected generated code: {error}") from None
@@ -121,48 +120,6 @@ def _promote(module: Any, machine: Any) -> None:
     for function in module.functions:
         if PROMOTE.encode() in b" ".join(function.attributes):
             passes.run(function, builder)
-
-
-_IDLE_PASSES = (
-    "disable-lsr",  # loop strength reduction: a quarter of the time, and our loops step by pointers already
-    "disable-post-ra",  # scheduling after register allocation: for processors that do not reorder by themselves
-    "disable-constant-hoisting",
-    "disable-postra-machine-licm",
-    "disable-postra-machine-sink",
-    "disable-tail-duplicate",
-    "disable-early-taildup",
-    "disable-ssc",  # sharing of stack slots
-    "disable-cgp",  # brings addresses and constants to their uses, where ours stand already
-    "disable-machine-cse",
-    "disable-machine-sink",
-    "disable-block-placement",  # our blocks stand in the order in which they run
-    "disable-branch-fold",
-)
-"""LLVM's names of what to switch off: passes that find next to nothing to do in straight loops with explicit vectors."""
-
-_NEEDLESS = ("enable-misched",)
-"""LLVM's names of what is on without these: the machine scheduler, since instruction selection orders by register pressure too."""
-
-
-@contextmanager
-def _without_idle_passes() -> Generator[None]:
-    """Switches passes off that cost together almost half of the time.
-
-    The options are global to LLVM, so they are set back for other users of llvmlite in this process.
-    """
-    _set_passes(off=True)
-    try:
-        yield
-    finally:
-        _set_passes(off=False)
-
-
-def _set_passes(*, off: bool) -> None:
-    llvm = _llvm()
-    for name in _IDLE_PASSES:
-        llvm.set_option("wengert", f"-{name}={str(off).lower()}")
-    for name in _NEEDLESS:
-        llvm.set_option("wengert", f"-{name}={str(not off).lower()}")
 
 
 class Library:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.traits import Pure
 
 from wengert.dialects.builder import OpBuilder
+from wengert.ir.construction import append, erase
+from wengert.ir.traits import is_pure
 
 
 def begin_function(block: Block, origin: FuncOp, pass_name: str) -> OpBuilder:
@@ -18,7 +19,7 @@ def begin_function(block: Block, origin: FuncOp, pass_name: str) -> OpBuilder:
 
 def finish_function(block: Block, results: Sequence[SSAValue], name: str, origin: FuncOp) -> FuncOp:
     """Returns the results, drops what does not contribute to them, and wraps the block up as a function."""
-    block.add_op(ReturnOp(*results))
+    append(block, ReturnOp(*results))
     drop_dead_ops(block)
     visibility = origin.sym_visibility
     made = FuncOp(name, ([arg.type for arg in block.args], [value.type for value in results]), Region([block]), visibility)
@@ -31,9 +32,8 @@ def drop_dead_ops(block: Block) -> None:
     op: Operation | None = block.last_op
     while op is not None:
         before = op.prev_op
-        if op.results and all(result.first_use is None for result in op.results) and op.has_trait(Pure):
-            op.detach()
-            op.erase()
+        if op.results and all(result.first_use is None for result in op.results) and is_pure(type(op)):
+            erase(op)
         op = before
 
 

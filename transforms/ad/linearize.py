@@ -13,6 +13,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
+from wengert.ir.construction import erase
 from wengert.transforms.ad.forward import ForwardSweep
 from wengert.transforms.ad.function import begin_function, discard, finish_function
 from wengert.transforms.ad.guards import settle_guards
@@ -74,8 +75,7 @@ def drop_unused_linear(halves: Linearized) -> None:
     needed: set[SSAValue] = {y_dot for y_dot in halves.y_dots if y_dot is not None}
     for op in reversed(list(halves.block.ops)):
         if needed.isdisjoint(op.results):
-            op.detach()
-            op.erase()
+            erase(op)
         else:
             needed.update(op.operands)
 

@@ -17,6 +17,7 @@ from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
 from wengert.ir.attributes import int_attr, int_of
+from wengert.ir.construction import copy_region
 from wengert.ir.tensor_types import i32, i64, tensor
 from wengert.ir.traversal import ops_of
 from wengert.transforms.core.closing import close_regions, copy_ops, dependencies
@@ -47,7 +48,7 @@ def open_control(module: ModuleOp) -> None:
 
 def close_branches(b: OpBuilder, op: hlo.CaseOp | hlo.IfOp) -> Sequence[SSAValue]:
     """A case or if as a core.case, whose index is 0 for the branch taken if the predicate holds."""
-    regions = [region.clone() for region in op.regions]
+    regions = [copy_region(region) for region in op.regions]
     inputs = close_regions(regions)
     index = op.index if isinstance(op, hlo.CaseOp) else b.convert(b.not_(op.pred), i32)
     return b.create(core.CaseOp, [index, *inputs], [r.type for r in op.results], {}, regions)
@@ -81,7 +82,7 @@ class _Loop:
 
     @staticmethod
     def of(op: hlo.WhileOp) -> _Loop:
-        regions = [region.clone() for region in op.regions]
+        regions = [copy_region(region) for region in op.regions]
         captured = close_regions(regions)
         return _Loop(op, regions[0].block, regions[1].block, captured)
 

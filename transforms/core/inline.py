@@ -31,6 +31,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from wengert.dialects import stablehlo
+from wengert.ir.construction import erase, insert_before, replace_uses
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.locations import called_from, error_at
 from wengert.ir.traversal import ops_of
@@ -138,12 +139,11 @@ def _copy_body(call: Operation, callee: FuncOp) -> None:
 def _move_body(call: Operation, callee: FuncOp) -> None:
     body = callee.body.block
     for argument, value in zip(body.args, call.operands, strict=True):
-        argument.replace_all_uses_with(value)
+        replace_uses(argument, value)
     *ops, end = body.ops
-    block = cast(Block, call.parent)
     for op in ops:
         op.detach()
-        block.insert_op_before(op, call)
+        insert_before(call, op)
         for inner in op.walk() if op.regions else (op,):
             inner.location = _at_call(inner.location, call.location)
     _replace_call(call, end.operands)
@@ -151,8 +151,8 @@ def _move_body(call: Operation, callee: FuncOp) -> None:
 
 def _replace_call(call: Operation, values: Sequence[SSAValue]) -> None:
     for result, value in zip(call.results, values, strict=True):
-        result.replace_all_uses_with(value)
-    cast(Block, call.parent).erase_op(call)
+        replace_uses(result, value)
+    erase(call)
 
 
 def _at_call(written: LocationAttr, caller: LocationAttr) -> LocationAttr:

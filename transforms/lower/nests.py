@@ -17,6 +17,7 @@ from wengert.dialects import core, stablehlo
 from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, EmptyOp, Guard, IndexOp, LoadOp, WhereAttr, WithinOp, Write, YieldOp, at_attr, nest, string
 from wengert.dialects.kernel_positions import ZERO, flatten, index, strides
 from wengert.ir.attributes import int_array, int_of, ints
+from wengert.ir.construction import append
 from wengert.ir.elements import is_splat
 from wengert.ir.tensor_types import dtype_of, element, i1, i32, i64, shape, size, tensor, type_of
 from wengert.transforms.lower.classify import function_name, reduction_kind, write_kind
@@ -307,5 +308,5 @@ class NestBuilder:
         return self._add(LoadOp.create(operands=operands, result_types=[type_of(source).element_type], properties=properties))
 
     def _add(self, op: Operation) -> SSAValue:
-        self.body.add_op(op)
+        append(self.body, op)
         return result(op)

@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from wengert.ir.construction import erase, replace_uses
 from wengert.transforms.optimize.effects import is_shareable
 from wengert.transforms.optimize.flows import CLOSED
 
@@ -105,6 +106,5 @@ class _Sharer:
 
 def _replace(op: Operation, earlier: Operation) -> None:
     for result, same in zip(op.results, earlier.results, strict=True):
-        result.replace_all_uses_with(same)
-    assert op.parent is not None
-    op.parent.erase_op(op)
+        replace_uses(result, same)
+    erase(op)

@@ -25,6 +25,7 @@ from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
 from wengert.ir.attributes import int_attr
+from wengert.ir.construction import erase
 from wengert.transforms.optimize.effects import is_removable
 from wengert.transforms.optimize.flows import Flow, flow_of
 
@@ -133,7 +134,7 @@ def _sweep(block: Block, needed: _Needed) -> bool:
     while op is not None:
         before = op.prev_op
         if op not in needed.ops:
-            block.erase_op(op, safe_erase=False)
+            erase(op)
             changed = True
         elif op.regions:
             flow = flow_of(op)

@@ -26,6 +26,7 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects import stablehlo
 from wengert.ir.builder import Properties
+from wengert.ir.construction import erase
 from wengert.ir.tensor_types import DYNAMIC, shape
 from wengert.ir.traversal import all_ops
 from wengert.transforms.optimize import algebra, booleans, complex_numbers, contractions, control, conversions, indexing, movement, reductions, shapes
@@ -173,7 +174,7 @@ class Simplifier(Rewriter):
         values = self._rewritten(op)
         if values is None or any(value in op.results for value in values):
             return made
-        self.block.erase_op(op)
+        erase(op)
         return values
 
     def _rewritten(self, op: Operation) -> Sequence[SSAValue] | None:

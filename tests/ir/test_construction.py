@@ -1,0 +1,141 @@
+"""What :mod:`wengert.ir.construction` makes is what xDSL's own constructors make."""
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp, StringAttr, UnregisteredOp, f64
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+import wengert as wg
+from wengert.dialects import core
+from wengert.dialects import stablehlo as hlo
+from wengert.ir.construction import append, copy_module, copy_op, erase, insert_before, replace_uses
+from wengert.ir.locations import called_from
+from wengert.ir.printer import print_module
+from wengert.ir.tensor_types import tensor
+from wengert.ir.verifier import verify
+
+T = tensor((3,), f64)
+LOOP = """
+func.func public @main(%n: tensor<i32>, %x: tensor<3xf64>) -> tensor<3xf64> {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %out:2 = stablehlo.while(%i = %zero, %y = %x) : tensor<i32>, tensor<3xf64> cond {
+    %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %j = stablehlo.add %i, %one : tensor<i32>
+    %z = stablehlo.multiply %y, %x : tensor<3xf64>
+    stablehlo.return %j, %z : tensor<i32>, tensor<3xf64>
+  }
+  return %out#1 : tensor<3xf64>
+}"""
+
+
+def users(value: SSAValue) -> list[tuple[Operation, int]]:
+    return [(use.operation, use.index) for use in value.uses]
+
+
+def test_an_op_is_the_one_that_xdsl_makes():
+    block = Block(arg_types=[T, T])
+    a, b = block.args
+    ours = hlo.AddOp.create(operands=[a, a], result_types=[T], attributes={"note": StringAttr("here")})
+    plain = object.__new__(hlo.AddOp)
+    Operation.__init__(plain, operands=[a, b], result_types=[T], attributes={"note": StringAttr("here")})
+    assert users(a) == [(plain, 0), (ours, 1), (ours, 0)]
+    assert users(b) == [(plain, 1)]
+    for op in (ours, plain):
+        assert op.parent is None
+        assert op.regions == ()
+        assert op.properties == {}
+        assert len(op.successors) == 0
+        assert op.results[0].owner is op
+        assert op.results[0].index == 0
+        assert op.results[0].type == T
+        assert op.results[0].first_use is None
+    assert {*vars(plain)} - {*vars(ours)} == {"_successors", "_successor_uses"}  # there xDSL's defaults are the right ones
+    assert ours.attributes == plain.attributes
+    assert ours.location == plain.location
+    assert len({ours, plain, ours}) == 2
+    assert ours != plain
+
+
+def test_a_region_belongs_to_one_op():
+    region = Region(Block())
+    hlo.CaseOp.create(operands=[Block(arg_types=[tensor((), f64)]).args[0]], regions=[region])
+    with pytest.raises(ValueError, match="region of another op"):
+        hlo.CaseOp.create(operands=[Block(arg_types=[tensor((), f64)]).args[0]], regions=[region])
+
+
+def test_ops_stand_where_they_are_put():
+    block = Block(arg_types=[T])
+    a, b, c, d = (hlo.NegateOp.create(operands=block.args, result_types=[T]) for _ in range(4))
+    append(block, b)
+    append(block, d)
+    insert_before(b, a)
+    insert_before(d, c)
+    assert list(block.ops) == [a, b, c, d]
+    assert block.first_op is a
+    assert block.last_op is d
+    assert [op.prev_op for op in (a, b, c, d)] == [None, a, b, c]
+    assert all(op.parent is block for op in (a, b, c, d))
+    for op, left in ((b, [a, c, d]), (a, [c, d]), (d, [c]), (c, [])):
+        erase(op)
+        assert list(block.ops) == left
+        assert op.parent is None
+        assert op.next_op is None
+        assert op.prev_op is None
+    assert block.first_op is None
+    assert block.last_op is None
+    assert not users(block.args[0])
+
+
+def test_uses_move_to_another_value():
+    block = Block(arg_types=[T, T])
+    a, b = block.args
+    a.name_hint = "a"
+    first = hlo.AddOp.create(operands=[a, a], result_types=[T])
+    second = hlo.SubtractOp.create(operands=[b, a], result_types=[T])
+    replace_uses(a, a)
+    replace_uses(a, b)
+    assert users(a) == []
+    assert {*users(b)} == {(first, 0), (first, 1), (second, 0), (second, 1)}
+    assert list(first.operands) == [b, b]
+    assert list(second.operands) == [b, b]
+    assert b.name_hint == "a"
+    second.operands[1] = a  # xDSL goes on with the lists of uses as we left them
+    assert users(a) == [(second, 1)]
+    assert {*users(b)} == {(first, 0), (first, 1), (second, 0)}
+
+
+def test_a_module_is_copied_whole():
+    module = wg.parse(LOOP).module
+    before = print_module(module, locations=True)
+    copy = copy_module(module)
+    assert isinstance(copy, ModuleOp)
+    assert not {*module.walk()} & {*copy.walk()}
+    assert print_module(copy, locations=True) == before == print_module(module.clone(), locations=True)
+    verify(copy)
+    assert [v.name_hint for op in copy.walk() for v in op.results] == [v.name_hint for op in module.walk() for v in op.results]
+
+
+def test_an_op_is_copied_with_other_operands():
+    block = Block(arg_types=[T, T])
+    a, b = block.args
+    op = hlo.NegateOp.create(operands=[a], result_types=[T], location=called_from(wg.parse(LOOP).module.location, wg.parse(LOOP).module.location))
+    values: dict[SSAValue, SSAValue] = {a: b}
+    copy = copy_op(op, values)
+    assert list(copy.operands) == [b]
+    assert values[op.results[0]] is copy.results[0]
+    assert copy.location == op.location
+
+
+def test_branches_and_unknown_ops_are_copied_as_xdsl_does():
+    other = UnregisteredOp.with_name("elsewhere.op").create(result_types=[T])
+    assert copy_op(other, {}).results[0].type == T
+    entry, target = Block(), Block()
+    region = Region([entry, target])
+    owner = core.CaseOp.create(regions=[region])
+    append(entry, UnregisteredOp.with_name("elsewhere.br").create(successors=[target]))
+    copied = copy_op(owner, {}).regions[0]
+    first, second = copied.blocks
+    assert first.first_op is not None
+    assert first.first_op.successors[0] is second
