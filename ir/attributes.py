@@ -34,9 +34,13 @@ def bool_array(values: Sequence[bool]) -> DenseArrayBase[IntegerType]:
     return _bool_array(tuple(bool(v) for v in values))
 
 
-@lru_cache(maxsize=4096)
 def _ints(attribute: DenseArrayBase[Any]) -> tuple[int, ...]:
-    return tuple(int(v) for v in attribute.get_values())
+    """They are kept on the attribute, as the extents of a type are: hashing it for a table would take longer."""
+    values = attribute.__dict__.get("_values")
+    if values is None:
+        values = tuple(int(v) for v in attribute.get_values())
+        object.__setattr__(attribute, "_values", values)
+    return values
 
 
 def ints(attribute: Attribute) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ compares the results with xDSL's own).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, TypeVar
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, Use
@@ -51,7 +51,7 @@ class DialectOperation(IRDLOperation):
         op._operands, op._operand_uses = _used(op, operands)
         results: list[OpResult[Any]] = []
         for index, kind in enumerate(result_types):
-            result = cast(OpResult[Any], _new(OpResult))
+            result: OpResult[Any] = _new(OpResult)
             result._type, result.op, result.index = kind, op, index
             results.append(result)
         op.results = SSAValues(results)
@@ -65,7 +65,8 @@ class DialectOperation(IRDLOperation):
             region.parent = op
         if successors:
             op.successors = successors
-        for name, value in _DEFAULTS.get(cls) or _defaults(cls):
+        defaults = _DEFAULTS.get(cls)
+        for name, value in _defaults(cls) if defaults is None else defaults:
             op.properties.setdefault(name, value)
         return op
 

@@ -133,17 +133,22 @@ def element(value: SSAValue) -> Attribute:
 
 def is_float(element: Attribute) -> bool:
     """Real floating point of any width."""
-    return hasattr(element, "bitwidth") and not isinstance(element, IntegerType | ComplexType)
+    return _float_class(type(element))
+
+
+@lru_cache(maxsize=64)
+def _float_class(cls: type[Attribute]) -> bool:
+    return hasattr(cls, "bitwidth") and not issubclass(cls, IntegerType | ComplexType)
 
 
 def is_complex(element: Attribute) -> TypeGuard[ComplexType[Any]]:
     """Complex floating point."""
-    return isinstance(element, ComplexType)
+    return type(element) is ComplexType
 
 
 def is_integer(element: Attribute) -> TypeGuard[IntegerType]:
     """Signed, unsigned or boolean integers."""
-    return isinstance(element, IntegerType)
+    return type(element) is IntegerType
 
 
 def is_boolean(element: Attribute) -> bool:
