@@ -128,10 +128,17 @@ def zeta(x: Any, q: Any) -> Any:
     For q <= 0 some terms have a negative base, so x must be whole. At its poles q = 0, -1, -2, ... it is infinite if the
     two sides agree (x is even), else NaN.
     """
-    pole = (q <= 0) & (q == np.floor(q))
-    undefined = (x < 1) | ((q <= 0) & (x != np.floor(x)))
-    regular = _where(undefined, np.nan, sp.zeta(x, _where(pole, 1.0, q)))
-    return _where(x == 1, np.inf, _where(pole, _where(np.fmod(x, 2) == 0, np.inf, np.nan), regular))
+    pole, negative = (q <= 0) & (q == np.floor(q)), q <= 0
+    undefined = (x < 1) | (negative & (x != np.floor(x)))
+    inner = _where(pole, 0.5, q)
+    even = np.fmod(x, 2) == 0
+    # SciPy adds term by term up to zero: instead, the terms on both sides of zero are sums of their own
+    regular = sp.zeta(x, _where(negative, inner - np.floor(inner), inner))
+    if np.any(negative):
+        other = sp.zeta(x, _where(negative, np.ceil(inner) - inner, 1.0)) - sp.zeta(x, _where(negative, 1.0 - inner, 1.0))
+        regular = _where(negative, regular + _where(even, other, -other), regular)
+    regular = _where(np.isposinf(x) & (q > 1), 0.0, _where(undefined, np.nan, regular))
+    return _where(x == 1, np.inf, _where(pole, _where(even, np.inf, np.nan), regular))
 
 
 def polygamma(n: Any, x: Any) -> Any:
