@@ -28,7 +28,8 @@ from wengert.lab.differences import Array, Slopes, slopes
 from wengert.lab.inputs import random_inputs, random_like
 from wengert.lab.plain import plain
 from wengert.runtime.arguments import bind
-from wengert.runtime.program import Positions, Program
+from wengert.runtime.positions import Positions
+from wengert.runtime.program import Program
 from wengert.runtime.signature import Parameter
 
 Verdict = Literal["ok", "MISMATCH", "at a kink", "unsettled", "skipped"]
