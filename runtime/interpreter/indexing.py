@@ -17,7 +17,7 @@ from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, Sc
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.tensor_types import element_of, shape
 from wengert.runtime.interpreter.combining import kind_of, ufunc_of
-from wengert.runtime.interpreter.meaning import Array, Binary, Function, RegionFunction, Scope, Variadic, evaluates, evaluates_in_scope, one_or_tuple
+from wengert.runtime.interpreter.meaning import Array, Binary, Function, RegionFunction, Scope, Variadic, evaluates, evaluates_in_scope, one_or_tuple, updates
 from wengert.runtime.interpreter.precision import working_dtype
 
 
@@ -41,15 +41,21 @@ def dynamic_slice(op: stablehlo.DynamicSliceOp) -> Function:
 @evaluates(stablehlo.DynamicUpdateSliceOp)
 def dynamic_update_slice(op: stablehlo.DynamicUpdateSliceOp) -> Function:
     """The operand with a slice replaced at a computed start."""
+    write = slice_update(op)
+    return lambda x, update, *starts: write(np.array(x), update, *starts)
+
+
+@updates(stablehlo.DynamicUpdateSliceOp)
+def slice_update(op: stablehlo.DynamicUpdateSliceOp) -> Function:
+    """The same, in the operand itself."""
     places = [(n - size, size) for n, size in zip(shape(op.operand), shape(op.update), strict=True)]
 
-    def run(x: Any, update: Any, *starts: Any) -> Array:
-        result = np.array(x)
+    def write(x: Any, update: Any, *starts: Any) -> Array:
         clamped = [_clamped(start, limit) for start, (limit, _) in zip(starts, places, strict=True)]
-        result[tuple([slice(start, start + size) for start, (_, size) in zip(clamped, places, strict=True)])] = update
-        return result
+        x[tuple([slice(start, start + size) for start, (_, size) in zip(clamped, places, strict=True)])] = update
+        return x
 
-    return run
+    return write
 
 
 @evaluates(stablehlo.TorchIndexSelectOp)
