@@ -141,14 +141,15 @@ class _Code:
         self.dying = _last_uses(block, self.ops, frame)
         own = {slot for slots in (self.args, *self.results) for slot in slots}
         self.own_returned = sorted(set(self.returned) & own)
-        self.updating = [_updates(op, dying, frame) for op, dying in zip(self.ops, self.dying[1:], strict=True)]
-        self.steps = [self._step(frame, op, results, updating) for op, results, updating in zip(self.ops, self.results, self.updating, strict=True)]
+        updates = [_update(op, dying, frame) for op, dying in zip(self.ops, self.dying[1:], strict=True)]
+        self.updating = [update is not None for update in updates]
+        self.steps = [self._step(frame, op, results, update) for op, results, update in zip(self.ops, self.results, updates, strict=True)]
         self.paired = list(zip(self.steps, self.dying[1:], strict=True))
 
-    def _step(self, frame: Frame, op: Operation, results: Sequence[int], updating: bool) -> Step:
+    def _step(self, frame: Frame, op: Operation, results: Sequence[int], update: Function | None) -> Step:
         operands = [frame.slot(v) for v in op.operands]
-        if updating:
-            return _updating_step(frame.values, frame.function(op), UPDATES[type(op)](op), operands, results[0])
+        if update is not None:
+            return _updating_step(frame.values, frame.function(op), update, operands, results[0])
         return _step(frame.values, frame.function(op), operands, results)
 
     def run(self, *arguments: Any) -> tuple[Any, ...]:
@@ -214,9 +215,12 @@ def _ends(op: Operation) -> bool:
     return op.name in _RETURNS or op.has_trait(IsTerminator)
 
 
-def _updates(op: Operation, dying: Sequence[int], frame: Frame) -> bool:
-    """Whether an op replaces a part of an array that nobody uses afterwards."""
-    return type(op) in UPDATES and frame.slot(op.operands[0]) in dying and op.operands[0] not in list(op.operands)[1:]
+def _update(op: Operation, dying: Sequence[int], frame: Frame) -> Function | None:
+    """The function that writes to the first operand, if the op has one and nobody uses that operand afterwards."""
+    rule = UPDATES.get(type(op))
+    if rule is None or frame.slot(op.operands[0]) not in dying or op.operands[0] in list(op.operands)[1:]:
+        return None
+    return rule(op, frame)
 
 
 def _references(values: list[Any], slot: int) -> int:

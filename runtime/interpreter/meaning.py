@@ -56,9 +56,11 @@ class Scope(Protocol):
 
 
 Rule = Callable[[Any, Scope], Function]
+UpdateRule = Callable[[Any, Scope], Function | None]
 MEANINGS: dict[type[Operation], Rule] = {}
-UPDATES: dict[type[Operation], Callable[[Any], Function]] = {}
-"""For ops whose result is their first operand with a part replaced: the rule for functions that write to that operand and return it."""
+UPDATES: dict[type[Operation], UpdateRule] = {}
+"""For ops whose result is their first operand with a part replaced: the rule for functions that write to that operand and return it,
+or None for an op that has no such function."""
 ELEMENTWISE: set[type[Operation]] = set()
 """Ops whose function may be given arrays where the op is on scalars."""
 
@@ -75,11 +77,11 @@ def evaluates(*classes: type[Operation], elementwise: bool = False) -> Callable[
     return register
 
 
-def updates(cls: type[Operation]) -> Callable[[Callable[[Any], Function]], Callable[[Any], Function]]:
-    """Registers a rule for an op that replaces a part of its first operand: its function writes to the array that it is given."""
+def updates(*classes: type[Operation]) -> Callable[[UpdateRule], UpdateRule]:
+    """Registers a rule for ops that replace a part of their first operand: its function writes to the array that it is given."""
 
-    def register(rule: Callable[[Any], Function]) -> Callable[[Any], Function]:
-        UPDATES[cls] = rule
+    def register(rule: UpdateRule) -> UpdateRule:
+        UPDATES.update(dict.fromkeys(classes, rule))
         return rule
 
     return register

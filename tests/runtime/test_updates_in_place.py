@@ -42,6 +42,18 @@ def loop(body: str, carried: str = "%f", count: int = 3) -> str:
     """
 
 
+def scatter(result: str, operand: str, combine: str = "stablehlo.return %new : tensor<f64>", at: str = "%k") -> str:
+    return f"""%row = stablehlo.reshape %u : ({ROW}) -> tensor<2xf64>
+    %at = stablehlo.reshape {at} : (tensor<i32>) -> tensor<1xi32>
+    {result} = "stablehlo.scatter"({operand}, %at, %row) <{{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0], inserted_window_dims = [0],
+      scatter_dims_to_operand_dims = [0]>, indices_are_sorted = false, unique_indices = false}}> ({{
+     ^bb0(%old: tensor<f64>, %new: tensor<f64>):
+      {combine}
+    }}) : ({T}, tensor<1xi32>, tensor<2xf64>) -> {T}
+    """
+
+
+ADD = "%sum = stablehlo.add %old, %new : tensor<f64>\nstablehlo.return %sum : tensor<f64>"
 SINE = f"%s = stablehlo.sine %x : {T}\n"
 HALF = f"%v = stablehlo.slice %s [1:2, 0:2] : ({T}) -> {ROW}\n"
 PROGRAMS = {
@@ -59,6 +71,11 @@ PROGRAMS = {
     "a carried stack that is kept outside": (program(loop(update("%t", "%s", at="%k")), "%r#1, %f", f"{T}, {T}"), 1),
     "a carried stack and its old row": (program(loop(HALF + f"%w = stablehlo.add %v, %u : {ROW}\n" + update("%t", "%s", "%w", "%k")), "%r#1", T), 1),
     "a captured value": (program(loop(update("%q", "%f", at="%k") + f"%t = stablehlo.add %q, %s : {T}"), "%r#1", T), 3),
+    "a scattered row": (program(SINE + scatter("%a", "%s", at="%i"), "%a", T), 0),
+    "a scattered row of what is used later": (program(SINE + scatter("%a", "%s", at="%i"), "%a, %s", f"{T}, {T}"), 1),
+    "a carried stack with scattered sums": (program(loop(scatter("%t", "%s", ADD)), "%r#1", T), 1),
+    "a turned stack with scattered rows": (program(f"%w = stablehlo.transpose %x, dims = [1, 0] : ({T}) -> tensor<2x3xf64>\n%v = stablehlo.sine %w : tensor<2x3xf64>\n"
+        f"%m = stablehlo.transpose %v, dims = [1, 0] : (tensor<2x3xf64>) -> {T}\n%s = stablehlo.cosine %m : {T}\n" + scatter("%a", "%s", at="%i"), "%a", T), 0),
     "no trip": (program(loop(update("%t", "%s", at="%k"), count=0), "%r#1", T), 0),
 }  # fmt: skip
 
@@ -66,21 +83,25 @@ PROGRAMS = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_results_and_copies(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     p, copies = PROGRAMS[name]
-    right, made = MEANINGS[stablehlo.DynamicUpdateSliceOp], list[int]()
+    made = list[int]()
 
-    def counted(op: Any, scope: Any) -> Any:
-        function = right(op, scope)
+    def counted(right: Any) -> Any:
+        def rule(op: Any, scope: Any) -> Any:
+            function = right(op, scope)
 
-        def copying(*operands: Any) -> Any:
-            made.append(1)
-            return function(*operands)
+            def copying(*operands: Any) -> Any:
+                made.append(1)
+                return function(*operands)
 
-        return copying
+            return copying
+
+        return rule
 
     x, u = np.arange(6.0).reshape(3, 2), np.array([[7.0, 8.0]])
     given = [x.copy(), u.copy(), np.int32(1)]
     wanted = p.compile("cpu")(*given)
-    monkeypatch.setitem(MEANINGS, stablehlo.DynamicUpdateSliceOp, counted)
+    for op in (stablehlo.DynamicUpdateSliceOp, stablehlo.ScatterOp):
+        monkeypatch.setitem(MEANINGS, op, counted(MEANINGS[op]))
     compiled = p.compile("interpreter")
     for _ in range(2):  # a second run finds nothing of the first
         made.clear()
