@@ -42,7 +42,11 @@ def dynamic_slice(op: stablehlo.DynamicSliceOp) -> Function:
 def dynamic_update_slice(op: stablehlo.DynamicUpdateSliceOp) -> Function:
     """The operand with a slice replaced at a computed start."""
     write = _slice_update(op)
-    return lambda x, update, *starts: write(np.array(x), update, *starts)
+
+    def run(x: Any, update: Any, *starts: Any) -> Array:
+        return write(np.array(x), update, *starts)
+
+    return run
 
 
 @updates(stablehlo.DynamicUpdateSliceOp)

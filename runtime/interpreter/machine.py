@@ -2,16 +2,11 @@
 
 A slot holds the array of one SSA value. Regions use the slots of the function they stand in, so that the values which
 they capture are simply there. There is one frame per function because StableHLO has no recursion (it is refused). A
-slot is emptied after the last use of its value in its block.
-
-An update of a part of an array (``meaning.UPDATES``) is made in place where the op is the last use of the array's value and
-the slot is all that refers to it: then neither another value, nor a view, nor a caller can see it. So a loop that fills a stack row by row copies it
-once, at its first trip.
+slot is emptied after the last use of its value in its block; what is updated then may be updated in place (``in_place``).
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
@@ -25,9 +20,9 @@ from xdsl.traits import IsTerminator
 from wengert.ir.tensor_types import DYNAMIC, dtype_of, element, shape, type_of
 from wengert.runtime.errors import InputError, UnsupportedOpError
 from wengert.runtime.interpreter.counter import Counter
-from wengert.runtime.interpreter.meaning import ELEMENTWISE, MEANINGS, UPDATES, Array, Function, RegionFunction, TakingFunction
+from wengert.runtime.interpreter.in_place import Step, update_function, updating_step
+from wengert.runtime.interpreter.meaning import ELEMENTWISE, MEANINGS, Array, Function, RegionFunction, TakingFunction
 
-Step = Callable[[], None]
 _RETURNS = ("func.return", "stablehlo.return")
 
 
@@ -141,7 +136,10 @@ class _Code:
         self.dying = _last_uses(block, self.ops, frame)
         own = {slot for slots in (self.args, *self.results) for slot in slots}
         self.own_returned = sorted(set(self.returned) & own)
-        updates = [_update(op, dying, frame) for op, dying in zip(self.ops, self.dying[1:], strict=True)]
+        updates = [
+            update_function(op, frame) if op.operands and frame.slot(op.operands[0]) in dying else None
+            for op, dying in zip(self.ops, self.dying[1:], strict=True)
+        ]
         self.updating = [update is not None for update in updates]
         self.steps = [self._step(frame, op, results, update) for op, results, update in zip(self.ops, self.results, updates, strict=True)]
         self.paired = list(zip(self.steps, self.dying[1:], strict=True))
@@ -149,7 +147,7 @@ class _Code:
     def _step(self, frame: Frame, op: Operation, results: Sequence[int], update: Function | None) -> Step:
         operands = [frame.slot(v) for v in op.operands]
         if update is not None:
-            return _updating_step(frame.values, frame.function(op), update, operands, results[0])
+            return updating_step(frame.values, frame.function(op), update, operands, results[0])
         return _step(frame.values, frame.function(op), operands, results)
 
     def run(self, *arguments: Any) -> tuple[Any, ...]:
@@ -213,37 +211,6 @@ class _Code:
 
 def _ends(op: Operation) -> bool:
     return op.name in _RETURNS or op.has_trait(IsTerminator)
-
-
-def _update(op: Operation, dying: Sequence[int], frame: Frame) -> Function | None:
-    """The function that writes to the first operand, if the op has one and nobody uses that operand afterwards."""
-    rule = UPDATES.get(type(op))
-    if rule is None or frame.slot(op.operands[0]) not in dying or op.operands[0] in list(op.operands)[1:]:
-        return None
-    return rule(op, frame)
-
-
-def _references(values: list[Any], slot: int) -> int:
-    """How many references there are to what a slot holds, counted always in the same way."""
-    return sys.getrefcount(values[slot])
-
-
-_ALONE = _references([np.empty(1)], 0)
-"""What that is for an array that only its slot refers to. (Views refer to the array whose memory they show.)"""
-
-
-def _updating_step(values: list[Any], function: Function, update: Function, operands: Sequence[int], target: int) -> Step:
-    """Applies the function, or where its first operand is the slot's alone, the one that writes to it."""
-    first, read = operands[0], itemgetter(*operands)
-
-    def step() -> None:
-        x = values[first]
-        owned = type(x) is np.ndarray and x.base is None and x.flags.owndata and x.flags.writeable
-        del x
-        chosen = update if owned and _references(values, first) == _ALONE else function
-        values[target] = chosen(*read(values))
-
-    return step
 
 
 def _step(values: list[Any], function: Function, operands: Sequence[int], results: Sequence[int]) -> Step:
