@@ -46,7 +46,7 @@ POINTS = np.concatenate([[1e-5, 0.01, 0.5, 1.46, 3.3, 11.7, 59.1, 2.5e3, 1e8], -
 def errors(found: Array, s: float, factor: Any) -> float:
     """The largest error of a multiple of zeta(s, POINTS) relative to the terms, where what was found is a normal number."""
     normal = np.isfinite(found) & (np.abs(found) > 1e-300)
-    assert normal.sum() >= 5
+    assert normal.sum() >= 6
     parts: list[float] = []
     with mp.workdps(40):
         for x, y in zip(POINTS[normal], found[normal], strict=True):
@@ -56,7 +56,7 @@ def errors(found: Array, s: float, factor: Any) -> float:
 
 
 @pytest.mark.parametrize("backend", ["cpu", "interpreter"])
-@pytest.mark.parametrize("order", [2, 3, 20, 60, 150])
+@pytest.mark.parametrize("order", [2, 3, 20, 150])
 def test_polygamma(order: int, backend: str) -> None:
     with mp.workdps(40):
         factor = (-1) ** (order + 1) * mp.factorial(order)
@@ -67,7 +67,7 @@ def test_polygamma(order: int, backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", ["cpu", "interpreter"])
-@pytest.mark.parametrize("exponent", [2, 3, 30])
+@pytest.mark.parametrize("exponent", [2, 3])
 def test_zeta(exponent: float, backend: str) -> None:
     found = program("zeta", POINTS.size).compile(backend)(np.full(POINTS.size, float(exponent)), POINTS)[0]
     assert errors(found, exponent, 1) < 2e-15
@@ -94,13 +94,15 @@ def test_what_is_not_finite_agrees_with_the_interpreter(op: str, element: str) -
     np.testing.assert_allclose(found, wanted, rtol=max(4 * float(ml_dtypes.finfo(DTYPES[element]).eps), 5e-14))
 
 
-def test_orders_whose_factorial_overflows() -> None:
+@pytest.mark.parametrize("backend", ["cpu", "interpreter"])
+def test_factors_that_overflow_or_underflow(backend: str) -> None:
+    points = [(200, 3.0), (200, 50.0), (200, 1e3), (150, 2.5e3), (40, 1e8), (2, 1e140), (100, 1e-3), (300, 0.4)]
     with mp.workdps(60):
-        wanted = [float(mp.polygamma(200, x)) for x in (3.0, 50.0)]
-    for order in (200.0, None):
-        given = [] if order else [np.full(3, 200.0)]
-        found = program("polygamma", 3, order=order)(*given, np.array([3.0, 50.0, -1.25]))[0]
-        np.testing.assert_allclose(found, [*wanted, np.inf], rtol=2e-13)
+        wanted = np.array([float(mp.polygamma(n, x)) for n, x in points])
+    n, x = np.array(points).T
+    found = program("polygamma", n.size).compile(backend)(n, x)[0]
+    np.testing.assert_allclose(found, wanted, rtol=5e-13)
+    np.testing.assert_allclose(program("polygamma", 2, order=200.0).compile(backend)(np.array([3.0, 50.0]))[0], wanted[:2], rtol=5e-13)
 
 
 def test_in_loops_batches_and_derivatives() -> None:

@@ -203,7 +203,9 @@ def _zeta(b: OpBuilder, s: Value, q: Value, scale: Scale) -> Value:
     s_, q_, base, factor = [b.broadcast_in_dim(x, dims, extents) for x in (s, q, *scale)]
     half = _half_power(b, s_, b.add(q_, b.iota(0, tensor(extents, f64))), base)
     first = b.reduce_sum(b.multiply(b.multiply(half, factor), half), [0])
-    return b.add(first, _rest(b, s, b.add(q, b.full_like(q, TERMS)), scale))
+    found = b.add(first, _rest(b, s, b.add(q, b.full_like(q, TERMS)), scale))
+    # where the terms overflow, the series may diverge: it has to be small beside them, not beside one
+    return b.select(b.compare("EQ", first, b.full_like(first, float("inf"))), first, found)
 
 
 def _half_power(b: OpBuilder, s: Value, a: Value, base: Value) -> Value:
