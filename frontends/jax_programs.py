@@ -12,8 +12,9 @@ from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
-from wengert.frontends.tracing.context import active_trace, current_trace
-from wengert.frontends.tracing.operands import is_traced, traced, value_of
+from wengert.frontends.tracing.context import current_trace
+from wengert.frontends.tracing.operands import is_traced
+from wengert.frontends.transforms.program_calls import call_program
 from wengert.runtime.errors import InputError
 from wengert.runtime.program import Program, parse
 
@@ -59,49 +60,6 @@ class ImportedFunction:
 
     def __repr__(self) -> str:
         return f"<imported {self.name}: {self.program.signature}>"
-
-
-def call_program(program: Program, operands: Sequence[Any]) -> list[Any]:
-    """A call of a program from what is being traced: its functions are copied into the module under names of their own."""
-    from xdsl.dialects.builtin import StringAttr, SymbolRefAttr
-    from xdsl.dialects.func import CallOp, FuncOp
-
-    from wengert.runtime.derivation import with_main
-
-    trace = active_trace()
-    if len(operands) != len(program.signature.arguments):
-        raise InputError(f"{program.name} takes {len(program.signature.arguments)} arguments, found {len(operands)}")
-    copy = with_main(program.module, program.entry)
-    functions = [op for op in copy.body.block.ops if isinstance(op, FuncOp)]
-    names = {f.sym_name.data: trace.module.fresh_name(program.name if f.sym_name.data == "main" else f.sym_name.data) for f in functions}
-    for op in copy.walk():
-        for held in (op.properties, op.attributes):
-            for key, attribute in list(held.items()):
-                held[key] = _renamed(attribute, names)
-    for function in functions:
-        function.detach()
-        function.sym_name = StringAttr(names[function.sym_name.data])
-        function.sym_visibility = StringAttr("private")
-        function.properties.pop("arg_attrs", None)
-        function.properties.pop("res_attrs", None)
-        trace.module.add(function)
-    values = [value_of(x, p.dtype) for x, p in zip(operands, program.signature.arguments, strict=True)]
-    for value, parameter in zip(values, program.signature.arguments, strict=True):
-        if value.type != parameter.type:
-            raise InputError(f"{program.name}: {parameter} was given a value of type {value.type}")
-    types = [p.type for p in program.signature.results]
-    return [traced(v) for v in trace.builder.create(CallOp, values, types, {"callee": SymbolRefAttr(names["main"])})]
-
-
-def _renamed(attribute: Any, names: dict[str, str]) -> Any:
-    from xdsl.dialects.builtin import ArrayAttr, SymbolRefAttr
-
-    if isinstance(attribute, SymbolRefAttr):
-        return SymbolRefAttr(names.get(attribute.string_value(), attribute.string_value()))
-    if isinstance(attribute, ArrayAttr):
-        items = [_renamed(item, names) for item in attribute.data]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-        return ArrayAttr(items)
-    return attribute
 
 
 # -- in

@@ -1,4 +1,4 @@
-"""Reading operations, blocks and regions.
+"""Reading operations.
 
 An op whose class declares a syntax is read by that declaration, the generic form by :meth:`Reader._generic_operation`, and any
 other op by its own xDSL code.
@@ -7,8 +7,7 @@ other op by its own xDSL code.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, NoReturn
@@ -16,13 +15,14 @@ from typing import Any, NoReturn
 from xdsl.dialects.builtin import LocationAttr, UnregisteredOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation
-from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.parser import UnresolvedOperand
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.lexer import Span
 
 from wengert.ir.diagnostics import did_you_mean, nearest
 from wengert.ir.parser_cursor import SPACE
-from wengert.ir.parser_values import Operands, ValueReader, count_of
+from wengert.ir.parser_regions import RegionReader
+from wengert.ir.parser_values import Operands, count_of
 
 _HEAD = re.compile(SPACE + r"(?:%([\w$.-]+)(?::(\d{1,6}))?" + SPACE + "=" + SPACE + r")?([A-Za-z_][\w$.]*)")
 _RESULTS = re.compile(SPACE + r"((?:%[\w$.-]+(?::\d+)?\s*,\s*)*%[\w$.-]+(?::\d+)?)\s*=")
@@ -31,10 +31,7 @@ _OPERANDS = re.compile(SPACE + r"(%[\w$.-]+(?:#\d{1,6})?(?:\s*,\s*%[\w$.-]+(?:#\
 _EACH_OPERAND = re.compile(r"%([\w$.-]+)(?:#(\d+))?")
 _NAME = re.compile(SPACE + r"([A-Za-z_][\w$.]*)")
 _QUOTED_NAME = re.compile(SPACE + r'"([\w$.-]*)"\s*(?=\()')
-_BLOCK = re.compile(SPACE + r"\^([\w$.-]+)")
 _SUCCESSOR = re.compile(SPACE + r"\[(?=\s*\^)")
-_DEPTH = 64
-"""How deep regions may nest; Python's own stack would end at about twice that."""
 
 
 @dataclass(slots=True)
@@ -91,11 +88,10 @@ def property_names(cls: type[Operation]) -> frozenset[str]:
     return found
 
 
-class Reader(ValueReader):
+class Reader(RegionReader):
     """Reads operations."""
 
     closed_dialects: frozenset[str] = frozenset()
-    _depth = 0
     _syntaxes: dict[str, tuple[type[Operation], Any]]
 
     # -- operations
@@ -255,7 +251,7 @@ class Reader(ValueReader):
             self.operands(state)
             self.need(")")
         if _SUCCESSOR.match(self.text, self.here):
-            state.successors = self.listed("[", "]", self._successor)
+            state.successors = self.listed("[", "]", self.successor)
         properties_at = self.skip()
         state.properties = self.properties()
         if state.properties and match.group(1).partition(".")[0] in self.closed_dialects:
@@ -295,101 +291,6 @@ class Reader(ValueReader):
         start = match.start(1)
         state.operands += [(name, int(index) if index else 0, start) for name, index in _EACH_OPERAND.findall(match.group(1))]
 
-    # -- regions and blocks
-
-    def region(self, arguments: Sequence[tuple[str, Attribute, int, LocationAttr | None]] = (), *, isolated: bool = False, named: bool = False) -> Region:
-        """Reads ``{ ... }``. ``arguments`` are those of the entry block: (name, type, position, location)."""
-        opened = self.skip()
-        self.need("{")
-        self._depth += 1
-        if self._depth > _DEPTH:
-            self.fail(f"regions nest deeper than {_DEPTH} levels", opened)
-        outer = (self.ssa_values, self._scope, self.blocks, self.forward_block_references, self.forward_ssa_references)
-        self._scope, self.blocks, self.forward_block_references = [], {}, defaultdict(list)
-        if isolated:
-            self.ssa_values, self.forward_ssa_references = {}, {}
-        region = Region()
-        if arguments or named or (self.peek() not in ("^", "}")):
-            region.add_block(self._entry_block(arguments, opened))
-        while self.peek() == "^":
-            region.add_block(self._labelled_block(opened))
-        self._close(opened)
-        if isolated:
-            self.check_defined({})
-        for name in self._scope:
-            del self.ssa_values[name]
-        missing = next(iter(self.forward_block_references), None)
-        if missing is not None:
-            self.fail(f"block '^{missing}' is not defined in this region", self.forward_block_references[missing][0].start)
-        self.ssa_values, self._scope, self.blocks, self.forward_block_references, references = outer
-        if isolated:
-            self.forward_ssa_references = references
-        self._depth -= 1
-        return region
-
-    def _close(self, opened: int) -> None:
-        if self.accept("}"):
-            return
-        if self.skip() >= len(self.text):
-            self.fail("this '{' is never closed", opened, hint="the text may be truncated")
-        self.unexpected("an operation or '}'")
-
-    def _entry_block(self, arguments: Sequence[tuple[str, Attribute, int, LocationAttr | None]], opened: int) -> Block:
-        block = Block(arg_types=[type for _, type, _, _ in arguments])
-        for argument, (name, _, position, location) in zip(block.args, arguments):
-            argument.location = location or self.place(position)
-            self.define(name, (argument,), position)
-        self.block_body(block, opened)
-        return block
-
-    def _labelled_block(self, opened: int) -> Block:
-        name, position = self._block_name()
-        block, defined = self.blocks.get(name, (None, None))
-        if defined is not None:
-            self.fail(f"block '^{name}' is defined twice", position, notes=(self.diagnostic("first defined here", defined.start, severity="note"),))
-        if block is None:
-            block = Block()
-        self.forward_block_references.pop(name, None)
-        self.blocks[name] = (block, Span(position, position + 1, self.lexer.input))
-        if self.peek() == "(":
-            for argument_name, type, at, location in self.listed("(", ")", self.block_argument):
-                argument = block.insert_arg(type, len(block.args), location or self.place(at))
-                self.define(argument_name, (argument,), at)
-        self.need(":")
-        self.block_body(block, opened)
-        return block
-
-    def _block_name(self) -> tuple[str, int]:
-        match = _BLOCK.match(self.text, self.here)
-        if match is None:
-            self.unexpected("the name of a block")
-        self.here = match.end()
-        return match.group(1), match.start(1) - 1
-
-    def _successor(self) -> Block:
-        name, position = self._block_name()
-        if name not in self.blocks:
-            self.blocks[name] = (Block(), None)
-            self.forward_block_references[name] = [Span(position, position + 1, self.lexer.input)]
-        return self.blocks[name][0]
-
-    def block_argument(self) -> tuple[str, Attribute, int, LocationAttr | None]:
-        """Reads ``%name: type``, and a location if there is one."""
-        name, _, position = self.operand()
-        self.need(":")
-        return name, self.type(), position, self.location()
-
-    def block_body(self, block: Block, opened: int) -> None:
-        """Reads ops until the block ends."""
-        text, add, read = self.text, block.add_op, self.operation
-        while True:
-            mark = text[self.skip() : self.here + 1]
-            if mark == "}" or mark == "^":
-                return
-            if not mark:
-                self.fail("this '{' is never closed", opened, hint="the text may be truncated")
-            add(read())
-
     # -- what xDSL's code calls
 
     def parse_operation(self) -> Operation:
@@ -397,15 +298,6 @@ class Reader(ValueReader):
         op = self.operation()
         self.to_tokens()
         return op
-
-    def parse_optional_region(self, arguments: Iterable[Parser.Argument] | None = None) -> Region | None:
-        self.from_tokens()
-        if self.peek() != "{":
-            return None
-        given = [(a.name.text[1:], a.type, a.name.start, a.location) for a in arguments or ()]
-        region = self.region(given, named=arguments is not None)
-        self.to_tokens()
-        return region
 
     def resolve_operand(self, operand: UnresolvedOperand, type: Any) -> SSAValue[Any]:
         return self.resolve([(operand.operand_name, operand.index, operand.span.start)], [type], operand.span.start)[0]

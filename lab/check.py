@@ -9,8 +9,8 @@ For every float or complex argument, with directions drawn at random from a seed
 - *second order* (on request): the JVP of the VJP against differences of the VJP.
 
 Where an argument sits on a kink, differences see two slopes and any value between them is a convention; this is said
-and does not count as a mismatch. Where a comparison fails, the ops are checked one by one to find the first whose own
-derivative is wrong (``wengert.lab.culprit``).
+and does not count as a mismatch. Where a comparison fails, functions that declare a derivative are checked one by one
+(``wengert.lab.declared_rules``), then the ops, to find the first whose own derivative is wrong (``wengert.lab.culprit``).
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from wengert.ir.tensor_types import dtype_of, is_complex, is_float
-from wengert.lab.culprit import Culprit, Examine, find_culprit
+from wengert.lab.culprit import Culprit, find_culprit
+from wengert.lab.declared_rules import Examine, WrongRule, find_wrong_rule
 from wengert.lab.differences import Array, Slopes, slopes
 from wengert.lab.inputs import random_inputs, random_like
 from wengert.lab.plain import plain
 from wengert.runtime.arguments import bind
-from wengert.runtime.program import Positions, Program
+from wengert.runtime.positions import Positions
+from wengert.runtime.program import Program
 from wengert.runtime.signature import Parameter
 
 Verdict = Literal["ok", "MISMATCH", "at a kink", "unsettled", "skipped"]
@@ -80,7 +82,7 @@ class CheckReport:
     seed: int
     precision: str
     arguments: tuple[ArgumentCheck, ...]
-    culprit: Culprit | None = None
+    culprit: Culprit | WrongRule | None = None
     command: str = ""
 
     @property
@@ -98,10 +100,12 @@ class CheckReport:
     def __str__(self) -> str:
         lines = [f"gradient check of {self.program} on backend {self.backend}, seed {self.seed}, rounding of {self.precision}"]
         lines += [str(argument) for argument in self.arguments]
-        if self.culprit is not None:
+        if isinstance(self.culprit, WrongRule):
+            lines.append(f"declared derivative that disagrees by itself: {self.culprit}")
+        elif self.culprit is not None:
             lines.append(f"first op whose own derivative disagrees: {self.culprit}")
         elif not self.ok:
-            lines.append("every op agrees with differences by itself: the mistake lies in how they are put together")
+            lines.append("every op and declared derivative agrees with differences by itself: the mistake lies in how they are put together")
         lines.append(self._closing())
         return "\n".join(lines)
 
@@ -147,7 +151,10 @@ def check(
     positions = chosen if wrt is not None else range(len(program.signature.arguments))
     found = tuple(checker.argument(i) if i in chosen else _skipped(program.signature.arguments[i]) for i in positions)
     report = CheckReport(program.name, backend, seed, checker.precision, found)
-    return report if report.ok else replace(report, culprit=find_culprit(program, arrays, _examine(seed, wanted)))
+    if report.ok:
+        return report
+    examine = _examine(seed, wanted)
+    return replace(report, culprit=find_wrong_rule(program, arrays, examine) or find_culprit(program, arrays, examine))
 
 
 def _examine(seed: int, tests: set[str]) -> Examine:

@@ -21,7 +21,8 @@ from wengert.lab.measure import Measurement, measure_peaks, measure_times
 from wengert.lab.plain import plain
 from wengert.lab.tables import count, seconds, size, table
 from wengert.runtime.arguments import bind
-from wengert.runtime.program import Positions, Program
+from wengert.runtime.positions import Positions
+from wengert.runtime.program import Program
 from wengert.runtime.signature import Parameter
 from wengert.transforms.analysis.program_cost import ProgramCost, described, program_cost
 from wengert.transforms.pipelines import FRONT, OPTIMIZE

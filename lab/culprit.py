@@ -1,12 +1,13 @@
 """Finding the op whose own derivative is wrong.
 
 The program is run op by op in the interpreter. Every op with float operands is made a program of its own, whose JVP is
-examined at the values that reach it. The first one to fail is named.
+examined at the values that reach it. The first one to fail is named. (``wengert.lab.declared_rules`` does the same for functions
+with derivatives of their own.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,13 +17,11 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from wengert.ir.locations import describe
+from wengert.lab.declared_rules import Examine
 from wengert.runtime.program import Program
+from wengert.transforms.pipelines import parse_pipeline
 
 Array = np.ndarray[Any, np.dtype[Any]]
-
-
-Examine = Callable[[Program, list[Array]], str | None]
-"""Checks a program at a point: None, or what is wrong."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +70,14 @@ def operands_of(op: Operation) -> list[SSAValue]:
 
 
 def single_op_program(op: Operation, operands: Sequence[SSAValue]) -> Program:
-    """A program that is one op, its operands the arguments and its results the results."""
+    """A program that is one op, its operands the arguments and its results the results, with the functions of its module that it calls."""
     block = Block(arg_types=[v.type for v in operands])
     copy = op.clone(dict(zip(operands, block.args, strict=True)))
     block.add_ops([copy, ReturnOp(*copy.results)])
     kind = FunctionType.from_lists([v.type for v in operands], [r.type for r in copy.results])
-    return Program(ModuleOp([FuncOp("main", kind, Region(block), "public")]), name=f"{op.name} at {describe(op.location)}")
+    root = op.get_toplevel_object()
+    others = [f.clone() for f in root.ops if isinstance(f, FuncOp) and f.sym_name.data != "main"] if isinstance(root, ModuleOp) else []
+    module = ModuleOp([FuncOp("main", kind, Region(block), "public"), *others])
+    if others:
+        module = parse_pipeline("symbol-dce").run(module)
+    return Program(module, name=f"{op.name} at {describe(op.location)}")

@@ -16,7 +16,8 @@ from wengert.runtime.errors import InputError
 from wengert.runtime.signature import Parameter, Signature
 
 if TYPE_CHECKING:
-    from wengert.runtime.program import Array, Positions, Program
+    from wengert.runtime.positions import Positions
+    from wengert.runtime.program import Array, Program
 
 Axes = int | None | Sequence[int | None]
 """One dimension for all, or one for each; None: the same value for all instances. Negative ones count from the end."""

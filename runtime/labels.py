@@ -27,7 +27,21 @@ def name_jacobian(module: ModuleOp, primal: Signature, wrt: Sequence[Parameter],
     main = entry_function(module, "main")
     main.arg_attrs = _attributes("jax.arg_info", primal.arguments, (), "")
     names = [f"derivative of {_shown(y)} by {_shown(x)}" for y in of for x in wrt]
-    main.res_attrs = ArrayAttr([DictionaryAttr({"jax.result_info": StringAttr(name)}) for name in names])
+    main.res_attrs = _named("jax.result_info", names)
+
+
+def name_linear(module: ModuleOp, residuals: int, given: Sequence[Parameter], found: Sequence[Parameter], noun: str) -> None:
+    """Names the arguments and results of a linear map: residuals, then tangents (or cotangents) of these parameters, to those of others."""
+    main = entry_function(module, "main")
+    main.arg_attrs = _named("jax.arg_info", [*(f"residual {i}" for i in range(residuals)), *(f"{noun} of {_shown(p)}" for p in given)])
+    main.res_attrs = _named("jax.result_info", [f"{noun} of {_shown(p)}" for p in found])
+
+
+def name_forward(module: ModuleOp, primal: Signature, residuals: int) -> None:
+    """Names the arguments and results of the forward half of a derivative: those of the program, then residuals."""
+    main = entry_function(module, "main")
+    main.arg_attrs = _named("jax.arg_info", [p.name for p in primal.arguments])
+    main.res_attrs = _named("jax.result_info", [*(p.name for p in primal.results), *(f"residual {i}" for i in range(residuals))])
 
 
 def _shown(p: Parameter) -> str:
@@ -36,4 +50,8 @@ def _shown(p: Parameter) -> str:
 
 def _attributes(key: str, primal: Sequence[Parameter], derived: Sequence[Parameter], noun: str) -> ArrayAttr[DictionaryAttr]:
     names = [p.name for p in primal] + [f"{noun} of {_shown(p)}" for p in derived]
+    return _named(key, names)
+
+
+def _named(key: str, names: Sequence[str | None]) -> ArrayAttr[DictionaryAttr]:
     return ArrayAttr([DictionaryAttr({key: StringAttr(name)} if name else {}) for name in names])

@@ -18,7 +18,7 @@ Programs are values: nothing changes one once it is made. A derivative is again 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -30,9 +30,11 @@ from wengert.ir.collector import paused
 from wengert.runtime.backends import Executable, build
 from wengert.runtime.batching import Axes, BatchedProgram, batch_pass, checked_size, chosen_axes
 from wengert.runtime.derivation import Mode, Strategy, core_form, derive, derive_with_dumps, optimized_form, plain_text, transform
+from wengert.runtime.dump_folders import DUMP_DIR, PathLike, dump_folder
 from wengert.runtime.errors import InputError
 from wengert.runtime.labels import name_derivative, name_jacobian
-from wengert.runtime.signature import Parameter, Signature, entry_function, signature_of
+from wengert.runtime.positions import Positions, choose
+from wengert.runtime.signature import Signature, entry_function, signature_of
 
 if TYPE_CHECKING:
     from wengert.lab.check import CheckReport
@@ -40,9 +42,6 @@ if TYPE_CHECKING:
     from wengert.lab.draw.drawing import Drawing
 
 Array = np.ndarray[Any, np.dtype[Any]]
-DUMP_DIR = "WENGERT_DUMP_DIR"
-Positions = int | Iterable[int] | None
-PathLike = str | os.PathLike[str]
 
 
 def load(path: PathLike, *, entry: str = "main") -> Program:
@@ -385,42 +384,3 @@ class CompiledProgram:
 
     def __repr__(self) -> str:
         return f"<compiled for {self.backend}: @{self.program.entry} {self.signature}>"
-
-
-def choose(option: Literal["wrt", "of"], chosen: Positions, parameters: tuple[Parameter, ...]) -> tuple[int, ...]:
-    """Positions of differentiable arguments or results: those asked for, or all; raises InputError."""
-    kind = "argument" if option == "wrt" else "result"
-    if chosen is None:
-        found = tuple(p.position for p in parameters if p.differentiable)
-        if not found:
-            raise InputError(f"nothing to differentiate: no {kind} is of a float or complex type")
-        return found
-    positions: tuple[Any, ...] = tuple(chosen) if isinstance(chosen, Iterable) and not isinstance(chosen, str) else (chosen,)
-    if not positions:
-        raise InputError(f"{option} is empty: name at least one {kind}, or leave it out for all")
-    return tuple(_position(option, kind, value, i, positions, parameters) for i, value in enumerate(positions))
-
-
-def _position(option: str, kind: str, given: Any, index: int, positions: tuple[Any, ...], parameters: tuple[Parameter, ...]) -> int:
-    if isinstance(given, bool | np.bool_) or not hasattr(given, "__index__"):
-        raise InputError(f"{option} takes positions of {kind}s, found {given!r}")
-    value = int(given)
-    if not 0 <= value < len(parameters):
-        available = f"0 to {len(parameters) - 1}" if parameters else "none"
-        raise InputError(f"{option}: there is no {kind} {value}; the program has {available}")
-    if value in positions[:index]:
-        raise InputError(f"{option} names {kind} {value} twice")
-    if not parameters[value].differentiable:
-        raise InputError(f"{option}: {parameters[value]} has no derivative; only float and complex {kind}s have")
-    return value
-
-
-def dump_folder(given: PathLike | None, what: str) -> Path | None:
-    """The folder for dumps: the one given, or a new one such as ``03-vjp`` in that of WENGERT_DUMP_DIR, or none."""
-    if given is not None:
-        return Path(given)
-    root = os.environ.get(DUMP_DIR)
-    if not root:
-        return None
-    taken = len(list(Path(root).glob("[0-9][0-9]*-*"))) if Path(root).is_dir() else 0
-    return Path(root) / f"{taken:02d}-{what}"

@@ -19,6 +19,7 @@ PASS_PATHS = {
     "inline": "wengert.transforms.core.inline:InlinePass",
     "symbol-dce": "wengert.transforms.core.symbol_dce:SymbolDcePass",
     "to-core": "wengert.transforms.core.to_core:ToCorePass",
+    "expand-zeta": "wengert.transforms.core.zeta_sums:ExpandZetaPass",
     "from-core": "wengert.transforms.core.from_core:FromCorePass",
     # transforms/ad: derivatives
     "jvp": "wengert.transforms.ad.passes:JvpPass",

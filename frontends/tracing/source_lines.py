@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import linecache
 import sys
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType
+from typing import Any
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 
@@ -53,6 +55,12 @@ def location_here() -> LocationAttr:
     """The location of the user's expression that is being evaluated."""
     frame = user_frame()
     return UNKNOWN_LOC if frame is None else _location(frame.f_code, frame.f_lasti)
+
+
+def location_of(function: Any) -> LocationAttr:
+    """Where a Python function is defined; the expression being evaluated, where it has no code."""
+    code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
+    return location_here() if code is None else at(code.co_filename, code.co_firstlineno, 1)
 
 
 def line_here() -> str:

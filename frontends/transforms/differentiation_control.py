@@ -15,6 +15,7 @@ from wengert.frontends.tracing.errors import type_error, value_error
 from wengert.frontends.tracing.function import Call, Written, call_written, name_of, write_function
 from wengert.frontends.tracing.operands import broadcast, builder, full, shape_of, traced, value_of
 from wengert.frontends.tracing.signatures import ArraySpec
+from wengert.frontends.tracing.source_lines import location_of
 from wengert.frontends.tracing.tracer import TracedArray
 from wengert.frontends.transforms.derivatives import Transform
 from wengert.frontends.transforms.emission import for_user, request
@@ -108,6 +109,7 @@ class CustomJvp(_Custom):
         moving = [spec for spec in call.specs if spec.differentiable]
         name = f"{written.symbol.string_value()}_jvp"
         rule = write_function(lambda tracers: self._rule_body(call, tracers, fixed), name, [*call.specs, *moving], captures=False)
+        rule.function.location = location_of(self.rule)
         written.function.attributes["ad.custom_jvp"] = rule.symbol
 
     def _rule_body(self, call: Call, tracers: list[TracedArray], fixed: Sequence[Any]) -> list[Any]:
@@ -152,6 +154,7 @@ class CustomVjp(_Custom):
         backward_written = write_function(
             lambda tracers: self._backward_body(call, kept, tracers, fixed), f"{base}_backward", [*residuals, *y_bars], captures=False
         )
+        forward_written.function.location, backward_written.function.location = location_of(self.forward), location_of(self.backward)
         written.function.attributes["ad.custom_vjp"] = ArrayAttr([forward_written.symbol, backward_written.symbol])
 
     def _backward_body(self, call: Call, kept: Call, tracers: list[TracedArray], fixed: Sequence[Any]) -> list[Any]:

@@ -34,6 +34,20 @@ Stage = Literal["traced", "core", "stablehlo"]
 _NUMBERS = (bool, int, float, complex)
 
 
+def text_at(program: Program, stage: Stage) -> str:
+    """A program's text at a stage; see :meth:`Traceable.ir`."""
+    from wengert.ir.printer import print_module
+
+    if stage == "traced":
+        return print_module(program.module)
+    if stage in ("core", "stablehlo"):
+        from wengert.runtime.derivation import plain_text, runnable
+
+        module = runnable(program.optimized_module)
+        return print_module(module) if stage == "core" else plain_text(module)
+    raise type_error(f"there is no stage {stage!r}", "it is one of 'traced', 'core', 'stablehlo'")
+
+
 class Entry:
     """A program for one signature, and how its results become the function's result."""
 
@@ -92,17 +106,7 @@ class Traceable:
     def ir(self, *args: Any, stage: Stage = "stablehlo", **kwargs: Any) -> str:
         """The IR for these arguments: as it was "traced", with requests for derivatives in it; in "core" form, expanded and
         optimised; or as plain "stablehlo"."""
-        from wengert.ir.printer import print_module
-
-        program = self.program(*args, **kwargs)
-        if stage == "traced":
-            return print_module(program.module)
-        if stage in ("core", "stablehlo"):
-            from wengert.runtime.derivation import plain_text, runnable
-
-            module = runnable(program.optimized_module)
-            return print_module(module) if stage == "core" else plain_text(module)
-        raise type_error(f"there is no stage {stage!r}", "it is one of 'traced', 'core', 'stablehlo'")
+        return text_at(self.program(*args, **kwargs), stage)
 
     def costs(self, *args: Any, **kwargs: Any) -> Any:
         """What the program for these arguments costs, and its derivatives: a report, see :meth:`wengert.Program.costs`."""

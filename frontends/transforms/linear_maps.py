@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from xdsl.dialects.builtin import FunctionType
@@ -17,7 +17,13 @@ from wengert.frontends.tracing.operands import shape_of, traced, value_of
 from wengert.frontends.tracing.signatures import ArraySpec
 from wengert.frontends.transforms.derivatives import leaf_count, named_derivative, transform_of, with_auxiliary
 from wengert.frontends.transforms.emission import for_user, request
-from wengert.frontends.transforms.jit import Function, Traceable
+from wengert.frontends.transforms.jit import Function, Stage, Traceable, text_at
+
+if TYPE_CHECKING:
+    from wengert.frontends.transforms.linear_programs import LinearProgram
+    from wengert.runtime.program import Program
+
+Part = Literal["linear", "forward"]
 
 
 def vjp(function: Function, *primals: Any, has_aux: bool = False) -> Any:
@@ -25,13 +31,10 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> Any:
 
     Returns ``(value, pullback)``, or ``(value, pullback, aux)``. The cotangent is a tree like the value; results that are not floats
     take None. Arguments that are not floats have the cotangent None. The function is evaluated once, whatever is pulled back.
+    The pullback is a :class:`LinearMap`: ``pullback.ir()`` shows what it runs, ``pullback.ir("forward")`` what left its residuals.
     """
     point = _linearized(function, primals, has_aux)
-
-    def pullback(cotangent: Any) -> tuple[Any, ...]:
-        """From a cotangent of the value to cotangents of the arguments."""
-        return point.arguments(point.pull(point.cotangents(cotangent)))
-
+    pullback = Pullback(point)
     return (point.value, pullback, point.aux) if has_aux else (point.value, pullback)
 
 
@@ -39,16 +42,88 @@ def linearize(function: Function, *primals: Any, has_aux: bool = False) -> Any:
     """The value of a function, and its derivative there: a linear function from tangents of the arguments to a tangent of the value.
 
     Returns ``(value, pushforward)``, or ``(value, pushforward, aux)``. The function is evaluated once, whatever is pushed forward.
+    The pushforward is a :class:`LinearMap` with its IR, as for :func:`vjp`.
     """
     point = _linearized(function, primals, has_aux)
+    pushforward = Pushforward(point)
+    return (point.value, pushforward, point.aux) if has_aux else (point.value, pushforward)
 
-    def pushforward(*tangents: Any) -> Any:
-        """From tangents of the arguments to a tangent of the value."""
-        if len(tangents) != len(primals):
-            raise value_error(f"there must be {len(primals)} tangents, one for each argument, found {len(tangents)}")
+
+class LinearMap:
+    """The derivative of a function at a point: what :func:`vjp` and :func:`linearize` return besides the value.
+
+    It has two programs: ``forward`` computes the value and the residuals, which are kept; ``linear`` is the map itself, whose first arguments
+    are the residuals. Where residuals are no arrays (on the tape of a loop whose trips are not counted), ``forward`` is the function
+    and ``linear`` its whole JVP or VJP, which is given the arguments and whose first results are the value.
+    """
+
+    __slots__ = ("__name__", "__weakref__", "_point")
+
+    def __init__(self, point: Linearization):
+        self._point = point
+        self.__name__ = f"{type(self).__name__.lower()}_of_{name_of(point.function)}"
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__.lower()} of {name_of(self._point.function)}>"
+
+    def program(self, part: Part = "linear") -> Program:
+        """One of the two programs. Raises a TracedValueError inside of a trace, where the map is part of the traced program."""
+        point = self._point
+        if not isinstance(point, ConcreteLinearization):
+            raise value_error(f"{self!r} is part of what is being traced and has no program of its own", "ask for the IR of the traced function")
+        if part == "forward":
+            return point.prepared.forward
+        if part == "linear":
+            return self._linear(point.prepared)
+        raise value_error(f"there is no part {part!r} of {self!r}", "it is 'linear' or 'forward'")
+
+    def ir(self, part: Part = "linear", stage: Stage = "stablehlo") -> str:
+        """The IR of one of the two programs, as plain "stablehlo" or in "core" form."""
+        return text_at(self.program(part), stage)
+
+    def costs(self, part: Part = "linear") -> Any:
+        """What one of the two programs costs: see :meth:`wengert.Program.costs`."""
+        return self.program(part).costs()
+
+    @property
+    def residuals(self) -> tuple[Any, ...]:
+        """The arrays that the linear program is given first."""
+        self.program("forward")
+        assert isinstance(self._point, ConcreteLinearization)
+        return tuple(self._point.residuals)
+
+    def _linear(self, prepared: LinearProgram) -> Program:
+        raise NotImplementedError
+
+
+class Pullback(LinearMap):
+    """From a cotangent of the value to a tuple of cotangents of the arguments."""
+
+    __slots__ = ()
+
+    def __call__(self, cotangent: Any) -> tuple[Any, ...]:
+        """The cotangents of the arguments."""
+        point = self._point
+        return point.arguments(point.pull(point.cotangents(cotangent)))
+
+    def _linear(self, prepared: LinearProgram) -> Program:
+        return prepared.transposed
+
+
+class Pushforward(LinearMap):
+    """From tangents of the arguments to a tangent of the value."""
+
+    __slots__ = ()
+
+    def __call__(self, *tangents: Any) -> Any:
+        """The tangent of the value."""
+        point = self._point
+        if len(tangents) != len(point.primals):
+            raise value_error(f"there must be {len(point.primals)} tangents, one for each argument, found {len(tangents)}")
         return point.results(point.push(point.tangents(tangents)))
 
-    return (point.value, pushforward, point.aux) if has_aux else (point.value, pushforward)
+    def _linear(self, prepared: LinearProgram) -> Program:
+        return prepared.linear
 
 
 class Linearization:
@@ -162,7 +237,7 @@ class TracedLinearization(Linearization):
 class ConcreteLinearization(Linearization):
     """Outside of traces: the function is run once and leaves its residuals, on which the linear map and its transpose run."""
 
-    def __init__(self, function: Function, primals: Sequence[Any], call: Call, prepared: Any):
+    def __init__(self, function: Function, primals: Sequence[Any], call: Call, prepared: LinearProgram):
         super().__init__(function, primals, call)
         self.prepared = prepared
         arrays = [np.asarray(x, spec.dtype) for x, spec in zip(call.arrays, call.specs, strict=True)]

@@ -14,8 +14,9 @@ from pathlib import Path
 from wengert.lab.draw.dot import dot_of
 from wengert.lab.draw.graph import Graph, graph_of
 from wengert.lab.draw.svg import svg_of
+from wengert.runtime.dump_folders import PathLike
 from wengert.runtime.errors import InputError
-from wengert.runtime.program import PathLike, Program
+from wengert.runtime.program import Program
 from wengert.runtime.signature import entry_function, functions, signature_of
 
 LIMIT = 300

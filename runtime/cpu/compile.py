@@ -79,7 +79,7 @@ class _Compilation:
 
     def run(self) -> CompiledFunction:
         with self.phase("core"):
-            module = core_form(self.module)
+            module = with_sums(core_form(self.module))
         try:
             with self.phase("fuse"):
                 lowered = lower(module, self.entry, reassociate=not self.options.strict)
@@ -130,6 +130,20 @@ def core_form(module: ModuleOp) -> ModuleOp:
 
     copy = copy_module(module)
     to_core(copy)
+    return copy
+
+
+_SUMMED = frozenset(("chlo.polygamma", "chlo.zeta"))
+
+
+def with_sums(module: ModuleOp) -> ModuleOp:
+    """The module itself, or a copy in which special functions without code of their own are sums of powers."""
+    if not any(op.name in _SUMMED for op in all_ops(module)):
+        return module
+    from wengert.transforms.core.zeta_sums import expand_zeta
+
+    copy = module.clone()
+    expand_zeta(copy)
     return copy
 
 

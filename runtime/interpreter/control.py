@@ -16,11 +16,13 @@ from wengert.runtime.interpreter.meaning import Function, Scope, Unary, Variadic
 @evaluates_in_scope(stablehlo.WhileOp)
 def while_(op: stablehlo.WhileOp, scope: Scope) -> Function:
     """Runs the body on the carried values as long as the condition holds of them."""
-    condition, body = scope.region(op.cond), scope.region(op.body)
+    condition, body = scope.region(op.cond), scope.loop_region(op.body)
 
     def loop(*carried: Any) -> Any:
         while condition(*carried)[0]:
-            carried = body(*carried)
+            # the body is to be the only one that refers to what is carried
+            given, carried = list(carried), ()
+            carried = body(given)
         return one_or_tuple(op, carried)
 
     return loop

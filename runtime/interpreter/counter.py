@@ -3,7 +3,7 @@
 Every executed op counts with the costs that ``transforms/analysis/opcost`` states for it, loops as often as they go
 round. A value lives from the op that makes it to its last use in its block (a use by an op's region is a use by the op);
 inputs live throughout. Live bytes are those of the distinct arrays that some live value holds, each at its full size,
-although NumPy often stores a slice or a broadcast as a view of another array. A tape is as large as all it holds.
+although NumPy often stores a slice or a broadcast as a view of another array, and an update in place needs only one. A tape is as large as all it holds.
 """
 
 from __future__ import annotations
@@ -57,6 +57,10 @@ class Counter:
             self.live_bytes += size - self._sizes.get(key, 0)
             self._sizes[key] = size
             self.peak_bytes = max(self.peak_bytes, self.live_bytes)
+
+    def rewritten(self, array: Any) -> None:
+        """A live value's array became that of another value, as which it counts while both are live."""
+        self.peak_bytes = max(self.peak_bytes, self.live_bytes + getattr(array, "nbytes", 0))
 
     def drop(self, array: Any) -> None:
         """One live value less holds this array."""

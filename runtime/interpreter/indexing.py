@@ -6,7 +6,7 @@ same element are combined in row-major order of the updates.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, Sc
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.tensor_types import element_of, shape
 from wengert.runtime.interpreter.combining import kind_of, ufunc_of
-from wengert.runtime.interpreter.meaning import Array, Binary, Function, RegionFunction, Scope, Variadic, evaluates, evaluates_in_scope, one_or_tuple
+from wengert.runtime.interpreter.meaning import Array, Binary, Function, RegionFunction, Scope, Variadic, evaluates, evaluates_in_scope, one_or_tuple, updates
 from wengert.runtime.interpreter.precision import working_dtype
 
 
@@ -41,15 +41,29 @@ def dynamic_slice(op: stablehlo.DynamicSliceOp) -> Function:
 @evaluates(stablehlo.DynamicUpdateSliceOp)
 def dynamic_update_slice(op: stablehlo.DynamicUpdateSliceOp) -> Function:
     """The operand with a slice replaced at a computed start."""
-    places = [(n - size, size) for n, size in zip(shape(op.operand), shape(op.update), strict=True)]
+    write = _slice_update(op)
 
     def run(x: Any, update: Any, *starts: Any) -> Array:
-        result = np.array(x)
-        clamped = [_clamped(start, limit) for start, (limit, _) in zip(starts, places, strict=True)]
-        result[tuple([slice(start, start + size) for start, (_, size) in zip(clamped, places, strict=True)])] = update
-        return result
+        return write(np.array(x), update, *starts)
 
     return run
+
+
+@updates(stablehlo.DynamicUpdateSliceOp)
+def update_slice(op: stablehlo.DynamicUpdateSliceOp, scope: Scope) -> Function:
+    """The same, in the operand itself."""
+    return _slice_update(op)
+
+
+def _slice_update(op: stablehlo.DynamicUpdateSliceOp) -> Function:
+    places = [(n - size, size) for n, size in zip(shape(op.operand), shape(op.update), strict=True)]
+
+    def write(x: Any, update: Any, *starts: Any) -> Array:
+        clamped = [_clamped(start, limit) for start, (limit, _) in zip(starts, places, strict=True)]
+        x[tuple([slice(start, start + size) for start, (_, size) in zip(clamped, places, strict=True)])] = update
+        return x
+
+    return write
 
 
 @evaluates(stablehlo.TorchIndexSelectOp)
@@ -170,17 +184,15 @@ def _scatter_placement(numbers: ScatterDimensionNumbersAttr, operand: tuple[int,
 
 
 def _scatter_function(
-    numbers: ScatterDimensionNumbersAttr, operand: tuple[int, ...], update_shape: tuple[int, ...], kind: Kind | None, body: RegionFunction | None, count: int
-) -> Function:
-    """A function from inputs, indices and updates to the list of results."""
+    numbers: ScatterDimensionNumbersAttr, operand: tuple[int, ...], update_shape: tuple[int, ...], kind: Kind | None, body: RegionFunction | None
+) -> Callable[[Sequence[Array], Any, Sequence[Any]], None]:
+    """A function that changes inputs, which are flat, by indices and updates."""
     placement, order = _scatter_placement(numbers, operand, update_shape)
 
-    def run(*operands: Any) -> list[Array]:
-        inputs, indices, updates = operands[:count], operands[count], operands[count + 1 :]
-        results = [np.array(x).reshape(-1) for x in inputs]
+    def run(results: Sequence[Array], indices: Any, updates: Sequence[Any]) -> None:
         moved = [np.asarray(u).transpose(order) for u in updates]
         if results[0].size == 0 or moved[0].size == 0:
-            return [r.reshape(operand) for r in results]
+            return
         if operand:
             starts = placement.starts(indices)
             inside = np.logical_and.reduce([(s >= 0) & (s <= n - size) for s, n, size in zip(starts, operand, placement.sizes, strict=True)])
@@ -190,7 +202,6 @@ def _scatter_function(
             combine_at(results, flat[inside], [u[inside] for u in moved], kind, body)
         else:
             combine_at(results, np.zeros(moved[0].size, np.int64), [u.ravel() for u in moved], kind, body)
-        return [r.reshape(operand)[()] for r in results]
 
     return run
 
@@ -204,7 +215,8 @@ def combine_at(results: Sequence[Array], positions: Array, updates: Sequence[Arr
     if kind is not None:  # combined in the working type, and rounded once
         wide = results[0].astype(working_dtype(held), copy=False)
         ufunc_of(kind, held).at(wide, positions, updates[0].astype(wide.dtype, copy=False))
-        results[0][...] = wide.astype(results[0].dtype)
+        if wide is not results[0]:
+            results[0][...] = wide.astype(results[0].dtype)
         return
     order = np.argsort(positions, kind="stable")
     ordered = positions[order]
@@ -224,22 +236,39 @@ def combination(combine: np.ufunc) -> RegionFunction:
     return lambda *pair: (combine(*pair),)
 
 
-@evaluates_in_scope(stablehlo.ScatterOp)
-def scatter(op: stablehlo.ScatterOp, scope: Scope) -> Variadic:
-    """The inputs with updates combined into them by the region."""
-    count = len(op.inputs)
-    kind = kind_of(op.update_computation) if count == 1 else None
+@evaluates_in_scope(stablehlo.ScatterOp, core.ScatterOp)
+def scatter(op: stablehlo.ScatterOp | core.ScatterOp, scope: Scope) -> Variadic:
+    """The inputs with updates combined into them, by the region or by kind."""
+    run, count = _scatter_of(op, scope), len(op.results)
+
+    def copying(*operands: Any) -> Any:
+        results = [np.array(x, order="C") for x in operands[:count]]
+        run([r.reshape(-1) for r in results], operands[count], operands[count + 1 :])
+        return one_or_tuple(op, tuple([r if r.ndim else r[()] for r in results]))
+
+    return copying
+
+
+@updates(stablehlo.ScatterOp, core.ScatterOp)
+def update_scattered(op: stablehlo.ScatterOp | core.ScatterOp, scope: Scope) -> Function | None:
+    """The same in the operand itself, where there is one."""
+    if len(op.results) != 1:
+        return None
+    run = _scatter_of(op, scope)
+
+    def write(x: Any, indices: Any, updates: Any) -> Array:
+        x = np.ascontiguousarray(x)
+        run([x.reshape(-1)], indices, [updates])
+        return x
+
+    return write
+
+
+def _scatter_of(op: stablehlo.ScatterOp | core.ScatterOp, scope: Scope) -> Callable[[Sequence[Array], Any, Sequence[Any]], None]:
+    numbers = op.scatter_dimension_numbers
+    assert isinstance(numbers, ScatterDimensionNumbersAttr)
+    if isinstance(op, core.ScatterOp):
+        return _scatter_function(numbers, shape(op.operand), shape(op.updates), op.kind.data, None)
+    kind = kind_of(op.update_computation) if len(op.inputs) == 1 else None
     body = scope.scalar_region(op.update_computation)
-    numbers = op.scatter_dimension_numbers
-    assert isinstance(numbers, ScatterDimensionNumbersAttr)
-    run = _scatter_function(numbers, shape(op.inputs[0]), shape(op.updates[0]), kind, body, count)
-    return lambda *operands: one_or_tuple(op, tuple(run(*operands)))
-
-
-@evaluates(core.ScatterOp)
-def core_scatter(op: core.ScatterOp) -> Variadic:
-    """The operand with updates combined into it by kind."""
-    numbers = op.scatter_dimension_numbers
-    assert isinstance(numbers, ScatterDimensionNumbersAttr)
-    run = _scatter_function(numbers, shape(op.operand), shape(op.updates), op.kind.data, None, 1)
-    return lambda *operands: run(*operands)[0]
+    return _scatter_function(numbers, shape(op.inputs[0]), shape(op.updates[0]), kind, body)

@@ -17,12 +17,14 @@ from wengert.transforms.lower.tape_memory import out_of_memory, tape_limit
 @evaluates_in_scope(core.ForOp)
 def for_(op: core.ForOp, scope: Scope) -> Function:
     """Runs the body on the iteration, the constants and the carried values."""
-    body, fixed = scope.region(op.body), int_of(op.constants)
+    body, fixed = scope.loop_region(op.body), int_of(op.constants)
 
     def loop(count: Any, *inputs: Any) -> Any:
         constants, carried = inputs[:fixed], inputs[fixed:]
         for i in range(int(count)):
-            carried = body(np.int64(i), *constants, *carried)
+            # the body is to be the only one that refers to what is carried
+            given, carried = [np.int64(i), *constants, *carried], ()
+            carried = body(given)
         return one_or_tuple(op, carried)
 
     return loop
@@ -31,12 +33,13 @@ def for_(op: core.ForOp, scope: Scope) -> Function:
 @evaluates_in_scope(core.WhileOp)
 def while_(op: core.WhileOp, scope: Scope) -> Function:
     """Runs the body as long as the condition holds."""
-    condition, body, fixed = scope.region(op.condition), scope.region(op.body), int_of(op.constants)
+    condition, body, fixed = scope.region(op.condition), scope.loop_region(op.body), int_of(op.constants)
 
     def loop(*inputs: Any) -> Any:
         constants, carried = inputs[:fixed], inputs[fixed:]
         while condition(*constants, *carried)[0]:
-            carried = body(*constants, *carried)
+            given, carried = [*constants, *carried], ()
+            carried = body(given)
         return one_or_tuple(op, carried)
 
     return loop

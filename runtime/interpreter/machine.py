@@ -2,7 +2,7 @@
 
 A slot holds the array of one SSA value. Regions use the slots of the function they stand in, so that the values which
 they capture are simply there. There is one frame per function because StableHLO has no recursion (it is refused). A
-slot is emptied after the last use of its value in its block.
+slot is emptied after the last use of its value in its block; what is updated then may be updated in place (``in_place``).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from xdsl.traits import IsTerminator
 from wengert.ir.tensor_types import DYNAMIC, dtype_of, element, shape, type_of
 from wengert.runtime.errors import InputError, UnsupportedOpError
 from wengert.runtime.interpreter.counter import Counter
-from wengert.runtime.interpreter.meaning import ELEMENTWISE, MEANINGS, Array, Function, RegionFunction
+from wengert.runtime.interpreter.in_place import Step, update_function, updating_step
+from wengert.runtime.interpreter.meaning import ELEMENTWISE, MEANINGS, Array, Function, RegionFunction, TakingFunction
 
-Step = Callable[[], None]
 _RETURNS = ("func.return", "stablehlo.return")
 
 
@@ -83,9 +83,17 @@ class Frame:
 
     def region(self, region: Region) -> RegionFunction:
         """The region as a function of its arguments."""
+        code = self._code(region)
+        return code.counted if self.counter else code.run
+
+    def loop_region(self, region: Region) -> TakingFunction:
+        """The region as a function that takes its arguments out of a list."""
+        return self._code(region).take
+
+    def _code(self, region: Region) -> _Code:
         if len(region.blocks) != 1:
             raise ValueError(f"a region must have one block, found {len(region.blocks)}")
-        return _Code(self, region.block).counted if self.counter else _Code(self, region.block).run
+        return _Code(self, region.block)
 
     def scalar_region(self, region: Region) -> RegionFunction:
         """The region on scalars as a function of arrays, applied to each element."""
@@ -122,31 +130,53 @@ class _Code:
     def __init__(self, frame: Frame, block: Block):
         self.values, self.counter = frame.values, frame.counter
         self.args = [frame.slot(a) for a in block.args]
-        self.steps: list[Step] = []
-        self.ops: list[Operation] = []
-        self.results: list[list[int]] = []
-        self.returned: list[int] = []
-        for op in block.ops:
-            if op.name in _RETURNS or op.has_trait(IsTerminator):
-                self.returned = [frame.slot(v) for v in op.operands]
-            else:
-                self.ops.append(op)
-                self.results.append([frame.slot(r) for r in op.results])
-                self.steps.append(_step(frame.values, frame.function(op), [frame.slot(v) for v in op.operands], self.results[-1]))
+        self.ops = [op for op in block.ops if not _ends(op)]
+        self.results = [[frame.slot(r) for r in op.results] for op in self.ops]
+        self.returned = [frame.slot(v) for op in block.ops if _ends(op) for v in op.operands]
         self.dying = _last_uses(block, self.ops, frame)
-        self.own = {slot for slots in (self.args, *self.results) for slot in slots}
+        own = {slot for slots in (self.args, *self.results) for slot in slots}
+        self.own_returned = sorted(set(self.returned) & own)
+        updates = [
+            update_function(op, frame) if op.operands and frame.slot(op.operands[0]) in dying else None
+            for op, dying in zip(self.ops, self.dying[1:], strict=True)
+        ]
+        self.updating = [update is not None for update in updates]
+        self.steps = [self._step(frame, op, results, update) for op, results, update in zip(self.ops, self.results, updates, strict=True)]
         self.paired = list(zip(self.steps, self.dying[1:], strict=True))
+
+    def _step(self, frame: Frame, op: Operation, results: Sequence[int], update: Function | None) -> Step:
+        operands = [frame.slot(v) for v in op.operands]
+        if update is not None:
+            return updating_step(frame.values, frame.function(op), update, operands, results[0])
+        return _step(frame.values, frame.function(op), operands, results)
 
     def run(self, *arguments: Any) -> tuple[Any, ...]:
         """Executes the block."""
         values = self.values
         for slot, value in zip(self.args, arguments, strict=True):
             values[slot] = value
+        return self._run()
+
+    def take(self, arguments: list[Any]) -> tuple[Any, ...]:
+        """Executes the block on arguments that nothing but the list refers to any more, as far as the caller is concerned."""
+        values = self.values
+        for i, slot in enumerate(self.args):
+            values[slot] = arguments[i]
+        arguments.clear()
+        return self._run() if self.counter is None else self._counted(self.counter)
+
+    def _run(self) -> tuple[Any, ...]:
+        values = self.values
+        for slot in self.dying[0]:
+            values[slot] = None
         for step, dying in self.paired:
             step()
             for slot in dying:
                 values[slot] = None
-        return tuple([values[slot] for slot in self.returned])
+        returned = tuple([values[slot] for slot in self.returned])
+        for slot in self.own_returned:
+            values[slot] = None
+        return returned
 
     def counted(self, *arguments: Any) -> tuple[Any, ...]:
         """Executes the block and counts what it does."""
@@ -154,22 +184,33 @@ class _Code:
         assert counter is not None
         for slot, value in zip(self.args, arguments, strict=True):
             values[slot] = value
-            counter.hold(value)
+        return self._counted(counter)
+
+    def _counted(self, counter: Counter) -> tuple[Any, ...]:
+        values = self.values
+        for slot in self.args:
+            counter.hold(values[slot])
         self._drop(self.dying[0], counter)
-        for op, step, results, dying in zip(self.ops, self.steps, self.results, self.dying[1:], strict=True):
+        for op, step, results, dying, updating in zip(self.ops, self.steps, self.results, self.dying[1:], self.updating, strict=True):
             step()
             counter.executed(op)
             for slot in results:
                 counter.hold(values[slot])
+            if updating:
+                counter.rewritten(values[results[0]])
             self._drop(dying, counter)
         returned = tuple([values[slot] for slot in self.returned])
-        self._drop(sorted(set(self.returned) & self.own), counter)
+        self._drop(self.own_returned, counter)
         return returned
 
     def _drop(self, slots: Sequence[int], counter: Counter) -> None:
         for slot in slots:
             counter.drop(self.values[slot])
             self.values[slot] = None
+
+
+def _ends(op: Operation) -> bool:
+    return op.name in _RETURNS or op.has_trait(IsTerminator)
 
 
 def _step(values: list[Any], function: Function, operands: Sequence[int], results: Sequence[int]) -> Step:

@@ -5,7 +5,8 @@ the op has one result, else a tuple. Rules of ops with regions are also given th
 regions and callees into functions.
 
 Operands and results are NumPy arrays, or NumPy scalars of the right dtype for rank 0 (they are what NumPy's ufuncs return,
-and several times faster than rank-0 arrays). No function ever writes to its operands: results may share their memory.
+and several times faster than rank-0 arrays). No function ever writes to its operands: results may share their memory. The
+exception are the functions of :data:`UPDATES`, which write to their first operand; they are used where nothing else refers to it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ Unary = Callable[[Any], Any]
 Binary = Callable[[Any, Any], Any]
 Ternary = Callable[[Any, Any, Any], Any]
 RegionFunction = Callable[..., tuple[Any, ...]]
+TakingFunction = Callable[[list[Any]], tuple[Any, ...]]
 
 
 class Variadic(Protocol):
@@ -40,6 +42,10 @@ class Scope(Protocol):
         """The region as a function of its arguments; the values it captures are those of the enclosing run."""
         ...
 
+    def loop_region(self, region: Region) -> TakingFunction:
+        """The region as a function of a list of its arguments, which it empties, so that it alone refers to what the list alone held."""
+        ...
+
     def scalar_region(self, region: Region) -> RegionFunction:
         """A region on scalars as a function of arrays of one shape, applied to each element; its ops are not counted."""
         ...
@@ -50,7 +56,11 @@ class Scope(Protocol):
 
 
 Rule = Callable[[Any, Scope], Function]
+UpdateRule = Callable[[Any, Scope], Function | None]
 MEANINGS: dict[type[Operation], Rule] = {}
+UPDATES: dict[type[Operation], UpdateRule] = {}
+"""For ops whose result is their first operand with a part replaced: the rule for functions that write to that operand and return it,
+or None for an op that has no such function."""
 ELEMENTWISE: set[type[Operation]] = set()
 """Ops whose function may be given arrays where the op is on scalars."""
 
@@ -62,6 +72,16 @@ def evaluates(*classes: type[Operation], elementwise: bool = False) -> Callable[
         MEANINGS.update({cls: lambda op, scope: rule(op) for cls in classes})
         if elementwise:
             ELEMENTWISE.update(classes)
+        return rule
+
+    return register
+
+
+def updates(*classes: type[Operation]) -> Callable[[UpdateRule], UpdateRule]:
+    """Registers a rule for ops that replace a part of their first operand: its function writes to the array that it is given."""
+
+    def register(rule: UpdateRule) -> UpdateRule:
+        UPDATES.update(dict.fromkeys(classes, rule))
         return rule
 
     return register

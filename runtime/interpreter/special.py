@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.special
 
+from wengert.transforms.core.zeta_sums import COEFFICIENTS, TERMS
+
 sp: Any = scipy.special
 _where: Any = np.where  # its stubs cannot type elements that are Any
 _ERFC = np.frompyfunc(math.erfc, 1, 1)
@@ -128,15 +130,40 @@ def zeta(x: Any, q: Any) -> Any:
     For q <= 0 some terms have a negative base, so x must be whole. At its poles q = 0, -1, -2, ... it is infinite if the
     two sides agree (x is even), else NaN.
     """
-    pole = (q <= 0) & (q == np.floor(q))
-    undefined = (x < 1) | ((q <= 0) & (x != np.floor(x)))
-    regular = _where(undefined, np.nan, sp.zeta(x, _where(pole, 1.0, q)))
-    return _where(x == 1, np.inf, _where(pole, _where(np.fmod(x, 2) == 0, np.inf, np.nan), regular))
+    pole, negative = (q <= 0) & (q == np.floor(q)), q <= 0
+    undefined = (x < 1) | (negative & (x != np.floor(x)))
+    inner = _where(pole, 0.5, q)
+    even = np.fmod(x, 2) == 0
+    # SciPy adds term by term up to zero: instead, the terms on both sides of zero are sums of their own
+    regular = sp.zeta(x, _where(negative, inner - np.floor(inner), inner))
+    if np.any(negative):
+        other = sp.zeta(x, _where(negative, np.ceil(inner) - inner, 1.0)) - sp.zeta(x, _where(negative, 1.0 - inner, 1.0))
+        regular = _where(negative, regular + _where(even, other, -other), regular)
+    regular = _where(np.isposinf(x) & (q > 1), 0.0, _where(undefined, np.nan, regular))
+    return _where(x == 1, np.inf, _where(pole, _where(even, np.inf, np.nan), regular))
 
 
 def polygamma(n: Any, x: Any) -> Any:
     """The derivative of order n of digamma: (-1)^(n+1) n! zeta(n + 1, x); NaN unless n is 0, 1, 2, ..."""
     sign = _where(np.fmod(n, 2) == 0, -1.0, 1.0)
-    derivative = sign * sp.gamma(n + 1.0) * zeta(n + 1.0, x)
+    sums = zeta(n + 1.0, x)
+    size = sp.gamma(n + 1.0) * sums
+    far = (n > 0) & (x > 0) & np.isfinite(n) & np.isfinite(x) & ((n > 170) | (sums < 1e-290))
+    if np.any(far):  # a factor overflows or underflows, the product need not
+        size = _where(far, _factorial_zeta(_where(far, n, 1.0), _where(far, x, 1.0)), size)
+    size = _where(np.isposinf(x), 0.0, size)
     whole = (n == np.floor(n)) & (n >= 0) & np.isfinite(n)
-    return _where(whole, _where(n == 0, digamma(x), derivative), np.nan)
+    return _where(whole, _where(n == 0, digamma(x), sign * size), np.nan)
+
+
+def _factorial_zeta(n: Any, x: Any) -> Any:
+    """n! zeta(n + 1, x) for x > 0 by the Euler-Maclaurin formula, see ``transforms/core/zeta_sums.py``."""
+    s, a = n + 1.0, x + TERMS
+
+    def term(y: Any, weight: Any) -> Any:
+        half = y ** (-0.5 * s)  # n! and the weight come between the halves of the power
+        return _where(n > 170, np.exp(sp.gammaln(s) - s * np.log(y)) * weight, sp.gamma(s) * half * weight * half)
+
+    series = sum(b * sp.poch(s, 2 * j - 1) * a ** (1.0 - 2 * j) for j, b in enumerate(COEFFICIENTS, 1))
+    first = sum(term(x + k, 1.0) for k in range(TERMS))
+    return _where(np.isposinf(first), first, first + term(a, a / n + 0.5 + series))

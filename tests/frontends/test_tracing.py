@@ -237,6 +237,39 @@ def test_vjp_and_linearize_outside_of_traces() -> None:
     np.testing.assert_allclose(pull(1.0)[0], 6 * 2.0**5)
 
 
+def test_linear_maps_show_what_they_run() -> None:
+    def f(p: Any, n: Any) -> Any:
+        return {"y": wnp.sin(p["x"]) * n}
+
+    value, pullback = wg.vjp(f, {"x": X}, 2)
+    _, push = wg.linearize(f, {"x": X}, 2)
+    forward, linear = pullback.program("forward"), pullback.program()
+    for text in (pullback.ir(), pullback.ir(stage="core"), push.ir()):
+        assert "sine" not in text
+        assert 'jax.arg_info = "residual 0"' in text
+    assert "jax.arg_info = \"cotangent of result[0]['y']\"" in pullback.ir()
+    assert "jax.result_info = \"tangent of result[0]['y']\"" in push.ir()
+    assert "stablehlo.cosine" in pullback.ir("forward")
+    y, *residuals = forward(X, 2)
+    np.testing.assert_array_equal(y, value["y"])
+    np.testing.assert_array_equal(residuals, pullback.residuals)
+    np.testing.assert_array_equal(wg.parse(pullback.ir())(*residuals, X)[0], pullback({"y": X})[0]["x"])
+    np.testing.assert_array_equal(push.program()(*push.residuals, X)[0], push({"x": X}, None)["y"])
+    assert pullback.costs().primal.cost.flops < pullback.costs("forward").primal.cost.flops
+    assert [p.name for p in linear.signature.results] == ["cotangent of p['x']"]
+    with pytest.raises(wg.TracingError, match="ask for the IR of the traced function"):
+        wg.jit(lambda x: wg.vjp(wnp.sin, x)[1].ir())(1.0)
+
+
+@pytest.mark.parametrize("f", [lambda x: wnp.sin(x) ** 2, lambda x: wg.while_loop(lambda s: s < 50.0, lambda s: s * x, x)], ids=["residuals", "tape"])
+def test_linear_maps_of_concrete_points_may_be_traced(f: Any) -> None:
+    _, pull = wg.vjp(f, 2.0)
+    _, push = wg.linearize(f, 2.0)
+    slope = float(pull(1.0)[0])
+    np.testing.assert_allclose(wg.vmap(pull)(X)[0], slope * X, rtol=1e-15)
+    np.testing.assert_allclose(wg.jit(lambda v: push(v) + v)(1.5), slope * 1.5 + 1.5, rtol=1e-15)
+
+
 def test_repeated_jvps_do_not_trace_again() -> None:
     calls: list[int] = []
 

@@ -54,3 +54,27 @@ sys.exit("nothing was noticed")
 """
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_what_the_adapter_reads_in_a_request() -> None:
+    """Shapes among the words, and the inputs whose columns a Jacobian of such a shape has."""
+    script = """
+import numpy as np, wengert as wg
+from benchmarks.gradbench_adapter import asked_shapes, jacobian_inputs
+words = "Jacobian values: (p, 2,15) of e with respect to (camera, point), (p,) of w, (p,3) of z"
+assert asked_shapes(words, {"p": 7, "n": 4}) == [(7, 2, 15), (7,), (7, 3)]
+p = wg.jit(lambda a, b, c, n: (a + b[:, :1], a[:, 0] * c)).program(np.ones((4, 2)), np.ones((4, 3)), np.ones(4), 1)
+inputs = [np.ones((4, 2)), np.ones((4, 3)), np.ones(4), np.int64(1)]
+assert jacobian_inputs(p, 0, (4, 2, 5), inputs) == (0, 1)
+assert jacobian_inputs(p, 0, (4, 2, 3), inputs) == (1,)
+assert jacobian_inputs(p, 1, (4,), inputs) == (2,)
+assert jacobian_inputs(p, 1, (4, 3), inputs) == (0, 2)
+for result, shape in ((0, (4, 2, 4)), (0, (4, 3, 5)), (1, (4, 7))):
+    try:
+        jacobian_inputs(p, result, shape, inputs)
+    except NotImplementedError:
+        continue
+    raise SystemExit(f"{result} {shape}")
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -10,6 +10,8 @@ import pytest
 import wengert as wg
 from wengert.lab.check import check
 from wengert.lab.cli.main import main
+from wengert.lab.culprit import Culprit
+from wengert.lab.declared_rules import WrongRule
 from wengert.lab.differences import ladder, slopes
 
 
@@ -135,6 +137,100 @@ def test_the_command_says_how_to_repeat_it(monkeypatch: pytest.MonkeyPatch, tmp_
     assert f"again: wengert check {path} --wrt 1 --tests 'differences,dot product' --seed 4 --backend cpu" in out
     assert "stablehlo.sine at " in out
     assert "step" in out
+
+
+DECLARED = """func.func public @main(%n: tensor<i32>, %x: tensor<3xf64>) -> tensor<3xf64> {
+  %c0 = stablehlo.constant dense<0> : tensor<i32>
+  %c1 = stablehlo.constant dense<1> : tensor<i32>
+  %e = call @g(%x) : (tensor<3xf64>) -> tensor<3xf64>
+  %r:2 = stablehlo.while(%i = %c0, %y = %e) : tensor<i32>, tensor<3xf64>
+   cond {
+    %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %j = stablehlo.add %i, %c1 : tensor<i32>
+    %z = func.call @f(%y) : (tensor<3xf64>) -> tensor<3xf64>
+    stablehlo.return %j, %z : tensor<i32>, tensor<3xf64>
+  }
+  return %r#1 : tensor<3xf64>
+}
+func.func private @f(%x: tensor<3xf64>) -> tensor<3xf64> attributes {ad.custom_vjp = [@f_fwd, @f_bwd]} {
+  %0 = stablehlo.sine %x : tensor<3xf64>
+  return %0 : tensor<3xf64>
+}
+func.func private @f_fwd(%x: tensor<3xf64>) -> (tensor<3xf64>, tensor<3xf64>) {
+  %0 = stablehlo.sine %x : tensor<3xf64>
+  %1 = stablehlo.cosine %x : tensor<3xf64>
+  return %0, %1 : tensor<3xf64>, tensor<3xf64>
+}
+func.func private @f_bwd(%c: tensor<3xf64>, %y_bar: tensor<3xf64>) -> tensor<3xf64> {
+  %0 = stablehlo.BACKWARD %y_bar, %c : tensor<3xf64>
+  return %0 : tensor<3xf64>
+}
+func.func private @g(%x: tensor<3xf64>) -> tensor<3xf64> attributes {ad.custom_jvp = @g_jvp} {
+  %0 = stablehlo.exponential %x : tensor<3xf64>
+  return %0 : tensor<3xf64>
+}
+func.func private @g_jvp(%x: tensor<3xf64>, %x_dot: tensor<3xf64>) -> (tensor<3xf64>, tensor<3xf64>) {
+  %0 = stablehlo.FORWARD %x : tensor<3xf64>
+  %1 = stablehlo.multiply %0, %x_dot : tensor<3xf64>
+  return %0, %1 : tensor<3xf64>, tensor<3xf64>
+}
+"""
+
+
+def declared(forward: str = "exponential", backward: str = "multiply") -> str:
+    return DECLARED.replace("FORWARD", forward).replace("BACKWARD", backward)
+
+
+@pytest.mark.parametrize(
+    ("text", "n", "function", "rule", "place", "called"),
+    [
+        (declared(forward="cosine"), 2, "@g", ("@g_jvp",), "p.mlir:33:1", "p.mlir:4:3"),
+        (declared(backward="divide"), 2, "@f", ("@f_fwd", "@f_bwd"), "p.mlir:20:1 and p.mlir:25:1", "p.mlir:11:5"),
+    ],
+)
+def test_a_wrong_declared_derivative_is_named(text: str, n: int, function: str, rule: tuple[str, ...], place: str, called: str) -> None:
+    report = check(wg.parse(text, "p.mlir"), [n, [0.1, 0.2, 0.3]])
+    assert not report
+    found = report.culprit
+    assert isinstance(found, WrongRule)
+    assert (found.function, found.rule, found.place, found.called) == (function, rule, place, called)
+    assert "operand 0: differences: MISMATCH" in found.finding
+
+
+def test_declared_derivatives_that_are_right_or_not_met_are_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = [0.1, 0.2, 0.3]
+    assert check(wg.parse(declared()), [2, x]).ok
+    assert check(wg.parse(declared(backward="divide")), [0, x]).ok  # no trip
+    wrong_rule(monkeypatch)
+    text = declared(backward="divide").replace("return %r#1", "%s = stablehlo.sine %r#1 : tensor<3xf64>\n  return %s")
+    report = check(wg.parse(text), [0, x])
+    assert isinstance(report.culprit, Culprit)
+    assert report.culprit.op == "stablehlo.sine"
+
+
+def test_a_rule_declared_in_python_is_named_where_it_is_defined() -> None:
+    @wg.custom_jvp
+    def f(x: Any) -> Any:
+        return wg.numpy.sin(x)
+
+    @f.defjvp
+    def rule(primals: Any, tangents: Any) -> Any:
+        return f(*primals), wg.numpy.sin(*primals) * tangents[0]
+
+    report = wg.jit(lambda x: wg.vmap(f)(x) * x).program(np.ones(3)).check()
+    assert isinstance(report.culprit, WrongRule)
+    assert report.culprit.place == f"{__file__}:{rule.__code__.co_firstlineno}:1"
+
+
+def test_the_command_names_a_wrong_declared_derivative(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "p.mlir"
+    path.write_text(declared(forward="cosine"))
+    assert main(["check", str(path)]) == 3
+    assert f"declared derivative that disagrees by itself: @g_jvp of @g at {path}:33:1, called at {path}:4:3" in capsys.readouterr().out
+    assert main(["check", str(path), "--json"]) == 3
+    assert '"rule": [\n' in capsys.readouterr().out
 
 
 def test_positions_and_inputs_are_checked() -> None:

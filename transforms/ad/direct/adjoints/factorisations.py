@@ -1,0 +1,140 @@
+"""Adjoints of the factorisations into triangular and orthogonal matrices: Cholesky, LU, QR.
+
+The differentials are those of Giles, "Collected matrix derivative results for forward and reverse mode" (2008);
+``matrix_cotangents`` states how adjoints follow. Where an op reads one triangle of its operand, only that has a cotangent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wengert.dialects import core
+from wengert.dialects import stablehlo as hlo
+from wengert.dialects.builder import OpBuilder, Value
+from wengert.dialects.core import Kind
+from wengert.dialects.stablehlo.attributes import ScatterDimensionNumbersAttr, Transpose, dimensions
+from wengert.ir.attributes import int_attr, int_of
+from wengert.ir.tensor_types import element, i32, rank, shape, tensor, type_of
+from wengert.transforms.ad.direct.adjoint import Bars, adjoint
+from wengert.transforms.ad.direct.matrix_cotangents import conj, from_hermitian, real_part, total
+from wengert.transforms.ad.errors import refuse
+from wengert.transforms.ad.matrices import adjoint as hermitian_transpose
+from wengert.transforms.ad.matrices import identity_like, keep, matmul, solve, transposed
+from wengert.transforms.ad.rule import Tangent
+from wengert.transforms.ad.rules.factorisations import pivots_to_permutation
+
+# -- Cholesky
+
+
+def _cholesky_bar(b: OpBuilder, factor: Value, y_bar: Value, lower: bool) -> Value:
+    # dl = l phi(l^-1 h l^-H): phi halves the diagonal and drops the other triangle; for u = l^H, du = phi(u^-H h u^-1) u
+    factor_t = transposed(b, factor)
+    p_bar = matmul(b, factor_t, y_bar) if lower else matmul(b, y_bar, factor_t)
+    s_bar = b.add(keep(b, p_bar, "GT" if lower else "LT"), b.multiply(keep(b, p_bar, "EQ"), b.full_like(p_bar, 0.5)))
+    conjugate = conj(b, factor)
+    if lower:
+        h_bar = solve(b, conjugate, solve(b, factor, s_bar, lower=True, how=Transpose.TRANSPOSE), left=False, lower=True)
+    else:
+        h_bar = solve(b, factor, solve(b, conjugate, s_bar, lower=False), left=False, lower=False, how=Transpose.TRANSPOSE)
+    return from_hermitian(b, h_bar, lower)
+
+
+@adjoint(core.CholeskyOp)
+def cholesky(b: OpBuilder, op: core.CholeskyOp, y_bars: Sequence[Value], needed: Sequence[bool]) -> Bars:
+    return [_cholesky_bar(b, op.factor, y_bars[0], bool(int_of(op.lower)))]
+
+
+@adjoint(hlo.CholeskyOp)
+def stablehlo_cholesky(b: OpBuilder, op: hlo.CholeskyOp, y_bars: Sequence[Value], needed: Sequence[bool]) -> Bars:
+    lower = op.lower is not None and bool(int_of(op.lower))
+    # the specification leaves the other triangle open
+    return [_cholesky_bar(b, keep(b, op.result, "GE" if lower else "LE"), y_bars[0], lower)]
+
+
+# -- LU
+
+
+@adjoint(core.LuOp)
+def lu(b: OpBuilder, op: core.LuOp, y_bars: Sequence[Value], needed: Sequence[bool]) -> Bars:
+    # p da = dl u + l du gives x = l^-1 p da u^-1 = l^-1 dl + du u^-1, the first strictly lower, the second upper. l and u are
+    # made square by ones on the diagonal, which leaves that as it is.
+    m, n = shape(op.a)[-2:]
+    low = _completed(b, keep(b, op.lu, "GT"), m, m)
+    u = _completed(b, keep(b, op.lu, "LE"), n, n, from_packed=True)
+    y_bar = y_bars[0]
+    below, above = matmul(b, transposed(b, low), y_bar), matmul(b, y_bar, transposed(b, u))
+    x_bar = b.add(keep(b, below, "GT"), keep(b, above, "LE"))
+    z_bar = solve(b, low, x_bar, lower=True, unit=True, how=Transpose.TRANSPOSE)
+    z_bar = solve(b, u, z_bar, left=False, lower=False, how=Transpose.TRANSPOSE)
+    return [_rows_back(b, z_bar, pivots_to_permutation(b, op.pivots, m))]
+
+
+def _completed(b: OpBuilder, x: Value, m: int, n: int, from_packed: bool = False) -> Value:
+    """The leading m by n part of x, or zeros around it, with ones on the diagonal: everywhere, or where x has none."""
+    have, (p, q) = list(shape(x)), shape(x)[-2:]
+    if p > m or q > n:
+        have[-2:] = [min(p, m), min(q, n)]
+        x = b.slice(x, [0] * rank(x), have)
+    high = [*[0] * (rank(x) - 2), m - have[-2], n - have[-1]]
+    if any(high):
+        x = b.pad(x, b.scalar(0, element(x)), [0] * rank(x), high)
+    ones = identity_like(b, x)
+    if from_packed:
+        k = min(p, q)
+        if k == n:
+            return x
+        places = tensor(shape(x), i32)
+        ones = b.select(b.compare("LT", b.iota(rank(x) - 1, places), b.full(k, places)), b.full_like(x, 0), ones)
+        x = b.select(b.compare("LT", b.iota(rank(x) - 2, places), b.full(k, places)), x, b.full_like(x, 0))
+    return b.add(x, ones)
+
+
+def _rows_back(b: OpBuilder, x: Value, order: Value) -> Value:
+    """Row i of x put at row order[i]."""
+    n = rank(x)
+    batch, line = dimensions(range(n - 2)), dimensions((n - 2,))
+    numbers = ScatterDimensionNumbersAttr(dimensions((n - 1,)), line, batch, batch, line, int_attr(n - 1))
+    return b.scatter(Kind.add, b.zeros(type_of(x)), b.reshape(order, [*shape(order), 1]), x, numbers, unique=True)
+
+
+# -- QR
+
+
+@adjoint(core.QrOp)
+def qr(b: OpBuilder, op: core.QrOp, y_bars: Sequence[Tangent], needed: Sequence[bool]) -> Bars:
+    m, n = shape(op.a)[-2:]
+    if int_of(op.full) and m > n:
+        raise refuse(op, "has no derivative if all of q is asked for and there are more rows than columns: q is not determined")
+    q_bar, r_bar = y_bars
+    if m >= n:
+        return [_tall_qr_bar(b, op.q, op.r, q_bar, r_bar)]
+    # a = [a1 a2]: a1 = q r1 is square, r2 = q^H a2
+    start, extents = [0] * rank(op.a), list(shape(op.a))
+
+    def left(x: Value) -> Value:
+        return b.slice(x, start, [*extents[:-1], m])
+
+    def right(x: Value) -> Value:
+        return b.slice(x, [*start[:-1], m], extents)
+
+    if r_bar is None:
+        a1_bar = _tall_qr_bar(b, op.q, left(op.r), q_bar, None)
+        a2_bar = b.full_like(right(op.a), 0)
+    else:
+        r2_bar = right(r_bar)
+        a2_bar = matmul(b, conj(b, op.q), r2_bar)
+        by_r2 = matmul(b, conj(b, right(op.a)), hermitian_transpose(b, r2_bar))
+        a1_bar = _tall_qr_bar(b, op.q, left(op.r), total(b, q_bar, by_r2), left(r_bar))
+    return [b.concatenate([a1_bar, a2_bar], rank(op.a) - 1)]
+
+
+def _tall_qr_bar(b: OpBuilder, q: Value, r: Value, q_bar: Tangent, r_bar: Tangent) -> Value:
+    """With w = da r^-1 and s = q^H w: dq = w - q t and dr = t r, where t is upper triangular with a real diagonal and
+    ``t - s`` is skew; that is, t is s above the diagonal plus the adjoint of what is below."""
+    from_q = None if q_bar is None else b.negate(matmul(b, transposed(b, q), q_bar))
+    from_r = None if r_bar is None else matmul(b, r_bar, transposed(b, r))
+    t_bar = total(b, from_q, from_r)
+    above = keep(b, t_bar, "LT")
+    s_bar = total(b, above, hermitian_transpose(b, above), real_part(b, keep(b, t_bar, "EQ")))
+    w_bar = total(b, q_bar, matmul(b, conj(b, q), s_bar))
+    return solve(b, r, w_bar, left=False, lower=False, how=Transpose.TRANSPOSE)

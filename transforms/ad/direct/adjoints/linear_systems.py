@@ -1,0 +1,52 @@
+"""Adjoints of triangular and tridiagonal systems; ``matrix_cotangents`` states what they are derived from.
+
+Where an op reads one triangle of its operand, only that has a cotangent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wengert.dialects import core
+from wengert.dialects import stablehlo as hlo
+from wengert.dialects.builder import OpBuilder, Value
+from wengert.dialects.stablehlo.attributes import Transpose
+from wengert.ir.attributes import int_of
+from wengert.ir.tensor_types import rank
+from wengert.transforms.ad.direct.adjoint import Bars, adjoint
+from wengert.transforms.ad.direct.matrix_cotangents import conj
+from wengert.transforms.ad.matrices import adjoint as hermitian_transpose
+from wengert.transforms.ad.matrices import keep, matmul, paired_rows, rows_back, solve, transposed, tridiagonal, turned_diagonals
+from wengert.transforms.ad.rule import Tangent
+
+
+@adjoint(hlo.TriangularSolveOp)
+def triangular_solve(b: OpBuilder, op: hlo.TriangularSolveOp, y_bars: Sequence[Value], needed: Sequence[bool]) -> Bars:
+    # m x = r (or x m = r): r_bar = m^-T x_bar (or x_bar m^-T), m_bar = -r_bar x^T (or -x^T r_bar); m = a, a^T or a^H
+    lower, unit, left = (bool(int_of(flag)) for flag in (op.lower, op.unit_diagonal, op.left_side))
+    how = op.transpose_a.data
+    matrix = conj(b, op.a) if how is Transpose.ADJOINT else op.a
+    turned = Transpose.TRANSPOSE if how is Transpose.NO_TRANSPOSE else Transpose.NO_TRANSPOSE
+    r_bar = solve(b, matrix, y_bars[0], left=left, lower=lower, unit=unit, how=turned)
+    if not needed[0]:
+        return [None, r_bar]
+    x_transposed = transposed(b, op.result)
+    product = matmul(b, r_bar, x_transposed) if left else matmul(b, x_transposed, r_bar)
+    if how is not Transpose.NO_TRANSPOSE:
+        product = transposed(b, product) if how is Transpose.TRANSPOSE else hermitian_transpose(b, product)
+    strict, whole = ("GT", "GE") if lower else ("LT", "LE")
+    return [b.negate(keep(b, product, strict if unit else whole)), r_bar if needed[1] else None]
+
+
+@adjoint(core.TridiagonalSolveOp)
+def tridiagonal_solve(b: OpBuilder, op: core.TridiagonalSolveOp, y_bars: Sequence[Tangent], needed: Sequence[bool]) -> Bars:
+    # a x = r: r_bar = a^-T x_bar, and a_bar = -r_bar x^T on the three diagonals
+    assert y_bars[0] is not None
+    r_bar = tridiagonal(b, turned_diagonals(b, *op.operands[:3]), y_bars[0])
+
+    def diagonal_bar(offset: int) -> Value:
+        product = b.multiply(*paired_rows(b, r_bar, op.x, offset))
+        return rows_back(b, b.negate(b.reduce_sum(product, [rank(product) - 1])), rank(product) - 2, offset)
+
+    bars = [diagonal_bar(offset) if wanted else None for offset, wanted in zip((-1, 0, 1), needed, strict=False)]
+    return [*bars, r_bar if needed[3] else None]
