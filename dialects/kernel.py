@@ -55,7 +55,7 @@ from xdsl.utils.exceptions import VerifyException
 from wengert.dialects import kernel_positions as positions
 from wengert.dialects.kernel_positions import Position
 from wengert.dialects.stablehlo.attributes import DotDimensionNumbersAttr
-from wengert.ir.attributes import ints
+from wengert.ir.attributes import int_array, ints, segment_sizes
 from wengert.ir.construction import DialectOperation
 from wengert.ir.tensor_types import shape_of_type, type_of
 
@@ -392,9 +392,7 @@ def nest(
     inputs: Sequence[SSAValue], into: Sequence[SSAValue], outputs: Sequence[Attribute], extents: Sequence[int], ties: Sequence[int], body: Block
 ) -> NestOp:
     """A nest op from its parts."""
-    from wengert.ir.attributes import int_array
-
-    properties: dict[str, Attribute] = {"bounds": int_array(extents)}
+    properties: dict[str, Attribute] = {"bounds": int_array(extents), AttrSizedOperandSegments.attribute_name: segment_sizes(len(inputs), len(into))}
     if any(tie >= 0 for tie in ties):
         properties["ties"] = int_array(ties)
-    return NestOp.build(operands=[list(inputs), list(into)], result_types=[list(outputs)], properties=properties, regions=[Region([body])])
+    return NestOp.create(operands=[*inputs, *into], result_types=outputs, properties=properties, regions=[Region(body)])

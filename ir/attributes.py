@@ -29,6 +29,12 @@ def int_array(values: Sequence[int]) -> DenseArrayBase[IntegerType]:
     return _int_array(tuple(int(v) for v in values))
 
 
+@lru_cache(maxsize=256)
+def segment_sizes(*sizes: int) -> DenseArrayBase[IntegerType]:
+    """``array<i32: ...>``: how many operands belong to each group of an op that has several."""
+    return DenseArrayBase.from_list(i32, sizes)
+
+
 def bool_array(values: Sequence[bool]) -> DenseArrayBase[IntegerType]:
     """``array<i1: ...>``, shared."""
     return _bool_array(tuple(bool(v) for v in values))

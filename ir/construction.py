@@ -15,11 +15,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self, TypeVar
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, ModuleOp
-from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, Use
+from xdsl.ir import Attribute, Block, Operation, OpResult, ParametrizedAttribute, Region, SSAValue, Use
 from xdsl.ir.core import SSAValues
 from xdsl.irdl import IRDLOperation, OptionalDef
 
 Op = TypeVar("Op", bound=Operation)
+A = TypeVar("A", bound=ParametrizedAttribute)
 Attributes = Mapping[str, Attribute]
 _NONE: dict[str, Attribute] = {}
 _new = object.__new__
@@ -95,6 +96,14 @@ def _defaults(cls: type[IRDLOperation]) -> tuple[tuple[str, Attribute], ...]:
     found = {n: d.default_value for n, d in definition.properties.items() if not isinstance(d, OptionalDef)}
     _DEFAULTS[cls] = tuple((name, value) for name, value in found.items() if value is not None)
     return _DEFAULTS[cls]
+
+
+def unverified(cls: type[A], **parameters: Attribute) -> A:
+    """An attribute of parameters that are known to be right by what made them; to verify a location takes longer than to make an op."""
+    made = _new(cls)
+    for name, value in parameters.items():
+        object.__setattr__(made, name, value)
+    return made
 
 
 def append(block: Block, op: Operation) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, TensorType
 from xdsl.ir import Attribute
 
+from wengert.ir.construction import unverified
 from wengert.ir.tensor_types import dtype_of, element_of, shape_of_type, tensor
 
 Elements = DenseIntOrFPElementsAttr[Any]
@@ -54,7 +55,7 @@ def from_numpy(array: np.ndarray[Any, np.dtype[Any]]) -> Elements:
     width = array.dtype.itemsize
     if array.size > 1 and data == data[:width] * array.size:
         data = data[:width]
-    return DenseIntOrFPElementsAttr(cast(Any, type), BytesAttr(data))
+    return unverified(DenseIntOrFPElementsAttr, type=type, data=BytesAttr(data))
 
 
 def splat(value: Any, type: TensorType[Any]) -> Elements:
@@ -62,4 +63,4 @@ def splat(value: Any, type: TensorType[Any]) -> Elements:
     held: Attribute = type.element_type
     scalar = np.asarray(value).astype(dtype_of(held))
     data = scalar.tobytes() if 0 not in shape_of_type(type) else b""
-    return DenseIntOrFPElementsAttr(cast(Any, type), BytesAttr(data))
+    return unverified(DenseIntOrFPElementsAttr, type=type, data=BytesAttr(data))

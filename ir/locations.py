@@ -15,6 +15,7 @@ from typing import NamedTuple, cast
 from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, IntAttr, LocationAttr, NameLoc, StringAttr
 from xdsl.ir import Operation
 
+from wengert.ir.construction import unverified
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
 
 
@@ -41,9 +42,13 @@ def at(filename: str, line: int, column: int) -> LocationAttr:
     return FileLineColLoc(StringAttr(filename), IntAttr(line), IntAttr(column))
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=1024)
+def _name(text: str) -> StringAttr:
+    return StringAttr(text)
+
+
 def _derived(name: str, inner: LocationAttr) -> LocationAttr:
-    return NameLoc(StringAttr(name), inner)
+    return unverified(NameLoc, desc=_name(name), location=inner)
 
 
 def derived(op: Operation, role: Role, pass_name: str) -> LocationAttr:
@@ -51,7 +56,6 @@ def derived(op: Operation, role: Role, pass_name: str) -> LocationAttr:
     return _derived(f"{pass_name}/{role}/{op.name}", op.location)
 
 
-@lru_cache(maxsize=8192)
 def called_from(callee: LocationAttr, caller: LocationAttr) -> LocationAttr:
     """The location of an op that was inlined: where it was written, called from there.
 
@@ -63,11 +67,7 @@ def called_from(callee: LocationAttr, caller: LocationAttr) -> LocationAttr:
 
 
 def _call_site(callee: LocationAttr, caller: LocationAttr) -> CallSiteLoc:
-    """A call site made without verification, which takes longer than inlining the op; that both are locations is known here."""
-    made = CallSiteLoc.__new__(CallSiteLoc)
-    object.__setattr__(made, "callee", callee)
-    object.__setattr__(made, "caller", caller)
-    return made
+    return unverified(CallSiteLoc, callee=callee, caller=caller)
 
 
 def provenance(location: LocationAttr) -> Provenance | None:

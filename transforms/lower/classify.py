@@ -191,23 +191,29 @@ _COMPLEX_COSTS: dict[type[Operation], int] = {
 
 def cost(op: Operation) -> int:
     """The cost of a scalar function on this op's element type; 0 if there is no scalar function for it."""
-    operand = op.operands[1] if isinstance(op, stablehlo.SelectOp) else op.operands[0]
-    held = element(operand)
-    if isinstance(op, stablehlo.BitcastConvertOp) and not _same_width(held, element(op.results[0])):
-        return 0
-    if isinstance(op, chlo.NextAfterOp) and held not in (f32, f64):
-        return 0
-    if isinstance(op, chlo.PolygammaOp) and not _is_trigamma(op):
+    kind = type(op)
+    held = element(op.operands[1 if kind is stablehlo.SelectOp else 0])
+    if kind in _CONDITIONAL and not _has_function(op, held):
         return 0
     if is_float(held):
-        return _REAL_COSTS.get(type(op), 0)
-    if is_boolean(held):
-        return _BOOLEAN_COSTS.get(type(op), 0)
+        return _REAL_COSTS.get(kind, 0)
     if is_integer(held):
-        return _INTEGER_COSTS.get(type(op), 0)
-    if isinstance(op, stablehlo.CompareOp) and op.comparison_direction.data not in ("EQ", "NE"):
-        return 0
-    return _COMPLEX_COSTS.get(type(op), 0)
+        return (_BOOLEAN_COSTS if is_boolean(held) else _INTEGER_COSTS).get(kind, 0)
+    return _COMPLEX_COSTS.get(kind, 0)
+
+
+_CONDITIONAL = frozenset((stablehlo.BitcastConvertOp, stablehlo.CompareOp, chlo.NextAfterOp, chlo.PolygammaOp))
+
+
+def _has_function(op: Operation, held: Attribute) -> bool:
+    """Whether there is a scalar function for what else the op says."""
+    if isinstance(op, stablehlo.BitcastConvertOp):
+        return _same_width(held, element(op.results[0]))
+    if isinstance(op, stablehlo.CompareOp):
+        return not is_complex(held) or op.comparison_direction.data in ("EQ", "NE")
+    if isinstance(op, chlo.PolygammaOp):
+        return _is_trigamma(op)
+    return held in (f32, f64)
 
 
 _ELEMENTWISE = frozenset((*_REAL_COSTS, *_INTEGER_COSTS, *_BOOLEAN_COSTS, *_COMPLEX_COSTS))
@@ -244,18 +250,16 @@ def role(op: Operation) -> Role:
         return Role.OPAQUE
     if kind not in _CONTROL and not all(_is_held(value.type) for value in (*op.operands, *op.results)):
         return Role.OPAQUE
-    found = _ROLES.get(kind)
-    if isinstance(op, stablehlo.DotGeneralOp):
-        return Role.CONTRACT if has_product(op) else Role.OPAQUE
-    if isinstance(op, core.ForOp | core.WhileOp | core.CaseOp):
+    if kind in _ELEMENTWISE:
+        return Role.SCALAR if cost(op) else Role.OPAQUE
+    if kind is stablehlo.DotGeneralOp:
+        return Role.CONTRACT if has_product(cast(stablehlo.DotGeneralOp, op)) else Role.OPAQUE
+    if kind in _CONTROL:
         return Role.CONTROL if has_plain_types(op) else Role.OPAQUE
     if isinstance(op, core.ScatterOp) and not _scatterable(op):
         return Role.OPAQUE
-    if found is not None:
-        return Role.OPAQUE if found is Role.REDUCE and not _reducible(op) else found
-    if type(op) in _ELEMENTWISE and cost(op):
-        return Role.SCALAR
-    return Role.OPAQUE
+    found = _ROLES[kind]
+    return Role.OPAQUE if found is Role.REDUCE and not _reducible(op) else found
 
 
 def has_product(op: stablehlo.DotGeneralOp) -> bool:
@@ -313,14 +317,18 @@ _COMPARISONS = {"EQ": "eq", "NE": "ne", "LT": "lt", "LE": "le", "GT": "gt", "GE"
 
 def function_name(op: Operation) -> str:
     """The name of the scalar function of an elementwise op, with what its attributes say."""
+    if type(op) not in _NAMED:
+        return op.name.partition(".")[2]
     if isinstance(op, stablehlo.CompareOp):
         name = _COMPARISONS[op.comparison_direction.data]
         return f"total_{name}" if op.compare_type is not None and op.compare_type.data == "TOTALORDER" else name
     if isinstance(op, stablehlo.ReducePrecisionOp):
         return f"reduce_precision_e{int_of(op.exponent_bits)}m{int_of(op.mantissa_bits)}"
-    if isinstance(op, chlo.PolygammaOp):
-        return "trigamma"
-    return op.name.partition(".")[2]
+    return "trigamma"
+
+
+_NAMED = frozenset((stablehlo.CompareOp, stablehlo.ReducePrecisionOp, chlo.PolygammaOp))
+"""Classes whose functions are named by more than the class."""
 
 
 def is_storable(type: Attribute) -> bool:

@@ -20,6 +20,7 @@ class Loop:
         text.line(f"br label %{self.body}")
         text.line(f"{self.body}:")
         self._place = len(text.lines)
+        text.open()
 
     def carry(self, kind: str, initial: str) -> str:
         """A value that starts as `initial`; `update` gives the value of the next turn."""
@@ -34,6 +35,7 @@ class Loop:
     def close(self) -> None:
         """Ends the body."""
         text, following, more, latch = self.text, self.text.name(), self.text.name(), self.text.label()
+        text.close()
         phis = [f"{self.index} = phi i64 [0, %{self.before}], [{following}, %{latch}]"]
         phis += [f"{name} = phi {kind} [{initial}, %{self.before}], [{new}, %{latch}]" for kind, name, initial, new in self._carried]
         text.lines[self._place : self._place] = phis
@@ -51,6 +53,15 @@ class FunctionText:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self._count = 0
+        self._addresses: list[dict[str, str]] = [{}]
+
+    def open(self) -> None:
+        """Begins a loop's body: addresses computed in it are not known after it."""
+        self._addresses.append({})
+
+    def close(self) -> None:
+        """Ends a loop's body."""
+        self._addresses.pop()
 
     def name(self) -> str:
         """A fresh local name."""
@@ -70,6 +81,14 @@ class FunctionText:
         name = self.name()
         self.lines.append(f"{name} = {text}")
         return name
+
+    def address(self, text: str) -> str:
+        """The result of an instruction that computes with addresses, written once wherever it is known."""
+        for known in self._addresses:
+            if (found := known.get(text)) is not None:
+                return found
+        found = self._addresses[-1][text] = self.op(text)
+        return found
 
     @contextmanager
     def loop(self, count: int) -> Generator[Loop, None, None]:
@@ -92,10 +111,10 @@ class FunctionText:
         if index == "0" or scale == 0:
             constant = offset
         else:
-            scaled = index if scale == 1 else self.op(f"mul nuw nsw i64 {index}, {scale}")
-            pointer = self.op(f"getelementptr {kind}, ptr {pointer}, i64 {scaled}")
+            scaled = index if scale == 1 else self.address(f"mul nuw nsw i64 {index}, {scale}")
+            pointer = self.address(f"getelementptr {kind}, ptr {pointer}, i64 {scaled}")
             constant = offset
-        return pointer if constant == 0 else self.op(f"getelementptr {kind}, ptr {pointer}, i64 {constant}")
+        return pointer if constant == 0 else self.address(f"getelementptr {kind}, ptr {pointer}, i64 {constant}")
 
     def load(self, kind: str, pointer: str, align: int) -> str:
         return self.op(f"load {kind}, ptr {pointer}, align {align}")

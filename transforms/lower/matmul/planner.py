@@ -26,8 +26,8 @@ BLAS_VOLUME_TURNED = 192**3
 # Rows of B that are further apart than this in total share few sets of the first-level cache: a copied column group stays in it.
 FAR_BYTES = 1 << 16
 MANY_ROWS = 24
-# Up to this many elements, B is put together from scalar loads rather than copied.
-SMALL_B = 64
+# Up to this many elements, B is put together from scalar loads rather than copied: of more, a copy is as fast and a third of the code.
+SMALL_B = 16
 
 
 class UnsupportedMatmul(ValueError):

@@ -14,7 +14,7 @@ from wengert.transforms.lower.matmul.packing import pack_group
 from wengert.transforms.lower.matmul.planner import MatmulPlan
 from wengert.transforms.lower.matmul.tiling import Group, split_columns
 
-UNROLLED_STEPS = 96  # multiply-adds of a tile up to which its loop along k is written out
+UNROLLED_STEPS = 24  # multiply-adds of a tile up to which its loop along k is written out
 
 
 @dataclass(frozen=True)
