@@ -1,0 +1,197 @@
+"""Factorisations and triangular systems of small matrices, as many at once as a register has lanes.
+
+All of them compute an element as what it was less a sum of products that are final already (Crout's order), so that a sum stays
+in a register and four of them share an operand. The products are taken in the same order as by elimination.
+"""
+
+from __future__ import annotations
+
+from wengert.transforms.lower.cpu_types import Element
+from wengert.transforms.lower.native.code import Index
+from wengert.transforms.lower.native.matrix_lanes import MatrixLanes, Place
+
+LARGEST = 32
+"""The largest order: a group of greater matrices does not stay in the first cache."""
+_I32 = Element("i", "i32", "i32", 4)
+
+
+class _Matrices:
+    """Row-major matrices of ``n`` columns at ``a``, in lanes."""
+
+    def __init__(self, lanes: MatrixLanes, a: str, n: int):
+        self.lanes = lanes
+        self.code = lanes.code
+        self.scalars = lanes.scalars
+        self.register = lanes.held.register
+        self.a = a
+        self.n = n
+
+    def place(self, i: Index, j: Index) -> str:
+        """The address of an element."""
+        return self.lanes.address(self.a, self.code.at([(i, self.n)], j))
+
+    def row(self, i: Index) -> Place:
+        """A row from its first element on."""
+        return self.place(i, 0), 1
+
+    def column(self, j: Index) -> Place:
+        """A column from its first element on."""
+        return self.place(0, j), self.n
+
+    def reduce(self, places: list[str], shared: Place, others: list[Place], count: Index) -> list[str]:
+        """The elements at these places less their sums of products."""
+        return self.lanes.less_products([self.lanes.load(place) for place in places], 0, count, shared, others)
+
+
+class BatchedLu(_Matrices):
+    """Gaussian elimination of m x n matrices in place; ``chosen`` is memory for one register."""
+
+    def __init__(self, lanes: MatrixLanes, extents: tuple[int, int], a: str, chosen: str):
+        super().__init__(lanes, a, extents[1])
+        self.m = extents[0]
+        self.chosen = chosen
+        size = lanes.held.size
+        self.number = Element("i", f"i{8 * size}", f"i{8 * size}", size)
+        self.numbers = self.scalars.type(self.number.register)
+
+    def run(self, pivots: str, info: str) -> None:
+        """Pivots from 1 and info of all matrices; those of the first one lie at these addresses."""
+        code, lanes, scalars, register = self.code, self.lanes, self.scalars, self.register
+        with code.loop(0, min(self.m, self.n), [(self.numbers, "zeroinitializer")]) as step:
+            k, after, failed = step.index, code.add(step.index, 1), step.values[0]
+            lanes.in_blocks(k, self.m, lambda i, count: self._reduce_column(k, i, count))
+            self._pivot(k)
+            self._exchange(k, pivots)
+            pivot = lanes.load(self.place(k, k))
+            singular = scalars.compare("oeq", register, pivot, scalars.float_constant(register, 0.0))
+            first = scalars.binary("and", "i1", singular, scalars.compare("eq", self.number.register, failed, "zeroinitializer"))
+            divisor = scalars.select(singular, register, scalars.float_constant(register, 1.0), pivot)
+            with code.loop(after, self.m) as below:
+                place = self.place(below.index, k)
+                lanes.store(lanes.divided(lanes.load(place), divisor), place)
+            lanes.in_blocks(after, self.n, lambda j, count: self._reduce_row(k, j, count))
+            step.carry(scalars.select(first, self.number.register, self._splat(after), failed))
+        for lane in range(lanes.lanes):
+            found = code.op(f"extractelement {self.numbers} {step.values[0]}, i32 {lane}")
+            code.memory().store(_I32, self._resized(found, self.number.register, "i32"), code.address(info, _I32, lane))
+
+    def _reduce_column(self, k: Index, i: Index, count: int) -> None:
+        rows = [self.code.add(i, number) for number in range(count)]
+        places = [self.place(row, k) for row in rows]
+        for place, rest in zip(places, self.reduce(places, self.column(k), [self.row(row) for row in rows], k), strict=True):
+            self.lanes.store(rest, place)
+
+    def _reduce_row(self, k: Index, j: Index, count: int) -> None:
+        columns = [self.code.add(j, number) for number in range(count)]
+        places = [self.place(k, column) for column in columns]
+        for place, rest in zip(places, self.reduce(places, self.row(k), [self.column(column) for column in columns], k), strict=True):
+            self.lanes.store(rest, place)
+
+    def _pivot(self, k: Index) -> None:
+        """For each lane the first row from k on whose element in column k is largest in absolute value."""
+        code, lanes, scalars, register = self.code, self.lanes, self.scalars, self.register
+        start = scalars.intrinsic("fabs", register, lanes.load(self.place(k, k)))
+        with code.loop(code.add(k, 1), self.m, [(lanes.kind, start), (self.numbers, self._splat(k))]) as loop:
+            best, row = loop.values
+            size = scalars.intrinsic("fabs", register, lanes.load(self.place(loop.index, k)))
+            larger = scalars.compare("ogt", register, size, best)
+            loop.carry(scalars.select(larger, register, size, best), scalars.select(larger, self.number.register, self._splat(loop.index), row))
+        code.line(f"store {self.numbers} {loop.values[1]}, ptr {self.chosen}, align {self.number.size}")
+
+    def _exchange(self, k: Index, pivots: str) -> None:
+        """Lane by lane, rows k and the chosen one; nothing where they are the same."""
+        code, lanes, register = self.code, self.lanes, self.register
+        steps = min(self.m, self.n)
+        with code.loop(0, lanes.lanes) as lane:
+            found = code.memory().load(self.number, code.address(self.chosen, self.number, lane.index))
+            assert isinstance(found, str)
+            chosen = self._resized(found, self.number.register, "i64")
+            number = self._resized(code.op(f"add nsw i64 {chosen}, 1"), "i64", "i32")
+            code.memory().store(_I32, number, code.address(pivots, _I32, code.at([(lane.index, steps)], k)))
+            with code.when(code.op(f"icmp ne i64 {chosen}, {k}")):
+                order = ", ".join(f"{self.number.register} {number}" for number in range(lanes.lanes))
+                mine = self.scalars.compare("eq", self.number.register, self._splat(lane.index), f"<{order}>")
+                upper, lower = self.place(k, 0), self.place(chosen, 0)
+                with code.loop(0, self.n) as loop:
+                    above, below = lanes.address(upper, loop.index), lanes.address(lower, loop.index)
+                    x, y = lanes.load(above), lanes.load(below)
+                    lanes.store(self.scalars.select(mine, register, y, x), above)
+                    lanes.store(self.scalars.select(mine, register, x, y), below)
+
+    def _splat(self, index: Index) -> str:
+        return self.code.splat(self.number.register, self._resized(str(index), "i64", self.number.register), self.lanes.lanes)
+
+    def _resized(self, number: str, source: str, target: str) -> str:
+        return self.code.scalars().resize(number, source, target, signed=True)
+
+
+class BatchedCholesky(_Matrices):
+    """The factor of symmetric n x n matrices at ``a``, in place in one triangle."""
+
+    def __init__(self, lanes: MatrixLanes, a: str, n: int, *, lower: bool):
+        super().__init__(lanes, a, n)
+        self.lower = lower
+
+    def place(self, i: Index, j: Index) -> str:
+        """An element of the lower factor, or of the transpose of the upper one."""
+        return super().place(i, j) if self.lower else super().place(j, i)
+
+    def row(self, i: Index) -> Place:
+        """A row of the lower factor."""
+        return self.place(i, 0), 1 if self.lower else self.n
+
+    def run(self) -> str:
+        """Whether each lane met a pivot that is not positive."""
+        code, lanes, scalars, register = self.code, self.lanes, self.scalars, self.register
+        truths = scalars.type("i1")
+        with code.loop(0, self.n, [(truths, "zeroinitializer")]) as step:
+            j, place = step.index, self.place(step.index, step.index)
+            (pivot,) = self.reduce([place], self.row(j), [self.row(j)], j)
+            bad = scalars.compare("ule", register, pivot, scalars.float_constant(register, 0.0))
+            root = scalars.intrinsic("sqrt", register, pivot)
+            lanes.store(root, place)
+
+            def below(i: Index, count: int) -> None:
+                rows = [code.add(i, number) for number in range(count)]
+                places = [self.place(row, j) for row in rows]
+                for at, rest in zip(places, self.reduce(places, self.row(j), [self.row(row) for row in rows], j), strict=True):
+                    lanes.store(lanes.divided(rest, root), at)
+
+            lanes.in_blocks(code.add(j, 1), self.n, below)
+            step.carry(scalars.binary("or", "i1", step.values[0], bad))
+        return step.values[0]
+
+
+class BatchedSubstitution:
+    """T y = c for each right-hand side, in place: y_i = (c_i - sum over the solved k of t_ik y_k) / t_ii.
+
+    ``matrix`` and ``steps`` are steps from row to row and column to column of T, and from element to element and side to side of c.
+    """
+
+    def __init__(self, lanes: MatrixLanes, addresses: tuple[str, str], matrix: tuple[int, int], steps: tuple[int, int], *, first_to_last: bool, unit: bool):
+        self.lanes = lanes
+        self.code = lanes.code
+        self.t, self.c = addresses
+        self.matrix = matrix
+        self.steps = steps
+        self.first_to_last = first_to_last
+        self.unit = unit
+
+    def run(self, n: int, sides: int) -> None:
+        """For matrices of order ``n``."""
+        code, lanes = self.code, self.lanes
+        with code.loop(0, n) as rows:
+            row: Index = rows.index if self.first_to_last else code.op(f"sub nsw i64 {n - 1}, {rows.index}")
+            start, end = (0, row) if self.first_to_last else (code.add(row, 1), n)
+            shared = lanes.address(self.t, code.times(row, self.matrix[0])), self.matrix[1]
+            divisor = "" if self.unit else lanes.load(lanes.address(self.t, code.times(row, sum(self.matrix))))
+
+            def solve(side: Index, count: int) -> None:
+                others = [lanes.address(self.c, code.times(code.add(side, number), self.steps[1])) for number in range(count)]
+                places = [lanes.address(other, code.times(row, self.steps[0])) for other in others]
+                starts = [lanes.load(place) for place in places]
+                found = lanes.less_products(starts, start, end, shared, [(other, self.steps[0]) for other in others])
+                for place, rest in zip(places, found, strict=True):
+                    lanes.store(rest if self.unit else lanes.divided(rest, divisor), place)
+
+            lanes.in_blocks(0, sides, solve)
