@@ -10,8 +10,8 @@ from wengert.transforms.lower.cpu_types import Element
 from wengert.transforms.lower.native.code import Index
 from wengert.transforms.lower.native.matrix_lanes import MatrixLanes, Place
 
-LARGEST = 32
-"""The largest order: a group of greater matrices does not stay in the first cache."""
+MOST_ELEMENTS = 64 * 64
+"""The elements of all operands of one matrix: a larger group does not stay in the caches near the core, and blocked algorithms are better."""
 _I32 = Element("i", "i32", "i32", 4)
 
 
@@ -44,12 +44,11 @@ class _Matrices:
 
 
 class BatchedLu(_Matrices):
-    """Gaussian elimination of m x n matrices in place; ``chosen`` is memory for one register."""
+    """Gaussian elimination of m x n matrices in place."""
 
-    def __init__(self, lanes: MatrixLanes, extents: tuple[int, int], a: str, chosen: str):
+    def __init__(self, lanes: MatrixLanes, extents: tuple[int, int], a: str):
         super().__init__(lanes, a, extents[1])
         self.m = extents[0]
-        self.chosen = chosen
         size = lanes.held.size
         self.number = Element("i", f"i{8 * size}", f"i{8 * size}", size)
         self.numbers = self.scalars.type(self.number.register)
@@ -60,8 +59,7 @@ class BatchedLu(_Matrices):
         with code.loop(0, min(self.m, self.n), [(self.numbers, "zeroinitializer")]) as step:
             k, after, failed = step.index, code.add(step.index, 1), step.values[0]
             lanes.in_blocks(k, self.m, lambda i, count: self._reduce_column(k, i, count))
-            self._pivot(k)
-            self._exchange(k, pivots)
+            self._exchange(k, self._pivot(k), pivots)
             pivot = lanes.load(self.place(k, k))
             singular = scalars.compare("oeq", register, pivot, scalars.float_constant(register, 0.0))
             first = scalars.binary("and", "i1", singular, scalars.compare("eq", self.number.register, failed, "zeroinitializer"))
@@ -87,7 +85,7 @@ class BatchedLu(_Matrices):
         for place, rest in zip(places, self.reduce(places, self.row(k), [self.column(column) for column in columns], k), strict=True):
             self.lanes.store(rest, place)
 
-    def _pivot(self, k: Index) -> None:
+    def _pivot(self, k: Index) -> str:
         """For each lane the first row from k on whose element in column k is largest in absolute value."""
         code, lanes, scalars, register = self.code, self.lanes, self.scalars, self.register
         start = scalars.intrinsic("fabs", register, lanes.load(self.place(k, k)))
@@ -96,27 +94,32 @@ class BatchedLu(_Matrices):
             size = scalars.intrinsic("fabs", register, lanes.load(self.place(loop.index, k)))
             larger = scalars.compare("ogt", register, size, best)
             loop.carry(scalars.select(larger, register, size, best), scalars.select(larger, self.number.register, self._splat(loop.index), row))
-        code.line(f"store {self.numbers} {loop.values[1]}, ptr {self.chosen}, align {self.number.size}")
+        return loop.values[1]
 
-    def _exchange(self, k: Index, pivots: str) -> None:
-        """Lane by lane, rows k and the chosen one; nothing where they are the same."""
+    def _exchange(self, k: Index, row: str, pivots: str) -> None:
+        """Row k and, in each lane, the chosen one; nothing where all lanes have chosen row k."""
         code, lanes, register = self.code, self.lanes, self.register
-        steps = min(self.m, self.n)
-        with code.loop(0, lanes.lanes) as lane:
-            found = code.memory().load(self.number, code.address(self.chosen, self.number, lane.index))
-            assert isinstance(found, str)
-            chosen = self._resized(found, self.number.register, "i64")
-            number = self._resized(code.op(f"add nsw i64 {chosen}, 1"), "i64", "i32")
-            code.memory().store(_I32, number, code.address(pivots, _I32, code.at([(lane.index, steps)], k)))
-            with code.when(code.op(f"icmp ne i64 {chosen}, {k}")):
-                order = ", ".join(f"{self.number.register} {number}" for number in range(lanes.lanes))
-                mine = self.scalars.compare("eq", self.number.register, self._splat(lane.index), f"<{order}>")
-                upper, lower = self.place(k, 0), self.place(chosen, 0)
-                with code.loop(0, self.n) as loop:
-                    above, below = lanes.address(upper, loop.index), lanes.address(lower, loop.index)
-                    x, y = lanes.load(above), lanes.load(below)
-                    lanes.store(self.scalars.select(mine, register, y, x), above)
-                    lanes.store(self.scalars.select(mine, register, x, y), below)
+        count, steps = lanes.lanes, min(self.m, self.n)
+        chosen: list[str] = []
+        for lane in range(count):
+            found = self._resized(code.op(f"extractelement {self.numbers} {row}, i32 {lane}"), self.number.register, "i64")
+            number = self._resized(code.op(f"add nsw i64 {found}, 1"), "i64", "i32")
+            code.memory().store(_I32, number, code.address(pivots, _I32, code.at([(lane, steps)], k)))
+            chosen.append(found)
+        moved = self.scalars.compare("ne", self.number.register, row, self._splat(k))
+        with code.when(code.op(f"call i1 @llvm.vector.reduce.or.v{count}i1(<{count} x i1> {moved})")):
+            upper, others = self.place(k, 0), [self.place(found, 0) for found in chosen]
+            with code.loop(0, self.n) as column:
+                above = lanes.address(upper, column.index)
+                x = kept = lanes.load(above)
+                for lane, other in enumerate(others):
+                    mine = "<" + ", ".join(f"i1 {'true' if n == lane else 'false'}" for n in range(count)) + ">"
+                    place = lanes.address(other, column.index)
+                    y = lanes.load(place)
+                    kept = self.scalars.select(mine, register, y, kept)
+                    lanes.store(self.scalars.select(mine, register, x, y), place)
+                # Last, since a lane that chose row k has written it above.
+                lanes.store(kept, above)
 
     def _splat(self, index: Index) -> str:
         return self.code.splat(self.number.register, self._resized(str(index), "i64", self.number.register), self.lanes.lanes)

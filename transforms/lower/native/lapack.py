@@ -20,7 +20,7 @@ from wengert.transforms.lower.buffers import aligned
 from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.cpu_types import Element, float_literal
 from wengert.transforms.lower.native.base import NativeKernel, native
-from wengert.transforms.lower.native.batched_matrices import LARGEST, BatchedCholesky, BatchedLu
+from wengert.transforms.lower.native.batched_matrices import MOST_ELEMENTS, BatchedCholesky, BatchedLu
 from wengert.transforms.lower.native.boxes import copy_box, zero
 from wengert.transforms.lower.native.code import Code, Index
 from wengert.transforms.lower.native.held import held
@@ -83,7 +83,7 @@ class Factorization(NativeKernel):
 
     def try_lanes(self) -> None:
         """Asks for scratch memory for groups of matrices, if they are small and many."""
-        if 1 < max(self.m, self.n) <= LARGEST:
+        if 1 < self.m * self.n <= MOST_ELEMENTS:
             self.lanes = lanes_of(self.element, self.target, self.batch)
         if self.lanes > 1:
             self.space("group", self.lanes * self.m * self.n, self.element.size)
@@ -230,9 +230,7 @@ class Lu(Factorization):
     def __init__(self, op: core.LuOp, target: Target):
         super().__init__(op, target)
         self.try_lanes()
-        if self.lanes > 1:
-            self.space("chosen", self.lanes, self.element.size)
-        elif not self.is_small:
+        if self.lanes == 1 and not self.is_small:
             self.space("a", self.m * self.n, self.element.size)
 
     def emit(self, code: Code) -> None:
@@ -243,7 +241,7 @@ class Lu(Factorization):
         with lanes.groups(self.batch) as first:
             results = [self.matrix(code, f"%q{n}", result, first) for n, result in enumerate(self.op.results)]
             lanes.gather(self.m * self.n, self.matrix(code, "%p0", self.op.operands[0], first), places["group"])
-            BatchedLu(lanes, (self.m, self.n), places["group"], places["chosen"]).run(results[1], results[2])
+            BatchedLu(lanes, (self.m, self.n), places["group"]).run(results[1], results[2])
             lanes.scatter(self.m * self.n, places["group"], results[0])
 
     @property

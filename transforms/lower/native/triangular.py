@@ -17,7 +17,7 @@ from wengert.ir.tensor_types import c64, c128, element, f32, f64, shape
 from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.cpu_types import Element
 from wengert.transforms.lower.native.base import NativeKernel, native
-from wengert.transforms.lower.native.batched_matrices import LARGEST, BatchedSubstitution
+from wengert.transforms.lower.native.batched_matrices import MOST_ELEMENTS, BatchedSubstitution
 from wengert.transforms.lower.native.boxes import copy_box
 from wengert.transforms.lower.native.code import Code, Index
 from wengert.transforms.lower.native.held import held
@@ -48,7 +48,7 @@ class TriangularSolve(NativeKernel):
         super().__init__(op, target)
         self.batch, self.n = prod(shape(op.a)[:-2]), shape(op.a)[-1]
         self.count = prod(shape(op.b)[-2:])
-        small = 1 < self.n <= LARGEST and 0 < self.count <= LARGEST * LARGEST
+        small = self.n > 1 and self.count and self.n * self.n + self.count <= MOST_ELEMENTS
         self.lanes = lanes_of(held(op.a), target, self.batch) if small else 1
 
     def scratch_bytes(self) -> int:
