@@ -27,11 +27,9 @@ from wengert.transforms.lower.views import result
 INDEX = Element("i", "i64", "i64", 8)
 SHORT_INDEX = Element("i", "i32", "i32", 4)
 PAIRED_TRIPS = 64
-"""A nest of fewer registers in all does them one at a time."""
+"""A nest of fewer registers in all does them one at a time, and so does one whose innermost loop has fewer and ends within a pair."""
 PAIRED_OPS = 64
 """So does a body of more ops, whose values would not stay in registers."""
-MANY = 16
-"""Last trips that do not fill two registers double the code again, which takes so many times the work to pay."""
 
 
 @dataclass
@@ -181,7 +179,7 @@ class NestState:
             return False
         if prod(self.extents) < PAIRED_TRIPS * lanes or len(self.levels[-1]) > PAIRED_OPS:
             return False
-        if extent % (2 * lanes) and (extent < PAIRED_TRIPS * lanes or prod(self.extents) < MANY * PAIRED_TRIPS * lanes):
+        if extent % (2 * lanes) and extent < PAIRED_TRIPS * lanes:
             return False
         loads = [self.loads[op] for op in self.levels[-1] if op in self.loads]
         if any(load.base is not None or load.guards or not self._is_straight(load.at) for load in loads):

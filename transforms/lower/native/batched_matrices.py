@@ -38,6 +38,10 @@ class _Matrices:
         """A column from its first element on."""
         return self.place(0, j), self.n
 
+    def steps(self, address: str, step: int, count: int) -> list[str]:
+        """The addresses of elements so many apart."""
+        return [self.lanes.address(address, number * step) for number in range(count)]
+
     def reduce(self, places: list[str], shared: Place, others: list[Place], count: Index) -> list[str]:
         """The elements at these places less their sums of products."""
         return self.lanes.less_products([self.lanes.load(place) for place in places], 0, count, shared, others)
@@ -74,15 +78,15 @@ class BatchedLu(_Matrices):
             code.memory().store(_I32, self._resized(found, self.number.register, "i32"), code.address(info, _I32, lane))
 
     def _reduce_column(self, k: Index, i: Index, count: int) -> None:
-        rows = [self.code.add(i, number) for number in range(count)]
-        places = [self.place(row, k) for row in rows]
-        for place, rest in zip(places, self.reduce(places, self.column(k), [self.row(row) for row in rows], k), strict=True):
+        places = self.steps(self.place(i, k), self.n, count)
+        rows: list[Place] = [(row, 1) for row in self.steps(self.place(i, 0), self.n, count)]
+        for place, rest in zip(places, self.reduce(places, self.column(k), rows, k), strict=True):
             self.lanes.store(rest, place)
 
     def _reduce_row(self, k: Index, j: Index, count: int) -> None:
-        columns = [self.code.add(j, number) for number in range(count)]
-        places = [self.place(k, column) for column in columns]
-        for place, rest in zip(places, self.reduce(places, self.row(k), [self.column(column) for column in columns], k), strict=True):
+        places = self.steps(self.place(k, j), 1, count)
+        columns: list[Place] = [(column, self.n) for column in self.steps(self.place(0, j), 1, count)]
+        for place, rest in zip(places, self.reduce(places, self.row(k), columns, k), strict=True):
             self.lanes.store(rest, place)
 
     def _pivot(self, k: Index) -> str:
@@ -155,9 +159,11 @@ class BatchedCholesky(_Matrices):
             lanes.store(root, place)
 
             def below(i: Index, count: int) -> None:
-                rows = [code.add(i, number) for number in range(count)]
-                places = [self.place(row, j) for row in rows]
-                for at, rest in zip(places, self.reduce(places, self.row(j), [self.row(row) for row in rows], j), strict=True):
+                first, along = self.row(i)
+                step = self.n if self.lower else 1
+                places = self.steps(self.place(i, j), step, count)
+                rows: list[Place] = [(row, along) for row in self.steps(first, step, count)]
+                for at, rest in zip(places, self.reduce(places, self.row(j), rows, j), strict=True):
                     lanes.store(lanes.divided(rest, root), at)
 
             lanes.in_blocks(code.add(j, 1), self.n, below)
@@ -189,9 +195,11 @@ class BatchedSubstitution:
             shared = lanes.address(self.t, code.times(row, self.matrix[0])), self.matrix[1]
             divisor = "" if self.unit else lanes.load(lanes.address(self.t, code.times(row, sum(self.matrix))))
 
+            below = code.times(row, self.steps[0])
+
             def solve(side: Index, count: int) -> None:
-                others = [lanes.address(self.c, code.times(code.add(side, number), self.steps[1])) for number in range(count)]
-                places = [lanes.address(other, code.times(row, self.steps[0])) for other in others]
+                first = lanes.address(self.c, code.times(side, self.steps[1]))
+                others, places = ([lanes.address(place, number * self.steps[1]) for number in range(count)] for place in (first, lanes.address(first, below)))
                 starts = [lanes.load(place) for place in places]
                 found = lanes.less_products(starts, start, end, shared, [(other, self.steps[0]) for other in others])
                 for place, rest in zip(places, found, strict=True):

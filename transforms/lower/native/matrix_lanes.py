@@ -30,8 +30,8 @@ def lanes_of(held: Element, target: Target, batch: int) -> int:
 
 
 def group_count(batch: int, lanes: int) -> int:
-    """How many groups a batch makes."""
-    return -(-batch // lanes)
+    """How many whole groups a batch makes."""
+    return batch // lanes
 
 
 def group_bytes(count: int, lanes: int, held: Element) -> int:
@@ -54,10 +54,18 @@ class MatrixLanes:
 
     @contextmanager
     def groups(self, batch: int) -> Generator[Index]:
-        """The first matrix of each group. The last group may begin within the one before: what both compute is the same."""
-        with self.code.dealt([group_count(batch, self.lanes)]) as (number,):
-            first = self.code.times(number, self.lanes)
-            yield first if batch % self.lanes == 0 else self._at_most(first, batch - self.lanes)
+        """The first matrix of each group. Matrices that are left over make a group with some of the last one before.
+
+        Both are then written by the same thread, one after the other.
+        """
+        code, count = self.code, group_count(batch, self.lanes)
+        with code.dealt([count]) as (number,):
+            if batch % self.lanes == 0:
+                yield code.times(number, self.lanes)
+                return
+            last = code.op(f"icmp eq i64 {number}, {count - 1}")
+            with code.loop(0, code.op(f"select i1 {last}, i64 2, i64 1")) as part:
+                yield self._at_most(code.times(code.add(number, part.index), self.lanes), batch - self.lanes)
 
     def gather(self, count: int, source: str, target: str) -> None:
         """``count`` elements of each matrix, the first of which lies at ``source``, to scratch memory."""
