@@ -11,9 +11,10 @@ from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
-from wengert.dialects.kernel import STORE, ConstantOp, Guard, IndexOp, LoadOp, NestOp, WithinOp, Write
+from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, Guard, IndexOp, LoadOp, NestOp, WithinOp, Write
 from wengert.dialects.kernel_positions import Position, Quotient, dimensions, span
 from wengert.ir.tensor_types import element
+from wengert.transforms.lower.cpu_floats import SPECIAL
 from wengert.transforms.lower.cpu_loops import Loops, crossed_loop, sums_short_rows
 from wengert.transforms.lower.cpu_memory import Memory
 from wengert.transforms.lower.cpu_parallel import NestWork, most_work
@@ -30,6 +31,8 @@ PAIRED_TRIPS = 64
 """A nest of fewer registers in all does them one at a time, and so does one whose innermost loop has fewer and ends within a pair."""
 PAIRED_OPS = 64
 """So does a body of more ops, whose values would not stay in registers."""
+PAIRED_FUNCTIONS = frozenset(("tanh", "exponential", "exponential_minus_one", "log", "log_plus_one", "logistic", "rsqrt", "erf"))
+"""So does a body with other functions than these, or with more than two of them: its machine code is long already."""
 
 
 @dataclass
@@ -178,6 +181,9 @@ class NestState:
         if lanes * widest != self.target.vector_bytes or widest < SHORT_INDEX.size or lanes == 1 or self.in_place or self.crossed:
             return False
         if prod(self.extents) < PAIRED_TRIPS * lanes or len(self.levels[-1]) > PAIRED_OPS:
+            return False
+        functions = [op.function.data for op in self.levels[-1] if isinstance(op, ApplyOp) and op.function.data in SPECIAL]
+        if len(functions) > 2 or not PAIRED_FUNCTIONS.issuperset(functions):
             return False
         if extent % (2 * lanes) and extent < PAIRED_TRIPS * lanes:
             return False
