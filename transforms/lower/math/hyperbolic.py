@@ -21,20 +21,20 @@ STEPS = 1.625
 def tanh(code: Code, x: Float) -> Float:
     """Odd, exact for tiny arguments, +-1 from about 9 (f32) or 19 (f64)."""
     a = code.at_most(code.abs(x), code.pick(10.0, 20.0))
-    n, s = half_octaves(code, a)
+    n, half = half_octaves(code, a)
     h = code.fma(n, -0.5 * math.log(2), a)
     z = h * h
     t = code.fma(code.polynomial(code.pick(coefficients.TANH_F32, coefficients.TANH_F64), z), h * z, h)
-    denominator = code.fma(code.fma(s, 0.5, -0.5), t, code.fma(s, 0.5, 0.5))
+    denominator = code.fma(half - 0.5, t, half + 0.5)
     start = code.at_most(n, 1.0)
     return ((start + (t - start) / denominator).bits() | x.bits() & -(1 << (code.format.bits - 1))).as_float()
 
 
 def half_octaves(code: Code, a: Float) -> tuple[Float, Float]:
-    """(n, 2^n): the a / (ln(2)/2) less 5/8, rounded down, at least 0, for a >= 0."""
+    """(n, 2^n / 2): n is a / (ln(2)/2) less 5/8, rounded down, at least 0, for a >= 0."""
     # Two bits behind the point decide: rounding to nearest adds 1/8, and clearing them rounds down.
     shift = code.format.mantissa - 2
-    magic = 1.5 * 2.0**shift + code.format.bias
+    magic = 1.5 * 2.0**shift + (code.format.bias - 1)
     biased = code.at_least(code.fma(a, 2.0 * LOG2_E, magic - (STEPS - 1.0 + 0.125)), magic).bits() & -4
     return biased.as_float() - magic, (biased << shift).as_float()
 
