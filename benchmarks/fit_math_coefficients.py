@@ -113,6 +113,14 @@ def trigonometric() -> Iterator[Fit]:
         yield Fit(f"COS_{element}", "(cos(r) - 1 + z/2) / z^2 in z = r^2", cosine, mp.mpf(0), top, degree)
 
 
+def hyperbolic() -> Iterator[Fit]:
+    terms = [mp.mpf(-1) / 3, mp.mpf(2) / 15, -mp.mpf(17) / 315, mp.mpf(62) / 2835]
+    tangent = series(lambda z: (mp.tanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, terms)
+    top = (mp.mpf("1.625") * mp.log(2) / 2) ** 2 * mp.mpf("1.0001")
+    for element, degree in (("F32", 3), ("F64", 10)):
+        yield Fit(f"TANH_{element}", "(tanh(h)/h - 1) / z in z = h^2", tangent, mp.mpf(0), top, degree, lambda z: z ** mp.mpf("1.25") + mp.mpf("1e-5"))
+
+
 def power() -> Iterator[Fit]:
     yield Fit("RCBRT", "m^(-1/3)", lambda m: m ** (-mp.mpf(1) / 3), mp.mpf("0.353"), mp.mpf("2.83"), 6, mp.cbrt)
     top = ((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)) ** 2 * mp.mpf("1.001")
@@ -190,6 +198,7 @@ def fits() -> Iterator[Fit]:
     yield from exponential()
     yield from logarithm()
     yield from trigonometric()
+    yield from hyperbolic()
     yield from power()
     yield from inverse_trigonometric()
     yield from error_function()

@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 from native_checks import DTYPES, check, function, tensor
 
+from wengert.ir.parser import parse_module
+from wengert.runtime import interpreter
+from wengert.runtime.cpu import compile
+
 Array = np.ndarray[Any, np.dtype[Any]]
 TYPES = ["f64", "f32", "complex<f64>", "complex<f32>"]
 TOLERANCE = {"f64": 1e-10, "complex<f64>": 1e-10, "f32": 3e-4, "complex<f32>": 3e-4}
-SQUARE = [((), 1), ((3,), 5), ((2,), 20), ((0,), 3)]
+SQUARE = [((), 1), ((3,), 5), ((2,), 20), ((0,), 3), ((3, 7), 6)]
 
 
 def matrix(seed: int, shape: tuple[int, ...], held: str) -> Array:
@@ -27,13 +31,13 @@ def real(held: str) -> str:
 
 
 @pytest.mark.parametrize("held", TYPES)
-@pytest.mark.parametrize(("n", "m"), [(1, 1), (4, 1), (5, 3), (16, 9), (24, 2), (3, 0)])
+@pytest.mark.parametrize(("batch", "n", "m"), [(2, 1, 1), (2, 4, 1), (2, 5, 3), (2, 16, 9), (2, 24, 2), (2, 3, 0), (19, 2, 1), (18, 7, 6)])
 @pytest.mark.parametrize("side", ["true", "false"])
-def test_triangular_solve(held: str, n: int, m: int, side: str) -> None:
-    """All triangles, transpositions and diagonals in one program; the other triangle holds NaN."""
-    a: Array = matrix(1, (2, n, n), held)
+def test_triangular_solve(held: str, batch: int, n: int, m: int, side: str) -> None:
+    """All triangles, transpositions and diagonals in one program; the other triangle holds NaN. Many matrices are solved in lanes."""
+    a: Array = matrix(1, (batch, n, n), held)
     a += 3 * np.eye(n)
-    b = matrix(2, (2, n, m) if side == "true" else (2, m, n), held)
+    b = matrix(2, (batch, n, m) if side == "true" else (batch, m, n), held)
     ta, tb = tensor(a.shape, held), tensor(b.shape, held)
     lines: list[str] = []
     for lower in ("true", "false"):
@@ -66,23 +70,20 @@ def test_cholesky(held: str, batch: tuple[int, ...], n: int, lower: str) -> None
 
 
 @pytest.mark.parametrize("n", [4, 20])
-def test_failed_cholesky(n: int) -> None:
+@pytest.mark.parametrize("batch", [4, 19])
+def test_failed_cholesky(n: int, batch: int) -> None:
     """info is the order of the first minor that is not positive (LAPACK lets NaN pass); the rest of a batch is not affected."""
-    t, info = tensor((4, n, n), "f64"), tensor((4,), "i32")
-    a = np.stack([np.eye(n)] * 4)
+    t, info = tensor((batch, n, n), "f64"), tensor((batch,), "i32")
+    a = np.stack([np.eye(n)] * batch)
     a[1, 2, 2], a[2, 3, 3] = -1.0, np.nan
     found = check_info(function([t], [t, info], '"core.cholesky"($in) <{lower = true}> : $type'), a)
     assert found[1][1] == 3
     assert found[1][3] == 0
-    np.testing.assert_array_equal(found[0][3], np.eye(n))
+    np.testing.assert_array_equal(found[0][[0, *range(4, batch)]], np.stack([np.eye(n)] * (batch - 3)))
 
 
 def check_info(text: str, a: Array) -> tuple[Array, ...]:
     """The results, of which the infos agree with the interpreter's."""
-    from wengert.ir.parser import parse_module
-    from wengert.runtime import interpreter
-    from wengert.runtime.cpu import compile
-
     module = parse_module(text)
     found, wanted = compile(module)(a), interpreter.run(module, [a])
     np.testing.assert_array_equal(found[-1], wanted[-1])
@@ -90,17 +91,36 @@ def check_info(text: str, a: Array) -> tuple[Array, ...]:
 
 
 RECTANGLES = [((), 4, 4), ((2,), 5, 3), ((2,), 3, 5), ((), 20, 30)]
+BATCHES = [((19,), 1, 2), ((3, 7), 8, 8), ((17,), 7, 5), ((17,), 5, 7), ((33,), 20, 20)]
 
 
 @pytest.mark.parametrize("held", TYPES)
-@pytest.mark.parametrize(("batch", "m", "n"), RECTANGLES)
+@pytest.mark.parametrize(("batch", "m", "n"), RECTANGLES + BATCHES)
 def test_lu(held: str, batch: tuple[int, ...], m: int, n: int) -> None:
     t, pivots, info = tensor((*batch, m, n), held), tensor((*batch, min(m, n)), "i32"), tensor(batch, "i32")
     text = function([t], [t, pivots, info], '"core.lu"($in) : $type')
     a = matrix(4, (*batch, m, n), held)
     check(text, [a], 10 * TOLERANCE[held])
+    a[..., 0] = np.sign(a[..., 0].real)  # of pivots of one size, the first
+    check(text, [a], 10 * TOLERANCE[held])
     a[..., 1] = 0  # singular: info says where
     check(text, [a], 10 * TOLERANCE[held])
+
+
+@pytest.mark.parametrize("held", ["f64", "f32"])
+def test_lu_of_different_matrices(held: str) -> None:
+    """What is singular, NaN or in order already is so in its own lane only."""
+    t, pivots, info = tensor((17, 6, 6), held), tensor((17, 6), "i32"), tensor((17,), "i32")
+    a = matrix(5, (17, 6, 6), held)
+    a[3] = np.eye(6)
+    a[4, :, 2] = 0
+    a[5] = 0
+    a[16, 0, 0] = 0
+    text = function([t], [t, pivots, info], '"core.lu"($in) : $type')
+    kept = check(text, [a], 10 * TOLERANCE[held])
+    a[9, 2, 2] = np.nan
+    for before, after in zip(kept, compile(parse_module(text))(a), strict=True):
+        np.testing.assert_array_equal(np.delete(before, 9, 0), np.delete(after, 9, 0))
 
 
 @pytest.mark.parametrize("held", TYPES)

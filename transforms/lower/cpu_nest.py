@@ -117,7 +117,8 @@ class NestCode(NestTiles):
         extent, lanes = self.extents[self.inner], self.lanes
         trips, rest = divmod(extent, lanes)
         done = 0
-        copies = ACCUMULATORS if active and len(self.ops) <= LIGHT_BODY and trips >= 2 * ACCUMULATORS and not (self.strict and lanes == 1) else 1
+        accumulators = ACCUMULATORS // 2 if self.paired else ACCUMULATORS
+        copies = accumulators if active and len(self.ops) <= LIGHT_BODY and trips >= 2 * accumulators and not (self.strict and lanes == 1) else 1
         if copies > 1:
             totals = self._trips(active, totals, done, trips // copies, copies)
             done, trips = done + trips // copies * copies * lanes, trips % copies
@@ -125,6 +126,12 @@ class NestCode(NestTiles):
             self._clamped_trips(trips + 1, extent - lanes)
             return
         totals = self._trips(active, totals, done, trips, 1)
+        if rest and self.paired and not any(r.slot for r in active):
+            totals = self._halves(active, totals)
+            self.lanes //= 2
+            if rest >= self.lanes:
+                totals = self._body(active, totals, extent - rest, self.lanes)
+                rest -= self.lanes
         if rest:
             totals = self._body(active, totals, extent - rest, rest)
         for reduction, total in zip(active, totals, strict=True):
@@ -132,6 +139,20 @@ class NestCode(NestTiles):
                 self._store_slot(reduction, total)
             else:
                 self._finish_reduction(reduction, total)
+        self.lanes = lanes
+
+    def _halves(self, active: list[Reduction], totals: list[Value]) -> list[Value]:
+        """Totals in pairs of registers combined into one register."""
+        half = self.lanes // 2
+        scalars = Scalars(self.out, half, not self.strict)
+
+        def part(reduction: Reduction, value: Value, first: int) -> Value:
+            kind = vector(reduction.element.register, self.lanes)
+            order = ", ".join(f"i32 {lane}" for lane in range(first, first + half))
+            found = [self._add(f"shufflevector {kind} {x}, {kind} poison, <{half} x i32> <{order}>") for x in parts_of(value)]
+            return (found[0], found[1]) if len(found) == 2 else found[0]
+
+        return [scalars.combine(r.write.kind, part(r, total, 0), part(r, total, half), r.element) for r, total in zip(active, totals, strict=True)]
 
     def _repeatable(self) -> bool:
         """Whether iterations may run twice, and the body is so long that it had better be generated once."""

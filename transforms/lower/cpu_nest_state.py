@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
-from wengert.dialects.kernel import STORE, ConstantOp, Guard, IndexOp, LoadOp, NestOp, WithinOp, Write
+from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, Guard, IndexOp, LoadOp, NestOp, WithinOp, Write
 from wengert.dialects.kernel_positions import Position, Quotient, dimensions, span
 from wengert.ir.tensor_types import element
+from wengert.transforms.lower.cpu_floats import SPECIAL
 from wengert.transforms.lower.cpu_loops import Loops, crossed_loop, sums_short_rows
 from wengert.transforms.lower.cpu_memory import Memory
 from wengert.transforms.lower.cpu_parallel import NestWork, most_work
@@ -25,6 +27,12 @@ from wengert.transforms.lower.views import result
 
 INDEX = Element("i", "i64", "i64", 8)
 SHORT_INDEX = Element("i", "i32", "i32", 4)
+PAIRED_TRIPS = 64
+"""A nest of fewer registers in all does them one at a time, and so does one whose innermost loop has fewer and ends within a pair."""
+PAIRED_OPS = 64
+"""So does a body of more ops, whose values would not stay in registers."""
+PAIRED_FUNCTIONS = frozenset(("tanh", "exponential", "exponential_minus_one", "log", "log_plus_one", "logistic", "rsqrt", "erf"))
+"""So does a body with other functions than these, or with more than two of them: its machine code is long already."""
 
 
 @dataclass
@@ -87,7 +95,8 @@ class NestState:
         for inner, level in zip(self.ops, self.depth.values(), strict=True):
             self.levels[level + 1].append(inner)
         self.reductions = [self._reduction(write) for write in self.writes if write.kind != STORE and write.base is None and self.op.tied[write.target] < 0]
-        self.lanes = self._lanes()
+        lanes, self.paired = self._lanes()
+        self.lanes = 2 * lanes if self.paired else lanes
         self.scopes: list[dict[object, object]] = [{}]
         self.labels = 0
         self.at_index: str | int = 0
@@ -146,20 +155,47 @@ class NestState:
         outside = any(d not in used for d in range(max(level, 0)))
         return Reduction(write, at, held, level, in_registers=level < self.inner, in_memory=outside)
 
-    def _lanes(self) -> int:
+    def _lanes(self) -> tuple[int, bool]:
+        """The lanes of a register, and whether a trip takes two."""
         if self.inner < 0:
-            return 1
+            return 1, False
         if self.strict and any(r.in_registers and r.element.kind in "fc" and r.write.kind in ("add", "mul") for r in self.reductions):
-            return 1
+            return 1, False
         if any(r.element.kind == "c" and r.write.kind == "mul" for r in self.reductions):
-            return 1  # lanes of a complex product do not fold part by part
+            return 1, False  # lanes of a complex product do not fold part by part
         types = [element_of(result(op).type) for op in self.levels[-1]]
         types += [element_of(write.value.type) for write in self.writes]
         widest = max([_register_bytes(held) for held in types], default=4)
         lanes = max(self.target.vector_bytes // widest, 1)
         while lanes > 1 and lanes // 2 >= self.extents[self.inner]:
             lanes //= 2
-        return lanes
+        return lanes, self._in_pairs(lanes, widest)
+
+    def _in_pairs(self, lanes: int, widest: int) -> bool:
+        """Whether a trip does two registers at once, so that the chain of one is computed while the other waits.
+
+        A polynomial is a chain of dependent operations, longer than what a processor looks ahead; LLVM splits values of two
+        registers, and they share what they load. Only where there are many trips: the machine code is twice as long.
+        """
+        extent = self.extents[self.inner]
+        if lanes * widest != self.target.vector_bytes or widest < SHORT_INDEX.size or lanes == 1 or self.in_place or self.crossed:
+            return False
+        if prod(self.extents) < PAIRED_TRIPS * lanes or len(self.levels[-1]) > PAIRED_OPS:
+            return False
+        functions = [op.function.data for op in self.levels[-1] if isinstance(op, ApplyOp) and op.function.data in SPECIAL]
+        if len(functions) > 2 or not PAIRED_FUNCTIONS.issuperset(functions):
+            return False
+        if extent % (2 * lanes) and extent < PAIRED_TRIPS * lanes:
+            return False
+        loads = [self.loads[op] for op in self.levels[-1] if op in self.loads]
+        if any(load.base is not None or load.guards or not self._is_straight(load.at) for load in loads):
+            return False
+        return all(write.base is None and self._is_straight(self.loops[write.at]) for write in self.writes)
+
+    def _is_straight(self, at: Position) -> bool:
+        """Whether lanes of the innermost loop are neighbours in memory, or the same element."""
+        affine = all(isinstance(atom, int) or self.inner not in dimensions(atom.expression) for atom, _ in at.terms)
+        return affine and at.coefficient(self.inner) in (-1, 0, 1)
 
     # -- values
 

@@ -20,9 +20,11 @@ from wengert.transforms.lower.buffers import aligned
 from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.cpu_types import Element, float_literal
 from wengert.transforms.lower.native.base import NativeKernel, native
+from wengert.transforms.lower.native.batched_matrices import MOST_ELEMENTS, BatchedCholesky, BatchedLu
 from wengert.transforms.lower.native.boxes import copy_box, zero
 from wengert.transforms.lower.native.code import Code, Index
 from wengert.transforms.lower.native.held import held
+from wengert.transforms.lower.native.matrix_lanes import MatrixLanes, group_count, lanes_of
 from wengert.transforms.lower.native.small_matrices import SMALL, small_cholesky, small_lu
 from wengert.transforms.lower.native.symbols import symbol
 from wengert.transforms.lower.native.triangular import PREFIX
@@ -45,6 +47,7 @@ class Factorization(NativeKernel):
         self.part = Element("f", self.element.memory, self.element.register, self.element.part_size)
         self.prefix = PREFIX[element(op.operands[0])]
         self.spaces: dict[str, int] = {}
+        self.lanes = 1
 
     @classmethod
     def matrices(cls, op: Any) -> Any:
@@ -67,14 +70,26 @@ class Factorization(NativeKernel):
         return sum(self.spaces.values())
 
     def dealt_work(self) -> tuple[int, float]:
-        return self.batch, self.batch * _STEP_NS * self.m * self.n * self.k
+        return group_count(self.batch, self.lanes), self.batch * _STEP_NS * self.m * self.n * self.k / self.lanes
 
-    def emit(self, code: Code) -> None:
-        places: dict[str, str] = {}
+    def places(self, code: Code) -> dict[str, str]:
+        """The addresses of the pieces of scratch memory."""
+        found: dict[str, str] = {}
         offset = 0
         for name, size in self.spaces.items():
-            places[name] = code.byte("%scratch", offset)
+            found[name] = code.byte("%scratch", offset)
             offset += size
+        return found
+
+    def try_lanes(self) -> None:
+        """Asks for scratch memory for groups of matrices, if they are small and many."""
+        if 1 < self.m * self.n <= MOST_ELEMENTS:
+            self.lanes = lanes_of(self.element, self.target, self.batch)
+        if self.lanes > 1:
+            self.space("group", self.lanes * self.m * self.n, self.element.size)
+
+    def emit(self, code: Code) -> None:
+        places = self.places(code)
         with code.dealt([self.batch]) as (number,):
             operands = [self.matrix(code, f"%p{n}", operand, number) for n, operand in enumerate(self.op.operands)]
             results = [self.matrix(code, f"%q{n}", result, number) for n, result in enumerate(self.op.results)]
@@ -124,17 +139,46 @@ class Factorization(NativeKernel):
 
 
 class _AnyCholesky(Factorization):
+    def __init__(self, op: Any, target: Target):
+        super().__init__(op, target)
+        self.try_lanes()
+
+    def emit(self, code: Code) -> None:
+        if self.lanes == 1:
+            super().emit(code)
+            return
+        lanes, places = MatrixLanes(code, self.element, self.lanes), self.places(code)
+        a, factor = self.op.operands[0], self.op.results[0]
+        with lanes.groups(self.batch) as first:
+            lanes.gather(self.n * self.n, self.matrix(code, "%p0", a, first), places["group"])
+            failed = BatchedCholesky(lanes, places["group"], self.n, lower=self.is_lower).run()
+            lanes.scatter(self.n * self.n, places["group"], self.matrix(code, "%q0", factor, first))
+            with code.loop(0, self.lanes) as lane:
+                number = code.add(first, lane.index)
+                results = [self.matrix(code, f"%q{n}", result, number) for n, result in enumerate(self.op.results)]
+                bad = code.op(f"extractelement <{self.lanes} x i1> {failed}, i64 {lane.index}")
+                self.finish(code, self.matrix(code, "%p0", a, number), results, places, bad)
+
+    def finish(self, code: Code, a: str, results: list[str], places: dict[str, str], failed: str) -> None:
+        """What is left to do for one matrix: LAPACK's answer if it failed, and zeros."""
+        self.finish_into(code, a, results[0], results[1], failed)
+
+    def finish_into(self, code: Code, a: str, factor: str, info: str, failed: str) -> None:
+        """The same, with the address of info."""
+        code.memory().store(I32, "0", info)
+        with code.when(failed):
+            self._potrf(code, a, factor, info, lower=self.is_lower)
+        self.clear_triangle(code, factor, lower=self.is_lower)
+
     def factor_into(self, code: Code, a: str, factor: str, info: str) -> None:
         """potrf on a copy; the letters are those of the transposed matrix."""
         lower = self.is_lower
         if self.n <= SMALL and not self.is_complex:
             failed = small_cholesky(code, self.element, self.n, a, factor, lower=lower)
-            code.memory().store(I32, "0", info)
-            with code.when(failed):
-                self._potrf(code, a, factor, info, lower=lower)
+            self.finish_into(code, a, factor, info, failed)
         else:
             self._potrf(code, a, factor, info, lower=lower)
-        self.clear_triangle(code, factor, lower=lower)
+            self.clear_triangle(code, factor, lower=lower)
 
     def _potrf(self, code: Code, a: str, factor: str, info: str, *, lower: bool) -> None:
         copy_box(code, self.element, [self.n * self.n], a, [1], factor, [1])
@@ -163,12 +207,19 @@ class StableCholesky(_AnyCholesky):
 
     def factor(self, code: Code, a: str, results: list[str], places: dict[str, str]) -> None:
         self.factor_into(code, a, results[0], places["info"])
+        self._mark(code, results[0], places)
+
+    def finish(self, code: Code, a: str, results: list[str], places: dict[str, str], failed: str) -> None:
+        self.finish_into(code, a, results[0], places["info"], failed)
+        self._mark(code, results[0], places)
+
+    def _mark(self, code: Code, factor: str, places: dict[str, str]) -> None:
         info = code.memory().load(I32, places["info"])
         nan = float_literal(float("nan"), self.part.register)
         with code.when(code.op(f"icmp ne i32 {info}, 0")), code.loop(0, self.n) as row:
             start, end = (0, code.add(row.index, 1)) if self.is_lower else (row.index, self.n)
             with code.loop(start, end) as column:
-                at = code.address(results[0], self.element, code.at([(row.index, self.n)], column.index))
+                at = code.address(factor, self.element, code.at([(row.index, self.n)], column.index))
                 code.memory().store(self.element, (nan, "0.0") if self.is_complex else nan, at)
 
 
@@ -178,8 +229,20 @@ class Lu(Factorization):
 
     def __init__(self, op: core.LuOp, target: Target):
         super().__init__(op, target)
-        if not self.is_small:
+        self.try_lanes()
+        if self.lanes == 1 and not self.is_small:
             self.space("a", self.m * self.n, self.element.size)
+
+    def emit(self, code: Code) -> None:
+        if self.lanes == 1:
+            super().emit(code)
+            return
+        lanes, places = MatrixLanes(code, self.element, self.lanes), self.places(code)
+        with lanes.groups(self.batch) as first:
+            results = [self.matrix(code, f"%q{n}", result, first) for n, result in enumerate(self.op.results)]
+            lanes.gather(self.m * self.n, self.matrix(code, "%p0", self.op.operands[0], first), places["group"])
+            BatchedLu(lanes, (self.m, self.n), places["group"]).run(results[1], results[2])
+            lanes.scatter(self.m * self.n, places["group"], results[0])
 
     @property
     def is_small(self) -> bool:

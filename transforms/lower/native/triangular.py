@@ -1,4 +1,4 @@
-"""Triangular systems by substitution: generated loops for small matrices, BLAS trsm for others.
+"""Triangular systems by substitution: generated loops for small matrices, in lanes if there are many, BLAS trsm for others.
 
 BLAS is column-major. A row-major matrix is the transpose of what BLAS sees, so it is asked for the transposed system, in
 the other triangle and from the other side: no operand is moved, and the solution overwrites a copy of the right-hand side.
@@ -14,11 +14,14 @@ from xdsl.ir import Attribute
 from wengert.dialects import stablehlo
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import c64, c128, element, f32, f64, shape
+from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.cpu_types import Element
 from wengert.transforms.lower.native.base import NativeKernel, native
+from wengert.transforms.lower.native.batched_matrices import MOST_ELEMENTS, BatchedSubstitution
 from wengert.transforms.lower.native.boxes import copy_box
 from wengert.transforms.lower.native.code import Code, Index
 from wengert.transforms.lower.native.held import held
+from wengert.transforms.lower.native.matrix_lanes import MatrixLanes, group_bytes, group_count, lanes_of
 from wengert.transforms.lower.native.symbols import symbol
 
 SMALL = 16
@@ -41,13 +44,28 @@ class TriangularSolve(NativeKernel):
     def supports(cls, op: stablehlo.TriangularSolveOp) -> bool:
         return element(op.a) in PREFIX and min(*shape(op.a), *shape(op.b)) >= 0
 
+    def __init__(self, op: stablehlo.TriangularSolveOp, target: Target):
+        super().__init__(op, target)
+        self.batch, self.n = prod(shape(op.a)[:-2]), shape(op.a)[-1]
+        self.count = prod(shape(op.b)[-2:])
+        small = self.n > 1 and self.count and self.n * self.n + self.count <= MOST_ELEMENTS
+        self.lanes = lanes_of(held(op.a), target, self.batch) if small else 1
+
+    def scratch_bytes(self) -> int:
+        if self.lanes == 1:
+            return 0
+        return sum(group_bytes(count, self.lanes, held(self.op.a)) for count in (self.n * self.n, self.count))
+
     def dealt_work(self) -> tuple[int, float]:
-        return prod(shape(self.op.a)[:-2]), _STEP_NS * prod(shape(self.op.b)) * shape(self.op.a)[-1]
+        return group_count(self.batch, self.lanes), _STEP_NS * prod(shape(self.op.b)) * self.n / self.lanes
 
     def emit(self, code: Code) -> None:
         op = self.op
         a, b = shape(op.a), shape(op.b)
         if prod(b) == 0:
+            return
+        if self.lanes > 1:
+            self._in_lanes(code)
             return
         held_ = held(op.a)
         n, count = a[-1], b[-1] * b[-2]
@@ -78,40 +96,56 @@ class TriangularSolve(NativeKernel):
         arguments += [matrix, code.constant_at("i32", n), solution, code.constant_at("i32", columns)]
         code.call(symbol("blas", f"{prefix}trsm"), arguments)
 
-    def _substitute(self, code: Code, matrix: str, solution: str) -> None:
-        """T y = c for each right-hand side: y_i = (c_i - sum over the solved k of t_ik y_k) / t_ii."""
-        op, n = self.op, shape(self.op.a)[-1]
+    def _in_lanes(self, code: Code) -> None:
+        """As many systems at once as a register has lanes."""
+        op, layout = self.op, self._layout()
+        lanes = MatrixLanes(code, held(op.a), self.lanes)
+        matrix, solution = "%scratch", code.byte("%scratch", group_bytes(self.n * self.n, self.lanes, lanes.held))
+        solve = BatchedSubstitution(
+            lanes, (matrix, solution), layout.matrix, layout.steps, first_to_last=layout.first_to_last, unit=bool(int_of(op.unit_diagonal))
+        )
+        with lanes.groups(self.batch) as first:
+            lanes.gather(self.n * self.n, code.address("%p0", lanes.held, code.times(first, self.n * self.n)), matrix)
+            lanes.gather(self.count, code.address("%p1", lanes.held, code.times(first, self.count)), solution)
+            solve.run(self.n, layout.sides)
+            lanes.scatter(self.count, solution, code.address("%q0", lanes.held, code.times(first, self.count)))
+
+    def _layout(self) -> _Layout:
+        op = self.op
         columns = shape(op.b)[-1]
         left, transposed = bool(int_of(op.left_side)), op.transpose_a.data in ("TRANSPOSE", "ADJOINT")
         turned = transposed == left  # from the right, y T = c is T^T y^T = c^T
         steps = (columns, 1) if left else (1, columns)
         sides = columns if left else shape(op.b)[-2]
-        layout = _Layout((1, n) if turned else (n, 1), steps, n, sides)
-        solve = _Substitution(code, matrix, solution, layout, held(op.a), first_to_last=bool(int_of(op.lower)) != turned, unit=bool(int_of(op.unit_diagonal)))
-        solve.run()
+        return _Layout((1, self.n) if turned else (self.n, 1), steps, self.n, sides, bool(int_of(op.lower)) != turned)
+
+    def _substitute(self, code: Code, matrix: str, solution: str) -> None:
+        """T y = c for each right-hand side: y_i = (c_i - sum over the solved k of t_ik y_k) / t_ii."""
+        _Substitution(code, matrix, solution, self._layout(), held(self.op.a), unit=bool(int_of(self.op.unit_diagonal))).run()
 
 
 @dataclass(frozen=True)
 class _Layout:
     """Steps of the matrix from row to row and from column to column; of a solution from element to element, and from one
-    right-hand side to the next; the order of the matrix, and how many right-hand sides there are."""
+    right-hand side to the next; the order of the matrix, how many right-hand sides there are, and where substitution begins."""
 
     matrix: tuple[int, int]
     steps: tuple[int, int]
     n: int
     sides: int
+    first_to_last: bool
 
 
 class _Substitution:
     """The loops of one small system."""
 
-    def __init__(self, code: Code, matrix: str, solution: str, layout: _Layout, element: Element, *, first_to_last: bool, unit: bool):
+    def __init__(self, code: Code, matrix: str, solution: str, layout: _Layout, element: Element, *, unit: bool):
         self.code = code
         self.matrix = matrix
         self.solution = solution
         self.t, self.steps, self.n, self.sides = layout.matrix, layout.steps, layout.n, layout.sides
         self.element = element
-        self.first_to_last = first_to_last
+        self.first_to_last = layout.first_to_last
         self.unit = unit
 
     def run(self) -> None:
