@@ -16,6 +16,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from wengert.ir.collector import paused
+
 if TYPE_CHECKING:
     from wengert.frontends.jax_programs import from_exported, from_jax
     from wengert.frontends.torch_programs.module import TorchModule, from_torch
@@ -134,12 +136,14 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "numpy":
-        return import_module("wengert.numpy")
-    home = _HOMES.get(name)
+    home = "wengert.numpy" if name == "numpy" else _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'wengert' has no attribute {name!r}")
-    value = getattr(import_module(home), name)
+    with paused():  # a hundred modules of classes, all of which stay
+        module = import_module(home)
+    if name == "numpy":
+        return module
+    value = getattr(module, name)
     globals()[name] = value
     return value
 

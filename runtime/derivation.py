@@ -20,8 +20,8 @@ from wengert.ir.construction import copy_module
 from wengert.ir.passes import Observer
 from wengert.ir.printer import print_module
 from wengert.ir.traversal import all_ops, ops_of
-from wengert.transforms.ad.derive import has_requests
 from wengert.transforms.ad.lower import uses_ad
+from wengert.transforms.ad.request import has_requests
 from wengert.transforms.pipelines import BACK, FINISH, FRONT, LOOPS, OPTIMIZE, parse_pipeline
 
 Mode = Literal["jvp", "vjp"]

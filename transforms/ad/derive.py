@@ -8,13 +8,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 import wengert.transforms.ad.rules  # noqa: F401  # pyright: ignore[reportUnusedImport]  (fills the rule table)
+from wengert.dialects import stablehlo as hlo
 from wengert.ir.diagnostics import did_you_mean
 from wengert.ir.locations import error_at
 from wengert.ir.traversal import ops_of
-from wengert.transforms.ad.expand import REQUESTS, expand_ad
 from wengert.transforms.ad.jvp import jvp_function
-from wengert.transforms.ad.regions import expand_regions
-from wengert.transforms.ad.request import Request, function_named, request
+from wengert.transforms.ad.request import Request, function_named, has_requests, request
 from wengert.transforms.ad.selections import expand_selections
 from wengert.transforms.ad.vjp import vjp_function
 from wengert.transforms.core.to_core import to_core
@@ -59,20 +58,23 @@ def derive(module: ModuleOp, make: Callable[[Request, str], FuncOp], fn: str, wr
     block = module.body.block
     block.insert_op_before(made, function)
     block.erase_op(function, safe_erase=False)
-    if has_requests(module):
-        expand_ad(module)
+    _expand(module)
 
 
 def prepare(module: ModuleOp) -> None:
     """Brings a module to the form that derivatives are taken of: core level, no requests, calls of custom functions only,
     and no reductions by regions that only their own ops describe."""
     to_core(module, keep_custom=True)
-    expand_regions(module)
+    if ops_of(module, hlo.ReduceOp, hlo.ReduceWindowOp):
+        from wengert.transforms.ad.regions import expand_regions  # with all of batching, which most programs do without
+
+        expand_regions(module)
     expand_selections(module)
+    _expand(module)
+
+
+def _expand(module: ModuleOp) -> None:
     if has_requests(module):
+        from wengert.transforms.ad.expand import expand_ad  # as above
+
         expand_ad(module)
-
-
-def has_requests(module: ModuleOp) -> bool:
-    """Whether the module asks for derivatives or batches that are not expanded yet."""
-    return bool(ops_of(module, *REQUESTS))

@@ -20,14 +20,12 @@ from wengert.transforms.ad.batching.function import batch_function, batch_size, 
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.jvp import jvp_function
 from wengert.transforms.ad.linearize import linearize_function
-from wengert.transforms.ad.request import Request, function_named, request
+from wengert.transforms.ad.request import REQUESTS, Request, function_named, request
 from wengert.transforms.ad.transpose import transpose_function
 from wengert.transforms.ad.vjp import vjp_function
 from wengert.transforms.core.inline import inline
 from wengert.transforms.core.symbol_dce import symbol_dce
 from wengert.transforms.core.to_core import to_core
-
-REQUESTS = (ad.JvpOp, ad.VjpOp, ad.LinearizeOp, ad.TransposedCallOp, ad.PushforwardOp, ad.PullbackOp, ad.BatchOp)
 
 
 def expand_ad(module: ModuleOp) -> None:

@@ -11,7 +11,6 @@ from xdsl.dialects.func import CallOp, FuncOp
 from wengert.dialects import ad
 from wengert.ir.traversal import all_ops, ops_of
 from wengert.transforms.ad.custom import CUSTOM_JVP, CUSTOM_VJP
-from wengert.transforms.ad.expand import expand_ad
 from wengert.transforms.core.inline import inline
 from wengert.transforms.core.symbol_dce import symbol_dce
 
@@ -20,6 +19,8 @@ def lower_ad(module: ModuleOp) -> None:
     """Removes the ad dialect from the module, in place. A module without it is left alone."""
     if not uses_ad(module):
         return
+    from wengert.transforms.ad.expand import expand_ad  # with all of batching, which most programs do without
+
     expand_ad(module)
     for function in module.ops:
         if isinstance(function, FuncOp):

@@ -11,7 +11,6 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from wengert.transforms.ad.derive import jvp, prepare, vjp
-from wengert.transforms.ad.expand import expand_ad
 from wengert.transforms.ad.linearize import linearize_function
 from wengert.transforms.ad.lower import lower_ad
 from wengert.transforms.ad.request import function_named, request
@@ -100,6 +99,8 @@ class ExpandAdPass(ModulePass):
     name = "expand-ad"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        from wengert.transforms.ad.expand import expand_ad  # with all of batching, which most programs do without
+
         expand_ad(op)
 
 

@@ -9,9 +9,19 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
+from wengert.dialects import ad
 from wengert.ir.diagnostics import DiagnosticError, did_you_mean
 from wengert.ir.locations import error_at
 from wengert.ir.tensor_types import is_differentiable
+from wengert.ir.traversal import ops_of
+
+REQUESTS = (ad.JvpOp, ad.VjpOp, ad.LinearizeOp, ad.TransposedCallOp, ad.PushforwardOp, ad.PullbackOp, ad.BatchOp)
+"""The ops that ask for a derivative or a batch of a function."""
+
+
+def has_requests(module: ModuleOp) -> bool:
+    """Whether the module asks for derivatives or batches that are not expanded yet."""
+    return bool(ops_of(module, *REQUESTS))
 
 
 @dataclass(frozen=True)
