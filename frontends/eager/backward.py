@@ -20,7 +20,7 @@ from wengert.eager.graph import run_compiled
 from wengert.eager.modes import STATE
 from wengert.eager.operation import Operation, Signature
 from wengert.eager.program import inline
-from wengert.eager.record import Output, Record, Source, reachable
+from wengert.eager.record import Held, Output, Record, Source, reachable
 
 if TYPE_CHECKING:
     from wengert.eager.tensor import Tensor
@@ -67,7 +67,7 @@ class Sweep:
         before = STATE.grad, STATE.inference
         STATE.set(self.create, False)
         try:
-            if self.create or inside or any(r.is_special for r in records) or STATE.tape is not None:
+            if self.create or inside or any(r.is_special or type(r.saved) is Held for r in records) or STATE.tape is not None:
                 self._walk(records, needed, inside)
             else:
                 found = run_compiled(records, self.sources, [g.array for _, g in self.roots], self._wanted_leaves())
@@ -78,6 +78,9 @@ class Sweep:
                     self.leaves = {id(leaf): (leaf, dispatch.new(array)) for leaf, array in found}
         finally:
             STATE.set(*before)
+            for frame in STATE.recomputed:
+                frame.forget()
+            STATE.recomputed = ()
         if not self.retain:
             for record in needed:
                 record.free()

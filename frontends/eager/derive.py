@@ -23,6 +23,7 @@ from wengert.ir.passes import Pipeline
 from wengert.ir.tensor_types import dtype_of, is_differentiable, shape_of_type
 from wengert.transforms.ad.derive import vjp
 from wengert.transforms.ad.given import drop_arguments, take_given
+from wengert.transforms.ad.lower import inline_checkpoints
 from wengert.transforms.pipelines import OPTIMIZE, parse_pipeline
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ def backward_module(segment: Segment) -> tuple[ModuleOp, tuple[int, ...]]:
 
     module = module_of(list(segment.inputs.values()), body)
     vjp(module, "main", [inputs.index(i) for i in segment.wanted], range(len(segment.roots)))
+    inline_checkpoints(module)
     function = cast(FuncOp, main_block(module).parent_op())
     count = len(inputs), len(segment.roots)
     # The results are now: roots, made, cotangents. Those that were made come in as arguments; the roots' are of no interest.

@@ -58,10 +58,8 @@ def run_compiled(
         return None
     if entry.program is None:
         _compile(entry, records, sources, leaves)
-    for record in records:
-        if record.saved is None or record.saved:
-            record.kept()
-    arguments = [_array(records[i].saved, j, dtype) for i, j, dtype in entry.arguments]
+    kept = [record.kept() if record.saved is None or record.saved else () for record in records]
+    arguments = [_array(kept[i], j, dtype) for i, j, dtype in entry.arguments]
     assert entry.program is not None
     return list(zip(leaves, entry.program(*arguments, *cotangents), strict=True))
 

@@ -56,6 +56,8 @@ ERRORS = [
     ("shapes cannot be multiplied", "ShapeError"),
     ("is invalid for input of size", "ShapeError"),
     ("view size is not compatible", "ShapeError"),
+    ("Recomputed values for the following tensors have different metadata", "CheckpointError"),
+    ("A different number of tensors was saved during the original forward and recomputation", "CheckpointError"),
     ("marked with @once_differentiable", "AutogradError"),
     ("only Tensors of floating point", "AutogradError"),
     ("Can't call numpy() on Tensor that requires grad", "AutogradError"),
