@@ -7,12 +7,14 @@ computed again but what an op's own rule computes from its operands.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block
+from xdsl.ir import Operation as IROp
 
 from wengert.dialects.ad import StopGradientOp
 from wengert.dialects.builder import OpBuilder, Value
@@ -53,6 +55,7 @@ class Segment:
         roots: the values whose cotangents are given.
         wanted: the inputs whose cotangents are asked for.
         offered: the values that the tape kept.
+        observed: for values that steps make and whose cotangents are asked for, the input that stands for a change of them.
     """
 
     inputs: Mapping[int, Type]
@@ -60,20 +63,22 @@ class Segment:
     roots: Sequence[int]
     wanted: Sequence[int]
     offered: Sequence[int]
+    observed: Mapping[int, int] = field(default_factory=dict[int, int])
 
 
 class UnkeptValueError(Exception):
     """The derivative of a segment needs a value that was not kept."""
 
 
-def write_steps(b: OpBuilder, steps: Sequence[Step], values: dict[int, Value]) -> None:
-    """Writes the ops of the steps; ``values`` gets what they make."""
+def write_steps(b: OpBuilder, steps: Sequence[Step], values: dict[int, Value], observed: Mapping[int, int] | None = None) -> None:
+    """Writes the ops of the steps; ``values`` gets what they make, those that are observed with their change added."""
     for step in steps:
         with b.at(location(step.place)):
             results = step.operation.emit(b, [values[i] for i in step.operands], step.params)
             if step.constant:
                 results = [b.like(StopGradientOp, r) if is_differentiable(r.type) else r for r in results]
-        values.update(zip(step.results, results, strict=True))
+        for i, made in zip(step.results, results, strict=True):
+            values[i] = b.add(made, values[observed[i]]) if observed and i in observed else made
 
 
 @cache
@@ -94,7 +99,7 @@ def backward_module(segment: Segment) -> tuple[ModuleOp, tuple[int, ...]]:
 
     def body(b: OpBuilder, arguments: Sequence[Value]) -> list[Value]:
         values = dict(zip(inputs, arguments, strict=True))
-        write_steps(b, segment.steps, values)
+        write_steps(b, segment.steps, values, segment.observed)
         return [values[i] for i in (*segment.roots, *made)]
 
     module = module_of(list(segment.inputs.values()), body)
@@ -102,6 +107,10 @@ def backward_module(segment: Segment) -> tuple[ModuleOp, tuple[int, ...]]:
     inline_checkpoints(module)
     function = cast(FuncOp, main_block(module).parent_op())
     count = len(inputs), len(segment.roots)
+    for i in segment.observed.values():  # the change is zero
+        argument = function.body.block.args[inputs.index(i)]
+        if argument.first_use is not None:
+            argument.replace_all_uses_with(_zeros_in_front(function, argument.type))
     # The results are now: roots, made, cotangents. Those that were made come in as arguments; the roots' are of no interest.
     take_given(function, range(count[1], count[1] + len(made)), range(count[1]))
     module = _optimize().applied(module)
@@ -114,6 +123,18 @@ def backward_module(segment: Segment) -> tuple[ModuleOp, tuple[int, ...]]:
         raise UnkeptValueError
     _cotangents_last(function, sum(i in segment.inputs for i in used), count[1])
     return module, tuple(used)
+
+
+def _zeros_in_front(function: FuncOp, type: Any) -> Value:
+    """Zeros, before all ops of the function."""
+    block = function.body.block
+    value = OpBuilder(Block()).zeros(type)
+    op = value.owner
+    assert isinstance(op, IROp)
+    op.detach()
+    assert block.first_op is not None
+    block.insert_op_before(op, block.first_op)
+    return value
 
 
 def _cotangents_last(function: FuncOp, before: int, count: int) -> None:

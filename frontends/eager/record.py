@@ -134,7 +134,12 @@ class Record:
     @property
     def is_special(self) -> bool:
         """Whether Python code has to run, or a value has to be kept, in the middle of the backward pass."""
-        return self.pre_hooks is not None or self.node_hooks is not None or self.retained is not None
+        return self.has_pre_hooks or bool(self.node_hooks) or self.retained is not None
+
+    @property
+    def has_pre_hooks(self) -> bool:
+        """Whether there is a hook on the cotangent of a result."""
+        return self.pre_hooks is not None and any(self.pre_hooks.values())
 
     @property
     def result_types(self) -> tuple[Type, ...]:
