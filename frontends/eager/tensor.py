@@ -53,6 +53,8 @@ class Tensor:
     viewers: list[ref[Tensor]] | None = None
     """The views of it."""
     is_inference_tensor: bool = False
+    is_parameter: bool = False
+    """Whether a module takes it for its parameter."""
     leaf_hooks: list[Hook] | None = None
     accumulate_hooks: list[Callable[[Tensor], Any]] | None = None
     __array_ufunc__ = None
