@@ -41,6 +41,7 @@ from wengert.nn.modules import (
     Sigmoid,
     SiLU,
     Tanh,
+    Unflatten,
 )
 from wengert.nn.normalization import batch_norm, layer_norm
 
@@ -65,6 +66,7 @@ __all__ = [
     "Sigmoid",
     "StateDictError",
     "Tanh",
+    "Unflatten",
     "batch_norm",
     "conv2d",
     "cross_entropy",

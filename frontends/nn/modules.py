@@ -9,6 +9,7 @@ from typing import Any
 from wengert.eager import int64, ones, zeros
 from wengert.eager.errors import ShapeError
 from wengert.eager.tensor import Tensor
+from wengert.eager.views import dimension
 from wengert.nn import activations, convolution, init, layers, losses, normalization
 from wengert.nn.convolution import Pair
 from wengert.nn.module import Module, Parameter
@@ -215,6 +216,17 @@ class Flatten(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return x.flatten(self.start_dim, self.end_dim)
+
+
+class Unflatten(Module):
+    """One dimension as several."""
+
+    def __init__(self, dim: int, unflattened_size: Sequence[int]):
+        self.dim, self.unflattened_size = dim, tuple(unflattened_size)
+
+    def forward(self, x: Tensor) -> Tensor:
+        dim = dimension(self.dim, x.ndim, "unflatten")
+        return x.reshape(*x.shape[:dim], *self.unflattened_size, *x.shape[dim + 1 :])
 
 
 # -- losses

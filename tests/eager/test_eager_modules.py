@@ -26,6 +26,10 @@ def library(T: Any) -> Any:
     return torch.nn if T is torch else nn
 
 
+def shaped(N: Any) -> Any:
+    return N.Sequential(N.Unflatten(-1, (2, 3)), N.Linear(3, 4), N.Flatten(-2), N.Flatten(0))
+
+
 def block(N: Any) -> Any:
     return N.Sequential(N.Linear(6, 8), N.Sequential(N.GELU(), N.LayerNorm(8)), N.Linear(8, 5, bias=False))
 
@@ -46,6 +50,7 @@ CASES: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
     "layer norm without anything": (lambda N: N.LayerNorm(4, elementwise_affine=False), (5, 4)),
     "activations": (lambda N: N.Sequential(N.ReLU(), N.GELU(), N.GELU(approximate="tanh"), N.SiLU(), N.Tanh(), N.Sigmoid(), N.Dropout(0.0)), (5, 4)),
     "nested": (block, (4, 6)),
+    "shapes": (shaped, (2, 4, 6)),
     "images": (images, (3, 3, 6, 8)),
 }
 
