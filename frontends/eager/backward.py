@@ -270,15 +270,17 @@ def pull(record: Record, cotangents: Sequence[Tensor | None], create: bool) -> l
     if own is not None:
         return own(cotangents, create)
     signature = record.signature
-    saved = record.kept()
+    saved = dict(zip(signature.keeps, record.kept(), strict=True))
+    if any(c is not None for i, c in enumerate(cotangents) if i not in signature.differentiable):
+        signature = signature.complete
     full = [_full(cotangents[i], *signature.results[i]) for i in signature.differentiable]
     types = (*signature.types, *signature.results)
     found: Sequence[Tensor]
     if create or STATE.tape is not None:
-        operands = [_on_tape(record, position, value) for position, (value, _, _) in zip(signature.keeps, saved, strict=True)]
+        operands = [_on_tape(record, position, saved[position][0]) for position in signature.keeps]
         found = dispatch.apply_many(pullback(signature), (*operands, *full))
     else:
-        arrays = [np.asarray(value, types[position][1]) for position, (value, _, _) in zip(signature.keeps, saved, strict=True)]
+        arrays = [np.asarray(saved[position][0], types[position][1]) for position in signature.keeps]
         found = [dispatch.new(array) for array in signature.backward(*arrays, *(c.array for c in full))]
     arrived: list[Tensor | None] = [None] * len(record.inputs)
     for position, cotangent in zip(signature.wanted, found, strict=True):
