@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import doctest
 import importlib
 import math
@@ -189,6 +190,18 @@ def test_what_a_module_owns() -> None:
     assert isinstance(nn.Sequential(nn.ReLU(), nn.Tanh())[:1], nn.Sequential)
     with pytest.raises(NotImplementedError, match="ModuleList has no method forward"):
         model.layers(1)
+
+
+def test_a_copy_is_another_module() -> None:
+    model = Own()
+    model(eager.ones(1, 2))
+    other = copy.deepcopy(model)
+    assert [n for n, _ in other.named_parameters()] == [n for n, _ in model.named_parameters()]
+    assert other.same is other.first
+    other.load_state_dict({n: v + 1 for n, v in model.state_dict().items()})
+    assert (other.first.weight.detach().numpy() == model.first.weight.detach().numpy() + 1).all()
+    other(eager.ones(1, 2)).sum().backward()
+    assert model.first.weight.grad is None
 
 
 def test_hooks() -> None:
