@@ -4,8 +4,8 @@ There are two ways, with the same results. A tape that is seen for the first tim
 record's own derivative, which was made by the ``vjp`` pass when an operation of its kind ran first, takes the cotangents of its
 results to those of its operands. A tape whose structure was seen before is looked up (:mod:`wengert.eager.graph`): all of
 it is one program then, derived by the same pass and compiled. Where Python has to run in between (hooks, custom functions) or
-memory is to be given back (checkpoints), the tape is cut into pieces, each of which is a program or walked. A backward pass that
-is recorded is walked.
+memory is to be given back (checkpoints), the tape is cut into pieces, each of which is a program or walked. Where the backward pass
+is recorded, a program is one operation. On a tape that listens everything is walked.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from wengert.eager import dispatch
 from wengert.eager.containers import listed
 from wengert.eager.errors import AutogradError
-from wengert.eager.graph import Piece, place, run_compiled
+from wengert.eager.graph import Piece, compiled, on_tape, place
 from wengert.eager.modes import STATE
 from wengert.eager.operation import Operation, Signature
 from wengert.eager.pieces import SMALLEST, cuts
@@ -71,10 +71,10 @@ class Sweep:
         before = STATE.grad, STATE.inference
         STATE.set(self.create, False)
         try:
-            if self.create or STATE.tape is not None:
+            if STATE.tape is not None:
                 self._start()
                 self._walk(records, needed, inside)
-            elif inside or any(r.is_special or type(r.saved) is Held for r in records):
+            elif self.create or inside or any(r.is_special or type(r.saved) is Held for r in records):
                 self._start()
                 self._run_pieces(records, needed, inside)
             else:
@@ -99,12 +99,13 @@ class Sweep:
     # -- compiled, as a whole or in pieces
 
     def _run_whole(self, records: Sequence[Record], needed: set[Record]) -> None:
-        found = run_compiled(Piece(records, self.sources, self._wanted_leaves()), [g.array for _, g in self.roots])
+        found = compiled(Piece(records, self.sources, self._wanted_leaves()))
         if found is None:
             self._start()
             self._walk(records, needed, set())
             return
-        for leaf, array in found:
+        entry, leaves = found
+        for leaf, array in zip(leaves, entry.run(records, [g.array for _, g in self.roots]), strict=True):
             self.leaves[id(leaf)] = leaf, dispatch.new(array)
             self.fresh.add(id(leaf))
 
@@ -136,17 +137,19 @@ class Sweep:
             self._observe(cut[-1], last, inside)
             given = [(record, number, last[number] if record is cut[-1] else c) for record, number, c in given]
         roots = [place(record, number) for record, number, _ in given]
-        arrays = [c.array.astype(record.result_types[number][1], copy=False) for record, number, c in given if c is not None]
-        found = run_compiled(Piece(reached, roots, self._wanted_leaves(), beyond, observed), arrays)
+        found = compiled(Piece(reached, roots, self._wanted_leaves(), beyond, observed))
         if found is None:
             return False
+        entry, targets = found
+        y_bars = [c.to(record.result_types[number][1]) for record, number, c in given if c is not None]
+        x_bars = entry.record(reached, y_bars) if self.create else [dispatch.new(array) for array in entry.run(reached, [c.array for c in y_bars])]
         for record in reached:
             self._pending.pop(record, None)
-        first_observed = len(found) - len(observed)
-        for source, array in found[:first_observed]:
-            self._arrive(source, dispatch.new(array), fresh=True)
-        for (record, number), (_, array) in zip(observed, found[first_observed:], strict=True):
-            self._see(record, number, dispatch.new(array), inside)
+        first_observed = len(targets) - len(observed)
+        for source, x_bar in zip(targets[:first_observed], x_bars[:first_observed], strict=True):
+            self._arrive(source, x_bar, fresh=not self.create)
+        for (record, number), x_bar in zip(observed, x_bars[first_observed:], strict=True):
+            self._see(record, number, x_bar, inside)
         return True
 
     def _reached(self, cut: Sequence[Record]) -> list[Record]:
@@ -277,7 +280,7 @@ def pull(record: Record, cotangents: Sequence[Tensor | None], create: bool) -> l
     types = (*signature.types, *signature.results)
     found: Sequence[Tensor]
     if create or STATE.tape is not None:
-        operands = [_on_tape(record, position, saved[position][0]) for position in signature.keeps]
+        operands = [on_tape(record, position, saved[position][0]) for position in signature.keeps]
         found = dispatch.apply_many(pullback(signature), (*operands, *full))
     else:
         arrays = [np.asarray(saved[position][0], types[position][1]) for position in signature.keeps]
@@ -292,24 +295,6 @@ def _full(cotangent: Tensor | None, shape: tuple[int, ...], dtype: np.dtype[Any]
     if cotangent is None:
         return dispatch.constant(np.zeros(shape, dtype))
     return cotangent.to(dtype)
-
-
-def _on_tape(record: Record, position: int, value: Any) -> Tensor:
-    """A kept value as a tensor that stands where the value stands on the tape."""
-    signature = record.signature
-    count = len(signature.types)
-    dtype = (*signature.types, *signature.results)[position][1]
-    source = record.inputs[position] if position < count else record if len(signature.results) == 1 else Output(record, position - count)
-    if not isinstance(value, np.ndarray):
-        return dispatch.constant(np.asarray(value, dtype))
-    if source is not None and not isinstance(source, int | float | Record | Output):
-        return source
-    made = dispatch.new(value)
-    if STATE.tape is not None:
-        STATE.tape.found_again(made)
-    if isinstance(source, Record | Output):
-        made.source, made.requires_grad = source, True
-    return made
 
 
 def pullback(signature: Signature) -> Operation:

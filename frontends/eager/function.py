@@ -1,6 +1,6 @@
 """Functions with a derivative of the user's own, written in Python.
 
-Such a function is one record on the tape whose derivative is a call of ``backward``; a tape that has one is walked, not compiled.
+Such a function is one record on the tape whose derivative is a call of ``backward``; what comes before and after it may be compiled.
 """
 
 from __future__ import annotations

@@ -9,12 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert.eager.program import Array, Prepared, Type
-from wengert.eager.record import Output, Record, Source
+from wengert.eager import dispatch
+from wengert.eager.modes import STATE
+from wengert.eager.operation import Operation
+from wengert.eager.program import Array, Prepared, Type, inline
+from wengert.eager.record import Output, Record, Saved, Source
+
+if TYPE_CHECKING:
+    from wengert.eager.tensor import Tensor
 
 COMPILE_AFTER = 2
 """How often a structure is walked before it is compiled."""
@@ -27,13 +33,34 @@ MOST_GRAPHS = 1024
 class Entry:
     """What is known of one structure."""
 
-    __slots__ = ("arguments", "program", "seen")
+    __slots__ = ("_operation", "arguments", "program", "seen")
 
     def __init__(self) -> None:
         self.seen = 0
         self.program: Prepared | None = None
         self.arguments: list[tuple[int, int, np.dtype[Any]]] = []
         """For every argument: which record kept it, as which of what it kept, and its dtype."""
+        self._operation: Operation | None = None
+
+    def run(self, records: Sequence[Record], cotangents: Sequence[Array]) -> Sequence[Array]:
+        """The cotangents that are asked for, from what these records keep and the cotangents of the roots."""
+        assert self.program is not None
+        kept = _kept(records)
+        return self.program(*(_array(kept[i], j, dtype) for i, j, dtype in self.arguments), *cotangents)
+
+    def record(self, records: Sequence[Record], cotangents: Sequence[Tensor]) -> Sequence[Tensor]:
+        """The same as one operation on the tape, which can be differentiated again."""
+        assert self.program is not None
+        if self._operation is None:
+            module = self.program.module
+            self._operation = Operation("piece_backward", "PieceBackward", lambda b, operands, _: inline(b, module, operands), compile_after=0)
+        kept = _kept(records)
+        operands = [on_tape(records[i], records[i].signature.keeps[j], kept[i][j][0]) for i, j, _ in self.arguments]
+        return dispatch.apply_many(self._operation, (*operands, *cotangents))
+
+
+def _kept(records: Sequence[Record]) -> list[tuple[Saved, ...]]:
+    return [record.kept() if record.saved is None or record.saved else () for record in records]
 
 
 GRAPHS: dict[Any, Entry] = {}
@@ -58,10 +85,10 @@ class Piece:
     observed: Sequence[tuple[Record, int]] = ()
 
 
-def run_compiled(piece: Piece, cotangents: Sequence[Array]) -> list[tuple[Any, Array]] | None:
-    """What is asked for, each with its cotangent: leaves, places on the tape outside of the piece, observed results.
+def compiled(piece: Piece) -> tuple[Entry, list[Any]] | None:
+    """The program for a piece, and whose cotangents it gives: leaves, places on the tape outside of the piece, observed results.
 
-    None if it has not been seen often enough, so that it has to be walked.
+    None if the structure has not been seen often enough, so that it has to be walked.
     """
     if not piece.records or len(piece.records) > LARGEST:
         return None
@@ -76,11 +103,7 @@ def run_compiled(piece: Piece, cotangents: Sequence[Array]) -> list[tuple[Any, A
         return None
     if entry.program is None:
         _compile(entry, piece, ends)
-    kept = [record.kept() if record.saved is None or record.saved else () for record in piece.records]
-    arguments = [_array(kept[i], j, dtype) for i, j, dtype in entry.arguments]
-    assert entry.program is not None
-    found = entry.program(*arguments, *cotangents)
-    return list(zip([*ends, *(place(record, number) for record, number in piece.observed)], found, strict=True))
+    return entry, [*ends, *(place(record, number) for record, number in piece.observed)]
 
 
 def place(record: Record, number: int) -> Record | Output:
@@ -92,6 +115,24 @@ def _array(kept: Any, position: int, dtype: np.dtype[Any]) -> Array:
     """A kept value, which may be a Python number, as an array."""
     value = kept[position][0]
     return value if type(value) is np.ndarray else np.asarray(value, dtype)
+
+
+def on_tape(record: Record, position: int, value: Any) -> Tensor:
+    """A kept value as a tensor that stands where the value stands on the tape."""
+    signature = record.signature
+    count = len(signature.types)
+    dtype = (*signature.types, *signature.results)[position][1]
+    source = record.inputs[position] if position < count else record if len(signature.results) == 1 else Output(record, position - count)
+    if not isinstance(value, np.ndarray):
+        return dispatch.constant(np.asarray(value, dtype))
+    if source is not None and not isinstance(source, int | float | Record | Output):
+        return source
+    made = dispatch.new(value)
+    if STATE.tape is not None:
+        STATE.tape.found_again(made)
+    if isinstance(source, Record | Output):
+        made.source, made.requires_grad = source, True
+    return made
 
 
 def _outside(source: Source) -> tuple[Record, int] | int | None:

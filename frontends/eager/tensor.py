@@ -1,4 +1,7 @@
-"""The tensor of define-by-run code: an array, and its place on the tape."""
+"""The tensor of define-by-run code: an array, and its place on the tape.
+
+What has to do with gradients is here. All other methods are functions in files by family, and the end of the class is the list of them.
+"""
 
 from __future__ import annotations
 
