@@ -21,7 +21,7 @@ from wengert.eager.errors import AutogradError
 from wengert.eager.graph import Piece, compiled, on_tape, place
 from wengert.eager.modes import STATE
 from wengert.eager.operation import Operation, Signature
-from wengert.eager.pieces import SMALLEST, cuts
+from wengert.eager.pieces import cuts
 from wengert.eager.program import inline
 from wengert.eager.record import Held, Output, Record, Source, reachable
 
@@ -111,8 +111,8 @@ class Sweep:
 
     def _run_pieces(self, records: Sequence[Record], needed: set[Record], inside: set[tuple[int, int]]) -> None:
         for cut in reversed(cuts(records, needed)):
-            if len(cut) < SMALLEST or not self._run_piece(cut, needed, inside):
-                self._walk(cut, needed, inside)
+            if cut.walked or not self._run_piece(cut.records, needed, inside):
+                self._walk(cut.records, needed, inside)
 
     def _run_piece(self, cut: Sequence[Record], needed: set[Record], inside: set[tuple[int, int]]) -> bool:
         """Runs a piece as a program if it has one; hooks on results of its last record come first."""

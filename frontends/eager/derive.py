@@ -70,15 +70,22 @@ class UnkeptValueError(Exception):
     """The derivative of a segment needs a value that was not kept."""
 
 
-def write_steps(b: OpBuilder, steps: Sequence[Step], values: dict[int, Value], observed: Mapping[int, int] | None = None) -> None:
-    """Writes the ops of the steps; ``values`` gets what they make, those that are observed with their change added."""
+def write_steps(
+    b: OpBuilder, steps: Sequence[Step], values: dict[int, Value], observed: Mapping[int, int] | None = None, unchanged: dict[int, Value] | None = None
+) -> None:
+    """Writes the ops of the steps; ``values`` gets what they make, those that are observed with their change added, and ``unchanged``
+    these without it."""
     for step in steps:
         with b.at(location(step.place)):
             results = step.operation.emit(b, [values[i] for i in step.operands], step.params)
             if step.constant:
                 results = [b.like(StopGradientOp, r) if is_differentiable(r.type) else r for r in results]
         for i, made in zip(step.results, results, strict=True):
-            values[i] = b.add(made, values[observed[i]]) if observed and i in observed else made
+            values[i] = made
+            if observed and i in observed:
+                values[i] = b.add(made, values[observed[i]])
+                if unchanged is not None:
+                    unchanged[i] = made
 
 
 @cache
@@ -96,11 +103,13 @@ def backward_module(segment: Segment) -> tuple[ModuleOp, tuple[int, ...]]:
     """
     inputs = list(segment.inputs)
     made = [i for i in segment.offered if i not in segment.inputs]
+    twice = [i for i in made if i in segment.observed]  # with the change and without: uses of the value, and its own derivative
 
     def body(b: OpBuilder, arguments: Sequence[Value]) -> list[Value]:
         values = dict(zip(inputs, arguments, strict=True))
-        write_steps(b, segment.steps, values, segment.observed)
-        return [values[i] for i in (*segment.roots, *made)]
+        unchanged: dict[int, Value] = {}
+        write_steps(b, segment.steps, values, segment.observed, unchanged)
+        return [*(values[i] for i in (*segment.roots, *made)), *(unchanged[i] for i in twice)]
 
     module = module_of(list(segment.inputs.values()), body)
     vjp(module, "main", [inputs.index(i) for i in segment.wanted], range(len(segment.roots)))
@@ -111,13 +120,16 @@ def backward_module(segment: Segment) -> tuple[ModuleOp, tuple[int, ...]]:
         argument = function.body.block.args[inputs.index(i)]
         if argument.first_use is not None:
             argument.replace_all_uses_with(_zeros_in_front(function, argument.type))
-    # The results are now: roots, made, cotangents. Those that were made come in as arguments; the roots' are of no interest.
-    take_given(function, range(count[1], count[1] + len(made)), range(count[1]))
+    # The results are now: roots, made, twice, cotangents. Those that were made come in as arguments; the roots' are of no interest.
+    take_given(function, range(count[1], count[1] + len(made) + len(twice)), range(count[1]))
+    first = sum(count)
+    for argument, i in zip(function.body.block.args[first + len(made) :], twice, strict=True):
+        argument.replace_all_uses_with(function.body.block.args[first + made.index(i)])
     module = _optimize().applied(module)
     function = cast(FuncOp, main_block(module).parent_op())
     # Arguments: inputs, cotangents, made. They are put in order: kept values first.
-    candidates = [*range(count[0]), *range(count[0] + count[1], count[0] + count[1] + len(made))]
-    numbers = [*inputs, *([-1] * count[1]), *made]
+    candidates = [*range(count[0]), *range(first, first + len(made) + len(twice))]
+    numbers = [*inputs, *([-1] * count[1]), *made, *twice]
     used = [numbers[i] for i in drop_arguments(function, candidates)]
     if not set(used) <= set(segment.offered):
         raise UnkeptValueError

@@ -9,6 +9,7 @@ Gradients of values inside, kept by ``retain_grad`` or asked for, cut nothing: t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from wengert.eager.record import Held, Record
 
@@ -16,18 +17,35 @@ SMALLEST = 3
 """Pieces of fewer records than this are walked."""
 
 
-def cuts(records: Sequence[Record], needed: set[Record]) -> list[list[Record]]:
-    """The records in pieces, in order; those that are not needed are pieces of their own, where gradients only end."""
-    found: list[list[Record]] = [[]]
+@dataclass(frozen=True)
+class Cut:
+    """Records in a row; ``walked`` says that Python has to run at each of them."""
+
+    records: list[Record]
+    walked: bool
+
+
+def cuts(records: Sequence[Record], needed: set[Record]) -> list[Cut]:
+    """The records in pieces, in order; those that are not needed, where gradients only end, are pieces of their own too."""
+    found: list[Cut] = []
+    current: list[Record] = []
     frame = None
+
+    def close(walked: bool = False) -> None:
+        nonlocal current
+        if current:
+            found.append(Cut(current, walked or len(current) < SMALLEST))
+            current = []
+
     for record in records:
         alone = record not in needed or bool(record.node_hooks) or hasattr(record, "pull")
         held = record.saved.frame if isinstance(record.saved, Held) else None
-        if found[-1] and (alone or (record.saved and held is not frame)):
-            found.append([])
+        if alone or (record.saved and held is not frame):
+            close()
         if record.saved:
             frame = held
-        found[-1].append(record)
+        current.append(record)
         if alone or record.has_pre_hooks:
-            found.append([])
-    return [cut for cut in found if cut]
+            close(walked=alone)
+    close()
+    return found
