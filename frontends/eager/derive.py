@@ -104,11 +104,14 @@ def backward_module(segment: Segment) -> tuple[ModuleOp, tuple[int, ...]]:
     inputs = list(segment.inputs)
     made = [i for i in segment.offered if i not in segment.inputs]
     twice = [i for i in made if i in segment.observed]  # with the change and without: uses of the value, and its own derivative
+    same: dict[int, int] = {}
+    """For inputs that steps hand on as they are (a clone, a view of the same shape), a value that was kept of them."""
 
     def body(b: OpBuilder, arguments: Sequence[Value]) -> list[Value]:
         values = dict(zip(inputs, arguments, strict=True))
         unchanged: dict[int, Value] = {}
         write_steps(b, segment.steps, values, segment.observed, unchanged)
+        same.update((i, j) for j in reversed(made) for i in inputs if values[i] is values[j])
         return [*(values[i] for i in (*segment.roots, *made)), *(unchanged[i] for i in twice)]
 
     module = module_of(list(segment.inputs.values()), body)
@@ -131,10 +134,11 @@ def backward_module(segment: Segment) -> tuple[ModuleOp, tuple[int, ...]]:
     candidates = [*range(count[0]), *range(first, first + len(made) + len(twice))]
     numbers = [*inputs, *([-1] * count[1]), *made, *twice]
     used = [numbers[i] for i in drop_arguments(function, candidates)]
-    if not set(used) <= set(segment.offered):
-        raise UnkeptValueError
     _cotangents_last(function, sum(i in segment.inputs for i in used), count[1])
-    return module, tuple(used)
+    kept = tuple(i if i in segment.offered else same.get(i, i) for i in used)
+    if not set(kept) <= set(segment.offered):
+        raise UnkeptValueError
+    return module, kept
 
 
 def _zeros_in_front(function: FuncOp, type: Any) -> Value:

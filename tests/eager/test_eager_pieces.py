@@ -47,6 +47,20 @@ def with_gradients_inside(T: Any, x: Any, w: Any) -> Any:
     return T.autograd.grad((chain(k, w) * h).sum(), [k, w, h])
 
 
+def with_values_that_are_kept_and_asked_for(T: Any, x: Any, w: Any) -> Any:
+    h = (x * w).exp()
+    k = (h * h).tanh()
+    k.retain_grad()
+    return T.autograd.grad((k * h).sum(), [h, x, w]), k.grad
+
+
+def with_steps_that_change_nothing(T: Any, x: Any, w: Any) -> Any:
+    """A clone, and products of stacks, whose operands are expanded and viewed as what they are."""
+    y = (x.clone() ** 2 * w).view(1, 1, 2) @ w.view(1, 2, 1).clone()
+    y.sum().backward()
+    return y
+
+
 def with_a_custom_function(T: Any, x: Any, w: Any) -> Any:
     class Double(T.autograd.Function):
         @staticmethod
@@ -117,6 +131,8 @@ CASES: list[Callable[[Any, Any, Any], Any]] = [
     with_hooks,
     with_kept_gradients,
     with_gradients_inside,
+    with_values_that_are_kept_and_asked_for,
+    with_steps_that_change_nothing,
     with_a_custom_function,
     with_a_hook_on_a_node,
     with_checkpoints,
