@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.utils.checkpoint
 from benchmarks.timing import interleaved
 
 import wengert.eager as eager
@@ -93,14 +94,34 @@ def network(T: Any, depth: int, width: int, batch: int) -> tuple[Callable[[], An
     return loss, weights + biases
 
 
-def chain(T: Any, length: int) -> tuple[Callable[[], Any], list[Any]]:
-    """A long chain of operations on three floats."""
+def chain(T: Any, length: int, hooks: int = 0) -> tuple[Callable[[], Any], list[Any]]:
+    """A long chain of operations on three floats, with hooks at equal distances."""
     x = T.tensor([0.5, 0.2, 0.1], requires_grad=True)
 
     def loss() -> Any:
         h = x
+        for i in range(length):
+            h = h.sin() * x + 0.5
+            if i % (length // (hooks + 1) + 1) == length // (hooks + 1):
+                h.register_hook(lambda g: None)
+        return h.sum()
+
+    return loss, [x]
+
+
+def checkpointed(T: Any, blocks: int, length: int) -> tuple[Callable[[], Any], list[Any]]:
+    """The same chain in checkpoints."""
+    x = T.tensor([0.5, 0.2, 0.1], requires_grad=True)
+
+    def block(h: Any) -> Any:
         for _ in range(length):
             h = h.sin() * x + 0.5
+        return h
+
+    def loss() -> Any:
+        h = x
+        for _ in range(blocks):
+            h = eager.checkpoint(block, h) if T is eager else torch.utils.checkpoint.checkpoint(block, h, use_reentrant=False)
         return h.sum()
 
     return loss, [x]
@@ -125,6 +146,8 @@ TAPES: dict[str, Callable[[Any], tuple[Callable[[], Any], list[Any]]]] = {
     "perceptron 4x16, batch 8": lambda T: network(T, 4, 16, 8),
     "perceptron 3x256, batch 64": lambda T: network(T, 3, 256, 64),
     "chain of 150 operations": lambda T: chain(T, 50),
+    "the chain with two hooks": lambda T: chain(T, 50, 2),
+    "the chain in five checkpoints": lambda T: checkpointed(T, 5, 10),
     "recurrent, 12 steps of 32": lambda T: recurrent(T, 12, 32),
 }
 

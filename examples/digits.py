@@ -1,7 +1,7 @@
 """What the two programs that learn to read digits have in common: data, batches, three ways to train, and the table at the end.
 
-A network is given as its initial parameters (drawn with NumPy, so that every way begins with the same numbers) and its logits, once for traced
-Python and once for code that is run at once. The second is one text for :mod:`wengert.nn` and for :mod:`torch.nn.functional`: the names are the same.
+A network is given as its initial parameters (drawn with NumPy, so that every way begins with the same numbers), its logits for traced Python, and
+a module for code that is run at once. The module is one text for :mod:`wengert.nn` and for :mod:`torch.nn`: the names are the same.
 
 All train with Adam (D. P. Kingma, J. Ba: "Adam: A Method for Stochastic Optimization", 2015) on the same batches in the same order.
 """
@@ -51,13 +51,13 @@ class Network:
         name: what the table calls it.
         initial: parameters from a random generator.
         traced: logits of ``(params, x)`` in wengert.numpy.
-        run: logits of ``(functional, params, x)``, where functional is wengert.nn or torch.nn.functional.
+        module: the network as a module of wengert.nn or torch.nn, whichever it is given; its parameters have the names of the initial ones.
     """
 
     name: str
     initial: Callable[[np.random.Generator], Parameters]
     traced: Callable[[Any, Any], Any]
-    run: Callable[[Any, Any, Any], Any]
+    module: Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
@@ -143,18 +143,19 @@ class Traced:
 
 
 class DefineByRun:
-    """Tensors, ``backward()`` and an optimizer that changes them in place: the same text for wengert.eager and for PyTorch."""
+    """A module, ``backward()`` and an optimizer that changes parameters in place: the same text for wengert.eager and for PyTorch."""
 
-    def __init__(self, network: Network, settings: Settings, tensors: Any, functional: Any, optimizers: Any, compiled: bool = False):
-        self.tensors, self.functional, self.network = tensors, functional, network
+    def __init__(self, network: Network, settings: Settings, tensors: Any, modules: Any, optimizers: Any, compiled: bool = False):
+        self.tensors = tensors
+        self.model = model = network.module(modules)
         initial = network.initial(np.random.default_rng(settings.seed))
-        self.params = {name: tensors.from_numpy(array).requires_grad_() for name, array in initial.items()}
-        optimizer = optimizers.Adam(list(self.params.values()), lr=settings.rate, betas=settings.betas, eps=settings.eps)
-        params, run = self.params, network.run
+        model.load_state_dict({name: tensors.from_numpy(array) for name, array in initial.items()})
+        optimizer = optimizers.Adam(model.parameters(), lr=settings.rate, betas=settings.betas, eps=settings.eps)
+        loss_of = modules.CrossEntropyLoss()
 
         def step(x: Any, y: Any) -> Any:
             optimizer.zero_grad()
-            loss = functional.cross_entropy(run(functional, params, x), y)
+            loss = loss_of(model(x), y)
             loss.backward()
             optimizer.step()
             return loss.detach()
@@ -166,7 +167,7 @@ class DefineByRun:
 
     def logits(self, x: Array) -> Array:
         with self.tensors.no_grad():
-            return self.network.run(self.functional, self.params, self.tensors.from_numpy(x)).numpy()
+            return self.model(self.tensors.from_numpy(x)).numpy()
 
 
 def ways(network: Network, settings: Settings, style: str, torch: ModuleType | None) -> dict[str, Callable[[], Learner]]:
@@ -178,7 +179,7 @@ def ways(network: Network, settings: Settings, style: str, torch: ModuleType | N
         found["define by run"] = lambda: DefineByRun(network, settings, eager, wengert.nn, wengert.optim)
         found["define by run, compiled"] = lambda: DefineByRun(network, settings, eager, wengert.nn, wengert.optim, compiled=True)
     if torch is not None:
-        found["PyTorch"] = lambda: DefineByRun(network, settings, torch, torch.nn.functional, torch.optim)
+        found["PyTorch"] = lambda: DefineByRun(network, settings, torch, torch.nn, torch.optim)
     return found
 
 

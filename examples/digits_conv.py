@@ -5,6 +5,7 @@ python examples/digits_conv.py [--style traced|eager|both] [--epochs N] [--steps
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 import numpy as np
@@ -34,15 +35,22 @@ def traced(params: Any, x: Any) -> Any:
     return wnp.reshape(wnp.special.relu(x), (x.shape[0], -1)) @ params["out.weight"].T + params["out.bias"]
 
 
-def run(functional: Any, params: Any, x: Any) -> Any:
-    """The logits in wengert.nn or torch.nn.functional."""
-    x = x.reshape(-1, 1, 8, 8)
-    x = functional.relu(functional.conv2d(x, params["conv0.weight"], params["conv0.bias"], padding=1))
-    x = functional.relu(functional.conv2d(x, params["conv1.weight"], params["conv1.bias"], stride=2, padding=1))
-    return functional.linear(x.reshape(x.shape[0], -1), params["out.weight"], params["out.bias"])
+def module(nn: Any) -> Any:
+    """The network in wengert.nn or torch.nn."""
+    first, second = CHANNELS
+    layers = OrderedDict(
+        images=nn.Unflatten(1, (1, 8, 8)),
+        conv0=nn.Conv2d(1, first, 3, padding=1),
+        relu0=nn.ReLU(),
+        conv1=nn.Conv2d(first, second, 3, stride=2, padding=1),
+        relu1=nn.ReLU(),
+        rows=nn.Flatten(),
+        out=nn.Linear(second * 4 * 4, 10),
+    )
+    return nn.Sequential(layers)
 
 
-NETWORK = Network("a convolutional network 1-8-16-10", initial, traced, run)
+NETWORK = Network("a convolutional network 1-8-16-10", initial, traced, module)
 SETTINGS = Settings(epochs=15)
 
 if __name__ == "__main__":

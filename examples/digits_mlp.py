@@ -17,11 +17,14 @@ SIZES = (64, 64, 32, 10)
 
 
 def initial(rng: np.random.Generator) -> Parameters:
-    """Weights ``[outputs, inputs]`` of variance 2 / inputs (He, Zhang, Ren, Sun: "Delving Deep into Rectifiers", 2015), biases zero."""
+    """Weights ``[outputs, inputs]`` of variance 2 / inputs (He, Zhang, Ren, Sun: "Delving Deep into Rectifiers", 2015), biases zero.
+
+    Their names are those in a row of layers with activations in between.
+    """
     params: Parameters = {}
     for i, (n, m) in enumerate(pairwise(SIZES)):
-        params[f"weight{i}"] = (rng.standard_normal((m, n)) * (2 / n) ** 0.5).astype(np.float32)
-        params[f"bias{i}"] = np.zeros(m, np.float32)
+        params[f"{2 * i}.weight"] = (rng.standard_normal((m, n)) * (2 / n) ** 0.5).astype(np.float32)
+        params[f"{2 * i}.bias"] = np.zeros(m, np.float32)
     return params
 
 
@@ -29,23 +32,19 @@ def traced(params: Any, x: Any) -> Any:
     """The logits in wengert.numpy."""
     last = len(SIZES) - 2
     for i in range(last + 1):
-        x = x @ params[f"weight{i}"].T + params[f"bias{i}"]
+        x = x @ params[f"{2 * i}.weight"].T + params[f"{2 * i}.bias"]
         if i < last:
             x = wnp.special.relu(x)
     return x
 
 
-def run(functional: Any, params: Any, x: Any) -> Any:
-    """The logits in wengert.nn or torch.nn.functional."""
-    last = len(SIZES) - 2
-    for i in range(last + 1):
-        x = functional.linear(x, params[f"weight{i}"], params[f"bias{i}"])
-        if i < last:
-            x = functional.relu(x)
-    return x
+def module(nn: Any) -> Any:
+    """The network in wengert.nn or torch.nn."""
+    layers = [layer for n, m in pairwise(SIZES) for layer in (nn.Linear(n, m), nn.ReLU())]
+    return nn.Sequential(*layers[:-1])
 
 
-NETWORK = Network("a perceptron 64-64-32-10", initial, traced, run)
+NETWORK = Network("a perceptron 64-64-32-10", initial, traced, module)
 SETTINGS = Settings()
 
 if __name__ == "__main__":

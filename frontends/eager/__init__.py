@@ -19,6 +19,7 @@ if __name__ != "wengert.eager":
 import numpy as _np
 
 from wengert.eager import autograd
+from wengert.eager.checkpoint import checkpoint
 from wengert.eager.compile import Compiled, compile
 from wengert.eager.contraction import addmm
 from wengert.eager.creation import (
@@ -42,6 +43,7 @@ from wengert.eager.creation import (
 )
 from wengert.eager.errors import (
     AutogradError,
+    CheckpointError,
     FreedTapeError,
     InferenceTensorError,
     InPlaceError,
@@ -54,6 +56,7 @@ from wengert.eager.errors import (
 )
 from wengert.eager.functional import FUNCTIONS, allclose, atan2, equal, isfinite, logical_and, logical_not, outer, where
 from wengert.eager.joining import cat, stack
+from wengert.eager.memory import saved_bytes
 from wengert.eager.modes import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from wengert.eager.promotion import default_dtype as get_default_dtype
 from wengert.eager.promotion import set_default_dtype
@@ -78,6 +81,7 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "AutogradError",
+    "CheckpointError",
     "Compiled",
     "FreedTapeError",
     "InPlaceError",
@@ -98,6 +102,7 @@ __all__ = [
     "autograd",
     "bool_",
     "cat",
+    "checkpoint",
     "compile",
     "enable_grad",
     "equal",
@@ -126,6 +131,7 @@ __all__ = [
     "randint",
     "randn",
     "randperm",
+    "saved_bytes",
     "set_default_dtype",
     "set_grad_enabled",
     "stack",

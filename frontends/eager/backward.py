@@ -3,7 +3,9 @@
 There are two ways, with the same results. A tape that is seen for the first time is walked: from the last record to the first, each
 record's own derivative, which was made by the ``vjp`` pass when an operation of its kind ran first, takes the cotangents of its
 results to those of its operands. A tape whose structure was seen before is looked up (:mod:`wengert.eager.graph`): all of
-it is one program then, derived by the same pass and compiled. Hooks, custom functions and recorded backward passes need the walk.
+it is one program then, derived by the same pass and compiled. Where Python has to run in between (hooks, custom functions) or
+memory is to be given back (checkpoints), the tape is cut into pieces, each of which is a program or walked. Where the backward pass
+is recorded, a program is one operation. On a tape that listens everything is walked.
 """
 
 from __future__ import annotations
@@ -16,11 +18,12 @@ import numpy as np
 from wengert.eager import dispatch
 from wengert.eager.containers import listed
 from wengert.eager.errors import AutogradError
-from wengert.eager.graph import run_compiled
+from wengert.eager.graph import Piece, compiled, on_tape, place
 from wengert.eager.modes import STATE
 from wengert.eager.operation import Operation, Signature
+from wengert.eager.pieces import cuts
 from wengert.eager.program import inline
-from wengert.eager.record import Output, Record, Source, reachable
+from wengert.eager.record import Held, Output, Record, Source, reachable
 
 if TYPE_CHECKING:
     from wengert.eager.tensor import Tensor
@@ -47,11 +50,12 @@ class Sweep:
         self.sources: list[Source] = [dispatch.source_of(y) for y, _ in roots]
         self.leaves: dict[int, tuple[Tensor, Tensor]] = {}
         """What arrived at leaves, by identity."""
-        self.fresh = False
-        """Whether nobody else holds the arrays that arrived at leaves."""
+        self.fresh: set[int] = set()
+        """Those leaves of which nobody else holds the array that arrived."""
         self.captured: dict[tuple[int, int], Tensor] = {}
         """What arrived at results of records that are asked for, by the record's number and the result's."""
         self._pending: dict[Record, list[Tensor | None]] = {}
+        self._hooked: set[Record] = set()
 
     def run(self) -> None:
         """Fills ``leaves`` and ``captured``."""
@@ -67,17 +71,19 @@ class Sweep:
         before = STATE.grad, STATE.inference
         STATE.set(self.create, False)
         try:
-            if self.create or inside or any(r.is_special for r in records) or STATE.tape is not None:
+            if STATE.tape is not None:
+                self._start()
                 self._walk(records, needed, inside)
+            elif self.create or inside or any(r.is_special or type(r.saved) is Held for r in records):
+                self._start()
+                self._run_pieces(records, needed, inside)
             else:
-                found = run_compiled(records, self.sources, [g.array for _, g in self.roots], self._wanted_leaves())
-                if found is None:
-                    self._walk(records, needed, inside)
-                else:
-                    self.fresh = True
-                    self.leaves = {id(leaf): (leaf, dispatch.new(array)) for leaf, array in found}
+                self._run_whole(records, needed)
         finally:
             STATE.set(*before)
+            for frame in STATE.recomputed:
+                frame.forget()
+            STATE.recomputed = ()
         if not self.retain:
             for record in needed:
                 record.free()
@@ -90,11 +96,78 @@ class Sweep:
     def _wanted_leaves(self) -> set[int] | None:
         return None if self.wanted is None else {id(x) for x in self.wanted}
 
+    # -- compiled, as a whole or in pieces
+
+    def _run_whole(self, records: Sequence[Record], needed: set[Record]) -> None:
+        found = compiled(Piece(records, self.sources, self._wanted_leaves()))
+        if found is None:
+            self._start()
+            self._walk(records, needed, set())
+            return
+        entry, leaves = found
+        for leaf, array in zip(leaves, entry.run(records, [g.array for _, g in self.roots]), strict=True):
+            self.leaves[id(leaf)] = leaf, dispatch.new(array)
+            self.fresh.add(id(leaf))
+
+    def _run_pieces(self, records: Sequence[Record], needed: set[Record], inside: set[tuple[int, int]]) -> None:
+        for cut in reversed(cuts(records, needed)):
+            if cut.walked or not self._run_piece(cut.records, needed, inside):
+                self._walk(cut.records, needed, inside)
+
+    def _run_piece(self, cut: Sequence[Record], needed: set[Record], inside: set[tuple[int, int]]) -> bool:
+        """Runs a piece as a program if it has one; hooks on results of its last record come first."""
+        reached = self._reached(cut)
+        given = [(r, number, c) for r in reached if r in self._pending for number, c in enumerate(self._pending[r]) if c is not None]
+        if not given:
+            return True
+        ends = {number for number, _ in inside}
+        observed = [
+            (record, number)
+            for record in reached
+            if (record.retained is not None or record.number in ends) and record is not cut[-1]
+            for number in range(len(record.result_types))
+            if (record.retained and number in record.retained) or (record.number, number) in inside
+        ]
+
+        def beyond(record: Record, number: int) -> bool:
+            return record in needed or (record.number, number) in inside
+
+        last = self._pending.get(cut[-1])
+        if last is not None:
+            self._observe(cut[-1], last, inside)
+            given = [(record, number, last[number] if record is cut[-1] else c) for record, number, c in given]
+        roots = [place(record, number) for record, number, _ in given]
+        found = compiled(Piece(reached, roots, self._wanted_leaves(), beyond, observed))
+        if found is None:
+            return False
+        entry, targets = found
+        y_bars = [c.to(record.result_types[number][1]) for record, number, c in given if c is not None]
+        x_bars = entry.record(reached, y_bars) if self.create else [dispatch.new(array) for array in entry.run(reached, [c.array for c in y_bars])]
+        for record in reached:
+            self._pending.pop(record, None)
+        first_observed = len(targets) - len(observed)
+        for source, x_bar in zip(targets[:first_observed], x_bars[:first_observed], strict=True):
+            self._arrive(source, x_bar, fresh=not self.create)
+        for (record, number), x_bar in zip(observed, x_bars[first_observed:], strict=True):
+            self._see(record, number, x_bar, inside)
+        return True
+
+    def _reached(self, cut: Sequence[Record]) -> list[Record]:
+        """Those records of a piece that a cotangent reaches."""
+        found: set[Record] = set()
+        for record in reversed(cut):
+            if record in found or (record in self._pending and any(c is not None for c in self._pending[record])):
+                found.add(record)
+                found.update(s.record if isinstance(s, Output) else s for s in record.inputs if isinstance(s, Record | Output))
+        return [record for record in cut if record in found]
+
     # -- the walk
 
-    def _walk(self, records: Sequence[Record], needed: set[Record], inside: set[tuple[int, int]]) -> None:
+    def _start(self) -> None:
         for source, (_, cotangent) in zip(self.sources, self.roots, strict=True):
             self._arrive(source, cotangent)
+
+    def _walk(self, records: Sequence[Record], needed: set[Record], inside: set[tuple[int, int]]) -> None:
         for record in reversed(records):
             cotangents = self._pending.pop(record, None)
             if cotangents is None:
@@ -128,14 +201,16 @@ class Sweep:
                     break
         return needed
 
-    def _arrive(self, source: Source, cotangent: Tensor) -> None:
-        """A cotangent at the other end of an operand; several are added up."""
+    def _arrive(self, source: Source, cotangent: Tensor, fresh: bool = False) -> None:
+        """A cotangent at the other end of an operand; several are added up. ``fresh`` says that nobody else holds its array."""
         if isinstance(source, Record):
             self._add(source, 0, cotangent)
         elif type(source) is Output:
             self._add(source.record, source.number, cotangent)
         elif source is not None and not isinstance(source, int | float):
             before = self.leaves.get(id(source))
+            if fresh and before is None:
+                self.fresh.add(id(source))
             self.leaves[id(source)] = (source, cotangent if before is None else before[1] + cotangent)  # pyright: ignore[reportArgumentType]
 
     def _add(self, record: Record, number: int, cotangent: Tensor) -> None:
@@ -144,17 +219,23 @@ class Sweep:
         held[number] = cotangent if before is None else before + cotangent
 
     def _observe(self, record: Record, cotangents: list[Tensor | None], inside: set[tuple[int, int]]) -> None:
-        """Hooks on results, gradients to be retained, and gradients that are asked for."""
+        """Hooks on results, gradients to be retained, and gradients that are asked for; once for each record."""
+        if record in self._hooked:
+            return
+        self._hooked.add(record)
         for number, cotangent in enumerate(cotangents):
             if cotangent is None:
                 continue
             if record.pre_hooks is not None:
                 cotangent = cotangents[number] = run_hooks(record.pre_hooks.get(number, ()), cotangent)
-            if record.retained is not None and number in record.retained:
-                kept = record.retained[number]
-                kept.grad = cotangent if kept.grad is None else kept.grad + cotangent
-            if (record.number, number) in inside:
-                self.captured[record.number, number] = cotangent
+            self._see(record, number, cotangent, inside)
+
+    def _see(self, record: Record, number: int, cotangent: Tensor, inside: set[tuple[int, int]]) -> None:
+        if record.retained is not None and number in record.retained:
+            kept = record.retained[number]
+            kept.grad = cotangent if kept.grad is None else kept.grad + cotangent
+        if (record.number, number) in inside:
+            self.captured[record.number, number] = cotangent
 
 
 def run_hooks(hooks: Sequence[Callable[[Tensor], Tensor | None]], cotangent: Tensor) -> Tensor:
@@ -192,15 +273,17 @@ def pull(record: Record, cotangents: Sequence[Tensor | None], create: bool) -> l
     if own is not None:
         return own(cotangents, create)
     signature = record.signature
-    saved = record.kept()
+    saved = dict(zip(signature.keeps, record.kept(), strict=True))
+    if any(c is not None for i, c in enumerate(cotangents) if i not in signature.differentiable):
+        signature = signature.complete
     full = [_full(cotangents[i], *signature.results[i]) for i in signature.differentiable]
     types = (*signature.types, *signature.results)
     found: Sequence[Tensor]
     if create or STATE.tape is not None:
-        operands = [_on_tape(record, position, value) for position, (value, _, _) in zip(signature.keeps, saved, strict=True)]
+        operands = [on_tape(record, position, saved[position][0]) for position in signature.keeps]
         found = dispatch.apply_many(pullback(signature), (*operands, *full))
     else:
-        arrays = [np.asarray(value, types[position][1]) for position, (value, _, _) in zip(signature.keeps, saved, strict=True)]
+        arrays = [np.asarray(saved[position][0], types[position][1]) for position in signature.keeps]
         found = [dispatch.new(array) for array in signature.backward(*arrays, *(c.array for c in full))]
     arrived: list[Tensor | None] = [None] * len(record.inputs)
     for position, cotangent in zip(signature.wanted, found, strict=True):
@@ -212,24 +295,6 @@ def _full(cotangent: Tensor | None, shape: tuple[int, ...], dtype: np.dtype[Any]
     if cotangent is None:
         return dispatch.constant(np.zeros(shape, dtype))
     return cotangent.to(dtype)
-
-
-def _on_tape(record: Record, position: int, value: Any) -> Tensor:
-    """A kept value as a tensor that stands where the value stands on the tape."""
-    signature = record.signature
-    count = len(signature.types)
-    dtype = (*signature.types, *signature.results)[position][1]
-    source = record.inputs[position] if position < count else record if len(signature.results) == 1 else Output(record, position - count)
-    if not isinstance(value, np.ndarray):
-        return dispatch.constant(np.asarray(value, dtype))
-    if source is not None and not isinstance(source, int | float | Record | Output):
-        return source
-    made = dispatch.new(value)
-    if STATE.tape is not None:
-        STATE.tape.found_again(made)
-    if isinstance(source, Record | Output):
-        made.source, made.requires_grad = source, True
-    return made
 
 
 def pullback(signature: Signature) -> Operation:

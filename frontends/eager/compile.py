@@ -64,7 +64,7 @@ class Compiled:
         objects: list[Any] = []
         structure = _flatten((args, kwargs), tensors, objects)
         key = (structure, tuple((t.array.shape, t.array.dtype, t.requires_grad) for t in tensors), _shared(tensors), STATE.grad, STATE.inference)
-        if STATE.tape is not None or self._given_up.get(key):
+        if STATE.tape is not None or STATE.keeper is not None or self._given_up.get(key):
             return self.function(*args, **kwargs)
         traces = self._traces.setdefault(key, [])
         reason = "the first call of this kind" if not traces else ""
@@ -301,7 +301,7 @@ class Trace:
     @cached_property
     def differentiable(self) -> Operation:
         """The same with the values that its derivative keeps as further results."""
-        inside = [i for step in self.steps.steps for i in step.results if i not in self.values]
+        inside = [i for step in self.steps.grouped(self.values) for i in step.results if i not in self.values]
         everything = Operation(self.name, "CompiledBackward", self._emit([*self.values, *inside]), keeps_result=True, tracked=self.tracked)
         mask = sum(1 << i for i, x in enumerate(self.tape.externals.get(v) for v in self.steps.inputs) if x is not None and x.requires_grad)
         signature = everything.signature(tuple(self.steps.inputs.values()), None, mask)
@@ -314,7 +314,7 @@ class Trace:
 
     def _emit(self, outputs: Sequence[int]) -> Callable[[OpBuilder, Sequence[Value], Any], list[Value]]:
         def emit(b: OpBuilder, operands: Sequence[Value], _: Any) -> list[Value]:
-            values = self.steps.write(b, operands)
+            values = self.steps.write(b, operands, self.values)
             return [values[i] for i in outputs]
 
         return emit

@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 
+class Followed:
+    """Objects that are all state, such as modules: guards of compiled functions look at their attributes, however deep they are."""
+
+
 def listed(value: Any) -> list[Any]:
     """The items of a list or a tuple, or the one thing that it is."""
     return list(cast("Sequence[Any]", value)) if isinstance(value, list | tuple) else [value]

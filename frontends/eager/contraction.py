@@ -42,21 +42,21 @@ ADDMM = register(OPERATIONS, "addmm", "AddmmBackward0", _addmm, kernel=kernels.a
 _PRODUCTS = {(1, 1): DOT, (2, 1): MV, (2, 2): MM}
 
 
-def matmul(x: Tensor, y: Tensor) -> Tensor:
+def matmul(x: Tensor, other: Tensor) -> Tensor:
     """The product of vectors, matrices, or stacks of matrices, whose leading dimensions broadcast."""
-    a, c = x.array, y.array
+    a, c = x.array, other.array
     m, n = a.ndim, c.ndim
     if m == 0 or n == 0 or a.shape[-1] != c.shape[-2 if n > 1 else 0]:
         raise ShapeError(f"matmul: the shapes {list(a.shape)} and {list(c.shape)} do not go together")
     if a.dtype != c.dtype:
-        raise ShapeError(f"matmul: both operands must have one dtype, found {x.array.dtype.name} and {y.array.dtype.name}")
+        raise ShapeError(f"matmul: both operands must have one dtype, found {x.array.dtype.name} and {other.array.dtype.name}")
     if m <= 2 and n <= 2:
         if m == 1 and n == 2:
-            return views.see(views.SQUEEZE_PRODUCT, dispatch.apply(MM, (views.unsqueeze(x, 0), y)), (0,))
-        return dispatch.binary(_PRODUCTS[m, n], x, y)
+            return views.see(views.SQUEEZE_PRODUCT, dispatch.apply(MM, (views.unsqueeze(x, 0), other)), (0,))
+        return dispatch.binary(_PRODUCTS[m, n], x, other)
     if m >= 3 and n <= 2:
-        return _folded(x, y)
-    return _stacked(x, y)
+        return _folded(x, other)
+    return _stacked(x, other)
 
 
 def _folded(x: Tensor, y: Tensor) -> Tensor:

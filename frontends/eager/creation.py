@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,25 @@ def manual_seed(seed: int) -> None:
 def generator() -> np.random.Generator:
     """What random numbers are drawn from."""
     return _generator
+
+
+def random_state() -> Any:
+    """Where the random numbers are; :func:`drawing_from` goes back there."""
+    return _generator.bit_generator.state
+
+
+@contextmanager
+def drawing_from(state: Any) -> Generator[None]:
+    """Inside, random numbers are those that followed this state; afterwards, those that would have come without."""
+    global _generator  # noqa: PLW0603
+    generator = _generator
+    before = generator.bit_generator.state
+    generator.bit_generator.state = state
+    try:
+        yield
+    finally:
+        _generator = generator
+        generator.bit_generator.state = before
 
 
 def _made(array: Any, requires_grad: bool) -> Tensor:

@@ -288,24 +288,24 @@ def clamp(x: Tensor, min: float | None = None, max: float | None = None) -> Tens
     return dispatch.apply(CLAMP, (x,), (min, max))
 
 
-def power(x: Tensor, y: Tensor | float) -> Tensor:
-    """x to the power y."""
-    if isinstance(y, Number):
-        if x.array.dtype.kind in "iu" and isinstance(y, float):
+def power(x: Tensor, exponent: Tensor | float) -> Tensor:
+    """x to the power of a number or another tensor."""
+    if isinstance(exponent, Number):
+        if x.array.dtype.kind in "iu" and isinstance(exponent, float):
             x = x.to(dispatch.default_dtype())
-        return dispatch.apply(POW_NUMBER, (x,), y)
-    return dispatch.binary(POW, x, y)
+        return dispatch.apply(POW_NUMBER, (x,), exponent)
+    return dispatch.binary(POW, x, exponent)
 
 
-def remainder(x: Tensor, y: Tensor | float) -> Tensor:
-    """x modulo y, with the sign of y."""
-    if isinstance(y, Number) and x.array.dtype.kind == "f":
-        return dispatch.apply(REMAINDER_NUMBER, (x,), y)
-    return dispatch.binary(REMAINDER, x, y)
+def remainder(x: Tensor, other: Tensor | float) -> Tensor:
+    """x modulo another tensor or a number, with the sign of that."""
+    if isinstance(other, Number) and x.array.dtype.kind == "f":
+        return dispatch.apply(REMAINDER_NUMBER, (x,), other)
+    return dispatch.binary(REMAINDER, x, other)
 
 
-def divide(x: Tensor, y: Tensor | float) -> Tensor:
-    """x / y; integers are converted to floats first."""
-    if x.array.dtype.kind in "iub" and (isinstance(y, Number) or y.array.dtype.kind in "iub"):
+def divide(x: Tensor, other: Tensor | float) -> Tensor:
+    """x / other; integers are converted to floats first."""
+    if x.array.dtype.kind in "iub" and (isinstance(other, Number) or other.array.dtype.kind in "iub"):
         x = x.to(dispatch.default_dtype())
-    return dispatch.binary(DIV, x, y)
+    return dispatch.binary(DIV, x, other)

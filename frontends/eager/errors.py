@@ -31,6 +31,10 @@ class InPlaceError(AutogradError):
     """A change in place that is not possible: of the wrong shape or dtype, or through a view that does not allow it."""
 
 
+class CheckpointError(AutogradError):
+    """A checkpoint cannot be computed again: it changes its arguments, or did something else the second time."""
+
+
 class UnusedInputError(AutogradError):
     """A gradient is asked with respect to a tensor that the result does not depend on."""
 

@@ -1,6 +1,6 @@
 """Functions with a derivative of the user's own, written in Python.
 
-Such a function is one record on the tape whose derivative is a call of ``backward``; a tape that has one is walked, not compiled.
+Such a function is one record on the tape whose derivative is a call of ``backward``; what comes before and after it may be compiled.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from wengert.eager.containers import listed
 from wengert.eager.errors import AutogradError, FreedTapeError, LeafModifiedError, ModifiedError
 from wengert.eager.modes import STATE
 from wengert.eager.places import Place, describe, here
-from wengert.eager.program import Type
-from wengert.eager.record import Output, Record, Source
+from wengert.eager.program import Array, Type
+from wengert.eager.record import Held, Output, Record, Source, Storage
 
 if TYPE_CHECKING:
+    from wengert.eager.checkpoint import HeldTensors
     from wengert.eager.tensor import Tensor
 
 
@@ -33,8 +34,9 @@ class Context:
     needs_input_grad: tuple[bool, ...] = ()
 
     def __init__(self) -> None:
-        self.kept: list[Tensor | None] | None = []
-        self.versions: list[int] = []
+        self.kept: list[Tensor | None] | HeldTensors | None = []
+        self.marks: list[tuple[Storage, int]] = []
+        """The memory of what was saved, and its versions."""
         self.dirty: tuple[Tensor, ...] = ()
         self.constants: tuple[Tensor, ...] = ()
         self.materialize = True
@@ -56,17 +58,25 @@ class Context:
         """Whether cotangents that nothing flowed into are zeros (they are by default) or None."""
         self.materialize = value
 
+    def mark(self) -> None:
+        """Notes the versions of what was saved; a checkpoint takes it away."""
+        saved = self.kept
+        assert isinstance(saved, list)
+        storages = [dispatch.storage_of(t) for t in saved if t is not None]
+        self.marks = [(storage, storage.version) for storage in storages]
+        if saved and self.record is not None and STATE.keeper is not None:
+            self.kept = STATE.keeper.take_tensors(self.record, saved)
+
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
         """What was saved. Raises FreedTapeError or ModifiedError."""
         if self.kept is None:
             raise FreedTapeError("what this function saved was given up after the first backward pass; say retain_graph=True the first time")
-        for tensor, version in zip(self.kept, self.versions, strict=True):
-            storage = None if tensor is None else tensor.storage
-            if storage is not None and storage.version != version:
+        for storage, version in self.marks:
+            if storage.version != version:
                 place = describe(self.record.place if self.record else None)
                 raise ModifiedError(f"a tensor that was saved at {place} for a derivative was changed in place at {describe(storage.place)}")
-        return tuple(self.kept)
+        return tuple(self.kept if isinstance(self.kept, list) else self.kept.fetch())
 
 
 class _Kind:
@@ -95,6 +105,13 @@ class FunctionRecord(Record):
     def is_special(self) -> bool:
         """Python code has to run."""
         return True
+
+    def holds(self) -> tuple[list[Array], Held | None]:
+        """The arrays that were saved, and what a checkpoint took away."""
+        kept = self.context.kept
+        if kept is None or isinstance(kept, list):
+            return [x.array for x in kept or () if x is not None], None
+        return [], kept.held
 
     def free(self) -> None:
         """Gives up what was saved."""
@@ -151,7 +168,7 @@ class Function:
             STATE.tape.refuse(f"{cls.__name__}.apply runs Python code")
         if tracked:
             cls._record(context, args, inputs, results)
-        context.versions = [0 if t is None else dispatch.storage_of(t).version for t in context.kept or ()]
+        context.mark()
         return tuple(results) if isinstance(output, tuple | list) else results[0]
 
     @classmethod

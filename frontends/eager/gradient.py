@@ -54,11 +54,11 @@ def backward(
     sweep.run()
     for leaf, cotangent in sweep.leaves.values():
         if wanted is None or any(x is leaf for x in wanted):
-            hooked = run_hooks(leaf.leaf_hooks, cotangent) if leaf.leaf_hooks else cotangent
-            accumulate(leaf, hooked, create_graph, sweep.fresh and hooked is cotangent)
+            fresh = id(leaf) in sweep.fresh and not leaf.leaf_hooks
+            accumulate(leaf, run_hooks(leaf.leaf_hooks, cotangent) if leaf.leaf_hooks else cotangent, create_graph, fresh)
     for x in wanted or ():
         key = _inside(x)
-        if key is not None and key in sweep.captured:
+        if key is not None and key in sweep.captured and not x.retains_grad:
             accumulate(x, sweep.captured[key], create_graph)
 
 

@@ -1,4 +1,4 @@
-"""Tapes that were seen before: the whole backward pass as one compiled program.
+"""Tapes that were seen before: the whole backward pass, or a piece of it, as one compiled program.
 
 The structure of a tape (which operations, on which types, connected how, which leaves are asked for) is the key; the kept values are
 the program's arguments. A structure is compiled when it is seen for the third time: what is built anew every time, as in recursion
@@ -7,13 +7,17 @@ over data, would never repay it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert.eager.program import Array, Prepared, Type
-from wengert.eager.record import Output, Record, Source
+from wengert.eager import dispatch
+from wengert.eager.modes import STATE
+from wengert.eager.operation import Operation
+from wengert.eager.program import Array, Prepared, Type, inline
+from wengert.eager.record import Output, Record, Saved, Source
 
 if TYPE_CHECKING:
     from wengert.eager.tensor import Tensor
@@ -29,88 +33,164 @@ MOST_GRAPHS = 1024
 class Entry:
     """What is known of one structure."""
 
-    __slots__ = ("arguments", "program", "seen")
+    __slots__ = ("_operation", "arguments", "program", "seen")
 
     def __init__(self) -> None:
         self.seen = 0
         self.program: Prepared | None = None
         self.arguments: list[tuple[int, int, np.dtype[Any]]] = []
         """For every argument: which record kept it, as which of what it kept, and its dtype."""
+        self._operation: Operation | None = None
+
+    def run(self, records: Sequence[Record], cotangents: Sequence[Array]) -> Sequence[Array]:
+        """The cotangents that are asked for, from what these records keep and the cotangents of the roots."""
+        assert self.program is not None
+        kept = _kept(records)
+        return self.program(*(_array(kept[i], j, dtype) for i, j, dtype in self.arguments), *cotangents)
+
+    def record(self, records: Sequence[Record], cotangents: Sequence[Tensor]) -> Sequence[Tensor]:
+        """The same as one operation on the tape, which can be differentiated again."""
+        assert self.program is not None
+        if self._operation is None:
+            module = self.program.module
+            self._operation = Operation("piece_backward", "PieceBackward", lambda b, operands, _: inline(b, module, operands), compile_after=0)
+        kept = _kept(records)
+        operands = [on_tape(records[i], records[i].signature.keeps[j], kept[i][j][0]) for i, j, _ in self.arguments]
+        return dispatch.apply_many(self._operation, (*operands, *cotangents))
+
+
+def _kept(records: Sequence[Record]) -> list[tuple[Saved, ...]]:
+    return [record.kept() if record.saved is None or record.saved else () for record in records]
 
 
 GRAPHS: dict[Any, Entry] = {}
 
 
-def run_compiled(
-    records: Sequence[Record], sources: Sequence[Source], cotangents: Sequence[Array], wanted: set[int] | None
-) -> list[tuple[Tensor, Array]] | None:
-    """The gradients of the leaves, or None if the tape has to be walked."""
-    if not records or len(records) > LARGEST:
+@dataclass(frozen=True)
+class Piece:
+    """Records in a row, to be run backwards as one program.
+
+    Attributes:
+        records: in the order in which they ran.
+        roots: the values whose cotangents are given: results of these records, or leaves.
+        leaves: the leaves that cotangents are asked for, by identity; None for all.
+        beyond: whether the cotangent of an operand is asked for that comes from a record outside.
+        observed: results of these records whose cotangents are asked for too.
+    """
+
+    records: Sequence[Record]
+    roots: Sequence[Source]
+    leaves: set[int] | None
+    beyond: Callable[[Record, int], bool] | None = None
+    observed: Sequence[tuple[Record, int]] = ()
+
+
+def compiled(piece: Piece) -> tuple[Entry, list[Any]] | None:
+    """The program for a piece, and whose cotangents it gives: leaves, places on the tape outside of the piece, observed results.
+
+    None if the structure has not been seen often enough, so that it has to be walked.
+    """
+    if not piece.records or len(piece.records) > LARGEST:
         return None
-    key, leaves = _key(records, sources, wanted)
+    key, ends = _key(piece)
     entry = GRAPHS.get(key)
     if entry is None:
         if len(GRAPHS) >= MOST_GRAPHS:
             GRAPHS.pop(next(iter(GRAPHS)))
         entry = GRAPHS[key] = Entry()
     entry.seen += 1
-    if entry.seen <= COMPILE_AFTER or not leaves:
+    if entry.seen <= COMPILE_AFTER or not (ends or piece.observed):
         return None
     if entry.program is None:
-        _compile(entry, records, sources, leaves)
-    for record in records:
-        if record.saved is None or record.saved:
-            record.kept()
-    arguments = [_array(records[i].saved, j, dtype) for i, j, dtype in entry.arguments]
-    assert entry.program is not None
-    return list(zip(leaves, entry.program(*arguments, *cotangents), strict=True))
+        _compile(entry, piece, ends)
+    return entry, [*ends, *(place(record, number) for record, number in piece.observed)]
 
 
-def _array(saved: Any, position: int, dtype: np.dtype[Any]) -> Array:
+def place(record: Record, number: int) -> Record | Output:
+    """A result of a record as a place on the tape."""
+    return record if number == 0 and len(record.result_types) == 1 else Output(record, number)
+
+
+def _array(kept: Any, position: int, dtype: np.dtype[Any]) -> Array:
     """A kept value, which may be a Python number, as an array."""
-    value = saved[position][0]
+    value = kept[position][0]
     return value if type(value) is np.ndarray else np.asarray(value, dtype)
 
 
-def _key(records: Sequence[Record], sources: Sequence[Source], wanted: set[int] | None) -> tuple[tuple[Any, ...], list[Tensor]]:
-    """The structure, and the leaves that gradients are asked for, in the order in which they are met."""
+def on_tape(record: Record, position: int, value: Any) -> Tensor:
+    """A kept value as a tensor that stands where the value stands on the tape."""
+    signature = record.signature
+    count = len(signature.types)
+    dtype = (*signature.types, *signature.results)[position][1]
+    source = record.inputs[position] if position < count else record if len(signature.results) == 1 else Output(record, position - count)
+    if not isinstance(value, np.ndarray):
+        return dispatch.constant(np.asarray(value, dtype))
+    if source is not None and not isinstance(source, int | float | Record | Output):
+        return source
+    made = dispatch.new(value)
+    if STATE.tape is not None:
+        STATE.tape.found_again(made)
+    if isinstance(source, Record | Output):
+        made.source, made.requires_grad = source, True
+    return made
+
+
+def _outside(source: Source) -> tuple[Record, int] | int | None:
+    """What tells sources apart: a record and the number of its result, or the identity of a leaf; None for what is not tracked."""
+    if isinstance(source, Record):
+        return source, 0
+    if type(source) is Output:
+        return source.record, source.number
+    return None if source is None or isinstance(source, int | float) else id(source)
+
+
+def _key(piece: Piece) -> tuple[tuple[Any, ...], list[Any]]:
+    """The structure, and what cotangents are asked for, in the order in which it is met: leaves, and places on the tape outside."""
     positions: dict[Record, int] = {}
-    found: dict[int, int] = {}
-    leaves: list[Tensor] = []
+    found: dict[Any, int] = {}
+    ends: list[Any] = []
     key: list[Any] = []
+    leaves, beyond = piece.leaves, piece.beyond
 
     def place(source: Any) -> Any:
-        if type(source) is Output:
-            return (positions[source.record], source.number) if source.record in positions else None
-        if source is None or isinstance(source, int | float) or (wanted is not None and id(source) not in wanted):
+        if source is None or isinstance(source, int | float):
             return None
-        number = found.get(id(source))
+        where = _outside(source)
+        if isinstance(where, tuple):
+            if where[0] in positions:
+                return positions[where[0]], where[1]
+            if beyond is None or not beyond(*where):
+                return None
+        elif leaves is not None and where not in leaves:
+            return None
+        number = found.get(where)
         if number is None:
-            number = found[id(source)] = -1 - len(leaves)
-            leaves.append(source)
+            number = found[where] = -1 - len(ends)
+            ends.append(source)
         return number
 
-    for number, record in enumerate(records):
+    for number, record in enumerate(piece.records):
         key.append(record.signature)
         for source in record.inputs:
             position = positions.get(source)  # pyright: ignore[reportArgumentType, reportCallIssue]
             key.append(place(source) if position is None else position)
         positions[record] = number
-    for source in sources:
+    for source in piece.roots:
         position = positions.get(source)  # pyright: ignore[reportArgumentType, reportCallIssue]
         key.append(place(source) if position is None else position)
-    return tuple(key), leaves
+    key += [(positions[record], number) for record, number in piece.observed]
+    return tuple(key), ends
 
 
-def _compile(entry: Entry, records: Sequence[Record], sources: Sequence[Source], leaves: Sequence[Tensor]) -> None:
-    """Derives and compiles the reverse of the whole tape."""
+def _compile(entry: Entry, piece: Piece, ends: Sequence[Any]) -> None:
+    """Derives and compiles the reverse of the whole piece."""
     from wengert.eager.derive import backward_module
 
-    segment, origins = segment_of(records, sources, leaves)
+    segment, origins = _segment(piece, ends)
     module, kept = backward_module(segment)
-    types = {value: dtype for value, (_, dtype) in _types(records, origins).items()}
+    types = {value: dtype for value, (_, dtype) in _types(piece.records, origins).items()}
     entry.arguments = [(*origins[value], types[value]) for value in kept]
-    entry.program = Prepared(module, f"backward of {len(records)} records", 0)
+    entry.program = Prepared(module, f"backward of {len(piece.records)} records", 0)
 
 
 def _types(records: Sequence[Record], origins: dict[int, tuple[int, int]]) -> dict[int, Type]:
@@ -121,31 +201,30 @@ def _types(records: Sequence[Record], origins: dict[int, tuple[int, int]]) -> di
     return found
 
 
-def segment_of(records: Sequence[Record], sources: Sequence[Source], leaves: Sequence[Tensor]) -> tuple[Any, dict[int, tuple[int, int]]]:
-    """The records, which may be some of a tape only, as a segment whose values are numbered, and for each value that was kept, by which record and as which."""
+def _segment(piece: Piece, ends: Sequence[Any]) -> tuple[Any, dict[int, tuple[int, int]]]:
+    """The piece as a segment whose values are numbered, and for each value that was kept, by which record and as which."""
     from wengert.eager.derive import Segment, Step
 
-    numbers: dict[Any, int] = {id(leaf): i for i, leaf in enumerate(leaves)}
-    inputs: dict[int, Type] = {i: (leaf.array.shape, leaf.array.dtype) for i, leaf in enumerate(leaves)}
+    numbers: dict[Any, int] = {_outside(end): i for i, end in enumerate(ends)}
+    inputs: dict[int, Type] = {i: _type_of(end) for i, end in enumerate(ends)}
     first: dict[Record, int] = {}
-    count = len(leaves)
+    count = len(ends)
     steps: list[Step] = []
     origins: dict[int, tuple[int, int]] = {}
 
     def value_of(source: Source, type: Type) -> int:
         nonlocal count
-        if isinstance(source, Record) and source in first:
-            return first[source]
-        if isinstance(source, Output) and source.record in first:
-            return first[source.record] + source.number
-        known = numbers.get(id(source)) if source is not None and not isinstance(source, int | float) else None
+        where = _outside(source)
+        if isinstance(where, tuple) and where[0] in first:
+            return first[where[0]] + where[1]
+        known = None if where is None else numbers.get(where)
         if known is None:
             known = count
             inputs[known] = type
             count += 1
         return known
 
-    for i, record in enumerate(records):
+    for i, record in enumerate(piece.records):
         signature = record.signature
         operands = tuple(value_of(s, t) for s, t in zip(record.inputs, signature.types, strict=True))
         results = tuple(range(count, count + len(signature.results)))
@@ -154,5 +233,15 @@ def segment_of(records: Sequence[Record], sources: Sequence[Source], leaves: Seq
         steps.append(Step(signature.operation, signature.params, operands, results, record.place))
         for j, position in enumerate(signature.keeps):
             origins.setdefault((*operands, *results)[position], (i, j))
-    roots = [value_of(s, ((), np.dtype(np.float32))) for s in sources]
-    return Segment(inputs, steps, roots, range(len(leaves)), list(origins)), origins
+    roots = [value_of(s, ((), np.dtype(np.float32))) for s in piece.roots]
+    observed: dict[int, int] = {}
+    for record, number in piece.observed:
+        observed[first[record] + number] = count
+        inputs[count] = record.result_types[number]
+        count += 1
+    return Segment(inputs, steps, roots, [*range(len(ends)), *observed.values()], list(origins), observed), origins
+
+
+def _type_of(end: Any) -> Type:
+    where = _outside(end)
+    return where[0].result_types[where[1]] if isinstance(where, tuple) else (end.array.shape, end.array.dtype)

@@ -1,7 +1,8 @@
 """What a recorded function depended on besides its arguments, and whether that is still so.
 
 A function's surroundings are what it can reach by name: the variables of its closure, the globals that its code names, its default
-arguments, and for a method the object. From there attributes and items are followed a few levels deep. Tensors found there are read
+arguments, and for a method the object. From there attributes and items are followed a few levels deep, and those of modules to any
+depth. Tensors found there are read
 anew at every call, by the path on which they were found; numbers, strings and the like must be equal to what they were.
 """
 
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, cast
 
-from wengert.eager.containers import listed
+from wengert.eager.containers import Followed, listed
 from wengert.eager.tensor import Tensor
 
 SIMPLE = (bool, int, float, str, bytes, type(None))
@@ -130,11 +131,12 @@ def _held(value: Any) -> Callable[[], Any]:
 def look_around(function: Callable[..., Any], arguments: Sequence[Any] = ()) -> Surroundings:
     """What a function can reach now, by its names or from arguments that are objects."""
     found = Surroundings({}, [], [])
-    level = [*surroundings(function), *(Path(f"argument of type {type(a).__name__}", _held(a)) for a in arguments)]
+    paths = [*surroundings(function), *(Path(f"argument of type {type(a).__name__}", _held(a)) for a in arguments)]
+    level = [(path, _DEPTH) for path in paths]
     seen: set[int] = set()
-    for _ in range(_DEPTH):
-        following: list[Path] = []
-        for path in level:
+    while level:
+        following: list[tuple[Path, int]] = []
+        for path, depth in level:
             try:
                 value: Any = path.find()
             except ValueError:  # a variable of the closure that is not set yet
@@ -147,6 +149,7 @@ def look_around(function: Callable[..., Any], arguments: Sequence[Any] = ()) -> 
                 seen.add(id(value))
                 if isinstance(value, list | dict):
                     found.sizes.append((path, len(cast("Sized", value))))
-                following += _inside(path, value)
+                if depth > 1 or isinstance(value, Followed):
+                    following += ((inner, max(depth - 1, 1)) for inner in _inside(path, value))
         level = following
     return found

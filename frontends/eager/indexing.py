@@ -10,7 +10,7 @@ import numpy as np
 from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.stablehlo import attributes as sa
-from wengert.eager import dispatch, inplace, kernels, views
+from wengert.eager import dispatch, inplace, kernels, reading, views
 from wengert.eager.containers import listed
 from wengert.eager.elementwise import broadcast
 from wengert.eager.errors import ShapeError
@@ -165,8 +165,7 @@ def _viewed(x: Tensor, parts: list[Any]) -> tuple[Tensor, list[tuple[int, Tensor
 
 def nonzero(mask: Tensor) -> tuple[Tensor, ...]:
     """The positions where a mask holds, one tensor for each dimension. Their number is seen, and so is a thing to guard."""
-    mask._look()  # pyright: ignore[reportPrivateUsage]
-    return tuple(dispatch.constant(column) for column in np.nonzero(mask.array))
+    return tuple(dispatch.constant(column) for column in np.nonzero(reading.seen(mask)))
 
 
 # -- as functions of tensors

@@ -178,7 +178,7 @@ def _rebase_view(op: Operation, x: Tensor, others: Sequence[Any], types: tuple[T
 
 def _tell_views(base: Tensor) -> None:
     """All views of a base that is tracked are tracked; they find their new place on the tape when it is asked for."""
-    for reference in base.views or ():
+    for reference in base.viewers or ():
         other = reference()
         if other is not None and other.view_of is not None and not other.view_of.frozen:
             other.requires_grad = True

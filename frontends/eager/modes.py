@@ -8,6 +8,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
+    from wengert.eager.checkpoint import Frame, Keeper
     from wengert.eager.tape import Tape
 
 P = ParamSpec("P")
@@ -22,6 +23,10 @@ class State(threading.local):
     recording: bool = True
     """Grad mode outside of inference mode: what every op asks."""
     tape: Tape | None = None
+    keeper: Keeper | None = None
+    """Whom the innermost checkpoint that is running has listen to records."""
+    recomputed: tuple[Frame, ...] = ()
+    """Checkpoints that hold values which they computed again."""
 
     def set(self, grad: bool, inference: bool) -> None:
         """Changes both modes."""

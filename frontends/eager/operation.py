@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -83,6 +83,8 @@ class Signature:
     mask: int
     pullback: Operation | None = None
     """Its derivative as an operation, where a backward pass was recorded."""
+    offered: tuple[int, ...] | None = None
+    """What its derivative may use; None for operands, and results if the operation keeps them."""
 
     @cached_property
     def forward(self) -> Prepared:
@@ -119,7 +121,7 @@ class Signature:
 
         count = len(self.types)
         results = tuple(range(count, count + len(self.results)))
-        offered = (*range(count), *(results if self.operation.keeps_result else ()))
+        offered = (*range(count), *(results if self.operation.keeps_result else ())) if self.offered is None else self.offered
         step = Step(self.operation, self.params, tuple(range(count)), results)
         roots = tuple(results[i] for i in self.differentiable)
         module, kept = backward_module(Segment(dict(enumerate(self.types)), (step,), roots, self.wanted, offered))
@@ -134,6 +136,13 @@ class Signature:
     def keeps(self) -> tuple[int, ...]:
         """What its derivative uses: positions of operands, followed by those of results."""
         return self._derived[1]
+
+    @cached_property
+    def complete(self) -> Signature:
+        """The same with gradients of all results, from the same kept values: those that are kept for the derivative alone have
+        gradients where that is differentiated itself."""
+        operation = replace(self.operation, tracked=None, signatures={})
+        return Signature(operation, self.types, self.params, self.mask, offered=self.keeps)
 
     def compute(self, arrays: Sequence[Array]) -> Sequence[Array]:
         """The results for these arrays."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.collector import paused
@@ -24,11 +25,29 @@ Body = Callable[[OpBuilder, Sequence[Value]], Sequence[Value]]
 
 def module_of(types: Sequence[Type], body: Body) -> ModuleOp:
     """A module whose ``@main`` has arguments of these types and the ops that ``body`` writes."""
-    block = Block(arg_types=[tensor(shape, element_of(dtype)) for shape, dtype in types])
+    module = ModuleOp([])
+    _function(module, "main", [tensor(shape, element_of(dtype)) for shape, dtype in types], body, "public")
+    return module
+
+
+def private_function(b: OpBuilder, name: str, types: Sequence[Attribute], body: Body) -> FuncOp:
+    """A function like that one in the module that the builder writes in, under a name of its own that begins with this one."""
+    module = b.block.parent_op()
+    while not isinstance(module, ModuleOp):
+        assert module is not None
+        module = module.parent_op()
+    taken = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp)}
+    return _function(module, next(n for n in (f"{name}_{i}" for i in count()) if n not in taken), types, body, "private")
+
+
+def _function(module: ModuleOp, name: str, types: Sequence[Attribute], body: Body, visibility: str) -> FuncOp:
+    block = Block(arg_types=types)
+    function = FuncOp(name, (types, ()), Region([block]), visibility)
+    module.body.block.add_op(function)
     results = body(OpBuilder(block), block.args)
     block.add_op(ReturnOp(*results))
-    function = FuncOp("main", ([a.type for a in block.args], [r.type for r in results]), Region([block]), "public")
-    return ModuleOp([function])
+    function.function_type = FunctionType.from_lists(types, [r.type for r in results])
+    return function
 
 
 def inline(b: OpBuilder, module: ModuleOp, arguments: Sequence[Value]) -> list[Value]:

@@ -12,10 +12,12 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from wengert.eager.errors import FreedTapeError, ModifiedError
+from wengert.eager.modes import STATE
 from wengert.eager.places import Place, describe
 from wengert.eager.program import Array, Type
 
 if TYPE_CHECKING:
+    from wengert.eager.checkpoint import Frame
     from wengert.eager.hooks import RemovableHandle
     from wengert.eager.operation import Signature
     from wengert.eager.tensor import Tensor
@@ -45,6 +47,29 @@ class Output:
 
 Saved: TypeAlias = "tuple[Array | float, Storage | None, int]"
 """A kept value, the memory that it lies in, and the version of that memory."""
+
+
+class Held:
+    """Stands for what a checkpoint gave away, and computes again when it is asked for.
+
+    Attributes:
+        frame: the checkpoint.
+        number: which of its values.
+        marks: for every value of a record, None, the memory that it lay in, and the version of that memory.
+    """
+
+    __slots__ = ("frame", "marks", "number")
+
+    def __init__(self, frame: Frame, number: int, marks: tuple[tuple[None, Storage | None, int], ...]):
+        self.frame = frame
+        self.number = number
+        self.marks = marks
+
+    def fetch(self) -> Any:
+        """What was given away."""
+        return self.frame.value(self.number)
+
+
 Source: TypeAlias = "Record | Output | Tensor | float | None"
 """Where an operand comes from: a record, a leaf that requires a gradient, a Python number, or nothing that is tracked."""
 
@@ -55,7 +80,7 @@ class Record:
     Attributes:
         signature: which operation, on which types.
         inputs: where each operand comes from.
-        saved: the values that the derivative uses; None once they were given up.
+        saved: the values that the derivative uses, or how to get them; None once they were given up.
         number: the position on the tape.
         place: where in the user's code it ran.
     """
@@ -68,12 +93,14 @@ class Record:
 
     __slots__ = ("__dict__", "__weakref__", "inputs", "number", "place", "saved", "signature")
 
-    def __init__(self, signature: Signature, inputs: tuple[Source, ...], saved: tuple[Saved, ...] | None, place: Place | None):
+    def __init__(self, signature: Signature, inputs: tuple[Source, ...], saved: tuple[Saved, ...] | Held | None, place: Place | None):
         self.signature = signature
         self.inputs = inputs
         self.saved = saved
         self.place = place
         self.number = next(NUMBERS)
+        if STATE.keeper is not None:
+            STATE.keeper.made(self)
 
     # -- as a node
 
@@ -107,7 +134,12 @@ class Record:
     @property
     def is_special(self) -> bool:
         """Whether Python code has to run, or a value has to be kept, in the middle of the backward pass."""
-        return self.pre_hooks is not None or self.node_hooks is not None or self.retained is not None
+        return self.has_pre_hooks or bool(self.node_hooks) or self.retained is not None
+
+    @property
+    def has_pre_hooks(self) -> bool:
+        """Whether there is a hook on the cotangent of a result."""
+        return self.pre_hooks is not None and any(self.pre_hooks.values())
 
     @property
     def result_types(self) -> tuple[Type, ...]:
@@ -116,15 +148,28 @@ class Record:
 
     def kept(self) -> tuple[Saved, ...]:
         """The values that the derivative uses, after checking that they are there and unchanged."""
-        if self.saved is None:
+        saved = self.saved
+        if saved is None:
             raise FreedTapeError(
                 f"the tape is run backwards a second time, but the values that '{self.signature.operation.name}' ({describe(self.place)}) kept were given up"
                 " after the first; say retain_graph=True the first time"
             )
-        for position, (_, storage, version) in enumerate(self.saved):
+        if isinstance(saved, Held):
+            self._check(saved.marks)
+            saved = saved.fetch()
+        self._check(saved)
+        return saved
+
+    def _check(self, saved: Sequence[tuple[Any, Storage | None, int]]) -> None:
+        for position, (_, storage, version) in enumerate(saved):
             if storage is not None and storage.version != version:
                 raise self._modified(position, storage, version)
-        return self.saved
+
+    def holds(self) -> tuple[list[Array], Held | None]:
+        """The arrays that are kept, and what a checkpoint took away."""
+        if isinstance(self.saved, Held):
+            return [], self.saved
+        return [array for array, _, _ in self.saved or () if not isinstance(array, int | float)], None
 
     def _modified(self, position: int, storage: Storage, version: int) -> ModifiedError:
         kept = self.signature.keeps[position]

@@ -171,28 +171,28 @@ def _float(x: Tensor) -> Tensor:
     return x.to(floating(x.array.dtype))
 
 
-def sum(x: Tensor, dim: int | Sequence[int] | None, keepdim: bool) -> Tensor:
+def sum(x: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
     """The sum; booleans and integers are summed as int64."""
     return _reduced(SUMS, x if category(x.array.dtype) == 2 else x.to(INT64), dim, keepdim)
 
 
-def mean(x: Tensor, dim: int | Sequence[int] | None, keepdim: bool) -> Tensor:
+def mean(x: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
     """The mean."""
     return _reduced(MEANS, _float(x), dim, keepdim)
 
 
-def prod(x: Tensor, dim: int | None, keepdim: bool) -> Tensor:
+def prod(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The product."""
     return _reduced(PRODS, x if category(x.array.dtype) == 2 else x.to(INT64), dim, keepdim)
 
 
-def var(x: Tensor, dim: int | Sequence[int] | None, correction: int, keepdim: bool) -> Tensor:
-    """The variance."""
+def var(x: Tensor, dim: int | Sequence[int] | None = None, correction: int = 1, keepdim: bool = False) -> Tensor:
+    """The variance, with the sum of squares divided by n - correction."""
     return dispatch.apply(VARS[dim is not None], (_float(x),), (_dims(x, dim, "var"), keepdim, correction))
 
 
-def std(x: Tensor, dim: int | Sequence[int] | None, correction: int, keepdim: bool) -> Tensor:
-    """The standard deviation."""
+def std(x: Tensor, dim: int | Sequence[int] | None = None, correction: int = 1, keepdim: bool = False) -> Tensor:
+    """The square root of the variance."""
     return dispatch.apply(STDS[dim is not None], (_float(x),), (_dims(x, dim, "std"), keepdim, correction))
 
 
@@ -217,17 +217,17 @@ def minimum(x: Tensor, dim: int | None, keepdim: bool) -> Any:
     return _extremes(MIN, MIN_DIM, x, dim, keepdim)
 
 
-def amax(x: Tensor, dim: int | Sequence[int] | None, keepdim: bool) -> Tensor:
-    """The largest element along dimensions."""
+def amax(x: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
+    """The largest element along dimensions; ties share the gradient."""
     return dispatch.apply(AMAX, (x,), (_dims(x, dim, "amax"), keepdim))
 
 
-def amin(x: Tensor, dim: int | Sequence[int] | None, keepdim: bool) -> Tensor:
-    """The smallest element along dimensions."""
+def amin(x: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
+    """The smallest element along dimensions; ties share the gradient."""
     return dispatch.apply(AMIN, (x,), (_dims(x, dim, "amin"), keepdim))
 
 
-def argmax(x: Tensor, dim: int | None, keepdim: bool) -> Tensor:
+def argmax(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The position of the largest element, counted through all elements where there is no dimension."""
     x = x.detach()
     if dim is None:
@@ -235,7 +235,7 @@ def argmax(x: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     return dispatch.apply(ARGMAX, (x,), ((dimension(dim, x.array.ndim, "argmax"),), keepdim))
 
 
-def logsumexp(x: Tensor, dim: int, keepdim: bool) -> Tensor:
+def logsumexp(x: Tensor, dim: int, keepdim: bool = False) -> Tensor:
     """log(sum(exp(x)))."""
     return dispatch.apply(LOGSUMEXP, (_float(x),), ((dimension(dim, x.array.ndim, "logsumexp"),), keepdim))
 

@@ -7,88 +7,28 @@ in place gives a new number to the tensor that it changed, and a change through 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
 
-from wengert.dialects.builder import OpBuilder, Value
 from wengert.eager import dispatch
-from wengert.eager.derive import Step, write_steps
 from wengert.eager.errors import AutogradError
 from wengert.eager.function import FunctionRecord
 from wengert.eager.inplace import DETACH, copy_slices
 from wengert.eager.modes import STATE
 from wengert.eager.operation import Operation
 from wengert.eager.places import Place, here
-from wengert.eager.program import Array, Type, module_of, program_of
-from wengert.eager.record import NUMBERS, Output, Record, Source, reachable
+from wengert.eager.program import Array, Type, program_of
+from wengert.eager.record import NUMBERS, Held, Output, Record, Source, reachable
+from wengert.eager.steps import Steps
 
 if TYPE_CHECKING:
+    from wengert.eager.checkpoint import Frame
     from wengert.eager.tensor import Tensor
     from wengert.runtime.program import Program
-
-
-class Steps:
-    """Steps over numbered values, with what comes in from outside.
-
-    Attributes:
-        inputs: the values that no step makes, by number.
-        constants: Python numbers that operations were given, by number.
-        steps: in the order in which they ran.
-    """
-
-    def __init__(self) -> None:
-        self.inputs: dict[int, Type] = {}
-        self.constants: dict[int, Array] = {}
-        self.steps: list[Step] = []
-        self.count = 0
-
-    def new(self) -> int:
-        """A new value."""
-        self.count += 1
-        return self.count - 1
-
-    def input(self, type: Type) -> int:
-        """A new value that comes in."""
-        number = self.new()
-        self.inputs[number] = type
-        return number
-
-    def constant(self, value: float, dtype: np.dtype[Any]) -> int:
-        """A new value that is always the same."""
-        number = self.new()
-        self.constants[number] = np.asarray(value, dtype)
-        return number
-
-    def append(self, operation: Operation, params: Any, operands: Sequence[int], count: int, place: Place | None, constant: bool = False) -> tuple[int, ...]:
-        """A new step; the numbers of its results."""
-        results = tuple(self.new() for _ in range(count))
-        self.steps.append(Step(operation, params, tuple(operands), results, place, constant))
-        return results
-
-    def unused(self) -> list[int]:
-        """The values that steps make and none takes."""
-        taken = {i for step in self.steps for i in step.operands}
-        return [i for step in self.steps for i in step.results if i not in taken]
-
-    def write(self, b: OpBuilder, arguments: Sequence[Value]) -> dict[int, Value]:
-        """Writes the ops of all steps for these inputs; all values by number."""
-        values: dict[int, Value] = dict(zip(self.inputs, arguments, strict=True))
-        values.update((i, b.constant(array)) for i, array in self.constants.items())
-        write_steps(b, self.steps, values)
-        return values
-
-    def module(self, outputs: Sequence[int]) -> ModuleOp:
-        """The steps as ``@main``, from the inputs to these values."""
-
-        def body(b: OpBuilder, arguments: Sequence[Value]) -> list[Value]:
-            values = self.write(b, arguments)
-            return [values[i] for i in outputs]
-
-        return module_of(list(self.inputs.values()), body)
 
 
 class RecordedTape:
@@ -141,7 +81,21 @@ def tape_of(*outputs: Tensor) -> RecordedTape:
         signature = record.signature
         operands = [value(s, t) for s, t in zip(record.inputs, signature.types, strict=True)]
         first[record] = steps.append(signature.operation, signature.params, operands, len(signature.results), record.place)[0]
+    steps.regions = _regions(records)
     return RecordedTape(steps, [value(s, (y.array.shape, y.array.dtype)) for s, y in zip(sources, outputs, strict=True)])
+
+
+def _regions(records: Sequence[Record]) -> list[tuple[int, int]]:
+    """Which of the records, by position, lie in checkpoints; inner checkpoints before outer ones."""
+    frames: set[Frame] = set()
+    for record in records:
+        _, held = record.holds()
+        while held is not None and held.frame not in frames:
+            frames.add(held.frame)
+            held = held.frame.call if isinstance(held.frame.call, Held) else None
+    numbers = [record.number for record in records]
+    found = [(bisect_left(numbers, f.first), bisect_left(numbers, f.last)) for f in frames]
+    return sorted(found, key=lambda region: region[1] - region[0])
 
 
 @dataclass(frozen=True)
@@ -273,7 +227,9 @@ class Tape(RecordedTape):
             self.effects[id(target)] = target
 
     def concretized(self, x: Tensor, found: Any) -> None:
-        """Python code has looked at a value."""
+        """Python code has looked at a value, and not because a checkpoint is computed again."""
+        if STATE.keeper is not None and STATE.keeper.is_again:
+            return
         self.seen.append(Seen(self.number(x), found, here()))
 
     def found_again(self, x: Tensor) -> None:
@@ -291,9 +247,13 @@ class Tape(RecordedTape):
 
     def drawn(self, x: Tensor, draw: Callable[[], Array]) -> None:
         """Random numbers were drawn."""
-        value = self.steps.input((x.array.shape, x.array.dtype))
-        self.draws[value] = draw
-        self._name(x, value, 0)
+
+        def new() -> int:
+            value = self.steps.input((x.array.shape, x.array.dtype))
+            self.draws[value] = draw
+            return value
+
+        self._name(x, new() if STATE.keeper is None else STATE.keeper.draw(self, new), 0)
 
     def gradient_read(self, x: Tensor, found: Tensor | None) -> None:
         """The ``grad`` of a tensor was read."""

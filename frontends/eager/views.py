@@ -101,9 +101,9 @@ def attach(op: Operation, x: Tensor, params: Any, made: Tensor, frozen: str = ""
     else:
         base = outer.base
         made.view_of = View(base, (*outer.path, (op, params)), storage.version, frozen or outer.frozen)
-    known = base.views
+    known = base.viewers
     if known is None:
-        base.views = [ref(made)]
+        base.viewers = [ref(made)]
     else:
         if len(known) > 64:
             known[:] = [r for r in known if r() is not None]

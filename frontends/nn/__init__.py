@@ -1,31 +1,79 @@
-"""Layers as functions of eager tensors, with their parameters as containers of tensors.
+"""Layers as functions of eager tensors, with their parameters as containers of tensors, and as modules, which own their parameters.
 
     >>> import wengert.eager as eager
     >>> import wengert.nn as nn
     >>> layer = {"weight": eager.ones(2, 3, requires_grad=True), "bias": eager.zeros(2, requires_grad=True)}
     >>> nn.linear(eager.ones(1, 3), **layer).tolist()
     [[3.0, 3.0]]
+    >>> model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    >>> model(eager.ones(5, 3)).shape
+    (5, 2)
+    >>> [name for name, _ in model.named_parameters()]
+    ['0.weight', '0.bias', '2.weight', '2.bias']
 
-Names, arguments and layouts are those of ``torch.nn.functional``.
+Names, arguments and layouts are those of ``torch.nn.functional`` and ``torch.nn``.
 """
 
 # The folder is frontends/nn, the package wengert.nn: under another name every operation would exist twice.
 if __name__ != "wengert.nn":
     raise ImportError(f"{__name__} has another name: import it as wengert.nn")
 
+from wengert.nn import init
 from wengert.nn.activations import dropout, gelu, relu, sigmoid, silu, softmax, softplus, tanh
+from wengert.nn.containers import ModuleList, Sequential
 from wengert.nn.convolution import conv2d
 from wengert.nn.layers import embedding, linear
 from wengert.nn.losses import cross_entropy, mse_loss, nll_loss
+from wengert.nn.module import Module, Parameter, StateDictError
+from wengert.nn.modules import (
+    GELU,
+    BatchNorm1d,
+    BatchNorm2d,
+    Conv2d,
+    CrossEntropyLoss,
+    Dropout,
+    Embedding,
+    Flatten,
+    LayerNorm,
+    Linear,
+    MSELoss,
+    ReLU,
+    Sigmoid,
+    SiLU,
+    Tanh,
+    Unflatten,
+)
 from wengert.nn.normalization import batch_norm, layer_norm
 
 __all__ = [
+    "GELU",
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "Conv2d",
+    "CrossEntropyLoss",
+    "Dropout",
+    "Embedding",
+    "Flatten",
+    "LayerNorm",
+    "Linear",
+    "MSELoss",
+    "Module",
+    "ModuleList",
+    "Parameter",
+    "ReLU",
+    "Sequential",
+    "SiLU",
+    "Sigmoid",
+    "StateDictError",
+    "Tanh",
+    "Unflatten",
     "batch_norm",
     "conv2d",
     "cross_entropy",
     "dropout",
     "embedding",
     "gelu",
+    "init",
     "layer_norm",
     "linear",
     "mse_loss",

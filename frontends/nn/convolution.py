@@ -26,7 +26,8 @@ def _convolve(b: OpBuilder, operands: Sequence[Value], given: tuple[Pair, Pair, 
 CONVOLUTION = register(OPERATIONS, "convolution", "ConvolutionBackward0", _convolve)
 
 
-def _pair(value: int | Pair) -> Pair:
+def pair(value: int | Pair) -> Pair:
+    """One number for both directions, or one for each."""
     return (value, value) if isinstance(value, int) else (value[0], value[1])
 
 
@@ -44,4 +45,4 @@ def conv2d(
     if len(a) != 4 or len(w) != 4 or a[1] != w[1] * groups or w[0] % groups:
         raise ShapeError(f"conv2d: an input of shape {list(a)} and a weight of shape {list(w)} do not go together in {groups} groups")
     operands = (x, weight) if bias is None else (x, weight, bias)
-    return dispatch.apply(CONVOLUTION, operands, (_pair(stride), _pair(padding), _pair(dilation), groups))
+    return dispatch.apply(CONVOLUTION, operands, (pair(stride), pair(padding), pair(dilation), groups))

@@ -1,4 +1,7 @@
-"""Running the same code on PyTorch and on wengert.eager, and comparing what comes out."""
+"""Running the same code on PyTorch and on wengert.eager, and comparing what comes out.
+
+Most of it is in snippets: functions that take the namespace T, which is torch or wengert.eager, and return what is compared.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,21 @@ import torch
 import wengert.eager as eager
 
 torch.set_num_threads(1)
+
+Snippet = Callable[[Any], Any]
+
+
+class Snippets(list[Snippet]):
+    """The snippets of a file; as a decorator it adds one."""
+
+    def __call__(self, function: Snippet) -> Snippet:
+        self.append(function)
+        return function
+
+
+def leaf(T: Any, *values: float) -> Any:
+    return T.tensor(list(values), requires_grad=True)
+
 
 ERRORS = [
     ("backward through the graph a second time", "FreedTapeError"),
@@ -38,6 +56,8 @@ ERRORS = [
     ("shapes cannot be multiplied", "ShapeError"),
     ("is invalid for input of size", "ShapeError"),
     ("view size is not compatible", "ShapeError"),
+    ("Recomputed values for the following tensors have different metadata", "CheckpointError"),
+    ("A different number of tensors was saved during the original forward and recomputation", "CheckpointError"),
     ("marked with @once_differentiable", "AutogradError"),
     ("only Tensors of floating point", "AutogradError"),
     ("Can't call numpy() on Tensor that requires grad", "AutogradError"),

@@ -79,6 +79,26 @@ def test_results_and_gradients(function: Callable[..., Any]) -> None:
     assert not any("as it is" in reason for reason in compiled.reasons)
 
 
+def checkpointed(x: Any, n: int) -> Any:
+    return eager.checkpoint(power_of_sine, x.exp(), n)
+
+
+@pytest.mark.parametrize("function", [power_of_sine, without_grad, inner_gradient, checkpointed], ids=lambda f: f.__name__)
+def test_gradients_of_gradients(function: Callable[..., Any]) -> None:
+    """The derivative of a compiled function's derivative goes through the values that it keeps."""
+    compiled = eager.compile(function)
+    for i in range(6):
+        found: list[Any] = []
+        for f in (function, compiled):
+            x = leaf([0.5 + i / 8, 1.0, -0.25])
+            (g,) = eager.autograd.grad((f(x, 3) * x).sum(), x, create_graph=True)
+            (h,) = eager.autograd.grad((g * g).sum(), x, create_graph=True)
+            h.sum().backward()
+            found.append([g.detach().numpy(), h.detach().numpy(), x.grad.numpy()])
+        np.testing.assert_allclose(found[1], found[0], rtol=2e-4, atol=1e-5)
+    assert not any("as it is" in reason for reason in compiled.reasons)
+
+
 class Model:
     def __init__(self) -> None:
         self.weight = leaf([1.0, 2.0, 3.0])

@@ -26,14 +26,23 @@ def lower_ad(module: ModuleOp) -> None:
         if isinstance(function, FuncOp):
             function.attributes.pop(CUSTOM_JVP, None)
             function.attributes.pop(CUSTOM_VJP, None)
-    for op in ops_of(module, ad.CheckpointOp):
-        _call_instead(op)
+    inline_checkpoints(module)
     inline(module)
     symbol_dce(module)
     for op in [*ops_of(module, ad.StopGradientOp), *ops_of(module, ad.GuardOp)]:
         op.result.replace_all_uses_with(op.operand)
         op.detach()
         op.erase()
+
+
+def inline_checkpoints(module: ModuleOp) -> None:
+    """Makes ordinary code of checkpoints, in place: they have done their service once the module has been differentiated."""
+    checkpoints = ops_of(module, ad.CheckpointOp)
+    for op in checkpoints:
+        _call_instead(op)
+    if checkpoints:
+        inline(module)
+        symbol_dce(module)
 
 
 def _call_instead(op: ad.CheckpointOp) -> None:

@@ -1,0 +1,50 @@
+"""How much a tape keeps alive."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from wengert.eager import dispatch
+from wengert.eager.checkpoint import Frame, tensors_in
+from wengert.eager.program import Array
+from wengert.eager.record import Held, Output, Record, reachable
+from wengert.eager.tensor import Tensor
+
+
+def saved_bytes(*outputs: Tensor) -> int:
+    """The bytes of all arrays that the tape behind these tensors keeps for derivatives, arguments of checkpoints included.
+
+    Memory that several records keep counts once; that of leaves, which their owners keep anyway, does not count.
+
+    >>> import wengert.eager as eager
+    >>> x = eager.ones(1000, requires_grad=True)
+    >>> y = x.sin()  # keeps x, which is a leaf
+    >>> z = y.exp().tanh()  # each of these keeps its result
+    >>> eager.saved_bytes(y), eager.saved_bytes(z)
+    (0, 8000)
+    """
+    sources = [dispatch.source_of(y) for y in outputs]
+    records = reachable([s.record if isinstance(s, Output) else s for s in sources if isinstance(s, Record | Output)])
+    kept: list[Array] = []
+    frames: set[Frame] = set()
+    for record in records:
+        arrays, held = record.holds()
+        kept += arrays
+        while held is not None and held.frame not in frames:
+            frames.add(held.frame)
+            call = held.frame.call
+            held = call if isinstance(call, Held) else None
+            if not isinstance(call, Held):
+                kept += [x.array for x in tensors_in(call[1:])]
+    leaves = {id(_owner(s.array)) for record in records for s in record.inputs if isinstance(s, Tensor)}
+    owners = {id(owner): owner for array in kept if id(owner := _owner(array)) not in leaves}
+    return sum(owner.nbytes for owner in owners.values())
+
+
+def _owner(array: Array) -> Array:
+    """The array whose memory it is."""
+    while isinstance(base := cast(Any, array.base), np.ndarray):
+        array = cast(Array, base)
+    return array

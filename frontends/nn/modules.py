@@ -1,0 +1,252 @@
+"""The layers and losses as modules. Arguments, names of parameters and the numbers that they start from are PyTorch's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from wengert.eager import int64, ones, zeros
+from wengert.eager.errors import ShapeError
+from wengert.eager.tensor import Tensor
+from wengert.eager.views import dimension
+from wengert.nn import activations, convolution, init, layers, losses, normalization
+from wengert.nn.convolution import Pair
+from wengert.nn.module import Module, Parameter
+
+
+def _parameter(*shape: int, dtype: Any) -> Tensor:
+    return Parameter(zeros(*shape, dtype=dtype))
+
+
+def _start(weight: Tensor, bias: Tensor | None) -> None:
+    """Both uniform within 1 / sqrt(fan_in), which for the weight is He's bound for leaky ReLUs of slope sqrt(5)."""
+    init.kaiming_uniform_(weight, a=math.sqrt(5))
+    if bias is not None:
+        bound = 1 / math.sqrt(init.fans(weight)[0])
+        init.uniform_(bias, -bound, bound)
+
+
+# -- layers with parameters
+
+
+class Linear(Module):
+    """x W^T + b. ``weight: [out_features, in_features]``, ``bias: [out_features]``."""
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype: Any = None):
+        self.in_features, self.out_features = in_features, out_features
+        self.weight = _parameter(out_features, in_features, dtype=dtype)
+        self.bias = _parameter(out_features, dtype=dtype) if bias else None
+        _start(self.weight, self.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return layers.linear(x, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class Conv2d(Module):
+    """Cross-correlation. ``weight: [out_channels, in_channels / groups, kh, kw]``, ``bias: [out_channels]``."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Pair,
+        stride: int | Pair = 1,
+        padding: int | Pair = 0,
+        dilation: int | Pair = 1,
+        groups: int = 1,
+        bias: bool = True,
+        dtype: Any = None,
+    ):
+        if in_channels % groups or out_channels % groups:
+            raise ShapeError(f"Conv2d: {in_channels} and {out_channels} channels are not multiples of {groups} groups")
+        kernel = convolution.pair(kernel_size)
+        self.stride, self.padding, self.dilation, self.groups = convolution.pair(stride), convolution.pair(padding), convolution.pair(dilation), groups
+        self.weight = _parameter(out_channels, in_channels // groups, *kernel, dtype=dtype)
+        self.bias = _parameter(out_channels, dtype=dtype) if bias else None
+        _start(self.weight, self.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return convolution.conv2d(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+
+    def extra_repr(self) -> str:
+        m, n, *kernel = self.weight.shape
+        return f"{n * self.groups}, {m}, kernel_size={tuple(kernel)}, stride={self.stride}, padding={self.padding}"
+
+
+class Embedding(Module):
+    """The rows of ``weight: [num_embeddings, embedding_dim]`` at given positions."""
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, dtype: Any = None):
+        self.weight = _parameter(num_embeddings, embedding_dim, dtype=dtype)
+        init.normal_(self.weight)
+
+    def forward(self, index: Tensor) -> Tensor:
+        return layers.embedding(index, self.weight)
+
+    def extra_repr(self) -> str:
+        return ", ".join(str(n) for n in self.weight.shape)
+
+
+class LayerNorm(Module):
+    """x normalized over its last dimensions, times ``weight`` plus ``bias``, both of shape ``normalized_shape``."""
+
+    def __init__(self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True, dtype: Any = None):
+        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.eps = eps
+        self.weight = Parameter(ones(*self.normalized_shape, dtype=dtype)) if elementwise_affine else None
+        self.bias = _parameter(*self.normalized_shape, dtype=dtype) if elementwise_affine and bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        return normalization.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}"
+
+
+class _BatchNorm(Module):
+    """``x: [n, num_features, ...]`` normalized for each feature, times ``weight`` plus ``bias``.
+
+    In training by the statistics of the batch, towards which the buffers ``running_mean`` and ``running_var`` move; otherwise by these.
+    """
+
+    ranks: tuple[int, ...] = ()
+
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = True, track_running_stats: bool = True, dtype: Any = None):
+        self.eps, self.momentum = eps, momentum
+        self.weight = Parameter(ones(num_features, dtype=dtype)) if affine else None
+        self.bias = _parameter(num_features, dtype=dtype) if affine else None
+        self.running_mean: Tensor | None = None
+        self.running_var: Tensor | None = None
+        self.num_batches_tracked: Tensor | None = None
+        if track_running_stats:
+            self.register_buffer("running_mean", zeros(num_features, dtype=dtype))
+            self.register_buffer("running_var", ones(num_features, dtype=dtype))
+            self.register_buffer("num_batches_tracked", zeros((), dtype=int64))
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.ndim not in self.ranks:
+            expected = " or ".join(str(rank) for rank in self.ranks)
+            raise ShapeError(f"{type(self).__name__}: expected {expected} dimensions, found {list(x.shape)}")
+        if self.training and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+        by_batch = self.training or self.running_mean is None
+        return normalization.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, by_batch, self.momentum, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"eps={self.eps}, momentum={self.momentum}"
+
+
+class BatchNorm1d(_BatchNorm):
+    """Batch norm of ``[n, c]`` or ``[n, c, length]``."""
+
+    ranks = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """Batch norm of ``[n, c, h, w]``."""
+
+    ranks = (4,)
+
+
+# -- layers without
+
+
+class Dropout(Module):
+    """In training, elements are zero with probability p and the others divided by 1 - p."""
+
+    def __init__(self, p: float = 0.5):
+        if not 0 <= p <= 1:
+            raise ShapeError(f"Dropout: p must be a probability, found {p}")
+        self.p = p
+
+    def forward(self, x: Tensor) -> Tensor:
+        return activations.dropout(x, self.p, self.training)
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}"
+
+
+class ReLU(Module):
+    """max(x, 0)."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.relu()
+
+
+class GELU(Module):
+    """x times the normal distribution function of x, or its approximation by tanh."""
+
+    def __init__(self, approximate: str = "none"):
+        self.approximate = approximate
+
+    def forward(self, x: Tensor) -> Tensor:
+        return activations.gelu(x, self.approximate)
+
+
+class SiLU(Module):
+    """x sigmoid(x)."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return activations.silu(x)
+
+
+class Tanh(Module):
+    """The hyperbolic tangent."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.tanh()
+
+
+class Sigmoid(Module):
+    """1 / (1 + exp(-x))."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.sigmoid()
+
+
+class Flatten(Module):
+    """Neighbouring dimensions as one: by default all but the first."""
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1):
+        self.start_dim, self.end_dim = start_dim, end_dim
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.flatten(self.start_dim, self.end_dim)
+
+
+class Unflatten(Module):
+    """One dimension as several."""
+
+    def __init__(self, dim: int, unflattened_size: Sequence[int]):
+        self.dim, self.unflattened_size = dim, tuple(unflattened_size)
+
+    def forward(self, x: Tensor) -> Tensor:
+        dim = dimension(self.dim, x.ndim, "unflatten")
+        return x.reshape(*x.shape[:dim], *self.unflattened_size, *x.shape[dim + 1 :])
+
+
+# -- losses
+
+
+class CrossEntropyLoss(Module):
+    """Minus the log-probability of classes: see :func:`wengert.nn.cross_entropy`."""
+
+    def __init__(self, reduction: str = "mean", label_smoothing: float = 0.0):
+        self.reduction, self.label_smoothing = reduction, label_smoothing
+
+    def forward(self, x: Tensor, target: Tensor) -> Tensor:
+        return losses.cross_entropy(x, target, self.reduction, self.label_smoothing)
+
+
+class MSELoss(Module):
+    """The square of the difference."""
+
+    def __init__(self, reduction: str = "mean"):
+        self.reduction = reduction
+
+    def forward(self, x: Tensor, target: Tensor) -> Tensor:
+        return losses.mse_loss(x, target, self.reduction)
