@@ -15,6 +15,7 @@ from typing import Any
 from wengert.frontends.tracing.context import active_trace, current_trace
 from wengert.frontends.tracing.operands import is_traced, traced, value_of
 from wengert.runtime.errors import InputError
+from wengert.runtime.linear_program import LinearProgram
 from wengert.runtime.program import Program, parse
 
 
@@ -191,7 +192,8 @@ def to_jax(program: Program) -> Callable[..., tuple[Any, ...]]:
 class _Primitives:
     """Two primitives: a program, and one that is linear in its last arguments, which is what differentiating the first one gives.
 
-    A linear call is a program (a JVP) of which the first results are dropped, with the program (a VJP) that it is transposed to.
+    A linear call is a program of which the first results are dropped, with the program that it is transposed to: the linear map that a
+    program is split into, with its transpose, or a JVP, with the VJP.
     """
 
     def __init__(self) -> None:
@@ -213,9 +215,22 @@ class _Primitives:
     # derivatives
 
     def _jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, program: Program) -> tuple[Any, Any]:
-        results = program.signature.results
+        arguments, results = program.signature.arguments, program.signature.results
+        wrt = [i for i, t in enumerate(tangents) if type(t) is not self._zeros.Zero and arguments[i].differentiable]
+        of = [j for j, r in enumerate(results) if r.differentiable]
+        if wrt and of and (split := program.linearize(wrt, of, shared=True)).is_split:
+            return self._split(split, primals, [tangents[i] for i in wrt], len(results))
         outputs = self.call.bind(*primals, program=program)
-        return outputs, self._pushed(program, primals, tangents, outputs, [j for j, r in enumerate(results) if r.differentiable], 0)
+        return outputs, self._pushed(program, primals, tangents, outputs, of, 0)
+
+    def _split(self, split: LinearProgram, primals: Sequence[Any], x_dots: Sequence[Any], count: int) -> tuple[Any, Any]:
+        """Outputs and their tangents by the parts of a program: the linear map takes what the evaluation of the program keeps for it."""
+        found = self.call.bind(*primals, program=split.primal)
+        outputs = found[:count]
+        residuals = split.residuals(primals, outputs, found[count:])
+        options = {"program": split.linear, "transposed": split.transposed(split.of), "dropped": 0, "moving": len(x_dots)}
+        y_dots = dict(zip(split.of, self.linear.bind(*residuals, *x_dots, **options), strict=True))
+        return outputs, [y_dots[j] if j in y_dots else self._zeros.Zero.from_primal_value(y) for j, y in enumerate(outputs)]
 
     def _jvp_of_linear(self, primals: Sequence[Any], tangents: Sequence[Any], *, program: Program, dropped: int, **rest: Any) -> tuple[Any, Any]:
         outputs = self.linear.bind(*primals, program=program, dropped=dropped, **rest)

@@ -111,6 +111,12 @@ def test_programs_are_functions_of_jax(name: str) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-12)
 
 
+def test_the_backward_part_computes_nothing_again() -> None:
+    f = wg.jit(lambda x: wnp.exp(wnp.sin(x))).program(X).to_jax()
+    calls = [e for e in jax.make_jaxpr(jax.grad(lambda x: jnp.sum(f(x)[0])))(X).eqns if e.primitive.name == "wengert_call"]
+    assert [str(e.params["program"]).count("stablehlo.exponential") for e in calls] == [1, 0]
+
+
 def test_derivatives_are_functions_of_jax() -> None:
     program = wg.jit(lambda w, x: g(wnp, w, x)).program(W, X)
     outputs = program.vjp().to_jax()(W, X, np.ones(2), 1.0)
