@@ -67,6 +67,7 @@ def call_program(program: Program, operands: Sequence[Any]) -> list[Any]:
     from xdsl.dialects.builtin import StringAttr, SymbolRefAttr
     from xdsl.dialects.func import CallOp, FuncOp
 
+    from wengert.frontends.jax_rules import rename_symbols
     from wengert.runtime.derivation import with_main
 
     trace = active_trace()
@@ -75,10 +76,7 @@ def call_program(program: Program, operands: Sequence[Any]) -> list[Any]:
     copy = with_main(program.module, program.entry)
     functions = [op for op in copy.body.block.ops if isinstance(op, FuncOp)]
     names = {f.sym_name.data: trace.module.fresh_name(program.name if f.sym_name.data == "main" else f.sym_name.data) for f in functions}
-    for op in copy.walk():
-        for held in (op.properties, op.attributes):
-            for key, attribute in list(held.items()):
-                held[key] = _renamed(attribute, names)
+    rename_symbols(copy, names)
     for function in functions:
         function.detach()
         function.sym_name = StringAttr(names[function.sym_name.data])
@@ -94,17 +92,6 @@ def call_program(program: Program, operands: Sequence[Any]) -> list[Any]:
     return [traced(v) for v in trace.builder.create(CallOp, values, types, {"callee": SymbolRefAttr(names["main"])})]
 
 
-def _renamed(attribute: Any, names: dict[str, str]) -> Any:
-    from xdsl.dialects.builtin import ArrayAttr, SymbolRefAttr
-
-    if isinstance(attribute, SymbolRefAttr):
-        return SymbolRefAttr(names.get(attribute.string_value(), attribute.string_value()))
-    if isinstance(attribute, ArrayAttr):
-        items = [_renamed(item, names) for item in attribute.data]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-        return ArrayAttr(items)
-    return attribute
-
-
 # -- in
 
 
@@ -112,10 +99,11 @@ def from_jax(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Importe
     """A JAX function as a program for arguments like these (arrays, or ``jax.ShapeDtypeStruct``); ops keep the lines of its source.
 
     The result is called as the function is, with the same trees, and may be differentiated, batched and called in traced functions.
-    ``.program`` is the program. Derivatives follow the lowered operations: what ``jax.custom_jvp`` says is not in the text.
+    ``.program`` is the program. Functions with rules of their own (``jax.custom_jvp``, ``jax.custom_vjp``) keep them, at any depth;
+    see :mod:`wengert.frontends.jax_rules`.
 
     Raises:
-        InputError: JAX is not there.
+        InputError: JAX is not there, or a rule cannot be traced.
     """
     jax = _jax()
 
@@ -123,10 +111,14 @@ def from_jax(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Importe
     def around(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
 
-    lowered = jax.jit(around, keep_unused=True).lower(*args, **kwargs)
+    from wengert.frontends.jax_rules import lowered_with_rules
+
+    traced = jax.jit(around, keep_unused=True).trace(*args, **kwargs)
     name = getattr(function, "__name__", type(function).__name__)
     name = "f" if name == "<lambda>" else name
-    program = Program(parse(lowered.as_text(debug_info=True), name).module, name=name)
+    module = lowered_with_rules(traced, name)
+    lowered = traced.lower()
+    program = Program(parse(lowered.as_text(debug_info=True), name).module if module is None else module, name=name)
     paths, _ = _jax("jax.tree_util").tree_flatten_with_path((args, kwargs))
     _name_arguments(program, [_path_text(path) for path, _ in paths])
     program = Program(program.module, name=name)  # with the names
