@@ -14,10 +14,11 @@ import numpy as np
 from wengert.dialects import core
 from wengert.dialects.builder import Value
 from wengert.dialects.stablehlo import attributes as sa
+from wengert.frontends.torch_programs.masks import only_mask, written_where
 from wengert.frontends.torch_programs.shape import bounds
 from wengert.frontends.torch_programs.translation import Number, TorchBuilder, axis, translates
 from wengert.ir.attributes import int_attr
-from wengert.ir.tensor_types import element, i1, i64, is_boolean, rank, shape, tensor
+from wengert.ir.tensor_types import element, i64, is_boolean, rank, shape, tensor
 
 Indices = Sequence[Value | None]
 
@@ -80,10 +81,14 @@ def index(b: TorchBuilder, x: Value, indices: Indices) -> Value:
 @translates("index_put.default", "_unsafe_index_put.default")
 def index_put(b: TorchBuilder, x: Value, indices: Indices, values: Value, accumulate: bool = False) -> Value:
     """x with x[indices] replaced, or added to."""
-    given = [i for i in indices if i is not None]
-    if len(given) == 1 and is_boolean(element(given[0])) and shape(values) == () and len(shape(given[0])) == rank(x):
-        chosen = b.fitted(given[0], i1)
-        return b.select(chosen, b.add(x, b.fitted(values)) if accumulate else b.fitted(values), x)
+    if (mask := only_mask(indices)) is not None:
+        found = written_where(b, x, mask[1], mask[0], values, accumulate)
+        if found is None:
+            raise b.refuse(
+                "x[mask] = values takes as many values as there are places at which the mask holds",
+                "write torch.where(mask, new, x) with a value for every place, or x.masked_scatter(mask, values)",
+            )
+        return found
     dims, columns = _index_columns(b, x, indices)
     extents, common = shape(x), _common(columns)
     kept = [n for d, n in enumerate(extents) if d not in dims]
