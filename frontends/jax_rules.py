@@ -9,6 +9,8 @@ equation for every call, from which JAX can evaluate, differentiate and transpos
    functions are treated in the same way, and lowered by themselves.
 3. The texts are put into one module, and the private functions get ``ad.custom_jvp`` or ``ad.custom_vjp``.
 
+``lax.stop_gradient``, of which the lowering says nothing either, becomes a primitive that leaves the mark of :mod:`wengert.transforms.core.stopped`.
+
 Calls whose bodies and rules are the same share a function. A rule may call its own function: a call whose body and rule have the text
 of one that is just being treated is taken for a call of that one.
 """
@@ -29,6 +31,7 @@ from xdsl.dialects.func import FuncOp
 from wengert.runtime.errors import InputError
 from wengert.runtime.program import parse
 from wengert.transforms.ad.custom import CUSTOM_JVP, CUSTOM_VJP
+from wengert.transforms.core.stopped import FRONTEND_ATTRIBUTES
 
 _KINDS = {"custom_jvp_call": CUSTOM_JVP, "custom_vjp_call": CUSTOM_VJP}
 _DEPTH = 6
@@ -56,9 +59,11 @@ class CustomFunctions:
 
     Attributes:
         by_symbol: the functions.
+        stops: whether gradients were stopped anywhere.
     """
 
     by_symbol: dict[str, CustomFunction] = field(default_factory=dict[str, CustomFunction])
+    stops: bool = False
     _known: dict[Any, str] = field(default_factory=dict[Any, str])
     _open: dict[Any, str] = field(default_factory=dict[Any, str])
     _count: int = 0
@@ -76,6 +81,9 @@ class CustomFunctions:
         if eqn.primitive.name in _KINDS and _moving(eqn.params["call_jaxpr"].in_avals) and _moving(eqn.params["call_jaxpr"].out_avals):
             body = self.replaced(eqn.params["call_jaxpr"])
             return eqn.replace(primitive=_primitive(), params={"symbol": self._symbol(eqn, body), "body": body})
+        if eqn.primitive.name == "stop_gradient" and _moving([eqn.outvars[0].aval]):
+            self.stops = True
+            return eqn.replace(primitive=_stop())
         params = {key: self._parameter(value) for key, value in eqn.params.items()}
         return eqn if all(params[key] is eqn.params[key] for key in params) else eqn.replace(params=params)
 
@@ -227,6 +235,26 @@ def _primitive() -> Any:
     return primitive
 
 
+@cache
+def _stop() -> Any:
+    """The identity, marked."""
+    mlir, ir = _jax("jax.interpreters.mlir"), _jax("jaxlib.mlir.ir")
+    hlo = _jax("jaxlib.mlir.dialects.stablehlo")
+    primitive = _jax("jax.extend.core").Primitive("wengert_stop_gradient")
+
+    def written(context: Any, x: Any) -> Any:
+        op = hlo.ConvertOp(x.type, x)
+        op.operation.attributes[FRONTEND_ATTRIBUTES] = ir.DictAttr.get({"wengert": ir.StringAttr.get("stop_gradient")})
+        return [op.result]
+
+    def same(x: Any) -> Any:
+        return x
+
+    primitive.def_abstract_eval(same)
+    mlir.register_lowering(primitive, written)
+    return primitive
+
+
 def _named(closed: Any, name: str) -> Any:
     evaluate = _jax("jax.extend.core").jaxpr_as_fun(closed)
 
@@ -238,14 +266,15 @@ def _named(closed: Any, name: str) -> Any:
 
 
 def lowered_with_rules(traced: Any, name: str) -> ModuleOp | None:
-    """The module of what ``jax.jit(f).trace(...)`` gave, with the rules of the functions in it; None where it calls none that has a rule.
+    """The module of what ``jax.jit(f).trace(...)`` gave, with the rules of the functions in it; None where it calls none that has a rule
+    and stops no gradient.
 
     Raises:
         InputError: a rule cannot be traced.
     """
     found = CustomFunctions()
     closed = found.replaced(traced.jaxpr)
-    if not found.by_symbol:
+    if not found.by_symbol and not found.stops:
         return None
     merged = _Merged(found)
     merged.add(_text(closed, name), name, "main")

@@ -27,7 +27,7 @@ from wengert.ir.tensor_types import tensor, ui64
 
 _FAMILIES = (
     "complex_numbers", "contraction", "elementwise", "fourier", "indexing", "linalg", "masks", "normalisation", "ordering", "pooling",
-    "random_numbers", "reduction", "shape", "systems",
+    "random_numbers", "reduction", "shape", "special", "systems",
 )  # fmt: skip
 _PLACEMENT = {"dtype", "layout", "device", "pin_memory", "memory_format", "non_blocking", "copy"}
 """Keyword arguments that say how a result is stored; its dtype is known from its type."""
@@ -46,8 +46,25 @@ def translations() -> dict[str, Any]:
 
 
 def decomposed(exported: Any) -> Any:
-    """The export with every op that has no translation taken apart, as far as PyTorch knows how."""
+    """The export with every op that has no translation taken apart, as far as PyTorch knows how.
+
+    Raises:
+        DiagnosticError: a recurrent network of several layers has dropout between them, which PyTorch's decomposition leaves out.
+    """
+    for node in exported.graph.nodes:
+        given = _by_name(node) if node.op == "call_function" and str(node.target).startswith(_RECURRENT) else {}
+        if given.get("dropout") and given.get("train") and given.get("num_layers", 0) > 1:
+            hint = "write the layers one by one, with nn.Dropout between them"
+            raise error_at(location_of(node), f"the dropout between the layers of {node.target} ({node.name}) has no translation", hint)
     return with_detached_blocks(exported).run_decompositions(dict(_decompositions()))
+
+
+_RECURRENT = ("aten.lstm.", "aten.gru.", "aten.rnn_tanh.", "aten.rnn_relu.")
+
+
+def _by_name(node: Any) -> dict[str, Any]:
+    """The arguments of a call by their names."""
+    return {**dict(zip([a.name for a in node.target._schema.arguments], node.args, strict=False)), **node.kwargs}
 
 
 @cache

@@ -18,7 +18,7 @@ from wengert.frontends.torch_programs.masks import only_mask, written_where
 from wengert.frontends.torch_programs.shape import bounds
 from wengert.frontends.torch_programs.translation import Number, TorchBuilder, axis, translates
 from wengert.ir.attributes import int_attr
-from wengert.ir.tensor_types import element, i64, is_boolean, rank, shape, tensor
+from wengert.ir.tensor_types import element, i64, is_boolean, is_float, rank, shape, size, tensor
 
 Indices = Sequence[Value | None]
 
@@ -158,6 +158,41 @@ def scatter(b: TorchBuilder, x: Value, dim: int, positions: Value, source: Value
 def scatter_add(b: TorchBuilder, x: Value, dim: int, positions: Value, source: Value) -> Value:
     """x with elements added at positions of one dimension."""
     return _scattered(b, core.Kind.add, x, dim, positions, source)
+
+
+_REDUCTIONS = {
+    "sum": (core.Kind.add, 0.0),
+    "mean": (core.Kind.add, 0.0),
+    "prod": (core.Kind.mul, 1.0),
+    "amax": (core.Kind.max, float("-inf")),
+    "amin": (core.Kind.min, float("inf")),
+}
+"""How elements combine, and the number that changes nothing."""
+
+
+@translates("scatter_reduce.two")
+def scatter_reduce(b: TorchBuilder, x: Value, dim: int, positions: Value, source: Value, reduce: str, *, include_self: bool = True) -> Value:
+    """x with elements combined into it at positions of one dimension; what is there before counts or does not."""
+    kind, neutral = _REDUCTIONS[reduce]
+    if not include_self:
+        if not is_float(element(x)) and neutral not in (0.0, 1.0):
+            raise b.refuse(f"scatter_reduce of integers by {reduce} without what is there before has no translation")
+        x = _scattered(b, core.Kind.set, x, dim, positions, neutral)
+    found = _scattered(b, kind, x, dim, positions, source)
+    if reduce != "mean":
+        return found
+    if not is_float(element(x)):
+        raise b.refuse("scatter_reduce of integers by mean has no translation")
+    counts = _scattered(b, core.Kind.add, b.full_like(x, 1 if include_self else 0), dim, positions, 1)
+    return b.divide(found, b.maximum(counts, b.full_like(counts, 1)))
+
+
+@translates("put.default")
+def put(b: TorchBuilder, x: Value, positions: Value, source: Value, accumulate: bool = False) -> Value:
+    """x with elements replaced (or added to) at positions among all of them."""
+    flat, places = b.reshape(x, [size(x)]), _wrapped(b, b.reshape(positions, [size(positions)]), size(x))
+    kind = core.Kind.add if accumulate else core.Kind.set
+    return b.reshape(_scattered(b, kind, flat, 0, places, b.reshape(source, [size(source)])), shape(x))
 
 
 # -- writing to a slice

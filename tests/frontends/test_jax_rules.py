@@ -140,6 +140,7 @@ CASES = [
     Case("cond", lambda x: lax.cond(x[0] > 0, lambda x: twisted(x, 2.0), lambda x: rounded(x) * x, x)),
     Case("scan", lambda x: lax.scan(lambda c, y: (clipped(-2.0, 2.0)(c) * y + twisted(c, 1.0), c), x[0], x)[0], twice=False),
     Case("root", lambda x: lax.custom_root(lambda y: y**3 + y - x, jnp.zeros(3), newton, lambda g, y: y / g(jnp.ones(3)))),
+    Case("stopped", lambda x: lax.stop_gradient(jnp.sin(x)) * x + jnp.sum(x - lax.stop_gradient(jnp.max(x)))),
     Case("relu at 0", jax.nn.relu, np.array([-1.0, 0.0, 2.0])),
     Case("logaddexp", lambda x: jnp.logaddexp(x, jnp.flip(x)), np.array([-np.inf, 1.0, np.inf])),
     Case("special functions", lambda x: jax.scipy.special.xlogy(jnp.abs(x), x * x) + jnp.sinc(x) + jax.nn.silu(x) + jax.nn.softplus(x), np.array([0.0, 1.0, -2.0])),

@@ -134,6 +134,17 @@ FAMILIES: dict[str, list[Case]] = {
         Case("functions", lambda a: (a.exp(), a.sin(), a.sqrt(), a.log(), a.tanh(), a.isnan()), (z(4),)),
         Case("reductions", lambda a: (a.sum(), a.mean(), a.prod(), a.cumsum(0), a.var(), a.std(), L.vector_norm(a), a.norm(1)), (z(4),)),
     ],
+    "others": [
+        Case("special", lambda a: (torch.polygamma(1, a), torch.special.zeta(a.detach() + 2, 1.5), torch.special.i1e(a)), (x(2, 3).abs() + 0.1,)),
+        Case("hypot", lambda a, c, d: (torch.hypot(a, c), torch.hypot(d, d).detach()), (x(4), x(4), numbers(0.0, 1e300, inf))),
+        Case("copysign", lambda a, c: (torch.copysign(a, c), torch.copysign(a, -2.0), torch.signbit(c)), (numbers(0.0, -2.0, 3.0, 1.0), numbers(1.0, -0.0, 2.0, -inf))),
+        Case("nextafter", lambda a, c: (torch.nextafter(a, c), torch.signbit(a > 0)), (x(4).float(), x(4).float())),
+        Case("fmax", lambda a, c: (torch.fmax(a, c), torch.fmin(a, c)), (numbers(1.0, nan, 2.0, 3.0, nan), numbers(2.0, 1.0, nan, 3.0, nan))),
+        Case("shifts", lambda i: (i << 2, i >> 1, 1 << i, i.tril(), torch.tril_indices(3, 4, 1), torch.triu_indices(3, 2)), (torch.tensor([[1, -5], [7, 0]]),)),
+        *(Case(f"scatter_reduce {r}", lambda a, i, s, r=r: (a.scatter_reduce(1, i, s, r), a.scatter_reduce(1, i, s, r, include_self=False)), (x(2, 3), torch.tensor([[0, 1, 1, 0], [2, 2, 2, 1]]), x(2, 4))) for r in ("sum", "mean", "prod", "amax", "amin")),
+        Case("put", lambda a, i, s: (torch.put(a, i, s), torch.put(a, i, s, accumulate=True)), (x(3, 4), torch.tensor([0, -1, 5]), x(3))),
+        Case("bilinear", torch.nn.functional.bilinear, (x(2, 3), x(2, 4), x(5, 3, 4), x(5))),
+    ],
     "masks": [
         Case("masked_fill", lambda a, m, c: (a.masked_fill(m, 2.0), a.masked_fill(m, c), torch.masked_fill(a, m[0], -inf)), (x(3, 4), mask(3, 4), x())),
         Case("index_put", lambda a, m, c: (torch.index_put(a, (m,), c), torch.index_put(a, (m[:, 0],), a[0]), torch.index_put(a, (m,), c, accumulate=True)), (x(3, 4), mask(3, 4), x())),

@@ -94,6 +94,15 @@ def test_training_with_dropout() -> None:
     assert moved.value_and_grad(x)[0] != loss
 
 
+def test_dropout_that_pytorch_would_lose() -> None:
+    """Its decomposition of recurrent networks leaves out the dropout between layers."""
+    model = nn.LSTM(2, 3, num_layers=2, dropout=0.5)
+    x = torch.ones(4, 1, 2)
+    with pytest.raises(wg.DiagnosticError, match=r"the dropout between the layers of aten\.lstm\.input"):
+        wg.from_torch(exported(model, x), seed=0)
+    assert wg.from_torch(exported(model.eval(), x))(x)[0].shape == (4, 1, 3)
+
+
 def test_random_numbers_need_a_seed() -> None:
     model = nn.Dropout(0.5)
     with pytest.raises(wg.DiagnosticError, match="come from the state of a generator") as caught:
