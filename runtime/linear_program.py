@@ -26,7 +26,12 @@ Source = tuple[Literal["argument", "result", "kept"], int]
 
 
 class LinearProgram:
-    """The parts that ``linearize`` and ``transpose`` make of a program.
+    """The parts that ``linearize`` and ``transpose`` make of a program (:meth:`wengert.Program.linearize`)::
+
+        linear = program.linearize(wrt=0)
+        results, residuals = linear.run(arrays)
+        y_dots = linear.push(residuals, [x_dot])
+        x_bars = linear.pull(residuals, y_bars)
 
     Residuals are arrays. Where they are not (the tape of a loop whose trips nobody counts), derivatives are evaluated together with the
     program each time; then the residuals are the program's arguments.
