@@ -139,6 +139,7 @@ class _Importer:
         b = self.builder
         b.types = [type_of_tensor(v) if hasattr(v, "dtype") else None for v in _listed(node.meta["val"])]
         b.promoted = _promoted(node)
+        b.used = {user.args[1] for user in node.users if user.target is operator.getitem}
         positional, keywords = self._arguments(node)
         with b.at(location):
             try:

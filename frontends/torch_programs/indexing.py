@@ -137,7 +137,8 @@ def _coordinates(b: TorchBuilder, positions: Value, dim: int, n: int) -> Value:
     return _vectors(b, [positions if d == dim else b.iota(d, own) for d in range(n)])
 
 
-def _scattered(b: TorchBuilder, kind: core.Kind, x: Value, dim: int, positions: Value, source: Value | Number) -> Value:
+def scattered(b: TorchBuilder, kind: core.Kind, x: Value, dim: int, positions: Value, source: Value | Number) -> Value:
+    """x with a source combined into it at positions of one dimension."""
     n = rank(x)
     indices = _coordinates(b, positions, dim, n)
     extents = shape(positions)
@@ -151,13 +152,13 @@ def _scattered(b: TorchBuilder, kind: core.Kind, x: Value, dim: int, positions: 
 @translates("scatter.src", "scatter.value")
 def scatter(b: TorchBuilder, x: Value, dim: int, positions: Value, source: Value | Number) -> Value:
     """x with elements replaced at positions of one dimension."""
-    return _scattered(b, core.Kind.set, x, dim, positions, source)
+    return scattered(b, core.Kind.set, x, dim, positions, source)
 
 
 @translates("scatter_add.default")
 def scatter_add(b: TorchBuilder, x: Value, dim: int, positions: Value, source: Value) -> Value:
     """x with elements added at positions of one dimension."""
-    return _scattered(b, core.Kind.add, x, dim, positions, source)
+    return scattered(b, core.Kind.add, x, dim, positions, source)
 
 
 _REDUCTIONS = {
@@ -177,13 +178,13 @@ def scatter_reduce(b: TorchBuilder, x: Value, dim: int, positions: Value, source
     if not include_self:
         if not is_float(element(x)) and neutral not in (0.0, 1.0):
             raise b.refuse(f"scatter_reduce of integers by {reduce} without what is there before has no translation")
-        x = _scattered(b, core.Kind.set, x, dim, positions, neutral)
-    found = _scattered(b, kind, x, dim, positions, source)
+        x = scattered(b, core.Kind.set, x, dim, positions, neutral)
+    found = scattered(b, kind, x, dim, positions, source)
     if reduce != "mean":
         return found
     if not is_float(element(x)):
         raise b.refuse("scatter_reduce of integers by mean has no translation")
-    counts = _scattered(b, core.Kind.add, b.full_like(x, 1 if include_self else 0), dim, positions, 1)
+    counts = scattered(b, core.Kind.add, b.full_like(x, 1 if include_self else 0), dim, positions, 1)
     return b.divide(found, b.maximum(counts, b.full_like(counts, 1)))
 
 
@@ -192,7 +193,7 @@ def put(b: TorchBuilder, x: Value, positions: Value, source: Value, accumulate: 
     """x with elements replaced (or added to) at positions among all of them."""
     flat, places = b.reshape(x, [size(x)]), _wrapped(b, b.reshape(positions, [size(positions)]), size(x))
     kind = core.Kind.add if accumulate else core.Kind.set
-    return b.reshape(_scattered(b, kind, flat, 0, places, b.reshape(source, [size(source)])), shape(x))
+    return b.reshape(scattered(b, kind, flat, 0, places, b.reshape(source, [size(source)])), shape(x))
 
 
 # -- writing to a slice

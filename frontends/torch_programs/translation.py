@@ -116,6 +116,7 @@ class TorchBuilder(OpBuilder):
     Attributes:
         types: one per result; None for a result that is no tensor.
         promoted: the element type that PyTorch computes in, for ops that promote (a comparison's result does not tell).
+        used: the positions of the results that are used, where there are several.
         random_state: the state of the random generator as the ops so far leave it, if the program has one.
     """
 
@@ -123,6 +124,7 @@ class TorchBuilder(OpBuilder):
         super().__init__(block)
         self.types: list[TensorType[Any] | None] = []
         self.promoted: Attribute | None = None
+        self.used: set[int] = set()
         self.random_state: Value | None = None
 
     # -- results

@@ -13,7 +13,7 @@ from torch_cases import Case, compare_family, exported
 
 import wengert as wg
 
-L, fft = torch.linalg, torch.fft
+L, fft, F = torch.linalg, torch.fft, torch.nn.functional
 G = torch.Generator().manual_seed(7)
 inf, nan = torch.inf, torch.nan
 
@@ -143,7 +143,9 @@ FAMILIES: dict[str, list[Case]] = {
         Case("shifts", lambda i: (i << 2, i >> 1, 1 << i, i.tril(), torch.tril_indices(3, 4, 1), torch.triu_indices(3, 2)), (torch.tensor([[1, -5], [7, 0]]),)),
         *(Case(f"scatter_reduce {r}", lambda a, i, s, r=r: (a.scatter_reduce(1, i, s, r), a.scatter_reduce(1, i, s, r, include_self=False)), (x(2, 3), torch.tensor([[0, 1, 1, 0], [2, 2, 2, 1]]), x(2, 4))) for r in ("sum", "mean", "prod", "amax", "amin")),
         Case("put", lambda a, i, s: (torch.put(a, i, s), torch.put(a, i, s, accumulate=True)), (x(3, 4), torch.tensor([0, -1, 5]), x(3))),
-        Case("bilinear", torch.nn.functional.bilinear, (x(2, 3), x(2, 4), x(5, 3, 4), x(5))),
+        Case("max_pool with positions", lambda a: (F.max_pool2d(a, (2, 3), stride=2, padding=1, dilation=(2, 1), ceil_mode=True, return_indices=True), F.max_pool1d(a[0], 3, return_indices=True)), (x(2, 3, 5, 6),)),
+        Case("max_unpool", lambda a: F.max_unpool2d(*F.max_pool2d(a, 2, return_indices=True), 2), (x(2, 3, 4, 6),)),
+        Case("bilinear", F.bilinear, (x(2, 3), x(2, 4), x(5, 3, 4), x(5))),
     ],
     "masks": [
         Case("masked_fill", lambda a, m, c: (a.masked_fill(m, 2.0), a.masked_fill(m, c), torch.masked_fill(a, m[0], -inf)), (x(3, 4), mask(3, 4), x())),
