@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -41,11 +44,9 @@ def test_what_is_run_has_none_of_it() -> None:
         assert "convert" not in text
 
 
-def test_jax_reads_it() -> None:
-    jax = pytest.importorskip("jax")
-    with jax.enable_x64(True):
-        found = jax.jit(STOPPED.program(X).to_jax())(X)[0]
-        np.testing.assert_allclose(found, np.sin(X) * X, rtol=1e-14)
+@pytest.mark.oracle
+def test_jax_reads_it(xla: Callable[[str], Callable[[Any], list[Any]]]) -> None:
+    np.testing.assert_allclose(xla(str(STOPPED.program(X)))([X])[0], np.sin(X) * X, rtol=1e-14)
 
 
 def test_other_conversions_are_not_taken_for_it() -> None:

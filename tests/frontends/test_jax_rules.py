@@ -12,12 +12,12 @@ import pytest
 
 jax = pytest.importorskip("jax", reason="JAX functions are imported")
 import jax.numpy as jnp
+import transform_sides  # noqa: F401, for JAX's settings
 from jax import lax
 
 import wengert as wg
 from wengert.runtime.errors import InputError
 
-jax.config.update("jax_enable_x64", True)
 pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings("ignore")]
 
 
