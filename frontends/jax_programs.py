@@ -67,7 +67,6 @@ def call_program(program: Program, operands: Sequence[Any]) -> list[Any]:
     from xdsl.dialects.builtin import StringAttr, SymbolRefAttr
     from xdsl.dialects.func import CallOp, FuncOp
 
-    from wengert.frontends.jax_rules import rename_symbols
     from wengert.runtime.derivation import with_main
 
     trace = active_trace()
@@ -76,7 +75,10 @@ def call_program(program: Program, operands: Sequence[Any]) -> list[Any]:
     copy = with_main(program.module, program.entry)
     functions = [op for op in copy.body.block.ops if isinstance(op, FuncOp)]
     names = {f.sym_name.data: trace.module.fresh_name(program.name if f.sym_name.data == "main" else f.sym_name.data) for f in functions}
-    rename_symbols(copy, names)
+    for op in copy.walk():
+        for held in (op.properties, op.attributes):
+            for key, attribute in list(held.items()):
+                held[key] = _renamed(attribute, names)
     for function in functions:
         function.detach()
         function.sym_name = StringAttr(names[function.sym_name.data])
@@ -90,6 +92,17 @@ def call_program(program: Program, operands: Sequence[Any]) -> list[Any]:
             raise InputError(f"{program.name}: {parameter} was given a value of type {value.type}")
     types = [p.type for p in program.signature.results]
     return [traced(v) for v in trace.builder.create(CallOp, values, types, {"callee": SymbolRefAttr(names["main"])})]
+
+
+def _renamed(attribute: Any, names: dict[str, str]) -> Any:
+    from xdsl.dialects.builtin import ArrayAttr, SymbolRefAttr
+
+    if isinstance(attribute, SymbolRefAttr):
+        return SymbolRefAttr(names.get(attribute.string_value(), attribute.string_value()))
+    if isinstance(attribute, ArrayAttr):
+        items = [_renamed(item, names) for item in attribute.data]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        return ArrayAttr(items)
+    return attribute
 
 
 # -- in

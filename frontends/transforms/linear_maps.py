@@ -203,7 +203,7 @@ class _Points(Traceable):
 
     def prepared(self, primals: Sequence[Any]) -> Any:
         """The linearized program for these arguments, and what is known of the results."""
-        from wengert.runtime.linear_program import LinearProgram
+        from wengert.frontends.transforms.linear_programs import LinearProgram
 
         if not hasattr(self, "_prepared"):
             self._prepared: dict[int, Any] = {}
