@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from wengert.ir.diagnostics import Diagnostic, DiagnosticError
     from wengert.lab.draw.drawing import Drawing, draw
     from wengert.runtime.errors import ExecutionError, InputError
+    from wengert.runtime.linear_program import LinearProgram
     from wengert.runtime.program import CompiledProgram, Program, load, parse
     from wengert.runtime.signature import Parameter, Signature
 
@@ -48,6 +49,7 @@ __all__ = [
     "ExecutionError",
     "InputError",
     "Jit",
+    "LinearProgram",
     "Parameter",
     "Program",
     "Signature",
@@ -96,6 +98,7 @@ _HOMES = {
     "ExecutionError": "wengert.runtime.errors",
     "InputError": "wengert.runtime.errors",
     "Jit": "wengert.frontends.transforms.jit",
+    "LinearProgram": "wengert.runtime.linear_program",
     "Parameter": "wengert.runtime.signature",
     "Program": "wengert.runtime.program",
     "Signature": "wengert.runtime.signature",

@@ -16,6 +16,7 @@ from wengert.frontends.tracing.context import current_trace
 from wengert.frontends.tracing.operands import is_traced
 from wengert.frontends.transforms.program_calls import call_program
 from wengert.runtime.errors import InputError
+from wengert.runtime.linear_program import LinearProgram
 from wengert.runtime.program import Program, parse
 
 
@@ -69,10 +70,11 @@ def from_jax(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Importe
     """A JAX function as a program for arguments like these (arrays, or ``jax.ShapeDtypeStruct``); ops keep the lines of its source.
 
     The result is called as the function is, with the same trees, and may be differentiated, batched and called in traced functions.
-    ``.program`` is the program. Derivatives follow the lowered operations: what ``jax.custom_jvp`` says is not in the text.
+    ``.program`` is the program. Functions with rules of their own (``jax.custom_jvp``, ``jax.custom_vjp``) keep them, at any depth;
+    see :mod:`wengert.frontends.jax_rules`.
 
     Raises:
-        InputError: JAX is not there.
+        InputError: JAX is not there, or a rule cannot be traced.
     """
     jax = _jax()
 
@@ -80,10 +82,14 @@ def from_jax(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Importe
     def around(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
 
-    lowered = jax.jit(around, keep_unused=True).lower(*args, **kwargs)
+    from wengert.frontends.jax_rules import lowered_with_rules
+
+    traced = jax.jit(around, keep_unused=True).trace(*args, **kwargs)
     name = getattr(function, "__name__", type(function).__name__)
     name = "f" if name == "<lambda>" else name
-    program = Program(parse(lowered.as_text(debug_info=True), name).module, name=name)
+    module = lowered_with_rules(traced, name)
+    lowered = traced.lower()
+    program = Program(parse(lowered.as_text(debug_info=True), name).module if module is None else module, name=name)
     paths, _ = _jax("jax.tree_util").tree_flatten_with_path((args, kwargs))
     _name_arguments(program, [_path_text(path) for path, _ in paths])
     program = Program(program.module, name=name)  # with the names
@@ -149,7 +155,8 @@ def to_jax(program: Program) -> Callable[..., tuple[Any, ...]]:
 class _Primitives:
     """Two primitives: a program, and one that is linear in its last arguments, which is what differentiating the first one gives.
 
-    A linear call is a program (a JVP) of which the first results are dropped, with the program (a VJP) that it is transposed to.
+    A linear call is a program of which the first results are dropped, with the program that it is transposed to: the linear map that a
+    program is split into, with its transpose, or a JVP, with the VJP.
     """
 
     def __init__(self) -> None:
@@ -171,9 +178,22 @@ class _Primitives:
     # derivatives
 
     def _jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, program: Program) -> tuple[Any, Any]:
-        results = program.signature.results
+        arguments, results = program.signature.arguments, program.signature.results
+        wrt = [i for i, t in enumerate(tangents) if type(t) is not self._zeros.Zero and arguments[i].differentiable]
+        of = [j for j, r in enumerate(results) if r.differentiable]
+        if wrt and of and (split := program.linearize(wrt, of, shared=True)).is_split:
+            return self._split(split, primals, [tangents[i] for i in wrt], len(results))
         outputs = self.call.bind(*primals, program=program)
-        return outputs, self._pushed(program, primals, tangents, outputs, [j for j, r in enumerate(results) if r.differentiable], 0)
+        return outputs, self._pushed(program, primals, tangents, outputs, of, 0)
+
+    def _split(self, split: LinearProgram, primals: Sequence[Any], x_dots: Sequence[Any], count: int) -> tuple[Any, Any]:
+        """Outputs and their tangents by the parts of a program: the linear map takes what the evaluation of the program keeps for it."""
+        found = self.call.bind(*primals, program=split.primal)
+        outputs = found[:count]
+        residuals = split.residuals(primals, outputs, found[count:])
+        options = {"program": split.linear, "transposed": split.transposed(split.of), "dropped": 0, "moving": len(x_dots)}
+        y_dots = dict(zip(split.of, self.linear.bind(*residuals, *x_dots, **options), strict=True))
+        return outputs, [y_dots[j] if j in y_dots else self._zeros.Zero.from_primal_value(y) for j, y in enumerate(outputs)]
 
     def _jvp_of_linear(self, primals: Sequence[Any], tangents: Sequence[Any], *, program: Program, dropped: int, **rest: Any) -> tuple[Any, Any]:
         outputs = self.linear.bind(*primals, program=program, dropped=dropped, **rest)

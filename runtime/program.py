@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from wengert.lab.check import CheckReport
     from wengert.lab.costs import CostReport
     from wengert.lab.draw.drawing import Drawing
+    from wengert.runtime.linear_program import LinearProgram
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -94,6 +95,7 @@ class Program:
         self.signature: Signature = signature_of(entry_function(module, entry))
         self._executables: dict[tuple[Any, ...], CompiledProgram] = {}
         self._derivatives: dict[tuple[Any, ...], Program] = {}
+        self._linearized: dict[tuple[Any, ...], LinearProgram] = {}
 
     # -- running
 
@@ -147,6 +149,24 @@ class Program:
         "direct" (the adjoint of every op); the results are the same, the costs may differ.
         """
         return self._derivative("vjp", wrt, of, dump_dir, strategy)
+
+    def linearize(self, wrt: Positions = None, of: Positions = None, *, shared: bool = False) -> LinearProgram:
+        """The program split at a point: evaluated once, then a linear map and its transpose as often as needed.
+
+        Args:
+            wrt: positions of the arguments that move, as for :meth:`jvp`.
+            of: positions of the results whose derivatives may be asked for.
+            shared: residuals that are arguments or results are these arrays, not copies; nobody may change them.
+
+        Raises:
+            InputError, DiagnosticError: as :meth:`jvp`.
+        """
+        from wengert.runtime.linear_program import LinearProgram
+
+        key = (choose("wrt", wrt, self.signature.arguments), choose("of", of, self.signature.results), shared)
+        if key not in self._linearized:
+            self._linearized[key] = LinearProgram(self, *key)
+        return self._linearized[key]
 
     # -- Jacobians
 
@@ -293,7 +313,8 @@ class Program:
     def to_torch(self) -> Callable[..., tuple[Any, ...]]:
         """The program as a function of PyTorch tensors that autograd differentiates, to any order, without copies of tensors.
 
-        The backward pass runs the compiled VJP, which computes the results again. Raises InputError where PyTorch is not installed.
+        Where an argument requires grad, the forward pass also keeps what the backward pass needs (:meth:`linearize`).
+        Raises InputError where PyTorch is not installed.
         """
         from wengert.frontends.torch_programs.functions import to_torch
 

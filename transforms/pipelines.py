@@ -55,8 +55,8 @@ FINISH = "lower-ad,simplify,cse,dce"
 LOOPS = "licm,cse,dce"
 """What a program with loops goes through before it is compiled."""
 
-BACK = "lower-ad,from-core,cse,dce"
-"""From core-level IR to plain StableHLO, which XLA reads."""
+BACK = "lower-ad{keep-stopped=true},from-core,cse,dce"
+"""From core-level IR to plain StableHLO, which XLA reads. Where gradients are stopped stays in it, as a mark that XLA does not look at."""
 
 
 @lru_cache(maxsize=256)

@@ -152,7 +152,7 @@ def _lu(a: Value) -> tuple[TracedArray, TracedArray]:
     return traced(packed), traced(pivots) - 1
 
 
-def _permutation(pivots: Any) -> Any:
+def permutation(pivots: Any) -> Any:
     """The order of rows that exchanging row i with row pivots[i], for i = 0, 1, ..., brings about."""
     n: int = pivots.shape[-1]
     rows: Any = broadcast_to(traced(value_of(np.arange(n, dtype=np.int32))), pivots.shape)
@@ -186,7 +186,7 @@ def solve(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     a, b = promoted(traced(a), rights)[0]
     batch = np.broadcast_shapes(shape(a)[:-2], shape(b)[:-2])
     packed, pivots = _lu(a)
-    order = broadcast_to(_permutation(pivots), (*batch, shape(a)[-1]))
+    order = broadcast_to(permutation(pivots), (*batch, shape(a)[-1]))
     packed = broadcast_to(packed, (*batch, *shape(a)[-2:]))
     y = broadcast_to(traced(b), (*batch, *shape(b)[-2:]))
     y = take_along_axis(y, order[..., None], axis=-2)

@@ -107,11 +107,16 @@ def sort(x: ArrayLike, /, *, axis: int = -1, descending: bool = False, stable: b
 @concrete_by(_argsort_concrete)
 def argsort(x: ArrayLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
     """The positions at which the elements in order are found, as int64; equal elements keep their order."""
+    return sort_with_positions(x, axis, descending)[1]
+
+
+def sort_with_positions(x: Any, axis: int, descending: bool) -> tuple[Any, Any]:
+    """The elements of a traced array in order along a dimension, and the positions at which they are found."""
     d = axis_of(axis, x.ndim)
     value = value_of(_flip(x, d) if descending else x)
     positions = builder().iota(d, tensor(x.shape, i64))
-    found = traced(_sorted([value, positions], d)[1])
-    return x.shape[d] - 1 - _flip(found, d) if descending else found
+    found, places = map(traced, _sorted([value, positions], d))
+    return (_flip(found, d), x.shape[d] - 1 - _flip(places, d)) if descending else (found, places)
 
 
 def _flip(x: Any, d: int) -> Any:

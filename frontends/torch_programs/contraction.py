@@ -48,6 +48,29 @@ def baddbmm(b: TorchBuilder, start: Value, x: Value, y: Value, beta: Number = 1,
     return _accumulated(b, start, bmm(b, x, y), beta, alpha)
 
 
+@translates("_trilinear.default")
+def trilinear(
+    b: TorchBuilder,
+    x: Value,
+    y: Value,
+    z: Value,
+    expand_x: Sequence[int],
+    expand_y: Sequence[int],
+    expand_z: Sequence[int],
+    summed: Sequence[int],
+    unrolled: int = 1,
+) -> Value:
+    """x y z, each with new dimensions where it is named to have them, summed over some: ``nn.Bilinear``."""
+    rank = len(shape(x)) + len(expand_x)
+    wide: list[Value] = []
+    for value, new in ((x, expand_x), (y, expand_y), (z, expand_z)):
+        extents, places = iter(shape(value)), {d % rank for d in new}
+        wide.append(b.reshape(value, [1 if d in places else next(extents) for d in range(rank)]))
+    full = np.broadcast_shapes(*map(shape, wide))
+    product = b.multiply(b.multiply(*(b.expanded(v, full) for v in wide[:2])), b.expanded(wide[2], full))
+    return b.reduce_sum(product, sorted(d % rank for d in summed))
+
+
 @translates("convolution.default")
 def convolution(
     b: TorchBuilder,

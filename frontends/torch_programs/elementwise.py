@@ -55,13 +55,14 @@ _ROUNDING = {"ceil", "floor", "round"}
 
 def _unary(name: str, build: Callable[[OpBuilder, Value], Value]) -> Translation:
     def translation(b: TorchBuilder, x: Value) -> Value:
-        x = b.fitted(x)
+        x = b.fitted(x, element(x) if is_complex(element(x)) else None)  # the absolute value of a complex number is real
         return x if name in _ROUNDING and not is_float(element(x)) else build(b, x)
 
     return translation
 
 
 TRANSLATIONS.update({f"{name}.default": _unary(name, build) for name, build in _UNARY.items()})
+TRANSLATIONS["_neg_view.default"] = TRANSLATIONS["neg.default"]
 
 
 def _binary(build: Callable[[OpBuilder, Value, Value], Value]) -> Translation:

@@ -19,16 +19,22 @@ from xdsl.ir import Attribute, Block, Region
 
 from wengert.frontends.torch_programs.arrays import to_array
 from wengert.frontends.torch_programs.grad_mode import with_detached_blocks
-from wengert.frontends.torch_programs.signature import Roles
+from wengert.frontends.torch_programs.signature import RANDOM_STATE, Roles
 from wengert.frontends.torch_programs.translation import TRANSLATIONS, TorchBuilder, element_of_dtype, torch_module, type_of_tensor
 from wengert.ir.diagnostics import DiagnosticError, did_you_mean
 from wengert.ir.locations import at, error_at
+from wengert.ir.tensor_types import tensor, ui64
 
-_FAMILIES = ("contraction", "elementwise", "indexing", "normalisation", "pooling", "reduction", "shape")
+_FAMILIES = (
+    "complex_numbers", "contraction", "elementwise", "fourier", "indexing", "linalg", "masks", "normalisation", "ordering", "pooling",
+    "random_numbers", "reduction", "shape", "special", "systems",
+)  # fmt: skip
 _PLACEMENT = {"dtype", "layout", "device", "pin_memory", "memory_format", "non_blocking", "copy"}
 """Keyword arguments that say how a result is stored; its dtype is known from its type."""
-_CHECKS = {"_assert_tensor_metadata.default", "_assert_async.msg", "_assert_async.default"}
+_CHECKS = {"_assert_tensor_metadata.default", "_assert_async.msg", "_assert_async.default", "_linalg_check_errors.default"}
 """Ops that compute nothing. Programs do not check what values are; what is checked of types has held at export."""
+_TOKEN = object()
+"""What orders effects in a graph; a check among them leaves one."""
 
 
 @cache
@@ -40,8 +46,25 @@ def translations() -> dict[str, Any]:
 
 
 def decomposed(exported: Any) -> Any:
-    """The export with every op that has no translation taken apart, as far as PyTorch knows how."""
+    """The export with every op that has no translation taken apart, as far as PyTorch knows how.
+
+    Raises:
+        DiagnosticError: a recurrent network of several layers has dropout between them, which PyTorch's decomposition leaves out.
+    """
+    for node in exported.graph.nodes:
+        given = _by_name(node) if node.op == "call_function" and str(node.target).startswith(_RECURRENT) else {}
+        if given.get("dropout") and given.get("train") and given.get("num_layers", 0) > 1:
+            hint = "write the layers one by one, with nn.Dropout between them"
+            raise error_at(location_of(node), f"the dropout between the layers of {node.target} ({node.name}) has no translation", hint)
     return with_detached_blocks(exported).run_decompositions(dict(_decompositions()))
+
+
+_RECURRENT = ("aten.lstm.", "aten.gru.", "aten.rnn_tanh.", "aten.rnn_relu.")
+
+
+def _by_name(node: Any) -> dict[str, Any]:
+    """The arguments of a call by their names."""
+    return {**dict(zip([a.name for a in node.target._schema.arguments], node.args, strict=False)), **node.kwargs}
 
 
 @cache
@@ -57,14 +80,18 @@ def _decompositions() -> dict[Any, Any]:
 def import_graph(exported: Any, roles: Roles) -> ModuleOp:
     """The module of a decomposed export, with its function ``@main``; raises DiagnosticError for a node without translation."""
     placeholders = {node.name: node for node in exported.graph.nodes if node.op == "placeholder"}
-    block = Block(arg_types=[type_of_tensor(placeholders[a.placeholder].meta["val"]) for a in roles.arguments])
+    types = [tensor((2,), ui64) if a.kind == "random" else type_of_tensor(placeholders[a.placeholder].meta["val"]) for a in roles.arguments]
+    block = Block(arg_types=types)
     importer = _Importer(TorchBuilder(block))
     for argument, value in zip(roles.arguments, block.args, strict=True):
+        if argument.kind == "random":
+            importer.builder.random_state = value
         importer.values[argument.placeholder] = value
     for name, held in roles.constants.items():
         importer.values[name] = importer.builder.constant(to_array(held))
     for node in exported.graph.nodes:
         importer.add(node)
+    importer.values[RANDOM_STATE] = importer.builder.random_state
     results = [importer.values[r.node] for r in roles.results]
     block.add_op(ReturnOp(*results))
     main = FuncOp("main", ([a.type for a in block.args], [r.type for r in results]), Region([block]), StringAttr("public"))
@@ -97,12 +124,22 @@ class _Importer:
         name = str(node.target).removeprefix("aten.")
         if name in _CHECKS:
             return
+        if name == "with_effects" and str(node.args[1]).removeprefix("aten.") in _CHECKS:
+            self.values[node.name] = (_TOKEN,)
+            return
+        if any(not isinstance(n, int) for v in _listed(node.meta["val"]) for n in getattr(v, "shape", ())):
+            raise error_at(
+                location,
+                f"the shape of the result of {node.target} ({node.name}) depends on the elements of its operands",
+                "keep all elements, and choose by a mask: torch.where(mask, x, y)",
+            )
         translation = translations().get(name)
         if translation is None or not str(node.target).startswith("aten."):
             raise _unknown(node, name, location)
         b = self.builder
         b.types = [type_of_tensor(v) if hasattr(v, "dtype") else None for v in _listed(node.meta["val"])]
         b.promoted = _promoted(node)
+        b.used = {user.args[1] for user in node.users if user.target is operator.getitem}
         positional, keywords = self._arguments(node)
         with b.at(location):
             try:
@@ -149,11 +186,15 @@ def _promoted(node: Any) -> Attribute | None:
     return element_of_dtype(torch_module().result_type(*operands))
 
 
+def is_random(node: Any) -> bool:
+    """Whether a node draws random numbers."""
+    return any(tag.name == "nondeterministic_seeded" for tag in getattr(node.target, "tags", ()))
+
+
 def _unknown(node: Any, name: str, location: LocationAttr) -> DiagnosticError:
     hint = did_you_mean(name, translations())
-    random = any(tag.name == "nondeterministic_seeded" for tag in getattr(node.target, "tags", ()))
-    if random:
-        hint = "programs have no random state: export the module in eval mode, or pass random numbers as an input"
+    if is_random(node):
+        hint = "export the module in eval mode, or pass random numbers as an input"
     return error_at(location, f"the op {node.target} (node {node.name}) has no translation", hint)
 
 

@@ -14,10 +14,11 @@ import numpy as np
 from wengert.dialects import core
 from wengert.dialects.builder import Value
 from wengert.dialects.stablehlo import attributes as sa
+from wengert.frontends.torch_programs.masks import only_mask, written_where
 from wengert.frontends.torch_programs.shape import bounds
 from wengert.frontends.torch_programs.translation import Number, TorchBuilder, axis, translates
 from wengert.ir.attributes import int_attr
-from wengert.ir.tensor_types import element, i1, i64, is_boolean, rank, shape, tensor
+from wengert.ir.tensor_types import element, i64, is_boolean, is_float, rank, shape, size, tensor
 
 Indices = Sequence[Value | None]
 
@@ -80,10 +81,14 @@ def index(b: TorchBuilder, x: Value, indices: Indices) -> Value:
 @translates("index_put.default", "_unsafe_index_put.default")
 def index_put(b: TorchBuilder, x: Value, indices: Indices, values: Value, accumulate: bool = False) -> Value:
     """x with x[indices] replaced, or added to."""
-    given = [i for i in indices if i is not None]
-    if len(given) == 1 and is_boolean(element(given[0])) and shape(values) == () and len(shape(given[0])) == rank(x):
-        chosen = b.fitted(given[0], i1)
-        return b.select(chosen, b.add(x, b.fitted(values)) if accumulate else b.fitted(values), x)
+    if (mask := only_mask(indices)) is not None:
+        found = written_where(b, x, mask[1], mask[0], values, accumulate)
+        if found is None:
+            raise b.refuse(
+                "x[mask] = values takes as many values as there are places at which the mask holds",
+                "write torch.where(mask, new, x) with a value for every place, or x.masked_scatter(mask, values)",
+            )
+        return found
     dims, columns = _index_columns(b, x, indices)
     extents, common = shape(x), _common(columns)
     kept = [n for d, n in enumerate(extents) if d not in dims]
@@ -132,7 +137,8 @@ def _coordinates(b: TorchBuilder, positions: Value, dim: int, n: int) -> Value:
     return _vectors(b, [positions if d == dim else b.iota(d, own) for d in range(n)])
 
 
-def _scattered(b: TorchBuilder, kind: core.Kind, x: Value, dim: int, positions: Value, source: Value | Number) -> Value:
+def scattered(b: TorchBuilder, kind: core.Kind, x: Value, dim: int, positions: Value, source: Value | Number) -> Value:
+    """x with a source combined into it at positions of one dimension."""
     n = rank(x)
     indices = _coordinates(b, positions, dim, n)
     extents = shape(positions)
@@ -146,13 +152,48 @@ def _scattered(b: TorchBuilder, kind: core.Kind, x: Value, dim: int, positions: 
 @translates("scatter.src", "scatter.value")
 def scatter(b: TorchBuilder, x: Value, dim: int, positions: Value, source: Value | Number) -> Value:
     """x with elements replaced at positions of one dimension."""
-    return _scattered(b, core.Kind.set, x, dim, positions, source)
+    return scattered(b, core.Kind.set, x, dim, positions, source)
 
 
 @translates("scatter_add.default")
 def scatter_add(b: TorchBuilder, x: Value, dim: int, positions: Value, source: Value) -> Value:
     """x with elements added at positions of one dimension."""
-    return _scattered(b, core.Kind.add, x, dim, positions, source)
+    return scattered(b, core.Kind.add, x, dim, positions, source)
+
+
+_REDUCTIONS = {
+    "sum": (core.Kind.add, 0.0),
+    "mean": (core.Kind.add, 0.0),
+    "prod": (core.Kind.mul, 1.0),
+    "amax": (core.Kind.max, float("-inf")),
+    "amin": (core.Kind.min, float("inf")),
+}
+"""How elements combine, and the number that changes nothing."""
+
+
+@translates("scatter_reduce.two")
+def scatter_reduce(b: TorchBuilder, x: Value, dim: int, positions: Value, source: Value, reduce: str, *, include_self: bool = True) -> Value:
+    """x with elements combined into it at positions of one dimension; what is there before counts or does not."""
+    kind, neutral = _REDUCTIONS[reduce]
+    if not include_self:
+        if not is_float(element(x)) and neutral not in (0.0, 1.0):
+            raise b.refuse(f"scatter_reduce of integers by {reduce} without what is there before has no translation")
+        x = scattered(b, core.Kind.set, x, dim, positions, neutral)
+    found = scattered(b, kind, x, dim, positions, source)
+    if reduce != "mean":
+        return found
+    if not is_float(element(x)):
+        raise b.refuse("scatter_reduce of integers by mean has no translation")
+    counts = scattered(b, core.Kind.add, b.full_like(x, 1 if include_self else 0), dim, positions, 1)
+    return b.divide(found, b.maximum(counts, b.full_like(counts, 1)))
+
+
+@translates("put.default")
+def put(b: TorchBuilder, x: Value, positions: Value, source: Value, accumulate: bool = False) -> Value:
+    """x with elements replaced (or added to) at positions among all of them."""
+    flat, places = b.reshape(x, [size(x)]), _wrapped(b, b.reshape(positions, [size(positions)]), size(x))
+    kind = core.Kind.add if accumulate else core.Kind.set
+    return b.reshape(scattered(b, kind, flat, 0, places, b.reshape(source, [size(source)])), shape(x))
 
 
 # -- writing to a slice

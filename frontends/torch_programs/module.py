@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from wengert.frontends.torch_programs.arrays import is_tensor, to_array
-from wengert.frontends.torch_programs.importer import decomposed, import_graph
-from wengert.frontends.torch_programs.signature import Roles, roles_of
+from wengert.frontends.torch_programs.importer import decomposed, import_graph, is_random
+from wengert.frontends.torch_programs.signature import RANDOM_STATE, Roles, check_shapes, roles_of
 from wengert.frontends.torch_programs.translation import torch_module
 from wengert.ir.diagnostics import did_you_mean
 from wengert.runtime.errors import InputError
@@ -86,7 +86,7 @@ class TorchModule:
         for position, value in self.roles.fixed.items():
             if type(leaves[position]) is not type(value) or leaves[position] != value:
                 raise InputError(f"input {position} was {value!r} at export and is a part of the program, found {leaves[position]!r}")
-        held = {"parameter": self.parameters, "buffer": self.buffers}
+        held = {"parameter": self.parameters, "buffer": self.buffers, "random": self.buffers}
         return [_array(leaves[a.flat]) if a.kind == "input" else held[a.kind][a.name] for a in self.roles.arguments]
 
     def position(self, name: str) -> int:
@@ -104,15 +104,18 @@ def _array(x: Any) -> Any:
     return to_array(x) if is_tensor(x) else x
 
 
-def from_torch(exported: Any, *, name: str = "torch") -> TorchModule:
+def from_torch(exported: Any, *, inputs: tuple[Any, ...] | None = None, seed: int | None = None, name: str = "torch") -> TorchModule:
     """An exported PyTorch module as a program.
 
     Args:
-        exported: what ``torch.export.export(model, inputs)`` returns, with static shapes. What has no translation is decomposed as far as PyTorch knows how.
+        exported: what ``torch.export.export(model, inputs)`` returns. What has no translation is decomposed as far as PyTorch knows how.
+        inputs: inputs of the shapes that a module exported with dynamic shapes shall have.
+        seed: where the module draws random numbers (dropout in train mode), they come from a generator with this seed, whose state is
+            one more buffer; the numbers are others than PyTorch's.
         name: what messages call the program.
 
     Raises:
-        InputError: PyTorch is not installed, this is no exported program, or it takes what is no tensor.
+        InputError: PyTorch is not installed, this is no exported program, or it takes what is no tensor or has a dynamic shape.
         DiagnosticError: an op has no translation; names the op, the node, and the line of Python.
     """
     torch = torch_module()
@@ -120,11 +123,17 @@ def from_torch(exported: Any, *, name: str = "torch") -> TorchModule:
         raise InputError(
             f"from_torch takes what torch.export.export returns, found {type(exported).__name__}; write wg.from_torch(torch.export.export(model, inputs))"
         )
+    if inputs is not None:
+        exported = torch.export.export(exported.module(), inputs)
+    check_shapes(exported)
     core = decomposed(exported)
-    roles = roles_of(core)
+    roles = roles_of(core, random=seed is not None and any(map(is_random, core.graph.nodes)))
     program = Program(import_graph(core, roles), name=name)
     state: dict[str, Any] = {**core.constants, **core.state_dict}
-    arrays = {a.name: np.array(to_array(state[a.name]), order="C") for a in roles.arguments if a.kind != "input"}
+    arrays = {a.name: np.array(to_array(state[a.name]), order="C") for a in roles.arguments if a.kind in ("parameter", "buffer")}
     kinds = {a.name: a.kind for a in roles.arguments}
     parameters, buffers = ({n: x for n, x in arrays.items() if kinds[n] == kind} for kind in ("parameter", "buffer"))
+    if roles.arguments and roles.arguments[-1].kind == "random":
+        assert seed is not None
+        buffers[RANDOM_STATE] = np.array([seed % 2**64, 0], np.uint64)
     return TorchModule(program, parameters, buffers, roles, core.call_spec.in_spec, core.call_spec.out_spec)

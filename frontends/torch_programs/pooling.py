@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from math import ceil
+from typing import Any
 
 import numpy as np
 
 from wengert.dialects import core
 from wengert.dialects.builder import Value
+from wengert.frontends.torch_programs.indexing import scattered
 from wengert.frontends.torch_programs.shape import part
 from wengert.frontends.torch_programs.translation import TorchBuilder, translates
-from wengert.ir.tensor_types import dtype_of, element, shape
+from wengert.ir.tensor_types import dtype_of, element, i64, shape, tensor
+from wengert.numpy import searching
 
 Lengths = Sequence[int] | int
 
@@ -44,6 +47,18 @@ class _Windows:
         padding = [(0, 0)] * self.first + self.edges()
         return b.window_reduce(kind, x, one + self.kernel, one + self.stride, [1] * rank, one + self.dilation, padding)
 
+    def positions(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """For every window and every place in it, the position among all places of the input, or -1 in the padding: [outputs, places]."""
+        columns: list[np.ndarray[Any, Any]] = []
+        for o, k, s, p, d in zip(self.output, self.kernel, self.stride, self.padding, self.dilation, strict=True):
+            columns.append(np.arange(o)[:, None] * s - p + np.arange(k) * d)
+        n = len(columns)
+        found, inside = np.zeros((1,) * (2 * n), np.int64), np.ones((1,) * (2 * n), bool)
+        for i, (column, extent) in enumerate(zip(columns, self.input, strict=True)):
+            wide = np.expand_dims(column, tuple(j for j in range(2 * n) if j not in (i, n + i)))
+            found, inside = found * extent + wide, inside & (wide >= 0) & (wide < extent)
+        return np.where(inside, found, -1).reshape(math.prod(self.output), -1)
+
     def counts(self, padded: bool) -> np.ndarray:
         """How many elements a mean is over: those of the input, or those of the padded input."""
         found = np.ones((), np.int64)
@@ -58,13 +73,42 @@ class _Windows:
 # -- windows
 
 
-def _max_pool(n: int) -> Callable[..., tuple[Value, None]]:
+def _max_pool(n: int) -> Callable[..., tuple[Value, Value | None]]:
     def translation(
         b: TorchBuilder, x: Value, kernel: Lengths, stride: Lengths = (), padding: Lengths = 0, dilation: Lengths = 1, ceil_mode: bool = False
-    ) -> tuple[Value, None]:
-        return _Windows(b, x, n, kernel, stride, padding, dilation).reduce(b, core.Kind.max, x), None
+    ) -> tuple[Value, Value | None]:
+        windows = _Windows(b, x, n, kernel, stride, padding, dilation)
+        return windows.reduce(b, core.Kind.max, x), _argmax_of_windows(b, x, windows, n) if 1 in b.used else None
 
     return translation
+
+
+def _argmax_of_windows(b: TorchBuilder, x: Value, windows: _Windows, n: int) -> Value:
+    """The position of the largest element of every window among all places of the input; the first one, and NaN before all numbers."""
+    places = windows.positions()
+    outer = shape(x)[: windows.first]
+    flat = b.reshape(b.stopped(x), [*outer, math.prod(windows.input)])
+    elements = b.by_numpy(searching.take, flat, np.maximum(places, 0), axis=len(outer))
+    held = shape(elements)
+    inside = b.broadcast_in_dim(b.constant(places >= 0), [len(outer), len(outer) + 1], held)
+    chosen = b.argreduce(core.Extreme.max, b.select(inside, elements, b.full_like(elements, float("-inf"))), len(outer) + 1, i64)[1]
+    table = b.broadcast_in_dim(b.constant(places), [len(outer), len(outer) + 1], held)
+    found = b.by_numpy(searching.take_along_axis, table, b.reshape(chosen, [*shape(chosen), 1]), axis=len(outer) + 1)
+    return b.reshape(found, [*outer, *windows.output])
+
+
+def _unpool(n: int) -> Callable[..., Value]:
+    def translation(b: TorchBuilder, x: Value, positions: Value, *_: Any) -> Value:
+        outer = b.extents[: len(b.extents) - n]
+        rows = [math.prod(outer), math.prod(shape(x)[len(outer) :])]
+        blank = b.full(0, tensor((rows[0], math.prod(b.extents[len(outer) :])), element(x)))
+        return b.reshape(scattered(b, core.Kind.set, blank, 1, b.reshape(positions, rows), b.reshape(x, rows)), b.extents)
+
+    return translation
+
+
+translates("max_unpool2d.default")(_unpool(2))
+translates("max_unpool3d.default")(_unpool(3))
 
 
 translates("max_pool2d_with_indices.default")(_max_pool(2))
@@ -99,7 +143,7 @@ translates("avg_pool3d.default")(_avg_pool(3))
 
 
 def _bins(n: int, o: int) -> list[tuple[int, int]]:
-    return [(i * n // o, ceil((i + 1) * n / o)) for i in range(o)]
+    return [(i * n // o, math.ceil((i + 1) * n / o)) for i in range(o)]
 
 
 def _binned(b: TorchBuilder, x: Value, n: int, combine: Callable[[Value, int], Value]) -> Value:

@@ -9,7 +9,7 @@ from wengert.dialects import core
 from wengert.dialects.builder import Value
 from wengert.frontends.torch_programs.elementwise import truth
 from wengert.frontends.torch_programs.translation import Number, TorchBuilder, axes, axis, translates
-from wengert.ir.tensor_types import i64, shape, size
+from wengert.ir.tensor_types import element, i64, is_complex, shape, size
 
 Dims = Sequence[int] | int | None
 
@@ -63,6 +63,8 @@ def all_(b: TorchBuilder, x: Value, dims: Dims = None, keepdim: bool = False) ->
 def _variance(b: TorchBuilder, x: Value, dims: Dims, correction: Number | None) -> tuple[Value, Value]:
     chosen = axes(dims, _rank(x))
     mean, _, centred = b.moments(x, chosen)
+    if is_complex(element(x)):
+        centred = b.abs(centred)
     total = b.reduce_sum(b.multiply(centred, centred), chosen)
     count = size(x) // max(size(total), 1)
     divisor = max(count - float(1 if correction is None else correction.real), 0.0)
@@ -91,7 +93,7 @@ def var_mean(b: TorchBuilder, x: Value, dims: Dims = None, correction: Number | 
 @translates("linalg_vector_norm.default")
 def vector_norm(b: TorchBuilder, x: Value, order: Number = 2, dims: Dims = None, keepdim: bool = False) -> Value:
     """The norm of this order. The derivative of the Euclidean one at 0 is 0, as in PyTorch."""
-    size = b.abs(b.convert(x, b.held))
+    size = b.convert(b.abs(x), b.held)
     chosen = axes(dims, _rank(x))
     if order in (float("inf"), float("-inf")):
         return b.reshape(b.reduce(core.Kind.max if order == float("inf") else core.Kind.min, size, chosen), b.extents)
@@ -104,6 +106,16 @@ def vector_norm(b: TorchBuilder, x: Value, order: Number = 2, dims: Dims = None,
     safe = b.select(zero, b.full_like(total, 1), total)
     root = b.sqrt(safe) if order == 2 else b.power(safe, b.full_like(safe, 1 / order))
     return b.reshape(b.select(zero, b.full_like(total, 0), root), b.extents)
+
+
+@translates("_cdist_forward.default")
+def cdist(b: TorchBuilder, x: Value, y: Value, order: float, mode: int | None = None) -> Value:
+    """The norm of the difference of every row of x and every row of y: [..., m, k], [..., n, k] -> [..., m, n]."""
+    *batch, m, n = b.extents
+    wide = [*batch, m, n, shape(x)[-1]]
+    left = b.expanded(b.reshape(x, [*shape(x)[:-1], 1, shape(x)[-1]]), wide)
+    right = b.expanded(b.reshape(y, [*shape(y)[:-2], 1, *shape(y)[-2:]]), wide)
+    return vector_norm(b, b.subtract(left, right), order, [len(wide) - 1])
 
 
 # -- positions

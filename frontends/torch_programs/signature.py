@@ -7,11 +7,15 @@ module holds without having registered them are constants of the program; ``None
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from wengert.frontends.torch_programs.translation import torch_module
 from wengert.runtime.errors import InputError
+
+RANDOM_STATE = "random state"
+"""The name of the buffer that is the state of the random generator."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,7 @@ class Argument:
     placeholder: str
     name: str
     kind: str
-    """``parameter``, ``buffer`` or ``input``."""
+    """``parameter``, ``buffer``, ``input``, or ``random`` for the state of the random generator."""
     flat: int = -1
     """For an input: its position among the leaves of the call."""
 
@@ -54,12 +58,35 @@ class Roles:
     outputs: list[tuple[int | None, Any]] = field(default_factory=list[tuple[int | None, Any]])
 
 
-def roles_of(exported: Any) -> Roles:
-    """The roles in an exported program; raises InputError for what is neither a tensor nor a number."""
+def roles_of(exported: Any, random: bool = False) -> Roles:
+    """The roles in an exported program, which has the state of a random generator as its last argument and result if it is ``random``.
+
+    Raises:
+        InputError: an input is neither a tensor nor a number, or of a dynamic shape.
+    """
     roles = Roles()
     _read_inputs(exported, roles)
     _read_outputs(exported, roles)
+    if random:
+        roles.arguments.append(Argument("", RANDOM_STATE, "random"))
+        roles.results.append(Result(RANDOM_STATE, RANDOM_STATE, RANDOM_STATE))
     return roles
+
+
+def check_shapes(exported: Any) -> None:
+    """Refuses dynamic shapes; names the input and the dimension."""
+    for node in exported.graph.nodes:
+        if node.op != "placeholder":
+            return
+        extents: Sequence[Any] = getattr(node.meta.get("val"), "shape", ())
+        for d, extent in enumerate(extents):
+            if not isinstance(extent, int):
+                span = exported.range_constraints.get(extent.node.expr)
+                between = "" if span is None else f", from {span.lower} to {span.upper}"
+                raise InputError(
+                    f"dimension {d} of the input {node.name} is dynamic ({extent}{between}), and programs have static shapes: export without "
+                    "dynamic_shapes, or name inputs of the shapes that you want: wg.from_torch(exported, inputs=(x,))"
+                )
 
 
 def _read_inputs(exported: Any, roles: Roles) -> None:

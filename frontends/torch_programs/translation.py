@@ -15,13 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, SSAValue
 
 from wengert.dialects import ad
 from wengert.dialects.builder import OpBuilder, Value
+from wengert.frontends.tracing.context import BlockTrace, ModuleTrace, tracing
+from wengert.frontends.tracing.operands import traced, value_of
 from wengert.ir.locations import error_at
 from wengert.ir.tensor_types import (
     bf16,
@@ -104,7 +106,7 @@ def type_of_tensor(value: Any) -> TensorType[Any]:
     """The type of a PyTorch tensor (a fake one will do); raises InputError for a dynamic shape."""
     for extent in value.shape:
         if not isinstance(extent, int):
-            raise InputError(f"a tensor has the dynamic shape {tuple(value.shape)}; export the module without dynamic_shapes")
+            raise InputError(f"a tensor has the dynamic shape {tuple(value.shape)}; programs have static shapes")
     return tensor(tuple(value.shape), element_of_dtype(value.dtype))
 
 
@@ -114,12 +116,16 @@ class TorchBuilder(OpBuilder):
     Attributes:
         types: one per result; None for a result that is no tensor.
         promoted: the element type that PyTorch computes in, for ops that promote (a comparison's result does not tell).
+        used: the positions of the results that are used, where there are several.
+        random_state: the state of the random generator as the ops so far leave it, if the program has one.
     """
 
     def __init__(self, block: Block):
         super().__init__(block)
         self.types: list[TensorType[Any] | None] = []
         self.promoted: Attribute | None = None
+        self.used: set[int] = set()
+        self.random_state: Value | None = None
 
     # -- results
 
@@ -188,6 +194,15 @@ class TorchBuilder(OpBuilder):
         mean = self.mean(x, dims)
         centred = self.subtract(x, self.along(x, mean, dims))
         return mean, self.mean(self.multiply(centred, centred), dims), centred
+
+    def by_numpy(self, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
+        """What a function of ``wengert.numpy`` makes of values: a value, or a tuple of them."""
+        trace = BlockTrace(ModuleTrace(), self.block, None, None)
+        trace.builder = self
+        with tracing(trace):
+            given = [traced(cast(Value, x)) if isinstance(x, SSAValue) else x for x in args]
+            found = function(*given, **keywords)
+            return tuple(map(value_of, cast("tuple[Any, ...]", found))) if isinstance(found, tuple) else value_of(found)
 
     def refuse(self, message: str, hint: str = "") -> Exception:
         """The error for a form of an op that has no translation, at the user's line."""

@@ -97,7 +97,7 @@ class BlockTrace:
     def __init__(self, module: ModuleTrace, block: Block, parent: BlockTrace | None, captures: Captures | None):
         self.module = module
         self.block = block
-        self.builder = TracingBuilder(block)
+        self.builder: OpBuilder = TracingBuilder(block)
         self.parent = parent
         self.captures = captures
         self._lifted: dict[SSAValue, SSAValue] = {}

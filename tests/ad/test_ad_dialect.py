@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
@@ -221,6 +223,37 @@ def test_second_derivatives_of_custom_rules() -> None:
     lower_ad(module)
     found = run(module, [X, np.array(1, np.int32), np.array(1.0), T])
     np.testing.assert_allclose(found[-1], -3 * np.sin(X) * T, rtol=1e-15)
+
+
+RULE_THAT_CALLS = """
+func.func private @f(%x: tensor<f64>) -> tensor<f64> attributes {ad.custom_jvp = @f_jvp} {
+  %0 = stablehlo.sine %x : tensor<f64>
+  return %0 : tensor<f64>
+}
+func.func private @f_jvp(%x: tensor<f64>, %t: tensor<f64>) -> (tensor<f64>, tensor<f64>) {
+  %y = stablehlo.cosine %x : tensor<f64>
+  %0 = func.call @f(%x) : (tensor<f64>) -> tensor<f64>
+  %1 = stablehlo.multiply %0, %t : tensor<f64>
+  return %y, %1 : tensor<f64>, tensor<f64>
+}
+func.func public @main(%x: tensor<f64>) -> tensor<f64> {
+  %0 = func.call @f(%x) : (tensor<f64>) -> tensor<f64>
+  return %0 : tensor<f64>
+}
+"""
+"""f = sin; its rule says cos for the value, and f (by its rule again) for the derivative."""
+
+
+@pytest.mark.parametrize("modes", [(jvp, jvp), (jvp, vjp), (vjp, jvp), (vjp, vjp), (partial(vjp, strategy="direct"), partial(vjp, strategy="direct"))])
+def test_values_and_coefficients_are_those_of_the_rule(modes: tuple[object, object]) -> None:
+    """A rule may call functions on what is no tangent, its own too: f' = f, and f'' = f' = f by the rule."""
+    module = parse_module(RULE_THAT_CALLS)
+    modes[0](module, wrt=[0], of=[0])  # type: ignore[operator]
+    modes[1](module, wrt=[0], of=[1])  # type: ignore[operator]
+    lower_ad(module)
+    verify(module)
+    assert run(lowered(RULE_THAT_CALLS, jvp), [X, T])[0] == np.cos(X)
+    np.testing.assert_allclose(run(module, [X, np.array(1.0), T])[-1], np.sin(X) * T, rtol=1e-15)
 
 
 def test_a_custom_vjp_must_be_linear_to_serve_forward_mode() -> None:

@@ -19,6 +19,13 @@ TEXT = """func.func public @main(%x: tensor<3xf64>, %n: tensor<3xi64>, %y: tenso
   return %1, %n, %2 : tensor<3xf64>, tensor<3xi64>, tensor<f64>
 }
 """
+KEPT = """func.func public @main(%x: tensor<3xf64>) -> (tensor<3xf64>, tensor<3xf64>) {
+  %0 = stablehlo.exponential %x : tensor<3xf64>
+  %1 = stablehlo.sine %0 : tensor<3xf64>
+  %2 = stablehlo.sine %1 : tensor<3xf64>
+  return %2, %0 : tensor<3xf64>, tensor<3xf64>
+}
+"""
 COMPLEX = """func.func public @main(%z: tensor<2xcomplex<f64>>) -> tensor<2xcomplex<f64>> {
   %0 = stablehlo.exponential %z : tensor<2xcomplex<f64>>
   %1 = stablehlo.multiply %0, %z : tensor<2xcomplex<f64>>
@@ -96,3 +103,62 @@ def test_there_and_back() -> None:
     found = torch.autograd.grad(f(*parameters, x)[0].square().mean(), parameters)
     expected = torch.autograd.grad(model(x).square().mean(), parameters)
     torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-14)
+
+
+def test_the_backward_pass_computes_nothing_again() -> None:
+    """What the linear map needs is kept; arguments and results among it are not copied."""
+    program = wg.parse(KEPT)
+    linear = program.linearize(0, shared=True)
+    assert sorted(linear.sources) == [("kept", 0), ("kept", 1), ("result", 1)]  # the cosines, and the exponential
+    text = str(linear.transposed((0, 1)))
+    assert "stablehlo.multiply" in text
+    assert not any(op in text for op in ("exponential", "sine", "tanh"))
+    x = torch.randn(3, dtype=torch.float64, requires_grad=True)
+    y, e = program.to_torch()(x)
+    assert [t.data_ptr() for t in y.grad_fn.saved_tensors[:2]] == [x.data_ptr(), e.data_ptr()]
+    (x_bar,) = torch.autograd.grad(y.sum(), x)
+    torch.testing.assert_close(x_bar, (x.exp().sin().cos() * x.exp().cos() * x.exp()).detach())
+    with pytest.raises(RuntimeError, match="second time"):
+        torch.autograd.grad(y.sum(), x)
+    with torch.no_grad():
+        assert program.to_torch()(x)[0].grad_fn is None
+
+
+def test_what_was_kept_may_not_change() -> None:
+    x = torch.randn(3, dtype=torch.float64, requires_grad=True)
+    y, e = wg.parse(KEPT).to_torch()(x)
+    e.detach().zero_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        torch.autograd.grad(y.sum(), x)
+
+
+def test_a_result_that_is_not_used_takes_no_part() -> None:
+    """The derivative of the second result is infinite at 0."""
+    f = wg.parse("""func.func public @main(%x: tensor<f64>) -> (tensor<f64>, tensor<f64>) {
+      %0 = stablehlo.sine %x : tensor<f64>
+      %1 = stablehlo.sqrt %x : tensor<f64>
+      return %0, %1 : tensor<f64>, tensor<f64>
+    }""").to_torch()
+    x = torch.zeros((), dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.grad(f(x)[0], x)[0] == 1.0
+    (x_bar,) = torch.autograd.grad(f(x)[0], x, create_graph=True)
+    assert torch.autograd.grad(x_bar, x)[0] == 0.0
+
+
+def test_a_loop_that_nobody_counts_is_run_again() -> None:
+    """Its tape is no array, which autograd could keep."""
+    f = wg.parse("""func.func public @main(%x: tensor<f64>) -> tensor<f64> {
+      %c = stablehlo.constant dense<9.0> : tensor<f64>
+      %0 = stablehlo.while(%a = %x) : tensor<f64>
+       cond {
+        %1 = stablehlo.compare LT, %a, %c : (tensor<f64>, tensor<f64>) -> tensor<i1>
+        stablehlo.return %1 : tensor<i1>
+      } do {
+        %1 = stablehlo.multiply %a, %a : tensor<f64>
+        stablehlo.return %1 : tensor<f64>
+      }
+      return %0 : tensor<f64>
+    }""").to_torch()
+    x = torch.tensor(1.5, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: f(x)[0], (x,))
+    assert torch.autograd.gradgradcheck(lambda x: f(x)[0], (x,))

@@ -212,7 +212,12 @@ def test_ops_carry_the_lines_of_the_model() -> None:
     assert f'test_torch_models.py":{line}:1' in text
 
 
-def test_dynamic_shapes_are_refused() -> None:
-    program = torch.export.export(nn.Linear(2, 3), (torch.ones(4, 2),), dynamic_shapes=({0: torch.export.Dim("n")},))
-    with pytest.raises(wg.InputError, match="without dynamic_shapes"):
+def test_dynamic_shapes_are_fixed_or_refused() -> None:
+    model = nn.Linear(2, 3)
+    program = torch.export.export(model, (torch.ones(4, 2),), dynamic_shapes=({0: torch.export.Dim("n", min=2, max=64)},))
+    with pytest.raises(wg.InputError, match=r"dimension 0 of the input input is dynamic \(s\d+, from 2 to 64\)"):
         wg.from_torch(program)
+    x = torch.randn(5, 2)
+    fixed = wg.from_torch(program, inputs=(x,))
+    assert [a.name for a in fixed.program.signature.arguments] == ["weight", "bias", "input"]
+    assert distance(fixed(x), model(x)) < 1e-6

@@ -297,9 +297,7 @@ class Calls(torch.nn.Module):
     ("function", "inputs", "message"),
     [
         (torch.linalg.matrix_exp, (x(3, 3),), "the op aten.linalg_matrix_exp.default"),
-        (torch.linalg.inv, (x(3, 3),), "the op aten.linalg_inv_ex.default"),
-        (lambda a: F.dropout(a, 0.5), (x(3),), "programs have no random state"),
-        (lambda a: F.max_pool2d(a, 2, return_indices=True), (x(1, 4, 4),), "result 1 of aten.max_pool2d_with_indices.default"),
+        (lambda a: F.dropout(a, 0.5), (x(3),), "random numbers come from the state of a generator"),
     ],
 )
 def test_what_has_no_translation(function: Any, inputs: Any, message: str) -> None:

@@ -57,7 +57,7 @@ def flat(tree: Any) -> list[Any]:
 
 def distance(found: Any, expected: Any) -> float:
     """The largest difference, relative to the largest element where that is above 1."""
-    expected = np.asarray(expected.detach().resolve_conj() if hasattr(expected, "detach") else expected)
+    expected = np.asarray(expected.detach().resolve_conj().resolve_neg() if hasattr(expected, "detach") else expected)
     found = np.asarray(found)
     assert found.shape == expected.shape, f"shape {found.shape}, expected {expected.shape}"
     assert found.dtype == expected.dtype, f"dtype {found.dtype}, expected {expected.dtype}"
@@ -72,7 +72,7 @@ def distance(found: Any, expected: Any) -> float:
 
 
 def compare_family(cases: Sequence[Case], tolerance: float, seed: int = 0) -> None:
-    """Values of all cases, and gradients by all float inputs for random cotangents of all float results."""
+    """Values of all cases, and gradients by all float inputs for random cotangents of all float results; complex ones as PyTorch has them."""
     inputs = [x for case in cases for x in case.inputs]
     owners = [case.name for case in cases for _ in case.inputs]
     module = imported(Family(cases), *inputs)
@@ -84,11 +84,11 @@ def compare_family(cases: Sequence[Case], tolerance: float, seed: int = 0) -> No
     bars = [torch.randn(expected[j][1].shape, generator=generator, dtype=expected[j][1].dtype) for j in of]
     program = module.program.vjp(wrt, of) if of else module.program
     # The interpreter, as it is the translations that are in question; the models are compiled.
-    found = program.compile("interpreter")(*module.arguments(*inputs), *(b.numpy() for b in bars))
+    found = program.compile("interpreter")(*module.arguments(*inputs), *(b.conj().resolve_conj().numpy() for b in bars))
     distances = [(name, distance(x, y)) for (name, y), x in zip(expected, found[: len(expected)], strict=True)]
     if of:
         gradients = torch.autograd.grad([expected[j][1] for j in of], [leaves[i] for i in wrt], bars, allow_unused=True)
         references = [torch.zeros_like(leaves[i]) if g is None else g for i, g in zip(wrt, gradients, strict=True)]
-        distances += [(f"gradient of {owners[i]}", distance(x, y)) for i, x, y in zip(wrt, found[len(expected) :], references, strict=True)]
+        distances += [(f"gradient of {owners[i]}", distance(x, y)) for i, x, y in zip(wrt, map(np.conj, found[len(expected) :]), references, strict=True)]
     wrong = {name: d for name, d in distances if d > tolerance}
     assert not wrong, f"distances: {wrong}"

@@ -3,15 +3,16 @@
 A call of a function with ``ad.custom_jvp = @f_jvp`` is differentiated by taking in the body of ``f_jvp``: what depends on
 tangents becomes part of the linear program (it has to be linear, which transposition checks op by op), the rest is its
 coefficients. A call of one with ``ad.custom_vjp = [@f_fwd, @f_bwd]`` runs ``f_fwd`` for the residuals; its linear map is known
-by its transpose ``f_bwd`` only, and stands in the linear program as ``ad.transposed_call @f_bwd``.
+by its transpose ``f_bwd`` only, and stands in the linear program as ``ad.transposed_call @f_bwd``. The values are those of ``f_jvp`` and
+``f_fwd``, not of the call, so that second derivatives are taken of what the declaration says (as in JAX).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -22,54 +23,68 @@ from wengert.ir.attributes import int_array, ints
 from wengert.ir.tensor_types import is_differentiable, rank, shape, type_of
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.request import function_named
-from wengert.transforms.ad.rule import LinearMap, Rule, Tangent, derivative, linear, transpose
+from wengert.transforms.ad.rule import STEPS, LinearMap, Tangent, derivative, linear, transpose
+from wengert.transforms.ad.tangents import has_tangent
 from wengert.transforms.core.closing import copy_ops
+
+if TYPE_CHECKING:
+    from wengert.transforms.ad.forward import ForwardSweep
 
 CUSTOM_JVP, CUSTOM_VJP = "ad.custom_jvp", "ad.custom_vjp"
 
 
-def custom_rule(call: CallOp, module: ModuleOp) -> Rule:
-    """The rule that the called function declares; a call of one that declares none is refused (it should be inlined)."""
-    callee = function_named(module, call.callee.string_value())
+def _step(sweep: ForwardSweep, call: CallOp) -> None:
+    """A call one of whose operands has a tangent; one of a function that declares no derivative is refused (it should be inlined)."""
+    if not any(has_tangent(result.type) and result.first_use is not None and result not in sweep.invariant for result in call.results):
+        sweep.bind(call.results, sweep.b.copy(call, [sweep.primal(x) for x in call.operands]), [None] * len(call.results))
+        return
+    callee = function_named(sweep.module, call.callee.string_value())
     if (jvp := callee.attributes.get(CUSTOM_JVP)) is not None:
-        return _by_jvp(function_named(module, cast(SymbolRefAttr, jvp).string_value()))
-    if (vjp := callee.attributes.get(CUSTOM_VJP)) is not None:
-        forward, backward = (cast(SymbolRefAttr, symbol) for symbol in cast("ArrayAttr[Attribute]", vjp))
-        return _by_vjp(function_named(module, forward.string_value()), function_named(module, backward.string_value()))
-    raise refuse(call, f"of @{callee.sym_name.data} was not inlined, and the function declares no derivative of its own")
+        _by_jvp(sweep, call, function_named(sweep.module, cast(SymbolRefAttr, jvp).string_value()))
+    elif (vjp := callee.attributes.get(CUSTOM_VJP)) is not None:
+        forward, backward = (function_named(sweep.module, cast(SymbolRefAttr, symbol).string_value()) for symbol in cast("ArrayAttr[Attribute]", vjp))
+        _by_vjp(sweep, call, forward, backward)
+    else:
+        raise refuse(call, f"of @{callee.sym_name.data} was not inlined, and the function declares no derivative of its own")
 
 
-def _by_jvp(jvp: FuncOp) -> Rule:
-    def rule(b: OpBuilder, call: Operation) -> LinearMap:
-        check_inputs(call, jvp, [*(o.type for o in call.operands), *(o.type for o in call.operands if is_differentiable(o.type))])
-
-        def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
-            x_dots = [_or_zero(lb, x_dot, x) for x, x_dot in zip(call.operands, tangents, strict=True) if is_differentiable(x.type)]
-            found = iter(take_in(lb, jvp, [*call.operands, *x_dots])[len(call.results) :])
-            return [next(found) if is_differentiable(result.type) else None for result in call.results]
-
-        return apply
-
-    return rule
+STEPS[CallOp] = _step
 
 
-def _by_vjp(forward: FuncOp, backward: FuncOp) -> Rule:
-    def rule(b: OpBuilder, call: Operation) -> LinearMap:
-        check_inputs(call, forward, [o.type for o in call.operands])
-        residuals = take_in(b, forward, list(call.operands))[len(call.results) :]
-        y_types = [result.type for result in call.results if is_differentiable(result.type)]
-        check_inputs(call, backward, [*(r.type for r in residuals), *y_types])
+def _by_jvp(sweep: ForwardSweep, call: CallOp, jvp: FuncOp) -> None:
+    operands, count = [sweep.primal(x) for x in call.operands], len(call.results)
+    check_inputs(call, jvp, [*(x.type for x in operands), *(x.type for x in operands if is_differentiable(x.type))])
+    found = take_in(sweep.lb, jvp, [*operands, *_given_tangents(sweep, call, operands)])
+    if not sweep.lb.linear.isdisjoint(found[:count]):
+        raise refuse(call, f"has a declared derivative, @{jvp.sym_name.data}, whose values depend on tangents")
+    _set(sweep, call, found[:count], found[count:])
 
-        def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
-            x_dots = [_or_zero(lb, x_dot, x) for x, x_dot in zip(call.operands, tangents, strict=True) if is_differentiable(x.type)]
-            wrt = range(len(residuals), len(residuals) + len(y_types))
-            properties: dict[str, Attribute] = {"callee": SymbolRefAttr(backward.sym_name.data), "wrt": int_array(wrt)}
-            found = iter(lb.create(ad.TransposedCallOp, [*residuals, *x_dots], y_types, properties))
-            return [next(found) if is_differentiable(result.type) else None for result in call.results]
 
-        return apply
+def _by_vjp(sweep: ForwardSweep, call: CallOp, forward: FuncOp, backward: FuncOp) -> None:
+    operands = [sweep.primal(x) for x in call.operands]
+    check_inputs(call, forward, [x.type for x in operands])
+    found = take_in(sweep.b, forward, operands)
+    residuals = found[len(call.results) :]
+    y_types = [result.type for result in call.results if is_differentiable(result.type)]
+    check_inputs(call, backward, [*(r.type for r in residuals), *y_types])
+    wrt = range(len(residuals), len(residuals) + len(y_types))
+    properties: dict[str, Attribute] = {"callee": SymbolRefAttr(backward.sym_name.data), "wrt": int_array(wrt)}
+    y_dots = sweep.lb.create(ad.TransposedCallOp, [*residuals, *_given_tangents(sweep, call, operands)], y_types, properties)
+    _set(sweep, call, found[: len(call.results)], y_dots)
 
-    return rule
+
+def _given_tangents(sweep: ForwardSweep, call: CallOp, operands: Sequence[Value]) -> list[Value]:
+    """Tangents of all differentiable operands; zeros where there is none."""
+    moving = [(sweep.tangent(x), new) for x, new in zip(call.operands, operands, strict=True) if is_differentiable(x.type)]
+    return [_or_zero(sweep.lb, x_dot, x) for x_dot, x in moving]
+
+
+def _set(sweep: ForwardSweep, call: CallOp, values: Sequence[Value], y_dots: Sequence[Value]) -> None:
+    """Binds the results to the values that the declared derivative gives, which are those that its own derivative is taken of."""
+    pending = iter(y_dots)
+    tangents = [next(pending) if is_differentiable(result.type) else None for result in call.results]
+    linear = sweep.lb.linear
+    sweep.bind(call.results, values, [y_dot if y_dot in linear and y not in sweep.invariant else None for y, y_dot in zip(call.results, tangents, strict=True)])
 
 
 def check_inputs(call: Operation, function: FuncOp, expected: list[Attribute]) -> None:

@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import CallOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.locations import Role, derived
-from wengert.transforms.ad.custom import custom_rule
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.invariance import invariant_values
 from wengert.transforms.ad.linear import LinearBuilder
@@ -92,8 +90,6 @@ class ForwardSweep:
                 self.tangents[result] = y_dot
 
     def _rule(self, op: Operation, captured: bool) -> Rule:
-        if isinstance(op, CallOp):
-            return custom_rule(op, self.module)
         rule = RULES.get(type(op))
         if rule is None:
             raise refuse(op, "has no derivative rule")

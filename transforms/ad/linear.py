@@ -37,7 +37,8 @@ class LinearBuilder(OpBuilder):
         return made
 
     def copy(self, op: Operation, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        if self.linear.isdisjoint(operands):
+            return self.primal.copy(op, operands)
         results = super().copy(op, operands)
-        if not self.linear.isdisjoint(operands):
-            self.linear.update(results)
+        self.linear.update(results)
         return results

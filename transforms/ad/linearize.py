@@ -1,8 +1,8 @@
 """Linearization: splits a function's derivative at a point into what the point determines and what is linear.
 
 ``f(x)`` becomes ``primal(x) -> (outputs, residuals)`` and ``linear(residuals, tangents of wrt) -> tangents of of``. The
-linear function contains linear ops only; the residuals are the coefficients that they use. This is the forward sweep
-with the linear ops going to another block.
+linear function contains linear ops and what is cheap to compute of their coefficients; the residuals are the values that these are
+computed from (:mod:`wengert.transforms.ad.residuals`). This is the forward sweep with the linear ops going to another block.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from wengert.transforms.ad.function import begin_function, discard, finish_funct
 from wengert.transforms.ad.guards import settle_guards
 from wengert.transforms.ad.jvp import forward_over
 from wengert.transforms.ad.request import Request
+from wengert.transforms.ad.residuals import Plan, plan
 from wengert.transforms.ad.rule import Tangent
 from wengert.transforms.ad.tangents import materialized
 
@@ -64,10 +65,10 @@ def linearize_function(asked: Request, primal_name: str, linear_name: str) -> tu
     b = begin_function(block, asked.function, "linearize")
     halves = linearize_into(b, asked, list(block.args))
     drop_unused_linear(halves)
-    residuals = halves.residuals()
-    linear = _linear_function(asked, halves, residuals, linear_name)
+    kept = plan(block, halves.residuals(), ())
+    linear = _linear_function(asked, halves, kept, linear_name)
     discard(halves.block)
-    return finish_function(block, [*halves.outputs, *residuals], primal_name, asked.function), linear
+    return finish_function(block, [*halves.outputs, *kept.kept], primal_name, asked.function), linear
 
 
 def drop_unused_linear(halves: Linearized) -> None:
@@ -80,12 +81,12 @@ def drop_unused_linear(halves: Linearized) -> None:
             needed.update(op.operands)
 
 
-def _linear_function(asked: Request, halves: Linearized, residuals: list[SSAValue], name: str) -> FuncOp:
+def _linear_function(asked: Request, halves: Linearized, kept: Plan, name: str) -> FuncOp:
     tangents = halves.block.args
-    block = Block(arg_types=[*(r.type for r in residuals), *(t.type for t in tangents)])
+    block = Block(arg_types=[*(r.type for r in kept.kept), *(t.type for t in tangents)])
     b = begin_function(block, asked.function, "linearize")
-    mapped: dict[SSAValue, SSAValue] = dict(zip([*residuals, *tangents], block.args, strict=True))
-    for op in halves.block.ops:
+    mapped: dict[SSAValue, SSAValue] = dict(zip([*kept.kept, *tangents], block.args, strict=True))
+    for op in [*kept.recomputed, *halves.block.ops]:
         mapped.update(zip(op.results, b.copy(op, [mapped[o] for o in op.operands]), strict=True))
     y_dots: list[Value] = []
     for j, y_dot in zip(asked.of, halves.y_dots, strict=True):

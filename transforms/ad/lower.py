@@ -15,8 +15,8 @@ from wengert.transforms.core.inline import inline
 from wengert.transforms.core.symbol_dce import symbol_dce
 
 
-def lower_ad(module: ModuleOp) -> None:
-    """Removes the ad dialect from the module, in place. A module without it is left alone."""
+def lower_ad(module: ModuleOp, *, keep_stopped: bool = False) -> None:
+    """Removes the ad dialect from the module, in place, but for ad.stop_gradient if asked. A module without it is left alone."""
     if not uses_ad(module):
         return
     from wengert.transforms.ad.expand import expand_ad  # with all of batching, which most programs do without
@@ -29,7 +29,7 @@ def lower_ad(module: ModuleOp) -> None:
     inline_checkpoints(module)
     inline(module)
     symbol_dce(module)
-    for op in [*ops_of(module, ad.StopGradientOp), *ops_of(module, ad.GuardOp)]:
+    for op in ops_of(module, ad.GuardOp, *([] if keep_stopped else [ad.StopGradientOp])):
         op.result.replace_all_uses_with(op.operand)
         op.detach()
         op.erase()

@@ -110,8 +110,11 @@ class LowerAdPass(ModulePass):
 
     name = "lower-ad"
 
+    keep_stopped: bool = False
+    """Leave ad.stop_gradient, which from-core writes in StableHLO."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        lower_ad(op)
+        lower_ad(op, keep_stopped=self.keep_stopped)
 
 
 def _replace(module: ModuleOp, function: FuncOp, made: Sequence[FuncOp]) -> None:

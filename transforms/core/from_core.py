@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from wengert.dialects import core
+from wengert.dialects import ad, core
 from wengert.dialects.builder import OpBuilder
 from wengert.ir.traversal import ops_of
 from wengert.transforms.core.argreductions import expand_argreduce
@@ -23,6 +23,7 @@ from wengert.transforms.core.control import open_control
 from wengert.transforms.core.lapack import expand_cholesky, expand_eig, expand_eigh, expand_lu, expand_qr, expand_svd, expand_tridiagonal_solve
 from wengert.transforms.core.reductions import expand_reduce
 from wengert.transforms.core.scatters import expand_scatter
+from wengert.transforms.core.stopped import expand_stop
 from wengert.transforms.core.windows import expand_cumulative, expand_window
 from wengert.transforms.rewriter import Rewriter
 
@@ -41,8 +42,9 @@ EXPANSIONS: dict[type[Operation], Expansion] = {
     core.SvdOp: expand_svd,
     core.EigOp: expand_eig,
     core.TridiagonalSolveOp: expand_tridiagonal_solve,
+    ad.StopGradientOp: expand_stop,
 }
-"""How each core op is written in StableHLO."""
+"""How each core op, and what is left of the ad dialect, is written in StableHLO."""
 
 
 @dataclass(frozen=True)

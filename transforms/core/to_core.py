@@ -35,6 +35,7 @@ from wengert.transforms.core.logaddexp import recognise_logaddexp
 from wengert.transforms.core.logistic import recognise_logistic
 from wengert.transforms.core.reductions import recognise_reduce
 from wengert.transforms.core.scatters import recognise_scatter
+from wengert.transforms.core.stopped import recognise_stop
 from wengert.transforms.core.symbol_dce import symbol_dce
 from wengert.transforms.core.windows import recognise_window
 from wengert.transforms.rewriter import Rewriter
@@ -43,6 +44,7 @@ Recogniser = Callable[[OpBuilder, Any], Sequence[SSAValue] | None]
 
 RECOGNISERS: dict[type[Operation], tuple[Recogniser, ...]] = {
     stablehlo.AddOp: (recognise_logaddexp,),
+    stablehlo.ConvertOp: (recognise_stop,),
     stablehlo.DivideOp: (recognise_logistic,),
     stablehlo.ReduceOp: (recognise_reduce, recognise_argreduce),
     stablehlo.ReduceWindowOp: (recognise_window,),

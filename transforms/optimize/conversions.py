@@ -39,15 +39,15 @@ def _covers(wide: np.dtype[Any], narrow: np.dtype[Any]) -> bool:
 
 @rewrite(stablehlo.ConvertOp, stablehlo.BitcastConvertOp)
 def convert_to_same_type(b: OpBuilder, op: Any) -> Rewritten:
-    """convert(x) to the type of x = x"""
-    return op.operand if op.operand.type == op.result.type else None
+    """convert(x) to the type of x = x, unless it carries a mark (a stopped gradient in plain text)"""
+    return op.operand if op.operand.type == op.result.type and not op.attributes else None
 
 
 @rewrite(stablehlo.ConvertOp, given=[stablehlo.ConvertOp])
 def convert_of_widening(b: OpBuilder, op: stablehlo.ConvertOp) -> Rewritten:
     """convert(convert(x)) = convert(x) where the inner conversion loses nothing"""
     inner = made_by(op.operand, stablehlo.ConvertOp)
-    if inner is None or is_complex(element(op.result)) or not is_widening(element(inner.operand), element(op.operand)):
+    if inner is None or inner.attributes or op.attributes or is_complex(element(op.result)) or not is_widening(element(inner.operand), element(op.operand)):
         return None
     source, target = element(inner.operand), element(op.result)
     if is_float(element(op.operand)) and is_integer(source) and is_integer(target) and not is_widening(source, target):

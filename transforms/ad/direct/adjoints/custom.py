@@ -61,9 +61,7 @@ def _by_vjp(sweep: Sweep, op: CallOp, forward: FuncOp, backward: FuncOp) -> Back
 
 
 def _by_jvp(sweep: Sweep, op: CallOp, jvp: FuncOp) -> Back:
-    new = sweep.emit(op)
-    sweep.bind(op.results, new.results)
-    operands = list(new.operands)
+    operands = [sweep.primal(v) for v in op.operands]
     differentiable = [x for x in operands if is_differentiable(x.type)]
     check_inputs(op, jvp, [v.type for v in (*operands, *differentiable)])
     active = [x for x in dict.fromkeys(differentiable) if sweep.has_cotangent(x)]
@@ -73,7 +71,11 @@ def _by_jvp(sweep: Sweep, op: CallOp, jvp: FuncOp) -> Back:
     x_dots = [dots[x] if x in dots else sweep.b.zeros(type_of(x)) for x in differentiable]
     env: dict[SSAValue, SSAValue] = dict(zip(jvp.body.block.args, (*operands, *x_dots), strict=True))
     copy_linear(list(jvp.body.block.ops)[:-1], env, lb)
-    y_dots = iter(env[v] for v in returned(jvp.body.block)[len(op.results) :])
+    found = [env[v] for v in returned(jvp.body.block)]
+    if not lb.linear.isdisjoint(found[: len(op.results)]):
+        raise refuse(op, f"has a declared derivative, @{jvp.sym_name.data}, whose values depend on tangents")
+    sweep.bind(op.results, found[: len(op.results)])
+    y_dots = iter(found[len(op.results) :])
     by_result = [next(y_dots) if is_differentiable(result.type) else None for result in op.results]
 
     def back(b: OpBuilder, y_bars: Sequence[Tangent], cotangents: Cotangents) -> None:

@@ -1,0 +1,117 @@
+"""Special functions of two arguments and of orders, bits of numbers, and extremes that ignore NaN."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation
+
+from wengert.dialects import chlo
+from wengert.dialects import stablehlo as hlo
+from wengert.dialects.builder import Value
+from wengert.frontends.torch_programs.translation import Number, TorchBuilder, translates
+from wengert.ir.tensor_types import dtype_of, element, element_of, is_float, is_unsigned, shape, tensor
+
+
+@translates("polygamma.default")
+def polygamma(b: TorchBuilder, order: int, x: Value) -> Value:
+    """The derivative of digamma of this order."""
+    x = b.fitted(x)
+    return b.like(chlo.PolygammaOp, b.full_like(x, order), x)
+
+
+@translates("special_zeta.default", "special_zeta.other_scalar", "special_zeta.self_scalar")
+def zeta(b: TorchBuilder, x: Value | Number, q: Value | Number) -> Value:
+    """The Hurwitz zeta function."""
+    return b.like(chlo.ZetaOp, b.fitted(x), b.fitted(q))
+
+
+@translates("special_i1e.default")
+def i1e(b: TorchBuilder, x: Value) -> Value:
+    """The modified Bessel function of order 1, times exp(-|x|)."""
+    return b.like(chlo.BesselI1eOp, b.fitted(x))
+
+
+@translates("hypot.default")
+def hypot(b: TorchBuilder, x: Value, y: Value) -> Value:
+    """sqrt(x^2 + y^2) without overflow."""
+    x, y = b.fitted(x), b.fitted(y)
+    largest = b.stopped(b.maximum(b.abs(x), b.abs(y)))
+    usual = b.and_(b.compare("GT", largest, b.full_like(x, 0)), b.compare("LT", largest, b.full_like(x, float("inf"))))
+    scale = b.select(usual, largest, b.full_like(x, 1))
+    u, v = b.divide(x, scale), b.divide(y, scale)
+    return b.multiply(scale, b.sqrt(b.add(b.multiply(u, u), b.multiply(v, v))))
+
+
+# -- bits
+
+
+@translates("signbit.default")
+def signbit(b: TorchBuilder, x: Value) -> Value:
+    """Whether the sign is negative; zeros and NaN have one too."""
+    held = element(x)
+    if not is_float(held):
+        return b.full(0, b.type) if is_unsigned(held) else b.compare("LT", x, b.full_like(x, 0))
+    integers = element_of(np.dtype(f"int{8 * dtype_of(held).itemsize}"))
+    bits = b.one(hlo.BitcastConvertOp, (x,), tensor(shape(x), integers))
+    return b.compare("LT", bits, b.full_like(bits, 0))
+
+
+@translates("copysign.Tensor", "copysign.Scalar")
+def copysign(b: TorchBuilder, x: Value, y: Value | Number) -> Value:
+    """x with the sign of y; its derivative at x = 0 is 0."""
+    x, y = b.fitted(x), b.fitted(y)
+    size = b.abs(x)
+    size = b.select(b.compare("EQ", x, b.full_like(x, 0)), b.stopped(size), size)
+    return b.select(signbit(b, y), b.negate(size), size)
+
+
+@translates("nextafter.default")
+def nextafter(b: TorchBuilder, x: Value, y: Value) -> Value:
+    """The next number from x towards y."""
+    return b.like(chlo.NextAfterOp, b.fitted(x), b.fitted(y))
+
+
+def _shift(cls: type[Operation]) -> Any:
+    def translation(b: TorchBuilder, x: Value | Number, y: Value | Number) -> Value:
+        return b.like(cls, b.fitted(x), b.fitted(y))
+
+    return translation
+
+
+for _side, _class in {"left": hlo.ShiftLeftOp, "right": hlo.ShiftRightArithmeticOp}.items():
+    translates(*(f"bitwise_{_side}_shift.{o}" for o in ("Tensor", "Tensor_Scalar", "Scalar_Tensor")))(_shift(_class))
+    translates(f"__{_side[0]}shift__.Tensor", f"__{_side[0]}shift__.Scalar")(_shift(_class))
+
+
+# -- extremes
+
+
+@translates("fmax.default")
+def fmax(b: TorchBuilder, x: Value, y: Value) -> Value:
+    """The larger one; a number rather than NaN. Where they are equal, x."""
+    x, y = b.fitted(x), b.fitted(y)
+    return b.select(b.or_(b.compare("GE", x, y), b.compare("NE", y, y)), x, y)
+
+
+@translates("fmin.default")
+def fmin(b: TorchBuilder, x: Value, y: Value) -> Value:
+    """The smaller one, likewise."""
+    x, y = b.fitted(x), b.fitted(y)
+    return b.select(b.or_(b.compare("LE", x, y), b.compare("NE", y, y)), x, y)
+
+
+# -- positions of triangles
+
+
+@translates("tril_indices.default")
+def tril_indices(b: TorchBuilder, rows: int, columns: int, offset: int = 0, **_: Any) -> Value:
+    """Rows and columns of the lower triangle."""
+    return b.constant(np.array(np.tril_indices(rows, offset, columns), dtype_of(b.held)))
+
+
+@translates("triu_indices.default")
+def triu_indices(b: TorchBuilder, rows: int, columns: int, offset: int = 0, **_: Any) -> Value:
+    """Rows and columns of the upper triangle."""
+    return b.constant(np.array(np.triu_indices(rows, offset, columns), dtype_of(b.held)))

@@ -1,0 +1,218 @@
+"""Rules of ``jax.custom_jvp`` and ``jax.custom_vjp`` survive ``wg.from_jax``: gradients beside JAX's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax", reason="JAX functions are imported")
+import jax.numpy as jnp
+import transform_sides  # noqa: F401, for JAX's settings
+from jax import lax
+
+import wengert as wg
+from wengert.runtime.errors import InputError
+
+pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings("ignore")]
+
+
+def clipped(low: float, high: float) -> Callable[[Any], Any]:
+    """The identity, whose cotangents are clipped: no linear map, so there is a reverse mode only."""
+    f = jax.custom_vjp(lambda x: x)
+    f.defvjp(lambda x: (x, None), lambda _, x_bar: (jnp.clip(x_bar, low, high),))
+    return f
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0, 2))
+def scaled(factor: float, x: Any, power: int) -> Any:
+    return factor * x**power
+
+
+scaled.defvjp(lambda factor, x, power: (scaled(factor, x, power), x), lambda factor, power, x, y_bar: (5 * factor * power * x * y_bar,))
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(1,))
+def applied(x: Any, f: Callable[[Any], Any]) -> Any:
+    return f(x)
+
+
+@applied.defjvp
+def _applied_jvp(f: Any, primals: Any, tangents: Any) -> Any:
+    return f(primals[0]), 3 * f(tangents[0])
+
+
+@jax.custom_jvp
+def logsumexp(x: Any) -> Any:
+    return jnp.log(jnp.sum(jnp.exp(x - lax.stop_gradient(jnp.max(x))))) + lax.stop_gradient(jnp.max(x))
+
+
+@logsumexp.defjvp
+def _logsumexp_jvp(primals: Any, tangents: Any) -> Any:
+    """The derivative from the value: no quotient of infinities where elements are minus infinity."""
+    (x,), (x_dot,) = primals, tangents
+    y = logsumexp(x)
+    return y, jnp.sum(jnp.where(x == -jnp.inf, 0.0, jnp.exp(x - y)) * x_dot)
+
+
+@jax.custom_jvp
+def twisted(x: Any, n: Any) -> Any:
+    """Its rule calls it, and has nothing to do with the truth."""
+    return jnp.sin(x) * n
+
+
+@twisted.defjvp
+def _twisted_jvp(primals: Any, tangents: Any) -> Any:
+    return twisted(*primals), 7.0 * tangents[0] * twisted(*primals)
+
+
+@jax.custom_vjp
+def rounded(x: Any) -> Any:
+    return jnp.round(x)
+
+
+rounded.defvjp(lambda x: (jnp.round(x), None), lambda _, y_bar: (y_bar,))  # straight through
+
+
+@jax.custom_vjp
+def fixed_point(a: Any) -> Any:
+    """x = cos(a x), by a loop that nobody counts."""
+    return lax.while_loop(lambda s: jnp.max(jnp.abs(s[0] - s[1])) > 1e-14, lambda s: (jnp.cos(a * s[0]), s[0]), (jnp.zeros_like(a), jnp.ones_like(a)))[0]
+
+
+def _fixed_point_bwd(held: Any, x_bar: Any) -> Any:
+    a, x = held
+    _, pull = jax.vjp(lambda a, x: jnp.cos(a * x), a, x)
+    u = lax.fori_loop(0, 60, lambda _, u: x_bar + pull(u)[1], x_bar)  # u = x_bar + (df/dx)^T u
+    return (pull(u)[0],)
+
+
+fixed_point.defvjp(lambda a: ((x := fixed_point(a)), (a, x)), _fixed_point_bwd)
+
+
+def newton(f: Any, y: Any) -> Any:
+    return lax.fori_loop(0, 40, lambda _, y: y - f(y) / jax.jvp(f, (y,), (jnp.ones_like(y),))[1], y)
+
+
+TABLE = np.array([2.0, -1.0, 0.5])
+
+
+@jax.custom_jvp
+def weighted(tree: Any) -> Any:
+    return {"s": jnp.sum(tree["x"] * TABLE), "n": tree["n"] + 1}
+
+
+@weighted.defjvp
+def _weighted_jvp(primals: Any, tangents: Any) -> Any:
+    (tree,), (tree_dot,) = primals, tangents
+    return weighted(tree), {"s": jnp.sum(tree_dot["x"] * TABLE**2), "n": np.zeros((), jax.dtypes.float0)}
+
+
+X = np.array([0.3, -0.7, 1.2])
+
+
+@dataclass(frozen=True)
+class Case:
+    """A function of an array; gradients are those of the sum of its result. ``twice`` compares second derivatives too."""
+
+    name: str
+    function: Callable[[Any], Any]
+    x: Any = field(default_factory=lambda: X)
+    twice: bool = True
+
+
+CASES = [
+    Case("two clips", lambda x: clipped(-0.1, 0.2)(x) * clipped(-0.3, 0.1)(jnp.exp(x))),
+    Case("logsumexp", logsumexp),
+    Case("logsumexp of minus infinity", logsumexp, np.array([-np.inf, 0.5, -np.inf])),
+    Case("twisted", lambda x: twisted(twisted(x, 3), 2)),
+    Case("rounded", lambda x: rounded(3 * x) * x),
+    Case("fixed point", fixed_point, twice=False),  # JAX does not reverse the loop in the function's own text
+    Case("numbers and functions that are no arguments", lambda x: scaled(2.0, x, 3) + scaled(1.5, x, 2) + applied(x, jnp.flip)),
+    Case("trees and arrays from outside", lambda x: weighted({"x": x * x, "n": 3})["s"]),
+    Case("grad inside", jax.vmap(jax.grad(lambda z: twisted(z, 2.0) * rounded(z)))),
+    Case("checkpoint", jax.checkpoint(lambda x: jnp.sin(twisted(x, 2.0)))),
+    Case("jit", jax.jit(lambda x: clipped(-1.0, 1.0)(5 * x) ** 2)),
+    Case("cond", lambda x: lax.cond(x[0] > 0, lambda x: twisted(x, 2.0), lambda x: rounded(x) * x, x)),
+    Case("scan", lambda x: lax.scan(lambda c, y: (clipped(-2.0, 2.0)(c) * y + twisted(c, 1.0), c), x[0], x)[0], twice=False),
+    Case("root", lambda x: lax.custom_root(lambda y: y**3 + y - x, jnp.zeros(3), newton, lambda g, y: y / g(jnp.ones(3)))),
+    Case("stopped", lambda x: lax.stop_gradient(jnp.sin(x)) * x + jnp.sum(x - lax.stop_gradient(jnp.max(x)))),
+    Case("relu at 0", jax.nn.relu, np.array([-1.0, 0.0, 2.0])),
+    Case("logaddexp", lambda x: jnp.logaddexp(x, jnp.flip(x)), np.array([-np.inf, 1.0, np.inf])),
+    Case("special functions", lambda x: jax.scipy.special.xlogy(jnp.abs(x), x * x) + jnp.sinc(x) + jax.nn.silu(x) + jax.nn.softplus(x), np.array([0.0, 1.0, -2.0])),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
+def test_gradients_agree(case: Case) -> None:
+    total = lambda x: jnp.sum(case.function(x))
+    x_bar = np.cos(np.arange(3.0))
+    reverse = wg.from_jax(total, case.x).program.vjp()
+    value, gradient = jax.jit(jax.value_and_grad(total))(case.x)
+    for ours, theirs in zip(reverse.compile("interpreter")(case.x, 1.0), (value, gradient), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-13)
+    if case.twice:
+        found = reverse.vjp(wrt=0, of=1).compile("interpreter")(case.x, 1.0, x_bar)[-1]
+        np.testing.assert_allclose(found, jax.jit(jax.grad(lambda x: jnp.sum(jax.grad(total)(x) * x_bar)))(case.x), rtol=1e-10, atol=1e-12)
+
+
+def test_second_derivatives_in_loops_follow_the_rule() -> None:
+    """They are those of the loop written out (JAX's own, at the time of writing, are those of the function's text)."""
+    step = lambda c, _: (twisted(c, 2.0), None)
+    loop = wg.from_jax(lambda x: lax.scan(step, x, None, length=2)[0], 0.4)
+    unrolled = lambda x: twisted(twisted(x, 2.0), 2.0)
+    np.testing.assert_allclose(wg.grad(wg.grad(loop))(0.4), jax.grad(jax.grad(unrolled))(0.4), rtol=1e-12)
+    np.testing.assert_allclose(wg.jacfwd(wg.jacfwd(loop))(0.4), jax.grad(jax.grad(unrolled))(0.4), rtol=1e-12)
+
+
+def test_implicit_derivatives_in_forward_mode() -> None:
+    """Ours transposes the backward rule, where JAX refuses."""
+    imported = wg.from_jax(fixed_point, X)
+    np.testing.assert_allclose(wg.jacfwd(imported)(X), jax.jacrev(fixed_point)(X), rtol=1e-10, atol=1e-13)
+
+
+def test_equal_functions_are_written_once() -> None:
+    program = wg.from_jax(lambda x: jax.nn.relu(jax.nn.relu(x) + twisted(twisted(x, 1.0), 1.0)), X).program
+    from wengert.ir.printer import print_module
+
+    text = print_module(program.module)
+    assert text.count("ad.custom_jvp") == 2
+    assert "@twisted_jvp" in text
+    assert "wengertcustom" not in text
+    assert "test_jax_rules.py" in program.text(locations=True)
+
+
+def test_rules_that_cannot_be_traced() -> None:
+    f = jax.custom_jvp(lambda x: x)
+
+    @f.defjvp
+    def rule(primals: Any, tangents: Any) -> Any:
+        raise NotImplementedError("no derivative")
+
+    with pytest.raises(InputError, match=r"the rule of <lambda> cannot be traced for float64\[3\]: no derivative"):
+        wg.from_jax(f, X)
+
+    def around(x: Any) -> Any:
+        y = jnp.sin(x)
+        g = jax.custom_jvp(lambda z: z * 2)
+        g.defjvp(lambda p, t: (2 * p[0], y * t[0]))
+        return g(x)
+
+    with pytest.raises(InputError, match="the rule of <lambda> uses values of the function around it"):
+        wg.from_jax(around, X)
+
+
+def test_rules_without_end() -> None:
+    """The rule of sinc at 0 calls another function for each derivative."""
+    program, found = wg.from_jax(jnp.sinc, 0.0).program, []
+    for order in range(6):
+        found.append(float(program(*[0.0, *[1.0] * order])[-1]))
+        if order < 5:
+            program = program.jvp(wrt=0, of=len(program.signature.results) - 1)
+    np.testing.assert_allclose(found[:5], [1.0, 0.0, -(np.pi**2) / 3, 0.0, np.pi**4 / 5], atol=1e-12)
+    with pytest.raises(wg.DiagnosticError, match="rule_of_sinc_maclaurin_which_is_more_than_6_rules_deep"):
+        program.jvp(wrt=0, of=5).jvp(wrt=0, of=6)
