@@ -115,7 +115,6 @@ def _promote(module: Any, machine: Any) -> None:
     passes.add_sroa_pass()
     passes.add_loop_unroll_pass()
     passes.add_sroa_pass()
-    passes.add_instruction_combine_pass()
     passes.add_simplify_cfg_pass()
     for function in module.functions:
         if PROMOTE.encode() in b" ".join(function.attributes):

@@ -7,7 +7,7 @@ import llvmlite
 from wengert.runtime.cpu import cache
 from wengert.runtime.cpu.engine import Tier, emit_object, host
 
-VERSION = "2"
+VERSION = "3"
 """Part of every cache key: raised when generated code changes its meaning without changing its text."""
 
 

@@ -33,8 +33,8 @@ def marked(kernels: Mapping[str, str], callers: str) -> list[str]:
     texts: list[str] = []
     for name, text in kernels.items():
         lines = text.count("\n") * callers.count(f"@{name}(")
-        if 0 < lines <= min(LINES, budget) and len(_HEAD.findall(text)) == 1:
-            text = _HEAD.sub(rf"\g<1>{ATTRIBUTE} {{", text)
+        if 0 < lines <= min(LINES, budget) and f"\n{text}".count("\ndefine ") == 1:
+            text = _HEAD.sub(rf"\g<1>{ATTRIBUTE} {{", text, count=1)
             budget -= lines
         texts.append(text)
     return texts

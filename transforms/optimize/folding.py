@@ -18,7 +18,7 @@ from wengert.dialects.builder import OpBuilder
 from wengert.dialects.stablehlo.attributes import ComparisonDirection, ComparisonType
 from wengert.ir import elements
 from wengert.ir.attributes import int_of, ints
-from wengert.ir.tensor_types import DYNAMIC, dtype_of, element, is_complex, is_float, is_integer, shape, type_of
+from wengert.ir.tensor_types import DYNAMIC, dtype_of, element, is_complex, is_float, is_integer, shape, size, type_of
 from wengert.transforms.optimize.matching import constant_of
 
 LIMIT = 1024
@@ -48,7 +48,7 @@ def fold(b: OpBuilder, op: Operation) -> SSAValue | None:
         if elementwise is not None and all(elements.is_splat(c) for c in found):
             result = elementwise(op, [np.asarray(elements.splat_value(c)) for c in found])
             return None if result is None else _splat(b, op, result)
-        if max(_size(op.results[0]), *(_size(o) for o in op.operands)) > LIMIT:
+        if max(size(op.results[0]), *(size(o) for o in op.operands)) > LIMIT:
             return None
         result = function(op, [elements.to_numpy(c) for c in found])
     return None if result is None else b.constant(result.astype(dtype_of(element(op.results[0])), copy=False))
@@ -56,10 +56,6 @@ def fold(b: OpBuilder, op: Operation) -> SSAValue | None:
 
 def _splat(b: OpBuilder, op: Operation, result: Array) -> SSAValue:
     return b.full(cast(Any, result.astype(dtype_of(element(op.results[0])), copy=False)[()]), type_of(op.results[0]))
-
-
-def _size(value: SSAValue) -> int:
-    return int(np.prod(shape(value), dtype=np.int64))
 
 
 # -- elementwise
@@ -240,7 +236,7 @@ def _pads(op: Any, x: list[Array]) -> Array:
 
 def _broadcast(op: Any, x: list[Array]) -> Array | None:
     dims = ints(op.broadcast_dimensions)
-    if x[0].size != _size(op.result) or list(dims) != sorted(dims):
+    if x[0].size != size(op.result) or list(dims) != sorted(dims):
         return None
     return x[0].reshape(shape(op.result))
 
