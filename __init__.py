@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from wengert.frontends.transforms.shapes import eval_shape
     from wengert.ir.diagnostics import Diagnostic, DiagnosticError
     from wengert.lab.draw.drawing import Drawing, draw
+    from wengert.runtime.compiled_program import CompiledProgram
     from wengert.runtime.errors import ExecutionError, InputError
     from wengert.runtime.linear_program import LinearProgram
-    from wengert.runtime.program import CompiledProgram, Program, load, parse
+    from wengert.runtime.program import Program, load, parse
     from wengert.runtime.signature import Parameter, Signature
 
 __version__ = "0.1.0"
@@ -91,7 +92,7 @@ __all__ = [
 
 _HOMES = {
     "ArraySpec": "wengert.frontends.tracing.signatures",
-    "CompiledProgram": "wengert.runtime.program",
+    "CompiledProgram": "wengert.runtime.compiled_program",
     "Diagnostic": "wengert.ir.diagnostics",
     "DiagnosticError": "wengert.ir.diagnostics",
     "Drawing": "wengert.lab.draw.drawing",

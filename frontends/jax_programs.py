@@ -12,9 +12,7 @@ from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
-from wengert.frontends.tracing.context import current_trace
-from wengert.frontends.tracing.operands import is_traced
-from wengert.frontends.transforms.program_calls import call_program
+from wengert.frontends.transforms.program_calls import apply_program
 from wengert.runtime.errors import InputError
 from wengert.runtime.linear_program import LinearProgram
 from wengert.runtime.program import Program, parse
@@ -47,9 +45,7 @@ class ImportedFunction:
         leaves, found = tree_util.tree_flatten((args, kwargs))
         if found != self._in_tree:
             raise InputError(f"{self.name} was imported for arguments of the structure {self._in_tree}, found {found}")
-        if current_trace() is not None and is_traced(*leaves):
-            return tree_util.tree_unflatten(self._out_tree, call_program(self.program, leaves))
-        return tree_util.tree_unflatten(self._out_tree, self.program(*leaves))
+        return tree_util.tree_unflatten(self._out_tree, apply_program(self.program, leaves))
 
     def ir(self) -> str:
         """The program's text."""
@@ -191,7 +187,7 @@ class _Primitives:
         found = self.call.bind(*primals, program=split.primal)
         outputs = found[:count]
         residuals = split.residuals(primals, outputs, found[count:])
-        options = {"program": split.linear, "transposed": split.transposed(split.of), "dropped": 0, "moving": len(x_dots)}
+        options = {"program": split.linear, "transposed": split.transposed(), "dropped": 0, "moving": len(x_dots)}
         y_dots = dict(zip(split.of, self.linear.bind(*residuals, *x_dots, **options), strict=True))
         return outputs, [y_dots[j] if j in y_dots else self._zeros.Zero.from_primal_value(y) for j, y in enumerate(outputs)]
 

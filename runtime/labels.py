@@ -37,11 +37,11 @@ def name_linear(module: ModuleOp, residuals: int, given: Sequence[Parameter], fo
     main.res_attrs = _named("jax.result_info", [f"{noun} of {_shown(p)}" for p in found])
 
 
-def name_forward(module: ModuleOp, primal: Signature, residuals: int) -> None:
-    """Names the arguments and results of the forward half of a derivative: those of the program, then residuals."""
+def name_forward(module: ModuleOp, primal: Signature, residuals: Sequence[int]) -> None:
+    """Names the arguments and results of the forward half of a derivative: those of the program, then the residuals with these numbers."""
     main = entry_function(module, "main")
     main.arg_attrs = _named("jax.arg_info", [p.name for p in primal.arguments])
-    main.res_attrs = _named("jax.result_info", [*(p.name for p in primal.results), *(f"residual {i}" for i in range(residuals))])
+    main.res_attrs = _named("jax.result_info", [*(p.name for p in primal.results), *(f"residual {i}" for i in residuals)])
 
 
 def _shown(p: Parameter) -> str:

@@ -6,7 +6,7 @@ A residual is an array that the linear map needs. One may be an argument of the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,15 +14,25 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import ReturnOp
 
 from wengert.runtime.derivation import transform, with_main
+from wengert.runtime.errors import InputError
+from wengert.runtime.labels import name_forward, name_linear
+from wengert.runtime.signature import Parameter
 from wengert.transforms.ad.given import take_given
 from wengert.transforms.ad.request import function_named
+from wengert.transforms.pipelines import parse_pipeline
 
 if TYPE_CHECKING:
     from wengert.runtime.program import Array, Program
 
 Indexed = Sequence[Any] | Mapping[int, Any]
+Call = Callable[["Program", Sequence[Any]], Sequence[Any]]
+"""How a program is applied to its arguments: it is run, or a call of it is written into what is being traced."""
 Source = tuple[Literal["argument", "result", "kept"], int]
 """Where a residual is found: at this position of the arguments, of the results, or of what is kept besides."""
+
+
+def _run(program: Program, operands: Sequence[Any]) -> Sequence[Any]:
+    return program(*operands)
 
 
 class LinearProgram:
@@ -33,8 +43,9 @@ class LinearProgram:
         y_dots = linear.push(residuals, [x_dot])
         x_bars = linear.pull(residuals, y_bars)
 
-    Residuals are arrays. Where they are not (the tape of a loop whose trips nobody counts), derivatives are evaluated together with the
-    program each time; then the residuals are the program's arguments.
+    Residuals are arrays. Where they are not (the tape of a loop whose trips nobody counts), the program is not split: derivatives are
+    evaluated together with the program each time, and the residuals are the program's arguments. Nothing moves where ``wrt`` or ``of`` is
+    empty: then there is no linear map, and :meth:`push` and :meth:`pull` give zeros.
 
     Attributes:
         wrt: positions of the arguments that move.
@@ -48,14 +59,83 @@ class LinearProgram:
         self._is_empty = not wrt or not of
         self._transposes: dict[tuple[int, ...], Program] = {}
 
-    @cached_property
-    def _module(self) -> ModuleOp:
-        return transform(self._program.optimized_module, f"linearize{{wrt={_text(self.wrt)} of={_text(self.of)}}}", None)
+    # -- the parts
 
     @cached_property
     def is_split(self) -> bool:
         """Whether the linear map needs nothing but residuals, so that nothing of the program is computed again."""
         return not self._is_empty and all(isinstance(t, TensorType) for t in function_named(self._module, "main").function_type.outputs)
+
+    @cached_property
+    def primal(self) -> Program:
+        """The program that also returns what is kept: arguments -> (results, kept). The program itself if it is not split."""
+        if not self.is_split:
+            return self._program
+        module, count = _alone(self._module, "main"), len(self._program.signature.results)
+        first: dict[Source, int] = {}
+        for k, source in enumerate(self.sources):
+            first.setdefault(source, k)
+        kept = [k for (place, _), k in first.items() if place == "kept"]
+        take_given(function_named(module, "main"), (), [count + k for k in range(len(self.sources)) if k not in kept])
+        name_forward(module, self._program.signature, kept)
+        return _made(module, f"linearize of {self._program.name}")
+
+    @cached_property
+    def linear(self) -> Program:
+        """The linear map: (residuals, tangents of ``wrt``) -> tangents of ``of``.
+
+        The whole JVP if the program is not split: its last results are these tangents. Raises an InputError where nothing moves.
+        """
+        self._check_moves()
+        if not self.is_split:
+            return self._program.jvp(self.wrt, self.of)
+        module = _alone(self._module, "main_linear")
+        name_linear(module, len(self.sources), self._arguments, self._results(self.of), "tangent")
+        return _made(module, f"linear map of {self._program.name}")
+
+    def transposed(self, of: Sequence[int] | None = None) -> Program:
+        """The transpose: (residuals, cotangents of ``of``) -> cotangents of ``wrt``; the whole VJP if the program is not split.
+
+        Args:
+            of: which of the results have cotangents, in the order of :attr:`of`; all by default. Others take no part in it.
+
+        Raises:
+            InputError: nothing moves, or results are named that are not in :attr:`of` or in another order.
+        """
+        chosen = self.of if of is None else tuple(of)
+        if chosen not in self._transposes:
+            self._transposes[chosen] = self._transpose(chosen)
+        return self._transposes[chosen]
+
+    def _transpose(self, of: tuple[int, ...]) -> Program:
+        self._check_moves()
+        if not of or of != tuple(j for j in self.of if j in of):
+            raise InputError(f"{self._program.name} was linearized for its results {_text(self.of)}; cotangents are asked for {_text(of) or 'none'}")
+        if not self.is_split:
+            return self._program.vjp(self.wrt, of)
+        module, count = _alone(self._module, "main_linear"), len(self.sources)
+        take_given(function_named(module, "main"), (), [k for k, j in enumerate(self.of) if j not in of])
+        module = transform(module, f"transpose{{fn=main wrt={_text(range(count, count + len(self.wrt)))}}}", None)
+        name_linear(module, count, self._results(of), self._arguments, "cotangent")
+        return _made(module, f"transpose of {self._program.name}")
+
+    @cached_property
+    def _module(self) -> ModuleOp:
+        """Both parts, ``@main`` and ``@main_linear``, with all residuals among the results of the first."""
+        return transform(self._program.optimized_module, f"linearize{{wrt={_text(self.wrt)} of={_text(self.of)}}}", None)
+
+    @property
+    def _arguments(self) -> list[Parameter]:
+        return [self._program.signature.arguments[i] for i in self.wrt]
+
+    def _results(self, of: Sequence[int]) -> list[Parameter]:
+        return [self._program.signature.results[j] for j in of]
+
+    def _check_moves(self) -> None:
+        if self._is_empty:
+            raise InputError(f"{self._program.name} has no float {'result' if self.wrt else 'argument'}, so that there is no linear map to show")
+
+    # -- residuals
 
     @cached_property
     def sources(self) -> tuple[Source, ...]:
@@ -78,83 +158,53 @@ class LinearProgram:
                 kept += 1
         return tuple(known[value] for value in values[count:])
 
-    @cached_property
-    def primal(self) -> Program:
-        """The program that also returns what is kept: arguments -> (results, kept). There is one only if the program :attr:`is_split`."""
-        from wengert.runtime.program import Program
-
-        module, count = self._without("main_linear"), len(self._program.signature.results)
-        seen: set[Source] = set()
-        elsewhere: list[int] = []
-        for k, source in enumerate(self.sources):
-            if source[0] != "kept" or source in seen:
-                elsewhere.append(count + k)
-            seen.add(source)
-        take_given(function_named(module, "main"), (), elsewhere)
-        return Program(module, name=f"linearize of {self._program.name}")
-
-    @cached_property
-    def linear(self) -> Program:
-        """The linear map: (residuals, tangents of ``wrt``) -> tangents of ``of``."""
-        from wengert.runtime.program import Program
-
-        return Program(self._linear_module(), name=f"linear map of {self._program.name}")
-
-    def _linear_module(self) -> ModuleOp:
-        """The linear map as ``@main`` of a module of its own."""
-        return with_main(self._without("main"), "main_linear")
-
-    def _without(self, name: str) -> ModuleOp:
-        module = self._module.clone()
-        module.body.block.erase_op(function_named(module, name), safe_erase=False)
-        return module
-
-    def transposed(self, of: tuple[int, ...]) -> Program:
-        """The transpose for cotangents of these results, (residuals, cotangents) -> cotangents of ``wrt``; other results take no part in it."""
-        from wengert.runtime.program import Program
-
-        if of not in self._transposes:
-            module = self._linear_module()
-            linear = function_named(module, "main")
-            take_given(linear, (), [k for k, j in enumerate(self.of) if j not in of])
-            count = len(linear.function_type.inputs)
-            moving = _text(range(count - len(self.wrt), count))
-            module = transform(module, f"transpose{{fn=main wrt={moving}}}", None)
-            self._transposes[of] = Program(module, name=f"transpose of {self._program.name}")
-        return self._transposes[of]
-
-    def run(self, arrays: Sequence[Array]) -> tuple[Sequence[Array], list[Array]]:
-        """The results, and the residuals."""
-        if not self.is_split:
-            return self._program(*arrays), list(arrays)
-        found = self.primal(*arrays)
-        results = found[: len(self._program.signature.results)]
-        return results, self.residuals(arrays, results, found[len(results) :])
-
     def residuals(self, arguments: Indexed, results: Indexed, kept: Indexed) -> list[Any]:
         """The residuals, from where they are found."""
         places = {"argument": arguments, "result": results, "kept": kept}
         return [places[place][i] for place, i in self.sources]
 
-    def push(self, residuals: Sequence[Array], tangents: Sequence[Any]) -> Sequence[Array]:
-        """Tangents of the results."""
+    # -- running
+
+    def run(self, arrays: Sequence[Array]) -> tuple[Sequence[Array], list[Array]]:
+        """The results, and the residuals."""
+        found = self.primal(*arrays)
+        count = len(self._program.signature.results)
+        results = found[:count]
+        return results, self.residuals(arrays, results, found[count:])
+
+    def push(self, residuals: Sequence[Any], tangents: Sequence[Any], *, call: Call = _run) -> Sequence[Any]:
+        """Tangents of the results, from those of the arguments; ``call`` is how programs are applied."""
         if self._is_empty:
             return _zeros(self._program.signature.results, self.of)
-        if not self.is_split:
-            return self._program.jvp(self.wrt, self.of)(*residuals, *tangents)[len(self._program.signature.results) :]
-        return self.linear(*residuals, *tangents)
+        return self._own(call(self.linear, [*residuals, *tangents]))
 
-    def pull(self, residuals: Sequence[Array], cotangents: Sequence[Any], of: Sequence[int] | None = None) -> Sequence[Array]:
-        """Cotangents of the arguments, from those of the results, or of some of them."""
+    def pull(self, residuals: Sequence[Any], cotangents: Sequence[Any], of: Sequence[int] | None = None, *, call: Call = _run) -> Sequence[Any]:
+        """Cotangents of the arguments, from those of the results, or of some of them (see :meth:`transposed`); ``call`` as for :meth:`push`."""
         chosen = self.of if of is None else tuple(of)
         if self._is_empty or not chosen:
             return _zeros(self._program.signature.arguments, self.wrt)
-        if not self.is_split:
-            return self._program.vjp(self.wrt, chosen)(*residuals, *cotangents)[len(self._program.signature.results) :]
-        return self.transposed(chosen)(*residuals, *cotangents)
+        return self._own(call(self.transposed(chosen), [*residuals, *cotangents]))
+
+    def _own(self, found: Sequence[Any]) -> Sequence[Any]:
+        """What the linear map computes, without the program's results that come first where it is a whole derivative."""
+        return found if self.is_split else found[len(self._program.signature.results) :]
 
 
-def _zeros(parameters: Sequence[Any], chosen: Sequence[int]) -> list[Array]:
+def _alone(module: ModuleOp, entry: str) -> ModuleOp:
+    """One function of a module as the ``@main`` of another, with what it needs."""
+    return parse_pipeline("symbol-dce").run(with_main(module, entry))
+
+
+def _made(module: ModuleOp, name: str) -> Program:
+    """A program of a module that is in core form and optimised."""
+    from wengert.runtime.program import Program
+
+    program = Program(module, name=name)
+    program.core_module = program.optimized_module = module
+    return program
+
+
+def _zeros(parameters: Sequence[Parameter], chosen: Sequence[int]) -> list[Array]:
     import numpy as np
 
     return [np.zeros(parameters[i].shape, parameters[i].dtype) for i in chosen]

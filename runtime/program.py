@@ -27,8 +27,9 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from wengert.ir.collector import paused
-from wengert.runtime.backends import Executable, build
+from wengert.runtime.backends import build
 from wengert.runtime.batching import Axes, BatchedProgram, batch_pass, checked_size, chosen_axes
+from wengert.runtime.compiled_program import CompiledProgram
 from wengert.runtime.derivation import Mode, Strategy, core_form, derive, derive_with_dumps, optimized_form, plain_text, transform
 from wengert.runtime.dump_folders import DUMP_DIR, PathLike, dump_folder
 from wengert.runtime.errors import InputError
@@ -376,32 +377,3 @@ def _restore(text: str, entry: str, name: str) -> Program:
     from wengert.ir.parser import parse_module
 
     return Program(parse_module(text, name), entry=entry, name=name)
-
-
-class CompiledProgram:
-    """A compiled program: called as the program is, with the same checks of its inputs.
-
-    Attributes:
-        program: what was compiled.
-        backend: the name of the backend.
-        executable: what the backend made.
-    """
-
-    __slots__ = ("__call__", "__weakref__", "backend", "executable", "program", "signature")
-    # A slot of this name makes calls of the object calls of what the slot holds: no Python function is in between.
-    __call__: Callable[..., tuple[Array, ...]]
-
-    def __init__(self, program: Program, backend: str, executable: Executable):
-        self.program = program
-        self.signature = program.signature
-        self.backend = backend
-        self.executable = executable
-        self.__call__ = executable.__call__
-
-    @property
-    def stats(self) -> Any:
-        """What the backend counted: ops run by the interpreter, kernels, bytes, compile times."""
-        return self.executable.stats
-
-    def __repr__(self) -> str:
-        return f"<compiled for {self.backend}: @{self.program.entry} {self.signature}>"

@@ -1,4 +1,4 @@
-"""What all tests share: settings of hypothesis, folders of their own for what wengert writes, and XLA as an oracle."""
+"""What all tests share: settings of hypothesis and XLA, folders of their own for what wengert writes, and XLA as an oracle."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ from pathlib import Path
 # Workers run side by side, so each computes on one core. This has to be said before NumPy is imported.
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "WENGERT_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
+
+# JAX is an oracle, which computes small things once: code generated quickly is what is wanted of it. The emitters of jaxlib 0.10.2
+# miscompile some f64 programs. XLA reads this when it first runs, whichever test that is.
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 # Which share of the reference programs this run takes; workers inherit it.
 os.environ.setdefault("WENGERT_TEST_ROTATION", str(date.today().toordinal() % 1000))

@@ -18,9 +18,10 @@ from wengert.frontends.tracing.signatures import ArraySpec
 from wengert.frontends.transforms.derivatives import leaf_count, named_derivative, transform_of, with_auxiliary
 from wengert.frontends.transforms.emission import for_user, request
 from wengert.frontends.transforms.jit import Function, Stage, Traceable, text_at
+from wengert.frontends.transforms.program_calls import apply_program
 
 if TYPE_CHECKING:
-    from wengert.frontends.transforms.linear_programs import LinearProgram
+    from wengert.runtime.linear_program import LinearProgram
     from wengert.runtime.program import Program
 
 Part = Literal["linear", "forward"]
@@ -72,7 +73,7 @@ class LinearMap:
         if not isinstance(point, ConcreteLinearization):
             raise value_error(f"{self!r} is part of what is being traced and has no program of its own", "ask for the IR of the traced function")
         if part == "forward":
-            return point.prepared.forward
+            return point.prepared.primal
         if part == "linear":
             return self._linear(point.prepared)
         raise value_error(f"there is no part {part!r} of {self!r}", "it is 'linear' or 'forward'")
@@ -107,7 +108,7 @@ class Pullback(LinearMap):
         return point.arguments(point.pull(point.cotangents(cotangent)))
 
     def _linear(self, prepared: LinearProgram) -> Program:
-        return prepared.transposed
+        return prepared.transposed()
 
 
 class Pushforward(LinearMap):
@@ -245,10 +246,10 @@ class ConcreteLinearization(Linearization):
         self.value, self.aux = call.result(found)
 
     def push(self, tangents: Sequence[Any]) -> Sequence[Any]:
-        return self.prepared.push(self.residuals, tangents)
+        return self.prepared.push(self.residuals, tangents, call=apply_program)
 
     def pull(self, cotangents: Sequence[Any]) -> Sequence[Any]:
-        return self.prepared.pull(self.residuals, cotangents)
+        return self.prepared.pull(self.residuals, cotangents, call=apply_program)
 
 
 def _linearized(function: Function, primals: Sequence[Any], has_aux: bool) -> Linearization:
@@ -278,7 +279,7 @@ class _Points(Traceable):
 
     def prepared(self, primals: Sequence[Any]) -> Any:
         """The linearized program for these arguments, and what is known of the results."""
-        from wengert.frontends.transforms.linear_programs import LinearProgram
+        from wengert.runtime.linear_program import LinearProgram
 
         if not hasattr(self, "_prepared"):
             self._prepared: dict[int, Any] = {}

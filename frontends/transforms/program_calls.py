@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import ArrayAttr, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 
-from wengert.frontends.tracing.context import active_trace
-from wengert.frontends.tracing.operands import traced, value_of
+from wengert.frontends.tracing.context import active_trace, current_trace
+from wengert.frontends.tracing.operands import is_traced, traced, value_of
 
 if TYPE_CHECKING:
     from wengert.runtime.program import Program
+
+
+def apply_program(program: Program, operands: Sequence[Any]) -> Sequence[Any]:
+    """A program run on arrays, or called from what is being traced where an operand is traced."""
+    if current_trace() is not None and is_traced(*operands):
+        return call_program(program, operands)
+    return program(*operands)
 
 
 def call_program(program: Program, operands: Sequence[Any]) -> list[Any]:

@@ -61,3 +61,46 @@ def test_residuals() -> None:
 def test_wrong_positions() -> None:
     with pytest.raises(wg.InputError, match="wrt: argument 1"):
         wg.parse(TEXT).linearize(1)
+
+
+def test_names_and_refusals() -> None:
+    linear = wg.parse(TEXT).linearize((0, 2), shared=True)
+    kept = next(k for k, (place, _) in enumerate(linear.sources) if place == "kept")
+    assert [p.name for p in linear.primal.signature.results][3:] == [f"residual {kept}"]
+    residuals = [f"residual {k}" for k in range(len(linear.sources))]
+    assert [p.name for p in linear.linear.signature.arguments] == [*residuals, "tangent of argument 0", "tangent of argument 2"]
+    assert [p.name for p in linear.transposed((1,)).signature.arguments] == [*residuals, "cotangent of result 1"]
+    assert [p.name for p in linear.transposed().signature.results] == ["cotangent of argument 0", "cotangent of argument 2"]
+    for of in ((1, 0), (3,), ()):
+        with pytest.raises(wg.InputError, match="linearized for its results 0,1,2"):
+            linear.transposed(of)
+    nothing = wg.LinearProgram(wg.parse(TEXT), (0,), ())
+    with pytest.raises(wg.InputError, match="no float result"):
+        nothing.transposed()
+    results, held = nothing.run([X, N, Y])
+    assert nothing.push(held, [X_DOT]) == []
+    np.testing.assert_array_equal(nothing.pull(held, [])[0], np.zeros(3))
+    assert len(results) == 3
+
+
+def test_a_program_that_is_not_split() -> None:
+    """The tape of a loop is no array, so residuals are the arguments, and the parts are whole derivatives."""
+    program = wg.parse("""func.func public @main(%x: tensor<f64>) -> tensor<f64> {
+  %0 = stablehlo.constant dense<5.0e+01> : tensor<f64>
+  %1:2 = stablehlo.while(%a = %x, %b = %x) : tensor<f64>, tensor<f64>
+    cond {
+      %2 = stablehlo.compare LT, %a, %0 : (tensor<f64>, tensor<f64>) -> tensor<i1>
+      stablehlo.return %2 : tensor<i1>
+    } do {
+      %2 = stablehlo.multiply %a, %b : tensor<f64>
+      stablehlo.return %2, %b : tensor<f64>, tensor<f64>
+    }
+  return %1#0 : tensor<f64>
+}
+""")
+    linear = program.linearize()
+    assert not linear.is_split
+    assert linear.primal is program
+    (y,), residuals = linear.run([np.float64(2)])
+    assert y == 64.0
+    assert linear.push(residuals, [1.0]) == linear.pull(residuals, [1.0]) == (6 * 2.0**5,)

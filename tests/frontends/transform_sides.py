@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from types import SimpleNamespace
-
-# The oracle computes small things once: code generated quickly is what is wanted of it.
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
 
 import jax
 import jax.numpy as jnp

@@ -7,12 +7,8 @@ differences, and its VJP is left to the dot product test.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
-
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")  # the emitters of jaxlib 0.10.2 miscompile some f64 programs
-os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import jax
 import jax.numpy as jnp

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,8 +15,6 @@ Compiled = Callable[[Sequence[Any]], list[Any]]
 @pytest.fixture(scope="session")
 def xla() -> Callable[[str], Compiled]:
     """From the text of a module to its public ``@main`` compiled by XLA."""
-    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")  # they miscompile some f64 programs in 0.10.2
-    os.environ.setdefault("JAX_PLATFORMS", "cpu")
     jax = pytest.importorskip("jax", reason="JAX is the oracle")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -1,10 +1,26 @@
 """Native kernels for ops that are neither loop nests nor matrix products: see :mod:`wengert.transforms.lower.native.base`."""
 
+# pyright: reportUnusedImport=false
+
 from __future__ import annotations
 
 from wengert.dialects.kernel import NativeOp
 from wengert.transforms.lower.cpu_target import Target
-from wengert.transforms.lower.native import convolution, fourier, lapack, random_bits, reductions, scans, sorting, tapes, triangular, tridiagonal  # noqa: F401  # pyright: ignore[reportUnusedImport]
+from wengert.transforms.lower.native import (  # noqa: F401, they register their kernels
+    cholesky,
+    convolution,
+    fourier,
+    lu,
+    qr,
+    random_bits,
+    reductions,
+    scans,
+    sorting,
+    spectral,
+    tapes,
+    triangular,
+    tridiagonal,
+)
 from wengert.transforms.lower.native.base import NativeKernel, NativeText, kernel_class
 from wengert.transforms.lower.native.symbols import register_symbols
 
