@@ -184,19 +184,19 @@ def declared(forward: str = "exponential", backward: str = "multiply") -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "n", "function", "rule", "place", "called"),
+    ("text", "n", "function", "rule", "place", "called", "finding"),
     [
-        (declared(forward="cosine"), 2, "@g", ("@g_jvp",), "p.mlir:33:1", "p.mlir:4:3"),
-        (declared(backward="divide"), 2, "@f", ("@f_fwd", "@f_bwd"), "p.mlir:20:1 and p.mlir:25:1", "p.mlir:11:5"),
+        (declared(forward="cosine"), 2, "@g", ("@g_jvp",), "p.mlir:33:1", "p.mlir:4:3", "values"),
+        (declared(backward="divide"), 2, "@f", ("@f_fwd", "@f_bwd"), "p.mlir:20:1 and p.mlir:25:1", "p.mlir:11:5", "differences"),
     ],
 )
-def test_a_wrong_declared_derivative_is_named(text: str, n: int, function: str, rule: tuple[str, ...], place: str, called: str) -> None:
+def test_a_wrong_declared_derivative_is_named(text: str, n: int, function: str, rule: tuple[str, ...], place: str, called: str, finding: str) -> None:
     report = check(wg.parse(text, "p.mlir"), [n, [0.1, 0.2, 0.3]])
     assert not report
     found = report.culprit
     assert isinstance(found, WrongRule)
     assert (found.function, found.rule, found.place, found.called) == (function, rule, place, called)
-    assert "operand 0: differences: MISMATCH" in found.finding
+    assert f"operand 0: {finding}: MISMATCH" in found.finding
 
 
 def test_declared_derivatives_that_are_right_or_not_met_are_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
