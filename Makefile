@@ -37,18 +37,24 @@ clean: ## Remove the environment and all that was built
 
 # -- the environment: one stamp per set of extras
 
+# pip does not compile what it installs in place, so that the first start would have to (half a second).
+COMPILE = $(BIN)/python -m compileall -q __init__.py __main__.py dialects frontends ir lab runtime transforms
+
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "wengert needs Python 3.11 or later: make PYTHON=/path/to/python3" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/stamp-base: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install -q -e .
+	@$(COMPILE)
 	@touch $@
 
 $(VENV)/stamp-test: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install -q -e '.[test]'
+	@$(COMPILE)
 	@touch $@ $(VENV)/stamp-base
 
 $(VENV)/stamp-docs: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install -q -e '.[docs]'
+	@$(COMPILE)
 	@touch $@ $(VENV)/stamp-base
