@@ -33,7 +33,7 @@ from wengert.transforms.lower.cpu_scratch import scratch_bytes
 from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.matmul import declarations, emit_function, emit_task, parts
 from wengert.transforms.lower.native import native_kernel
-from wengert.transforms.lower.native.tapes import FREE
+from wengert.transforms.lower.native.symbols import FREE
 from wengert.transforms.lower.parallel import BLAS_HOLD, BLAS_RELEASE, DECLARATIONS, POOL_RUN, Split, parameters, prologue, split, start
 
 ENTRY = "entry"

@@ -1,28 +1,20 @@
 """Native kernels for ops that are neither loop nests nor matrix products: see :mod:`wengert.transforms.lower.native.base`."""
 
-# pyright: reportUnusedImport=false
-
 from __future__ import annotations
+
+from xdsl.ir import Operation
 
 from wengert.dialects.kernel import NativeOp
 from wengert.transforms.lower.cpu_target import Target
-from wengert.transforms.lower.native import (  # noqa: F401, they register their kernels
-    cholesky,
-    convolution,
-    fourier,
-    lu,
-    qr,
-    random_bits,
-    reductions,
-    scans,
-    sorting,
-    spectral,
-    tapes,
-    triangular,
-    tridiagonal,
-)
-from wengert.transforms.lower.native.base import NativeKernel, NativeText, kernel_class
+from wengert.transforms.lower.native.base import NativeKernel, NativeText, registered_kernel
 from wengert.transforms.lower.native.symbols import register_symbols
+
+
+def kernel_class(op: Operation) -> type[NativeKernel] | None:
+    """The class that has code for this op, if there is one."""
+    import wengert.transforms.lower.native.all_kernels  # noqa: F401, here: thirty modules, which most programs do without  # pyright: ignore[reportUnusedImport]
+
+    return registered_kernel(op)
 
 
 def native_kernel(op: NativeOp, target: Target) -> NativeKernel:

@@ -116,8 +116,8 @@ def native(*ops: type[Operation]) -> Callable[[Kernel], Kernel]:
     return register
 
 
-def kernel_class(op: Operation) -> type[NativeKernel] | None:
-    """The class that has code for this op, if there is one."""
+def registered_kernel(op: Operation) -> type[NativeKernel] | None:
+    """The class that has code for this op, of those that are imported."""
     found = _KERNELS.get(type(op), ())
     if not found or not (found[0].uses_tapes or all(is_held(value) for value in (*op.operands, *op.results))):
         return None

@@ -12,6 +12,9 @@ from collections.abc import Iterable
 
 from wengert.transforms.lower import tape_memory
 
+FREE = "wg.tapes.free"
+"""The function of the program itself that frees the tapes of a call; the entry calls it wherever it is left."""
+
 _registered: set[str] = set()
 
 

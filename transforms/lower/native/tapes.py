@@ -25,9 +25,8 @@ from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.cpu_types import Element, element_of
 from wengert.transforms.lower.native.base import NativeKernel, native
 from wengert.transforms.lower.native.code import Code, Index
-from wengert.transforms.lower.native.symbols import symbol
+from wengert.transforms.lower.native.symbols import FREE, symbol
 
-FREE = "wg.tapes.free"
 _GROW = "wg.tape.grow"
 _ALLOWS = symbol("memory", "allows")
 _SMALL = 1 << 26

@@ -1,0 +1,19 @@
+"""Every module of native kernels; importing this registers them all."""
+
+# pyright: reportUnusedImport=false
+
+from wengert.transforms.lower.native import (  # noqa: F401
+    cholesky,
+    convolution,
+    fourier,
+    lu,
+    qr,
+    random_bits,
+    reductions,
+    scans,
+    sorting,
+    spectral,
+    tapes,
+    triangular,
+    tridiagonal,
+)
