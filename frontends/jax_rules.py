@@ -28,6 +28,7 @@ import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 
+from wengert.ir.symbols import rename_references
 from wengert.runtime.errors import InputError
 from wengert.runtime.program import parse
 from wengert.transforms.ad.custom import CUSTOM_JVP, CUSTOM_VJP
@@ -316,7 +317,7 @@ class _Merged:
         parsed = parse(text, filename).module
         functions = [op for op in parsed.body.block.ops if isinstance(op, FuncOp)]
         names = {f.sym_name.data: self._name(f.sym_name.data, entry) for f in functions}
-        rename_symbols(parsed, names)
+        rename_references(parsed, names)
         for function in functions:
             name = names[function.sym_name.data]
             function.detach()
@@ -341,20 +342,3 @@ class _Merged:
         references = [SymbolRefAttr(rule) for rule in rules]
         if (function := self._held.get(self._symbols[symbol])) is not None:
             function.attributes[kind] = references[0] if kind == CUSTOM_JVP else ArrayAttr(references)
-
-
-def rename_symbols(module: ModuleOp, names: dict[str, str]) -> None:
-    """Renames what ops refer to, in place; the functions themselves keep their names."""
-    for op in module.walk():
-        for held in (op.properties, op.attributes):
-            for key, attribute in list(held.items()):
-                held[key] = _renamed(attribute, names)
-
-
-def _renamed(attribute: Any, names: dict[str, str]) -> Any:
-    if isinstance(attribute, SymbolRefAttr):
-        return SymbolRefAttr(names.get(attribute.string_value(), attribute.string_value()))
-    if isinstance(attribute, ArrayAttr):
-        items = [_renamed(item, names) for item in attribute.data]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-        return ArrayAttr(items)
-    return attribute

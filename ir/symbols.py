@@ -6,7 +6,7 @@ result types with the function's. Every other symbol that a registered op names 
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -14,6 +14,8 @@ from xdsl.dialects.builtin import ArrayAttr, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.traits import OpTrait
+
+from wengert.ir.traversal import all_ops
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,22 @@ def _references(value: Attribute) -> Generator[SymbolRefAttr]:
         for item in cast("ArrayAttr[Attribute]", value).data:
             if isinstance(item, SymbolRefAttr):
                 yield item
+
+
+def rename_references(root: Operation, names: Mapping[str, str]) -> None:
+    """Renames the symbols that ops refer to, in place; what is defined under a name keeps it."""
+    for op in all_ops(root):
+        for held in (op.properties, op.attributes):
+            for key, attribute in list(held.items()):
+                held[key] = _renamed(attribute, names)
+
+
+def _renamed(attribute: Attribute, names: Mapping[str, str]) -> Attribute:
+    if isinstance(attribute, SymbolRefAttr):
+        return SymbolRefAttr(names.get(attribute.string_value(), attribute.string_value()))
+    if isinstance(attribute, ArrayAttr):
+        return ArrayAttr([_renamed(item, names) for item in cast("ArrayAttr[Attribute]", attribute).data])
+    return attribute
 
 
 def called_symbol(op: Operation) -> str | None:

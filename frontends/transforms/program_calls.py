@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 
 from wengert.frontends.tracing.context import active_trace, current_trace
 from wengert.frontends.tracing.operands import is_traced, traced, value_of
+from wengert.ir.symbols import rename_references
 
 if TYPE_CHECKING:
     from wengert.runtime.program import Program
@@ -33,10 +34,7 @@ def call_program(program: Program, operands: Sequence[Any]) -> list[Any]:
     copy = with_main(program.module, program.entry)
     functions = [op for op in copy.body.block.ops if isinstance(op, FuncOp)]
     names = {f.sym_name.data: trace.module.fresh_name(program.name if f.sym_name.data == "main" else f.sym_name.data) for f in functions}
-    for op in copy.walk():
-        for held in (op.properties, op.attributes):
-            for key, attribute in list(held.items()):
-                held[key] = _renamed(attribute, names)
+    rename_references(copy, names)
     for function in functions:
         function.detach()
         function.sym_name = StringAttr(names[function.sym_name.data])
@@ -50,12 +48,3 @@ def call_program(program: Program, operands: Sequence[Any]) -> list[Any]:
             raise InputError(f"{program.name}: {parameter} was given a value of type {value.type}")
     types = [p.type for p in program.signature.results]
     return [traced(v) for v in trace.builder.create(CallOp, values, types, {"callee": SymbolRefAttr(names["main"])})]
-
-
-def _renamed(attribute: Any, names: dict[str, str]) -> Any:
-    if isinstance(attribute, SymbolRefAttr):
-        return SymbolRefAttr(names.get(attribute.string_value(), attribute.string_value()))
-    if isinstance(attribute, ArrayAttr):
-        items = [_renamed(item, names) for item in attribute.data]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-        return ArrayAttr(items)
-    return attribute

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from functools import lru_cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 DISABLED = (
@@ -52,26 +50,25 @@ def without_idle_passes(llvm: Any, triple: str) -> Generator[None]:
         llvm: llvmlite's binding.
         triple: the target; some options are only known for x86.
     """
-    off, on = _files(triple.startswith("x86_64"))
-    llvm.set_option("wengert", f"@{off}")
+    x86 = triple.startswith("x86_64")
+    disabled, enabled = (DISABLED + DISABLED_X86, ENABLED + ENABLED_X86) if x86 else (DISABLED, ENABLED)
+    _set(llvm, [*(f"-{name}=true" for name in disabled), *(f"-{name}=false" for name in enabled)])
     try:
         yield
     finally:
-        llvm.set_option("wengert", f"@{on}")
+        _set(llvm, [*(f"-{name}=false" for name in disabled), *(f"-{name}=true" for name in enabled)])
 
 
-@lru_cache(maxsize=2)
-def _folder() -> TemporaryDirectory[str]:
-    return TemporaryDirectory(prefix="wengert-")
+def _set(llvm: Any, options: list[str]) -> None:
+    """Sets options by a file, or one by one where no file can be written.
 
-
-@lru_cache(maxsize=2)
-def _files(x86: bool) -> tuple[Path, Path]:
-    """Files of options that switch the passes off, and on again."""
-    folder = Path(_folder().name)
-    disabled, enabled = (DISABLED + DISABLED_X86, ENABLED + ENABLED_X86) if x86 else (DISABLED, ENABLED)
-    files = (folder / "off", folder / "on")
-    for file, off in zip(files, ("true", "false"), strict=True):
-        on = "false" if off == "true" else "true"
-        file.write_text("\n".join([*(f"-{name}={off}" for name in disabled), *(f"-{name}={on}" for name in enabled)]))
-    return files
+    The file is written each time: LLVM ends the process where it finds no such file, and files for temporary use are removed by others in time.
+    """
+    try:
+        with NamedTemporaryFile("w", prefix="wengert-") as file:
+            file.write("\n".join(options))
+            file.flush()
+            llvm.set_option("wengert", f"@{file.name}")
+    except OSError:
+        for option in options:
+            llvm.set_option("wengert", option)

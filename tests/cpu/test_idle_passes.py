@@ -1,0 +1,73 @@
+"""LLVM's options are as they were after an object was made, and are set where no file can be written too."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+import pytest
+
+from wengert.runtime.cpu.engine import emit_object, host
+from wengert.runtime.cpu.idle_passes import DISABLED, DISABLED_X86, ENABLED, ENABLED_X86, without_idle_passes
+
+LOOP = """define void @f(ptr %x, ptr %y) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [0, %entry], [%next, %loop]
+  %xi = getelementptr double, ptr %x, i64 %i
+  %v = load double, ptr %xi
+  %w = fmul double %v, %v
+  %yi = getelementptr double, ptr %y, i64 %i
+  store double %w, ptr %yi
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, 1000
+  br i1 %more, label %loop, label %end
+end:
+  ret void
+}"""
+
+
+class Recorder:
+    """Takes down what is set, from files too."""
+
+    def __init__(self) -> None:
+        self.options: list[str] = []
+        self.calls = 0
+
+    def set_option(self, name: str, option: str) -> None:
+        assert name == "wengert"
+        self.calls += 1
+        self.options += Path(option[1:]).read_text().splitlines() if option.startswith("@") else [option]
+
+
+@pytest.mark.parametrize("triple", ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"])
+@pytest.mark.parametrize("writable", [True, False])
+def test_every_option_is_set_and_set_back(triple: str, writable: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not writable:
+        monkeypatch.setattr(tempfile, "tempdir", "/nonexistent/folder")
+    x86 = triple.startswith("x86")
+    off = {f"-{n}=true" for n in DISABLED + DISABLED_X86 * x86} | {f"-{n}=false" for n in ENABLED + ENABLED_X86 * x86}
+    recorder = Recorder()
+    with without_idle_passes(recorder, triple):
+        assert set(recorder.options) == off
+        assert recorder.calls == (1 if writable else len(off))
+        recorder.options.clear()
+    assert set(recorder.options) == {o.replace("=true", "=x").replace("=false", "=true").replace("=x", "=false") for o in off}
+
+
+def test_other_users_of_llvm_notice_nothing() -> None:
+    def compiled() -> bytes:
+        found = host()
+        machine: Any = llvm.Target.from_triple(found.triple).create_target_machine(cpu=found.cpu, features=found.features, opt=2, jit=True)
+        module = llvm.parse_assembly(LOOP)
+        module.triple = machine.triple
+        module.data_layout = str(machine.target_data)
+        return machine.emit_object(module)
+
+    before = compiled()
+    ours = emit_object(LOOP)
+    assert compiled() == before
+    assert ours != before
