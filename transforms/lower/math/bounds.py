@@ -60,8 +60,8 @@ BOUNDS: dict[tuple[str, str], float] = {
     ("sqrt", "f64"): 0.5,
     ("tan", "f32"): 2.3,
     ("tan", "f64"): 2.1,
-    ("tanh", "f32"): 1.6,
-    ("tanh", "f64"): 1.6,
+    ("tanh", "f32"): 1.5,
+    ("tanh", "f64"): 1.4,
     ("trigamma", "f32"): 0.51,
     ("trigamma", "f64"): 3.7,
 }

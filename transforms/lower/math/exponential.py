@@ -72,6 +72,14 @@ def exp(code: Code, x: Float) -> Float:
     return scale.apply(exp_fraction(code, r))
 
 
+def exp_moderate(code: Code, x: Float) -> Float:
+    """e^x for |x| <= 64."""
+    biased, n = nearest_integer(code, x, LOG2_E, code.format.bias)
+    high, low = LN2_PARTS[code.element]
+    r = code.fma(n, -low, code.fma(n, -high, x))
+    return exp_fraction(code, r) * (biased.bits() << code.format.mantissa).as_float()
+
+
 def exp_half(code: Code, x: Float) -> Float:
     """e^x / 2 for x >= 0, finite wherever sinh and cosh are."""
     r, scale = reduce(code, code.at_most(x, RANGE[code.element][1] + 1.0))

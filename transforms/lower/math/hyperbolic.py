@@ -1,8 +1,13 @@
 """tanh, sinh, cosh and their inverses.
 
-With a = |x| = n ln(2)/2 + h, the addition theorem gives tanh(a) = ((s - 1) + (s + 1) T) / ((s + 1) + (s - 1) T) for s = 2^n and T = tanh(h),
-an odd polynomial.  Written as 1 - 2 (1 - T) / ((s + 1) + (s - 1) T), what is rounded counts little from 1/2 on; below it n = 0, and T is the
-result.  The same code does both, without a choice.  sinh and cosh use exp(a)/2, which overflows where they do.  The inverses go through log1p.
+tanh in f64 is a - a z P(z)/D(z), z = a^2, up to 0.6: a convergent of Lambert's continued fraction tanh a = a/(1 + z/(3 + z/(5 + ...))), whose
+coefficients are integers; 1 - 2/(exp(2a) + 1) from there; both with one division.
+
+In f32 a quarter fewer instructions are as exact. With a = |x| = n ln(2)/2 + h, the addition theorem gives
+tanh(a) = ((s - 1) + (s + 1) T) / ((s + 1) + (s - 1) T) for s = 2^n and T = tanh(h), an odd polynomial.  Written as
+1 - 2 (1 - T) / ((s + 1) + (s - 1) T), what is rounded counts little from 1/2 on; below it n = 0, and T is the result.  The same code does both, without a choice.
+
+sinh and cosh use exp(a)/2, which overflows where they do.  The inverses go through log1p.
 """
 
 from __future__ import annotations
@@ -10,9 +15,12 @@ from __future__ import annotations
 import math
 
 from wengert.transforms.lower.math import coefficients
-from wengert.transforms.lower.math.exponential import LOG2_E, exp_half, expm1_pair
+from wengert.transforms.lower.math.exponential import LOG2_E, exp_half, exp_moderate, expm1_pair
 from wengert.transforms.lower.math.logarithm import INFINITY, NAN, log1p, log_of_sum
 from wengert.transforms.lower.math.vector import Code, Float, Mask
+
+# P and D of the 8th convergent (error 2^-58 up to 0.6).
+LAMBERT = ((675675.0, 45045.0, 594.0, 1.0), (2027025.0, 945945.0, 51975.0, 630.0, 1.0))
 
 # n = 0 up to 13/8 steps of ln(2)/2, where tanh is 0.51: the greatest h.
 STEPS = 1.625
@@ -21,10 +29,26 @@ STEPS = 1.625
 def tanh(code: Code, x: Float) -> Float:
     """Odd, exact for tiny arguments, +-1 from about 9 (f32) or 19 (f64)."""
     a = code.at_most(code.abs(x), code.pick(10.0, 20.0))
+    return tanh_by_fractions(code, x, a) if code.element == "f64" else tanh_by_half_octaves(code, x, a)
+
+
+def tanh_by_fractions(code: Code, x: Float, a: Float) -> Float:
+    """1.4 ulp in f64, where the other way takes 1.5."""
+    near = a < 0.6
+    z = a * a
+    upper, lower = (code.horner(fraction, z) for fraction in LAMBERT)
+    numerator = code.select(near, z * upper, 2.0)
+    denominator = code.select(near, lower, exp_moderate(code, a + a) + 1.0)
+    start = code.select(near, a, 1.0)
+    return code.copysign(code.fma(-start, numerator / denominator, start), x)
+
+
+def tanh_by_half_octaves(code: Code, x: Float, a: Float) -> Float:
+    """1.5 ulp in f32."""
     n, half = half_octaves(code, a)
     h = code.fma(n, -0.5 * math.log(2), a)
     z = h * h
-    t = code.fma(code.polynomial(code.pick(coefficients.TANH_F32, coefficients.TANH_F64), z), h * z, h)
+    t = code.fma(code.polynomial(coefficients.TANH_F32, z), h * z, h)
     denominator = code.fma(half - 0.5, t, half + 0.5)
     start = code.at_most(n, 1.0)
     return ((start + (t - start) / denominator).bits() | x.bits() & -(1 << (code.format.bits - 1))).as_float()
