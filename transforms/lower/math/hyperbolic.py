@@ -5,7 +5,8 @@ coefficients are integers; 1 - 2/(exp(2a) + 1) from there; both with one divisio
 
 In f32 a quarter fewer instructions are as exact. With a = |x| = n ln(2)/2 + h, the addition theorem gives
 tanh(a) = ((s - 1) + (s + 1) T) / ((s + 1) + (s - 1) T) for s = 2^n and T = tanh(h), an odd polynomial.  Written as
-1 - 2 (1 - T) / ((s + 1) + (s - 1) T), what is rounded counts little from 1/2 on; below it n = 0, and T is the result.  The same code does both, without a choice.
+1 - 2 (1 - T) / ((s + 1) + (s - 1) T), what is rounded counts little from 1/2 on; below it n = 0, and T is the result.  The same code does both,
+without a choice.
 
 sinh and cosh use exp(a)/2, which overflows where they do.  The inverses go through log1p.
 """
