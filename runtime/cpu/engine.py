@@ -128,8 +128,7 @@ class Library:
         llvm = _llvm()
 
         with _LOCK:
-            found = host()
-            machine = llvm.Target.from_triple(found.triple).create_target_machine(cpu=found.cpu, features=found.features, opt=0, jit=True)
+            machine = llvm.Target.from_triple(host().triple).create_target_machine(opt=0, jit=True)  # it only loads what is compiled already
             self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
             self._engine.add_object_file(llvm.ObjectFileRef.from_data(image))
             self._engine.finalize_object()

@@ -6,10 +6,14 @@ They are options of LLVM's command line, which are global to the process; they a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import lru_cache
 from tempfile import NamedTemporaryFile
 from typing import Any
+
+_NAME = "wengert-llvm-options"
 
 DISABLED = (
     "disable-lsr",  # loop strength reduction: a quarter of the time, and our loops step by pointers already
@@ -50,25 +54,73 @@ def without_idle_passes(llvm: Any, triple: str) -> Generator[None]:
         llvm: llvmlite's binding.
         triple: the target; some options are only known for x86.
     """
-    x86 = triple.startswith("x86_64")
-    disabled, enabled = (DISABLED + DISABLED_X86, ENABLED + ENABLED_X86) if x86 else (DISABLED, ENABLED)
-    _set(llvm, [*(f"-{name}=true" for name in disabled), *(f"-{name}=false" for name in enabled)])
+    off, on = settings(triple.startswith("x86_64"))
+    _set(llvm, off)
     try:
         yield
     finally:
-        _set(llvm, [*(f"-{name}=false" for name in disabled), *(f"-{name}=true" for name in enabled)])
+        _set(llvm, on)
 
 
-def _set(llvm: Any, options: list[str]) -> None:
-    """Sets options by a file, or one by one where no file can be written.
+@lru_cache(maxsize=2)
+def settings(x86: bool) -> tuple[Options, Options]:
+    """The options that switch the passes off, and those that set them back."""
+    disabled, enabled = (DISABLED + DISABLED_X86, ENABLED + ENABLED_X86) if x86 else (DISABLED, ENABLED)
+    return (
+        Options([*(f"-{name}=true" for name in disabled), *(f"-{name}=false" for name in enabled)]),
+        Options([*(f"-{name}=false" for name in disabled), *(f"-{name}=true" for name in enabled)]),
+    )
 
-    The file is written each time: LLVM ends the process where it finds no such file, and files for temporary use are removed by others in time.
+
+class Options:
+    """Options in a file. On Linux the file lies in memory and stays; elsewhere it is written for each use, since LLVM ends the process where it
+    finds no such file, and files for temporary use are removed by others in time.
+
+    Attributes:
+        options: the options.
+        kept: the number of the file in memory, or None.
     """
-    try:
-        with NamedTemporaryFile("w", prefix="wengert-") as file:
-            file.write("\n".join(options))
+
+    def __init__(self, options: list[str]):
+        self.options = options
+        self._text = "\n".join(options).encode()
+        self.kept = _in_memory(self._text)
+
+    @contextmanager
+    def path(self) -> Generator[str]:
+        """The file's name, good inside. Raises OSError where no file can be written."""
+        if self.kept is not None and _is_ours(path := f"/proc/self/fd/{self.kept}"):
+            yield path
+            return
+        with NamedTemporaryFile("wb", prefix=f"{_NAME}-") as file:
+            file.write(self._text)
             file.flush()
-            llvm.set_option("wengert", f"@{file.name}")
+            yield file.name
+
+
+def _in_memory(text: bytes) -> int | None:
+    """The number of a file in memory with this text, or None where the system has no such files."""
+    try:
+        number = os.memfd_create(_NAME)
+        os.write(number, text)
+    except (AttributeError, OSError):
+        return None
+    return number
+
+
+def _is_ours(path: str) -> bool:
+    """Whether a file's number is still that of the file in memory: daemons close what they did not open, and the number is given again."""
+    try:
+        return os.readlink(path).startswith(f"/memfd:{_NAME} ")
     except OSError:
-        for option in options:
+        return False
+
+
+def _set(llvm: Any, options: Options) -> None:
+    """Sets options by a file, or one by one where no file can be written."""
+    try:
+        with options.path() as path:
+            llvm.set_option("wengert", f"@{path}")
+    except OSError:
+        for option in options.options:
             llvm.set_option("wengert", option)

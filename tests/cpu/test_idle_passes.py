@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import llvmlite.binding as llvm
 import pytest
 
+from wengert.runtime.cpu import idle_passes
 from wengert.runtime.cpu.engine import emit_object, host
 from wengert.runtime.cpu.idle_passes import DISABLED, DISABLED_X86, ENABLED, ENABLED_X86, without_idle_passes
 
@@ -44,17 +46,26 @@ class Recorder:
 
 
 @pytest.mark.parametrize("triple", ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"])
-@pytest.mark.parametrize("writable", [True, False])
-def test_every_option_is_set_and_set_back(triple: str, writable: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not writable:
+@pytest.mark.parametrize("place", ["memory", "closed", "folder", "nowhere"])
+def test_every_option_is_set_and_set_back(triple: str, place: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    idle_passes.settings.cache_clear()
+    if place == "closed":  # as daemons do, which open other files under the same numbers
+        with (tmp_path / "other").open("w") as other:
+            for options in idle_passes.settings(triple.startswith("x86")):
+                assert options.kept is not None
+                os.dup2(other.fileno(), options.kept)
+    elif place != "memory":
+        monkeypatch.delattr(os, "memfd_create", raising=False)
+    if place == "nowhere":
         monkeypatch.setattr(tempfile, "tempdir", "/nonexistent/folder")
     x86 = triple.startswith("x86")
     off = {f"-{n}=true" for n in DISABLED + DISABLED_X86 * x86} | {f"-{n}=false" for n in ENABLED + ENABLED_X86 * x86}
     recorder = Recorder()
     with without_idle_passes(recorder, triple):
         assert set(recorder.options) == off
-        assert recorder.calls == (1 if writable else len(off))
+        assert recorder.calls == (len(off) if place == "nowhere" else 1)
         recorder.options.clear()
+    idle_passes.settings.cache_clear()
     assert set(recorder.options) == {o.replace("=true", "=x").replace("=false", "=true").replace("=x", "=false") for o in off}
 
 
