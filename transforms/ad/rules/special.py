@@ -6,7 +6,6 @@ from functools import cache
 from math import pi, sqrt
 
 import numpy as np
-from numpy.polynomial import chebyshev
 from xdsl.ir import Operation
 
 from wengert.dialects import chlo
@@ -172,7 +171,8 @@ def bessel_i0e(b: OpBuilder, x: Value) -> Value:
 @cache
 def _i0e_series() -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Chebyshev coefficients of i0e on [0, 8], and of sqrt(x) i0e(x) in 8/x on [8, inf], interpolated to f64's precision."""
-    from scipy.special import i0e  # here, because most programs never need it
+    from numpy.polynomial import chebyshev  # here, because most programs never need them
+    from scipy.special import i0e
 
     near = chebyshev.chebinterpolate(lambda t: i0e(4 * (t + 1)), 30)
     far = chebyshev.chebinterpolate(lambda t: np.sqrt(16 / (t + 1)) * i0e(16 / (t + 1)), 25)
