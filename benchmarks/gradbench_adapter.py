@@ -6,7 +6,7 @@ arrays, their shapes in the size's parameters, and which kind of derivative it i
 - *Gradients*: an array ``d_x`` is the gradient of the scalar result with respect to the input ``x``.
 - *Sparse Jacobians*: a result's rows depend on one row of every input, and the values are asked for with one more dimension than
   the result has, its columns. The inputs are those that the result depends on here and whose rows together have that many elements;
-  they must be the only ones. The tangents of all rows are found at once, one direction for each column.
+  they must be the only ones. All rows move at once, one column after the other.
 - *Minimisers*: the one input is where the descent starts, and the array asked for has its shape.
 
 What a request does not say, and what therefore is written here as :class:`Descent`: the step rule and the stopping rule of
@@ -33,6 +33,10 @@ import wengert as wg
 Array = np.ndarray[Any, np.dtype[Any]]
 Inputs = Mapping[str, Array]
 Call = Callable[[tuple[Any, ...]], Sequence[Array]]
+
+
+MOST_COLUMNS = 64
+"""Jacobians of more columns are not differentiated column by column but in a batch: the one costs compile time, the other memory."""
 
 
 @dataclass(frozen=True)
@@ -173,6 +177,11 @@ def _columns(program: wg.Program, result: int, used: Sequence[int], inputs: Sequ
     """Tangents of one result in the directions of all columns of some inputs."""
     widths = [_width(inputs[i]) for i in used]
     count = sum(widths)
+    if count <= MOST_COLUMNS:
+        columns = program.compressed_jacobian(wrt=used, of=(result,)).compile()
+        if count == 1:
+            return lambda prepared: columns(*prepared)[0][..., 0]
+        return lambda prepared: columns(*prepared)[0]
     seeds = [np.zeros((count, *inputs[i].shape), inputs[i].dtype) for i in used]
     offset = 0
     for seed, width in zip(seeds, widths, strict=True):
@@ -180,9 +189,6 @@ def _columns(program: wg.Program, result: int, used: Sequence[int], inputs: Sequ
             seed[offset + column].reshape(seed.shape[1], -1)[:, column] = 1
         offset += width
     tangent = program.jvp(wrt=used, of=(result,))
-    if count == 1:
-        compiled = tangent.compile()
-        return lambda prepared: compiled(*prepared, *[seed[0] for seed in seeds])[-1]
     results = program.signature.results
     axes: list[int | None] = [None] * len(results)
     in_axes: list[int | None] = [None] * len(inputs) + [0] * len(used)

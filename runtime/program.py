@@ -33,7 +33,7 @@ from wengert.runtime.compiled_program import CompiledProgram
 from wengert.runtime.derivation import Mode, Strategy, core_form, derive, derive_with_dumps, optimized_form, plain_text, transform
 from wengert.runtime.dump_folders import DUMP_DIR, PathLike, dump_folder
 from wengert.runtime.errors import InputError
-from wengert.runtime.labels import name_derivative, name_jacobian
+from wengert.runtime.labels import name_compressed, name_derivative, name_jacobian
 from wengert.runtime.positions import Positions, choose
 from wengert.runtime.signature import Signature, entry_function, signature_of
 
@@ -201,6 +201,33 @@ class Program:
         the shape of the result followed by those of both arguments. Arguments and errors are those of :meth:`jacfwd`."""
         inputs, outputs = self.resolve(wrt=wrt, of=of)
         return self.jacrev(inputs, outputs, holomorphic=holomorphic).jacfwd(inputs, holomorphic=holomorphic)
+
+    def compressed_jacobian(self, wrt: Positions = None, of: Positions = None, *, dump_dir: PathLike | None = None) -> Program:
+        """The columns of a Jacobian whose rows do not mix: inputs -> one array for each result in ``of``.
+
+        Column c of an argument moves by one in all its rows (indices of the first dimension) at once. Where every row of a result depends on one
+        row of each argument, as in a batch or where rows are gathered, these are all nonzeros of the Jacobian. Each column is differentiated
+        on its own, and costs only what depends on it.
+
+        Results have the shape of the result followed by the number of columns, those of all arguments in ``wrt`` in order: an
+        argument of shape (n, a, b) has a b of them, one of rank 0 or 1 has one.
+
+        Args:
+            wrt: positions of the arguments; every float one by default.
+            of: positions of the results; every float or complex one by default.
+            dump_dir: a folder for the IR after every pass.
+
+        Raises:
+            InputError: as :meth:`jvp`; also for complex arguments.
+            DiagnosticError: an op has no derivative rule; names the op and its place.
+        """
+        inputs, outputs = self.resolve(wrt=wrt, of=of)
+        arguments, results = [self.signature.arguments[i] for i in inputs], [self.signature.results[j] for j in outputs]
+        for parameter in arguments:
+            if parameter.dtype.kind == "c":
+                raise InputError(f"compressed_jacobian: {parameter} is complex; take the jvp along the directions that you mean")
+        text = f"compressed-jacobian{{wrt={','.join(map(str, inputs))} of={','.join(map(str, outputs))}}},simplify,cse,dce,expand-ad"
+        return self._transformed("compressed-jacobian", text, dump_dir, lambda module: name_compressed(module, self.signature, results))
 
     def _jacobian(self, mode: Literal["jacfwd", "jacrev"], wrt: Positions, of: Positions, holomorphic: bool, dump_dir: PathLike | None) -> Program:
         inputs, outputs = self.resolve(wrt=wrt, of=of)

@@ -30,6 +30,7 @@ PASS_PATHS = {
     "batch": "wengert.transforms.ad.batch:BatchPass",
     "jacfwd": "wengert.transforms.ad.jacobian:JacfwdPass",
     "jacrev": "wengert.transforms.ad.jacobian:JacrevPass",
+    "compressed-jacobian": "wengert.transforms.ad.compressed:CompressedJacobianPass",
     "expand-ad": "wengert.transforms.ad.passes:ExpandAdPass",
     "lower-ad": "wengert.transforms.ad.passes:LowerAdPass",
     # transforms/optimize: the same with fewer ops

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rewrite_cases import Case, case, constant
 
 UNORDERED = "unordered"
+ROWS = "offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1"
 NUMBERS = "offset_dims = [0], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 0"
 
 
@@ -241,6 +242,16 @@ INDEXING = [
         "%x: tensor<9xf64>, %y: tensor<9xf64>, %i: tensor<i32>",
         "stablehlo.dynamic_update_slice %x, %y, %i : (tensor<9xf64>, tensor<9xf64>, tensor<i32>) -> tensor<9xf64>",
         "%0 : tensor<9xf64>",
+    ),
+    case(
+        "gather-of-concatenate",
+        "%x: tensor<4x2xf64>, %y: tensor<4x3xf64>, %i: tensor<5x1xi32>",
+        "stablehlo.concatenate %x, %y, dim = 1 : (tensor<4x2xf64>, tensor<4x3xf64>) -> tensor<4x5xf64>",
+        f'"stablehlo.gather"(%0, %i) <{{dimension_numbers = #stablehlo.gather<{ROWS}>, slice_sizes = array<i64: 1, 5>}}> '
+        ": (tensor<4x5xf64>, tensor<5x1xi32>) -> tensor<5x5xf64>",
+        slices("%1", "0:5, 2:4", "5x5xf64", "5x2xf64"),
+        "%2 : tensor<5x2xf64>",
+        left="gather slice",
     ),
     case(
         "gather-at-constant",

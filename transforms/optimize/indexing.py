@@ -10,9 +10,9 @@ from xdsl.ir import SSAValue
 from wengert.dialects import stablehlo
 from wengert.dialects.builder import OpBuilder
 from wengert.ir import elements
-from wengert.ir.attributes import ints
+from wengert.ir.attributes import int_of, ints
 from wengert.ir.tensor_types import DYNAMIC, shape
-from wengert.transforms.optimize.matching import constant_of, splat
+from wengert.transforms.optimize.matching import constant_of, made_by, splat
 from wengert.transforms.optimize.rewrites import Rewritten, rewrite
 
 
@@ -61,3 +61,23 @@ def gather_at_constant(b: OpBuilder, op: stablehlo.GatherOp) -> Rewritten:
         low[dim] = min(max(int(value), 0), extents[dim] - sizes[dim])
     piece = b.slice(op.operand, low, [s + n for s, n in zip(low, sizes, strict=True)])
     return b.reshape(piece, shape(op.result))
+
+
+@rewrite(stablehlo.GatherOp, given=[stablehlo.ConcatenateOp])
+def gather_of_concatenate(b: OpBuilder, op: stablehlo.GatherOp) -> Rewritten:
+    """gather(concatenate(x, y)) = concatenate(gather(x), gather(y)) if all of that dimension is gathered, and only slices are used"""
+    inner = made_by(op.operand, stablehlo.ConcatenateOp)
+    if inner is None or not all(isinstance(use.operation, stablehlo.SliceOp) for use in op.result.uses):
+        return None
+    numbers, sizes, dim = op.dimension_numbers, ints(op.slice_sizes), int_of(inner.dimension)
+    apart = (*numbers.dims("collapsed_slice_dims"), *numbers.dims("operand_batching_dims"))
+    if dim in apart or dim in numbers.dims("start_index_map") or sizes[dim] != shape(op.operand)[dim]:
+        return None
+    place = sorted(numbers.dims("offset_dims"))[sum(d not in apart for d in range(dim))]
+    is_sorted = op.indices_are_sorted is not None and bool(int_of(op.indices_are_sorted))
+    parts: list[SSAValue] = []
+    for part in inner.inputs:
+        extent, result = shape(part)[dim], list(shape(op.result))
+        result[place] = extent
+        parts.append(b.gather(part, op.start_indices, numbers, [*sizes[:dim], extent, *sizes[dim + 1 :]], result, is_sorted))
+    return b.concatenate(parts, place)
