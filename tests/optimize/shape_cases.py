@@ -5,6 +5,9 @@ from __future__ import annotations
 from rewrite_cases import Case, case, constant
 
 UNORDERED = "unordered"
+BATCHED_DOT = (
+    "stablehlo.dot_general %x, %y, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<2x3x4xf64>, tensor<2x5x4xf64>) -> tensor<2x3x5xf64>"
+)
 ROWS = "offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1"
 NUMBERS = "offset_dims = [0], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 0"
 
@@ -392,6 +395,61 @@ CONTRACTIONS = [
         transpose("%0", "0, 2, 1", "2x3x5xf64", "2x5x3xf64"),
         "%1 : tensor<2x5x3xf64>",
         left="dot_general",
+    ),
+    case(
+        "sum-of-dot",
+        "%x: tensor<2x3x4xf64>, %y: tensor<2x5x4xf64>",
+        BATCHED_DOT,
+        "stablehlo.negate %0 : tensor<2x3x5xf64>",
+        reduces("%1", "add", "1", "2x3x5xf64", "2x5xf64"),
+        "%2 : tensor<2x5xf64>",
+        assume=f"{UNORDERED} finite",
+        left="reduce dot_general negate",
+    ),
+    case(
+        "sum-of-dot",
+        "%x: tensor<2x3x4xf64>, %y: tensor<2x5x4xf64>",
+        BATCHED_DOT,
+        reduces("%0", "add", "1", "2x3x5xf64", "2x5xf64"),
+        "%1 : tensor<2x5xf64>",
+        assume=f"{UNORDERED} finite",
+        left="reduce dot_general",
+    ),
+    case(
+        "sum-of-dot",
+        "%x: tensor<2x3x4xf64>, %y: tensor<2x5x4xf64>",
+        BATCHED_DOT,
+        reduces("%0", "add", "2", "2x3x5xf64", "2x3xf64"),
+        "%1 : tensor<2x3xf64>",
+        assume=f"{UNORDERED} finite",
+        left="reduce dot_general",
+    ),
+    case(
+        "sum-of-dot",
+        "%x: tensor<2x3x4xf64>, %y: tensor<2x5x4xf64>",
+        BATCHED_DOT,
+        reduces("%0", "add", "0", "2x3x5xf64", "3x5xf64"),
+        "%1 : tensor<3x5xf64>",
+        assume=f"{UNORDERED} finite",
+        left="dot_general",
+    ),
+    case(
+        "sum-of-dot",
+        "%x: tensor<2x3x4xf64>, %y: tensor<2x5x4xf64>",
+        BATCHED_DOT,
+        reduces("%0", "add", "0, 2", "2x3x5xf64", "3xf64"),
+        "%1 : tensor<3xf64>",
+        assume=f"{UNORDERED} finite",
+        left="reduce dot_general",
+    ),
+    case(
+        "sum-of-dot",
+        "%x: tensor<2x3x4xf64>, %y: tensor<2x5x4xf64>",
+        BATCHED_DOT,
+        reduces("%0", "add", "0, 1, 2", "2x3x5xf64", "f64"),
+        "%1 : tensor<f64>",
+        assume=f"{UNORDERED} finite",
+        left="reduce reduce dot_general",
     ),
 ]
 

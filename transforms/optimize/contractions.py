@@ -1,4 +1,4 @@
-"""Laws of contractions: transposes are absorbed into dimension numbers."""
+"""Laws of contractions: transposes are absorbed into dimension numbers, sums are taken before."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from wengert.dialects import stablehlo
+from wengert.dialects import core, stablehlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.stablehlo.attributes import DotDimensionNumbersAttr, dimensions
 from wengert.ir.attributes import ints
-from wengert.ir.tensor_types import rank
+from wengert.ir.tensor_types import element, rank
 from wengert.transforms.optimize.matching import made_by, used_once
-from wengert.transforms.optimize.rewrites import Rewritten, rewrite
+from wengert.transforms.optimize.rewrites import Assumption, Rewritten, rewrite
 
 Sides = tuple[tuple[int, ...], tuple[int, ...]]
 
@@ -73,3 +73,32 @@ def transpose_of_dot(b: OpBuilder, op: stablehlo.TransposeOp) -> Rewritten:
 
 def _same_precision(dot: stablehlo.DotGeneralOp) -> bool:
     return dot.precision_config is None or len(set(dot.precision_config.data)) <= 1  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+
+
+@rewrite(core.ReduceOp, needs=[Assumption.UNORDERED], given=[stablehlo.DotGeneralOp, stablehlo.NegateOp])
+def sum_of_dot(b: OpBuilder, op: core.ReduceOp) -> Rewritten:
+    """sum(dot(x, y)) = dot(sum(x), sum(y)) over free dimensions, which takes them out of the product; over batching ones it is a contraction.
+    So for a product that is negated in between."""
+    negated = made_by(op.operand, stablehlo.NegateOp)
+    product = op.operand if negated is None else negated.operand
+    dot = made_by(product, stablehlo.DotGeneralOp)
+    if dot is None or op.kind.data is not core.Kind.add or not (used_once(product) and used_once(op.operand)) or "algorithm" in dot.properties:
+        return None
+    if not element(dot.lhs) == element(dot.rhs) == element(dot.result):  # a sum in an operand's type might round more
+        return None
+    batching, contracting = _numbers(dot)
+    summed, place = set(ints(op.dimensions)), len(batching[0])
+    batched = [n not in summed for n in range(place)]
+    operands: list[SSAValue] = []
+    new_batching, new_contracting = list[tuple[int, ...]](), list[tuple[int, ...]]()
+    for side, x in enumerate((dot.lhs, dot.rhs)):
+        free = [d for d in range(rank(x)) if d not in (*batching[side], *contracting[side])]
+        gone = [d for n, d in enumerate(free) if place + n in summed]
+        left = [d for d in range(rank(x)) if d not in gone]
+        operands.append(b.reduce_sum(x, gone))
+        new_batching.append(tuple(left.index(d) for d, stays in zip(batching[side], batched, strict=True) if stays))
+        ended = [d for d, stays in zip(batching[side], batched, strict=True) if not stays]
+        new_contracting.append(tuple(left.index(d) for d in (*ended, *contracting[side])))
+        place += len(free)
+    found = _dot(b, dot, operands[0], operands[1], _sides(new_batching), _sides(new_contracting), op.result)
+    return found if negated is None else b.negate(found)
