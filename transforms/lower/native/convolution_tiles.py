@@ -25,7 +25,7 @@ class Tile:
 
     ``scattered``: vectors of B and C are found by a table of columns, and B by the table of steps; otherwise the vectors are neighbours, and
     B moves on by ``step``. ``adds``: to what C holds. ``active``: how many lanes of the last vector count. ``strided``: columns of
-    C are ``apart`` elements from one another.
+    C are ``apart`` elements from one another. ``lanewise``: A has columns as well, and each is multiplied by that of B.
     """
 
     element: str
@@ -36,10 +36,11 @@ class Tile:
     adds: bool
     active: int
     strided: bool
+    lanewise: bool
 
     @property
     def symbol(self) -> str:
-        flags = "".join(name for name, on in (("s", self.scattered), ("a", self.adds), ("t", self.strided)) if on)
+        flags = "".join(name for name, on in (("s", self.scattered), ("a", self.adds), ("t", self.strided), ("w", self.lanewise)) if on)
         return f"wg.convolution.{self.element}.{self.rows}x{self.vectors}x{self.lanes}.{self.active}{flags}"
 
 
@@ -81,8 +82,11 @@ def tile_function(tile: Tile, attributes: str) -> str:
             vectors = [text.load(arithmetic.vector, moved(source, b_step), size) for source in sources]
             finals: list[str] = []
             for row in rows:
-                value = arithmetic.broadcast(text, text.load(kind, moved(row, a_step), size))
-                for vector in vectors:
+                at = moved(row, a_step)
+                value = "" if tile.lanewise else arithmetic.broadcast(text, text.load(kind, at, size))
+                for v, vector in enumerate(vectors):
+                    if tile.lanewise:
+                        value = text.load(arithmetic.vector, text.at(at, kind, "0", 0, v * tile.lanes), size)
                     held = sums[len(finals)]
                     finals.append(arithmetic.multiply_add(text, value, vector, held))
                     loop.update(held, finals[-1])

@@ -15,6 +15,7 @@ Overhead Direct Convolutions, ICML 2018. A dilated input falls into phases (:mod
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -30,7 +31,6 @@ from wengert.transforms.lower.native.code import Code, Index
 from wengert.transforms.lower.native.convolution_attributes import windows_of
 from wengert.transforms.lower.native.convolution_geometry import Phase, phases, room
 from wengert.transforms.lower.native.convolution_tiles import Tile, best_shape, tile_function
-from wengert.transforms.lower.native.depthwise import Depthwise
 from wengert.transforms.lower.native.held import held
 
 MOST_PHASES = 16
@@ -124,9 +124,11 @@ class DirectConvolution(NativeKernel):
         types = {element(value) for value in (op.lhs, op.rhs, op.result)}
         if types not in ({f32}, {f64}) or rank(op.lhs) == 2 or 0 in (prod(shape(op.result)), prod(shape(op.rhs)), prod(shape(op.lhs))):
             return False
-        if Depthwise.supports(op) or windows_of(op).is_product(shape(op.lhs), shape(op.rhs), shape(op.result)):
+        if windows_of(op).is_product(shape(op.lhs), shape(op.rhs), shape(op.result)):
             return False
         found = cls(op, GENERIC)
+        if found.groups > 1 and found.outputs == 1 and not found.by_channel:
+            return False
         return prod(map(len, found.spaces)) <= MOST_PHASES and max(map(prod, (found.extents, shape(op.rhs), shape(op.result)))) < 2**31
 
     # -- the input, padded
@@ -134,7 +136,7 @@ class DirectConvolution(NativeKernel):
     @cached_property
     def block(self) -> int:
         """How many images are taken together: a divisor of their number."""
-        if self.w.batch_groups > 1:
+        if self.w.batch_groups > 1 or self.w.out[0] != 0:
             return self.images
         out = shape(self.op.result)
         wanted = -(-ROWS // prod([out[d] for d in self.w.out[2:]]))
@@ -147,8 +149,8 @@ class DirectConvolution(NativeKernel):
 
     @cached_property
     def is_padded(self) -> bool:
-        """Whether the input is copied: for the zeros around it, or since lanes read beyond the end of a short line."""
-        return any(low or high for low, high in self.room) or (self.by_position and self.lanes > self.active)
+        """Whether the input is copied: for the zeros around it, or since lanes read beyond the end."""
+        return any(low or high for low, high in self.room) or ((self.by_position or self.by_channel) and self.lanes > self.active)
 
     @cached_property
     def extents(self) -> list[int]:
@@ -183,10 +185,15 @@ class DirectConvolution(NativeKernel):
         return prod(shape(self.op.rhs)) * self.element.size <= NEAR_BYTES
 
     @cached_property
+    def by_channel(self) -> bool:
+        """Whether lanes are groups, of one output each, that are neighbours everywhere."""
+        return self.groups > 1 and self.outputs == 1 and self.group_steps == (1, 1, 1)
+
+    @cached_property
     def lanes(self) -> int:
         """How many columns a vector holds."""
         lanes = self.target.vector_bytes // self.element.size
-        wanted = min(p.count for p in self.spaces[self.line]) if self.by_position else self.outputs
+        wanted = min(p.count for p in self.spaces[self.line]) if self.by_position else self.columns
         while lanes > 1 and lanes // 2 >= wanted:
             lanes //= 2
         return lanes
@@ -195,8 +202,18 @@ class DirectConvolution(NativeKernel):
     def active(self) -> int:
         """How many lanes count in a vector that is not full."""
         if not self.by_position:
-            return (self.outputs - 1) % self.lanes + 1
+            return (self.columns - 1) % self.lanes + 1
         return min(self.lanes, *(p.count for p in self.spaces[self.line]))
+
+    @property
+    def columns(self) -> int:
+        """How many features, or groups, are in lanes."""
+        return self.groups if self.by_channel else self.outputs
+
+    @property
+    def looped_groups(self) -> int:
+        """The groups that are computed one after another."""
+        return 1 if self.by_channel else self.groups
 
     @cached_property
     def parts(self) -> list[Part]:
@@ -217,7 +234,7 @@ class DirectConvolution(NativeKernel):
             first_w += (kernel[w.rhs[i + 2]] - 1 - p.w_first if w.flips[i] else p.w_first) * k[w.rhs[i + 2]]
             first_out += p.first * out[w.out[i + 2]]
         contracted = sorted([*window, Axis(self.features, x[w.lhs[1]], k[w.rhs[0]])], key=lambda axis: -axis.a)
-        features = [Axis(self.outputs, 0, k[w.rhs[1]], out[w.out[1]])]
+        features = [Axis(self.columns, 0, k[w.rhs[1]], out[w.out[1]])]
         moving.sort(key=lambda axis: -axis.a)
         if not self.by_position:
             return Part(merged(moving), tuple(features), merged(contracted), first_x, first_w, first_out)
@@ -248,7 +265,7 @@ class DirectConvolution(NativeKernel):
     # -- code
 
     def dealt_work(self) -> tuple[int, float]:
-        flops = 2.0 * self.groups * sum(job.rows * job.depth * _count(job.part.columns) for job in self.jobs)
+        flops = 2.0 * self.looped_groups * sum(job.rows * job.depth * _count(job.part.columns) for job in self.jobs)
         blocks = self.images // self.block
         return blocks, blocks * flops / FLOPS_PER_NS
 
@@ -268,7 +285,7 @@ class DirectConvolution(NativeKernel):
             if self.is_padded:
                 self._pad(code, source, padded)
                 source = padded
-            if len(self.parts) < prod(map(len, self.spaces)) or any(job.adds and not job.is_moved for job in self.jobs):
+            if len(self.parts) < prod(map(len, self.spaces)):
                 zero(code, target, prod(shape(self.op.result)) // (self.images // self.block) * size)
             for job in self.jobs:
                 job.run(code, source, target, moved)
@@ -370,16 +387,12 @@ class Job:
 
     @property
     def packed_bytes(self) -> int:
-        return self.kernel.groups * self.depth * self.pitch * self.kernel.element.size if self.is_packed else 0
-
-    @property
-    def adds(self) -> bool:
-        return self.outer != ()
+        return self.kernel.looped_groups * self.depth * self.pitch * self.kernel.element.size if self.is_packed else 0
 
     @cached_property
     def is_moved(self) -> bool:
         """Whether the result is computed elsewhere: sums that are added up are whole vectors of neighbours."""
-        return self.adds and (self.part.columns[-1].c != 1 or self.active != self.kernel.lanes)
+        return self.outer != () and (self.part.columns[-1].c != 1 or self.active != self.kernel.lanes)
 
     # -- code
 
@@ -418,7 +431,7 @@ class Job:
         contracted = [*self.outer, *self.inner]
         if self.active < lanes:
             zero(code, packed, self.packed_bytes)
-        with code.loops([kernel.groups]) as (group,):
+        with code.loops([kernel.looped_groups]) as (group,):
             source = code.address("%p1", element_, code.at([(group, kernel.group_steps[1])], self.part.b))
             target = code.address(packed, element_, code.times(group, own))
             full = columns.extent // self.width
@@ -434,7 +447,7 @@ class Job:
     def run(self, code: Code, x: str, result: str, moved: str) -> None:
         """The tiles of all groups, on a block of images."""
         kernel, part, element_ = self.kernel, self.part, self.kernel.element
-        with code.loops([kernel.groups]) as (group,):
+        with code.loops([kernel.looped_groups]) as (group,):
             steps = kernel.group_steps
             x_step, w_step = code.times(group, steps[0]), code.times(group, steps[1])
             target = code.address(result, element_, code.at([(group, steps[2])], part.c))
@@ -481,11 +494,15 @@ class Job:
                         place, step = code.at([(panel, self.width), *b_outer], start), self.inner[0].b if self.inner else 0
                     source = code.address(b, element_, place)
                     target = code.address(c, element_, code.at([(panel, self.width * apart)], start * apart))
-                    self._call(code, self._tile(vectors, active), a, source, "null", step, target, apart)
+                    rows = code.address(a, element_, code.at([(panel, self.width)], start)) if self.kernel.by_channel else a
+                    for adds in (False, True) if self.outer else (False,):
+                        with code.when(code.op(f"icmp {'ne' if adds else 'eq'} i64 {number}, 0")) if self.outer else nullcontext():
+                            self._call(code, self._tile(vectors, active, adds), rows, source, "null", step, target, apart)
 
-    def _tile(self, vectors: int, active: int) -> Tile:
-        strided = not self.is_moved and self.part.columns[-1].c != 1
-        return Tile(self.kernel.name, self.kernel.lanes, self.tall, vectors, self.kernel.by_position, self.adds, self.kernel.lanes if self.is_moved else active, strided)
+    def _tile(self, vectors: int, active: int, adds: bool = False) -> Tile:
+        kernel, strided = self.kernel, not self.is_moved and self.part.columns[-1].c != 1
+        active = kernel.lanes if self.is_moved else active
+        return Tile(kernel.name, kernel.lanes, self.tall, vectors, kernel.by_position, adds, active, strided, kernel.by_channel)
 
     def _call(self, code: Code, tile: Tile, a: str, b: str, columns: str, step: Index, c: str, apart: int) -> None:
         if tile.symbol not in code.out.functions:
