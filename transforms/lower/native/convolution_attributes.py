@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wengert.dialects import stablehlo
@@ -26,11 +25,6 @@ class Windows:
     out: tuple[int, ...]
     groups: int
     batch_groups: int
-
-    def is_product(self, lhs: Sequence[int], rhs: Sequence[int], out: Sequence[int]) -> bool:
-        """Whether the windows do not overlap one another and fill the input, so that no dimension in space is seen twice."""
-        plain = not any((*self.low, *self.high)) and all(n == 1 for n in (*self.base, *self.dilations))
-        return plain and all(1 in (rhs[k], out[o]) and (rhs[k] == lhs[x] or self.strides[i] == 1) for i, (x, k, o) in enumerate(zip(self.lhs[2:], self.rhs[2:], self.out[2:], strict=True)))
 
 
 def windows_of(op: stablehlo.ConvolutionOp) -> Windows:

@@ -124,8 +124,6 @@ class DirectConvolution(NativeKernel):
         types = {element(value) for value in (op.lhs, op.rhs, op.result)}
         if types not in ({f32}, {f64}) or rank(op.lhs) == 2 or 0 in (prod(shape(op.result)), prod(shape(op.rhs)), prod(shape(op.lhs))):
             return False
-        if windows_of(op).is_product(shape(op.lhs), shape(op.rhs), shape(op.result)):
-            return False
         found = cls(op, GENERIC)
         if found.groups > 1 and found.outputs == 1 and not found.by_channel:
             return False
