@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from math import prod
+from math import gcd, prod
 
 from wengert.dialects import stablehlo
 from wengert.ir.tensor_types import element, f32, f64, rank, shape
@@ -32,6 +32,7 @@ from wengert.transforms.lower.native.convolution_attributes import windows_of
 from wengert.transforms.lower.native.convolution_geometry import Phase, phases, room
 from wengert.transforms.lower.native.convolution_tiles import Tile, best_shape, tile_function
 from wengert.transforms.lower.native.held import held
+from wengert.transforms.lower.parallel import wanted_chunks
 
 MOST_PHASES = 16
 """Each phase has code of its own, though the tiles are shared."""
@@ -44,6 +45,10 @@ FAR_BYTES = 1 << 14
 NEAR_BYTES = 1 << 17
 """A kernel of more bytes is not read again and again for every group of positions."""
 FLOPS_PER_NS = 60.0
+PREPARED_NS = 0.4
+"""What padding or packing an element takes."""
+REPEATED = 0.05
+"""Which part of the work may be done again so that threads can share the rest."""
 
 
 @dataclass(frozen=True)
@@ -214,9 +219,35 @@ class DirectConvolution(NativeKernel):
         return 1 if self.by_channel else self.groups
 
     @cached_property
-    def parts(self) -> list[Part]:
+    def whole_parts(self) -> list[Part]:
         """The work of one group on one block of images, by combination of phases; without those whose window is empty."""
         return [self._part(found) for found in product(*self.spaces) if all(p.window for p in found)]
+
+    @property
+    def leaves_zeros(self) -> bool:
+        """Whether some results are sums of nothing."""
+        return len(self.whole_parts) < prod(map(len, self.spaces))
+
+    @cached_property
+    def work(self) -> float:
+        """Nanoseconds of one block of images, about."""
+        return 2.0 * self.looped_groups * sum(_count((*p.rows, *p.columns, *p.contracted)) for p in self.whole_parts) / FLOPS_PER_NS
+
+    @cached_property
+    def pieces(self) -> int:
+        """Into how many ranges of rows the only block is cut for threads, each of which pads and packs for itself."""
+        if self.images > self.block or self.leaves_zeros or not all(part.rows for part in self.whole_parts):
+            return 1
+        repeated = PREPARED_NS * (prod(self.extents) + prod(shape(self.op.rhs)))
+        most = min(wanted_chunks(self.work), int(1 + REPEATED * self.work / repeated))
+        rows = gcd(*[part.rows[0].extent for part in self.whole_parts])
+        return next(n for n in range(min(most, rows), 0, -1) if rows % n == 0)
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        """The work of one group on one piece."""
+        n = self.pieces
+        return self.whole_parts if n == 1 else [replace(p, rows=(replace(p.rows[0], extent=p.rows[0].extent // n), *p.rows[1:])) for p in self.whole_parts]
 
     def _part(self, found: Sequence[Phase]) -> Part:
         w, x, k, out = self.w, self.x_strides, strides_of(shape(self.op.rhs)), strides_of(shape(self.op.result))
@@ -263,9 +294,8 @@ class DirectConvolution(NativeKernel):
     # -- code
 
     def dealt_work(self) -> tuple[int, float]:
-        flops = 2.0 * self.looped_groups * sum(job.rows * job.depth * _count(job.part.columns) for job in self.jobs)
         blocks = self.images // self.block
-        return blocks, blocks * flops / FLOPS_PER_NS
+        return blocks * self.pieces, blocks * self.work
 
     def emit(self, code: Code) -> None:
         size = self.element.size
@@ -277,16 +307,18 @@ class DirectConvolution(NativeKernel):
             zero(code, padded, (prod(self.extents) + self.lanes) * size)
         w, out = self.w, strides_of(shape(self.op.result))
         image_in, image_out = self.block * strides_of(shape(self.op.lhs))[w.lhs[0]], self.block * out[w.out[0]]
-        with code.dealt([self.images // self.block]) as (number,):
-            source = code.address("%p0", self.element, code.times(number, image_in))
-            target = code.address("%q0", self.element, code.times(number, image_out))
-            if self.is_padded:
+        if self.is_padded and self.pieces > 1:
+            self._pad(code, "%p0", padded)
+        with code.dealt([self.images // self.block * self.pieces]) as (number,):
+            image, piece = (number, 0) if self.pieces == 1 else (0, number)
+            source = code.address("%p0", self.element, code.times(image, image_in))
+            target = code.address("%q0", self.element, code.times(image, image_out))
+            if self.is_padded and self.pieces == 1:
                 self._pad(code, source, padded)
-                source = padded
-            if len(self.parts) < prod(map(len, self.spaces)):
+            if self.leaves_zeros:
                 zero(code, target, prod(shape(self.op.result)) // (self.images // self.block) * size)
             for job in self.jobs:
-                job.run(code, source, target, moved)
+                job.run(code, padded if self.is_padded else source, target, moved, piece)
 
     def _pad(self, code: Code, source: str, padded: str) -> None:
         """The images between the zeros, which no image overwrites."""
@@ -442,19 +474,20 @@ class Job:
                     first = code.address(source, element_, start * self.width * columns.b)
                     copy_box(code, element_, extents, first, reads, code.address(target, element_, start * self.width * self.depth), writes)
 
-    def run(self, code: Code, x: str, result: str, moved: str) -> None:
-        """The tiles of all groups, on a block of images."""
+    def run(self, code: Code, x: str, result: str, moved: str, piece: Index) -> None:
+        """The tiles of all groups, on a piece of a block of images."""
         kernel, part, element_ = self.kernel, self.part, self.kernel.element
+        a_piece, c_piece = [code.times(piece, part.rows[0].extent * step) for step in (part.rows[0].a, part.rows[0].c)] if piece != 0 else (0, 0)
         with code.loops([kernel.looped_groups]) as (group,):
             steps = kernel.group_steps
             x_step, w_step = code.times(group, steps[0]), code.times(group, steps[1])
-            target = code.address(result, element_, code.at([(group, steps[2])], part.c))
+            target = code.address(result, element_, code.add(code.at([(group, steps[2])], part.c), c_piece))
             if kernel.by_position:
-                a = code.address("%p1", element_, code.add(w_step, part.a))
+                a = code.address("%p1", element_, code.add(code.add(w_step, part.a), a_piece))
                 b = code.address(x, element_, code.add(x_step, part.b))
                 self._tiles_by_position(code, a, b, target)
                 return
-            a = code.address(x, element_, code.add(x_step, part.a))
+            a = code.address(x, element_, code.add(code.add(x_step, part.a), a_piece))
             if self.is_packed:
                 b = code.address(code.byte("%scratch", self.packed_at), element_, code.times(group, self.depth * self.pitch))
             else:
