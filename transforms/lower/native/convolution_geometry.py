@@ -15,7 +15,7 @@ from math import gcd
 
 @dataclass(frozen=True)
 class Phase:
-    """Outputs ``first + step q`` for q < count look at inputs ``origin + x_step q + x_window j`` with window positions ``w_first + w_step j`` for j < window."""
+    """Outputs ``first + step q``, q < count, look at inputs ``origin + x_step q + x_window j`` with window positions ``w_first + w_step j``, j < window."""
 
     first: int
     step: int

@@ -16,7 +16,9 @@ from wengert.transforms.lower.matmul.tiling import turn_cost
 
 MOST_ROWS = 8
 """Each row of a tile has a pointer in a register."""
-PARAMETERS = "ptr noalias %a, ptr noalias %rows, i64 %tiles, ptr noalias %b, ptr noalias %columns, ptr noalias %steps, i64 %k, i64 %step, ptr noalias %c, i64 %apart"
+PARAMETERS = (
+    "ptr noalias %a, ptr noalias %rows, i64 %tiles, ptr noalias %b, ptr noalias %columns, ptr noalias %steps, i64 %k, i64 %step, ptr noalias %c, i64 %apart"
+)
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,9 @@ def tile_function(tile: Tile, attributes: str) -> str:
         places = [entry("%columns", "0", 0, 2 * v + 1) for v in range(tile.vectors)]
     else:
         sources = [text.at("%b", kind, "0", 0, v * tile.lanes) for v in range(tile.vectors)]
-        places = [text.op(f"mul i64 %apart, {v * tile.lanes}") for v in range(tile.vectors)] if tile.strided else [str(v * tile.lanes) for v in range(tile.vectors)]
+        places = (
+            [text.op(f"mul i64 %apart, {v * tile.lanes}") for v in range(tile.vectors)] if tile.strided else [str(v * tile.lanes) for v in range(tile.vectors)]
+        )
     with text.loop("%tiles") as outer:
         rows = [moved("%a", entry("%rows", outer.index, 2 * tile.rows, 2 * r)) for r in range(tile.rows)]
         results = [moved("%c", entry("%rows", outer.index, 2 * tile.rows, 2 * r + 1)) for r in range(tile.rows)]
