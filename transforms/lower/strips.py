@@ -45,6 +45,8 @@ CROSSING_SHARE = 64
 """What is combined across rows takes at most one of so many bytes that a strip moves."""
 MOST_NESTS = 32
 """Nests of one strip."""
+SMALL = 1 << 10
+"""A nest of at most so many trips does not keep its neighbours apart."""
 
 
 @dataclass(frozen=True)
@@ -76,14 +78,14 @@ def form_strips(block: Block, *, reassociate: bool = True) -> None:
 def _form_in_run(run: list[NestOp], reassociate: bool) -> None:
     seen: dict[tuple[NestOp, int, bool], _Rows | None] = {}
     while len(run) > 1 and _bytes(value for op in run for value in op.outputs) >= WORTH_BYTES:
-        ways = [(leading, crossing) for leading in range(1, len(run[0].extents) + 1) for crossing in {False, reassociate}]
+        ways = [(leading, crossing) for leading in range(1, len(run[0].extents) + 1) for crossing in (False, True)[: 1 + reassociate]]
         groups = [_grown(run, leading, seen, crossing) for leading, crossing in ways]
         best = max(groups, key=lambda group: (group.pays, group.shared_bytes, group.leading), default=None)
         if best is None or not best.pays:
             run = run[1:]
             continue
         best.replace()
-        run = run[len(best.members) :]
+        run = run[run.index(best.members[-1].op) + 1 :]
 
 
 def _bytes(values: Iterable[SSAValue]) -> int:
@@ -92,14 +94,19 @@ def _bytes(values: Iterable[SSAValue]) -> int:
 
 def _grown(run: Sequence[NestOp], leading: int, seen: dict[tuple[NestOp, int, bool], _Rows | None], crossing: bool) -> _Group:
     """The longest beginning of a run that goes row by row, with the first so many loops as rows; ``crossing``: sums across rows are allowed."""
-    group = _Group([])
+    group, later = _Group([], []), list[NestOp]()
     for op in run[:MOST_NESTS]:
         if (op, leading, crossing) not in seen:
             seen[op, leading, crossing] = _rows(op, leading, crossing)
         rows = seen[op, leading, crossing]
-        if rows is None or not group.accepts(rows):
+        if any(value.owner in later for value in op.inputs):
+            rows = None
+        if rows is not None and group.accepts(rows):
+            group = _Group([*group.members, rows], list(later))
+        elif group.members and prod(op.extents) <= SMALL:
+            later.append(op)
+        else:
             break
-        group.members.append(rows)
     return group
 
 
@@ -165,9 +172,10 @@ def _in_strip(at: Position, extents: Sequence[int], leading: int) -> Position:
 
 @dataclass
 class _Group:
-    """Nests that may run strip by strip."""
+    """Nests that may run strip by strip, and small ones between them that may run after them."""
 
     members: list[_Rows]
+    later: list[NestOp]
 
     def accepts(self, rows: _Rows) -> bool:
         """Whether the nest has as many rows, and agrees about every row that it shares."""
@@ -259,6 +267,9 @@ class _Group:
                 outer.insert_op_before(combined, last)
                 new = combined.outputs[0]
             old.replace_all_uses_with(new)
+        for op in self.later:
+            op.detach()
+            outer.insert_op_before(op, last)
         for member in reversed(self.members):
             member.op.detach()
             member.op.erase()
