@@ -42,7 +42,9 @@ MOST_BYTES = 256 << 10
 """Rows longer than this do not stay in the cache either."""
 
 CROSSING_SHARE = 64
-"""What is combined across rows takes at most one of so many bytes that a strip moves."""
+"""What is combined across rows takes one of so many bytes that a strip moves, or less."""
+FEW_STRIPS = 8
+"""That makes no fewer strips than about this, which threads share."""
 MOST_NESTS = 32
 """Nests of one strip."""
 SMALL = 1 << 10
@@ -214,7 +216,7 @@ class _Group:
         count = self.members[0].count
         most = max(STRIP_BYTES * count // self.shared_bytes, 1)
         found = next(rows for rows in range(min(most, count), 0, -1) if count % rows == 0)
-        least = CROSSING_SHARE * self.crossing_bytes * count // self.moved_bytes
+        least = min(CROSSING_SHARE * self.crossing_bytes * count // self.moved_bytes, count // FEW_STRIPS)
         return found if found >= least else next((rows for rows in range(least, count) if count % rows == 0), count)
 
     @property
