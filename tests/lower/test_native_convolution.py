@@ -50,6 +50,16 @@ GROUPED: dict[str, Any] = {
     "depthwise, reversed": (NHWC, (2, 5, 5, 13), (3, 3, 1, 13), (2, 3, 3, 13), "reverse = [true, true]", 13, 1),
     "depthwise, channels first": (NCHW, (2, 4, 5, 5), (4, 1, 3, 3), (2, 4, 5, 5), "pad = [[1, 1], [1, 1]]", 4, 1),
     "gradient of depthwise": ("[f, 0, 1, b]x[i, 0, 1, o]->[0, 1, b, f]", (2, 5, 5, 13), (2, 5, 5, 13), (3, 3, 1, 13), "pad = [[1, 1], [1, 1]]", 1, 13),
+    "gradient of depthwise, channels first": (
+        "[f, b, 0, 1]x[i, o, 0, 1]->[f, b, 0, 1]",
+        (2, 3, 5, 13),
+        (2, 3, 5, 13),
+        (3, 1, 3, 3),
+        "pad = [[1, 1], [1, 1]]",
+        1,
+        3,
+    ),
+    "gradient of depthwise, short lines": ("[f, b, 0, 1]x[i, o, 0, 1]->[f, b, 0, 1]", (2, 3, 9, 7), (2, 3, 8, 6), (3, 1, 2, 2), "", 1, 3),
     "batch groups": (NHWC, (6, 5, 5, 2), (2, 2, 2, 9), (2, 4, 4, 9), "pad = [[0, 0], [1, -1]]", 1, 3),
     "batch groups first": (NCHW, (6, 2, 5, 5), (9, 2, 2, 2), (2, 9, 4, 4), "", 1, 3),
 }

@@ -67,7 +67,7 @@ class Job:
         rows = points(part.rows)
         vectors = points(part.columns[:-1]) * -(-part.columns[-1].extent // lanes)
         tall, wide = best_shape(rows, vectors, form.target.vector_registers)
-        outer, inner = ((), part.contracted) if scattered else cut(part.contracted, STEPS if points(part.contracted) > STEPS * 3 // 2 else STEPS * 3 // 2)
+        outer, inner = ((), part.contracted) if scattered or 2 * points(part.contracted) <= 3 * STEPS else cut(part.contracted, STEPS)
         found = Job(part, form, tall, wide, active, outer, inner, 0, 0, 0, 0, 0)
         places = [offset]
         for size in (8 * found.tiles * tall, (8 if scattered else 4) * points(inner), 8 * found.groups * wide if scattered else 0, found.packed_bytes):
@@ -217,10 +217,10 @@ class Job:
             a = code.address(a, element_, code.at([(i, x.a) for i, x in zip(at, self.outer, strict=True)]))
             number = code.at(list(zip(at, blocks, strict=True)))
             b_outer = [(i, x.b) for i, x in zip(at, self.outer, strict=True)]
-            for count, vectors, active in ((full, self.wide, lanes), (1 if rest else 0, rest, self.active)):
+            for count, vectors, active, start in ((full, self.wide, lanes, 0), (min(rest, 1), rest, self.active, full * self.width)):
                 if not count:
                     continue
-                width, start = vectors * lanes, full * self.width if vectors is rest and active == self.active and count == 1 and rest else 0
+                width = vectors * lanes
                 with code.loops([count]) as (panel,):
                     if self.is_packed:
                         place, step = code.at([(panel, self.width * self.depth), (number, block * width)], start * self.depth), width

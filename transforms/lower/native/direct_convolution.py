@@ -7,6 +7,9 @@ by some vectors of columns of such sums stays in registers (:mod:`.convolution_t
   columns are neighbours, unless they lie so.
 * positions in lanes: rows are output features, columns the positions of a line of the image, where that is contiguous.
 
+Depthwise convolutions have groups of one feature: those are in lanes where they are neighbours, and where they are not, the gradient of
+the kernel has lanes along lines (:mod:`.convolution_lines`).
+
 Long contractions (the gradient of a kernel sums over all images) are cut into blocks whose operands stay in the nearest cache, as in K. Goto
 and R. van de Geijn, ACM TOMS 34 (2008); the direct form is that of J. Zhang, F. Franchetti and T. M. Low, High Performance Zero-Memory
 Overhead Direct Convolutions, ICML 2018. A dilated input falls into phases (:mod:`.convolution_geometry`).
@@ -30,6 +33,7 @@ from wengert.transforms.lower.native.code import Code
 from wengert.transforms.lower.native.convolution_attributes import windows_of
 from wengert.transforms.lower.native.convolution_geometry import Phase, phases, room
 from wengert.transforms.lower.native.convolution_job import Form, Job
+from wengert.transforms.lower.native.convolution_lines import LineJob
 from wengert.transforms.lower.native.convolution_loops import Axis, Part, merged, points
 from wengert.transforms.lower.native.held import held
 from wengert.transforms.lower.parallel import wanted_chunks
@@ -40,6 +44,8 @@ ROWS = 256
 """Images are taken together until there are about so many positions."""
 NEAR_BYTES = 1 << 17
 """A kernel of more bytes is not read again and again for every group of positions."""
+LEAST_LINE = 4
+"""Shorter lines are not added up in lanes."""
 FLOPS_PER_NS = 60.0
 PREPARED_NS = 0.4
 """What padding or packing an element takes."""
@@ -67,7 +73,7 @@ class DirectConvolution(NativeKernel):
         if types not in ({f32}, {f64}) or rank(op.lhs) == 2 or 0 in (prod(shape(op.result)), prod(shape(op.rhs)), prod(shape(op.lhs))):
             return False
         found = cls(op, GENERIC)
-        if found.groups > 1 and found.outputs == 1 and not found.by_channel:
+        if found.groups > 1 and found.outputs == 1 and not (found.by_channel or found.by_line):
             return False
         return prod(map(len, found.spaces)) <= MOST_PHASES and max(map(prod, (found.extents, shape(op.rhs), shape(op.result)))) < 2**31
 
@@ -130,9 +136,19 @@ class DirectConvolution(NativeKernel):
         return self.groups > 1 and self.outputs == 1 and self.group_steps == (1, 1, 1)
 
     @cached_property
+    def by_line(self) -> bool:
+        """Whether lanes are neighbours along lines that are added up, each group giving results far from one another."""
+        if self.outputs > 1 or self.by_channel or self.by_position or not self.whole_parts:
+            return False
+        lines = [part.contracted[-1] if part.contracted else Axis(1) for part in self.whole_parts]
+        return all(line.extent >= LEAST_LINE and line.a == line.b == 1 for line in lines)
+
+    @cached_property
     def lanes(self) -> int:
         """How many columns a vector holds."""
         lanes = self.target.vector_bytes // self.element.size
+        if self.by_line:
+            return lanes
         wanted = min(p.count for p in self.spaces[self.line]) if self.by_position else self.columns
         while lanes > 1 and lanes // 2 >= wanted:
             lanes //= 2
@@ -215,12 +231,12 @@ class DirectConvolution(NativeKernel):
         return Form(self.target, self.element, self.lanes, self.by_position, self.by_channel, self.looped_groups, self.group_steps)
 
     @cached_property
-    def jobs(self) -> list[Job]:
+    def jobs(self) -> list[Job | LineJob]:
         """The parts, and where their tables and copies lie in the scratch memory."""
-        jobs: list[Job] = []
+        jobs: list[Job | LineJob] = []
         offset = aligned((prod(self.extents) + self.lanes) * self.element.size) if self.is_padded else 0
         for part in self.parts:
-            job = Job.of(part, self.form, offset)
+            job = LineJob(part, self.form, offset) if self.by_line else Job.of(part, self.form, offset)
             jobs.append(job)
             offset = job.end
         return jobs
@@ -228,7 +244,7 @@ class DirectConvolution(NativeKernel):
     @cached_property
     def moved_bytes(self) -> int:
         """Room for a result that is not computed in place."""
-        return max([aligned(job.rows * job.pitch * self.element.size) for job in self.jobs if job.is_moved], default=0)
+        return max([aligned(job.rows * job.pitch * self.element.size) for job in self.jobs if isinstance(job, Job) and job.is_moved], default=0)
 
     def scratch_bytes(self) -> int:
         return (self.jobs[-1].end if self.jobs else 0) + self.moved_bytes
