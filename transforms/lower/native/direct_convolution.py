@@ -73,7 +73,7 @@ class DirectConvolution(NativeKernel):
         if types not in ({f32}, {f64}) or rank(op.lhs) == 2 or 0 in (prod(shape(op.result)), prod(shape(op.rhs)), prod(shape(op.lhs))):
             return False
         found = cls(op, GENERIC)
-        if found.groups > 1 and found.outputs == 1 and not (found.by_channel or found.by_line):
+        if found.groups > 1 and found.outputs == 1 and not (found.by_channel or found.by_line or found.by_position):
             return False
         return prod(map(len, found.spaces)) <= MOST_PHASES and max(map(prod, (found.extents, shape(op.rhs), shape(op.result)))) < 2**31
 
