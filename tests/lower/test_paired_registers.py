@@ -1,4 +1,4 @@
-"""Nests of many trips do two registers at a time: ends within a pair, reductions over all loops or some, and in strict mode."""
+"""Nests of many trips do two or four registers at a time: ends within a pair, reductions over all loops or some, and in strict mode."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ LEAST = {"f64": "0xFFF0000000000000", "f32": "0xFF800000"}
 
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("extents", [(1024,), (1000,), (1001,), (1037,), (8, 160), (3, 1031)])
+@pytest.mark.parametrize("extents", [(1024,), (1000,), (1001,), (1037,), (8, 160), (3, 1031), (20, 1024), (16400,)])
 def test_ends_within_a_pair(extents: tuple[int, ...], dtype: type[np.floating], strict: bool) -> None:
     t = "f64" if dtype is np.float64 else "f32"
     rows = "".join(f"{n}x" for n in extents[:-1])

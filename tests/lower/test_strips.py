@@ -36,9 +36,9 @@ def softmax(extents: tuple[int, ...], more: str = "%y", scale: str = "") -> str:
         return {more} : {", ".join(types[r] for r in results)} }}"""
 
 
-def strips(text: str) -> list[tuple[int, int]]:
+def strips(text: str, *, reassociate: bool = True) -> list[tuple[int, int]]:
     """Trips and nests of every strips op."""
-    module = lower(core_form(parse_module(text)))
+    module = lower(core_form(parse_module(text)), reassociate=reassociate)
     module.verify()
     return [(op.trips.value.data, sum(isinstance(inner, NestOp) for inner in op.body.block.ops)) for op in module.walk() if isinstance(op, StripsOp)]
 
@@ -100,3 +100,38 @@ def test_a_column_sum_ends_a_strip() -> None:
         return %y : tensor<200x300xf32> }"""
     assert not strips(text)
     check(text, (200, 300))
+
+
+def normalised(extents: tuple[int, int]) -> str:
+    """Quotients by a row's sum of squares; between them a loss, twice it, and the sums and largest elements of columns; and what follows from the loss."""
+    n, m = extents
+    whole, rows, columns = f"tensor<{n}x{m}xf32>", f"tensor<{n}xf32>", f"tensor<{m}xf32>"
+    return f"""func.func @main(%x: {whole}) -> (tensor<f32>, {whole}, {columns}, {columns}) {{
+        %zero = stablehlo.constant dense<0.0> : tensor<f32>
+        %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
+        %q = stablehlo.multiply %x, %x : {whole}
+        %s = stablehlo.reduce(%q init: %zero) applies stablehlo.add across dimensions = [1] : ({whole}, tensor<f32>) -> {rows}
+        %sb = stablehlo.broadcast_in_dim %s, dims = [0] : ({rows}) -> {whole}
+        %y = stablehlo.divide %x, %sb : {whole}
+        %e = stablehlo.exponential %y : {whole}
+        %l = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [0, 1] : ({whole}, tensor<f32>) -> tensor<f32>
+        %twice = stablehlo.add %l, %l : tensor<f32>
+        %c = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [0] : ({whole}, tensor<f32>) -> {columns}
+        %g = stablehlo.reduce(%e init: %least) applies stablehlo.maximum across dimensions = [0] : ({whole}, tensor<f32>) -> {columns}
+        %t = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [1] : ({whole}, tensor<f32>) -> {rows}
+        %tb = stablehlo.broadcast_in_dim %t, dims = [0] : ({rows}) -> {whole}
+        %z = stablehlo.divide %e, %tb : {whole}
+        return %twice, %z, %c, %g : tensor<f32>, {whole}, {columns}, {columns} }}"""
+
+
+@pytest.mark.parametrize("extents", [(128, 700), (1000, 96)])
+def test_what_is_combined_across_rows_is_combined_strip_by_strip(extents: tuple[int, int]) -> None:
+    text = normalised(extents)
+    ((trips, nests),) = strips(text)
+    assert trips > 3
+    assert nests == 3
+    check(text, extents)
+
+
+def test_strict_programs_combine_across_rows_in_one_go() -> None:
+    assert all(nests < 3 for _, nests in strips(normalised((128, 700)), reassociate=False))

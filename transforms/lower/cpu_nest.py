@@ -117,7 +117,7 @@ class NestCode(NestTiles):
         extent, lanes = self.extents[self.inner], self.lanes
         trips, rest = divmod(extent, lanes)
         done = 0
-        accumulators = ACCUMULATORS // 2 if self.paired else ACCUMULATORS
+        accumulators = ACCUMULATORS // self.together
         copies = accumulators if active and len(self.ops) <= LIGHT_BODY and trips >= 2 * accumulators and not (self.strict and lanes == 1) else 1
         if copies > 1:
             totals = self._trips(active, totals, done, trips // copies, copies)

@@ -29,6 +29,10 @@ INDEX = Element("i", "i64", "i64", 8)
 SHORT_INDEX = Element("i", "i32", "i32", 4)
 PAIRED_TRIPS = 64
 """A nest of fewer registers in all does them one at a time, and so does one whose innermost loop has fewer and ends within a pair."""
+FOURFOLD_TRIPS = 2048
+"""A nest of at least so many registers in all does four at a time, if its functions are long chains and nothing else is in the way."""
+FOURFOLD_OPS = 16
+"""Sums of f32 over a body of fewer ops do two."""
 PAIRED_OPS = 64
 """So does a body of more ops, whose values would not stay in registers."""
 PAIRED_FUNCTIONS = frozenset(("tanh", "exponential", "exponential_minus_one", "log", "log_plus_one", "logistic", "rsqrt", "erf"))
@@ -96,7 +100,8 @@ class NestState:
             self.levels[level + 1].append(inner)
         self.reductions = [self._reduction(write) for write in self.writes if write.kind != STORE and write.base is None and self.op.tied[write.target] < 0]
         lanes, self.paired = self._lanes()
-        self.lanes = 2 * lanes if self.paired else lanes
+        self.together = (4 if self._in_fours(lanes) else 2) if self.paired else 1
+        self.lanes = self.together * lanes
         self.scopes: list[dict[object, object]] = [{}]
         self.labels = 0
         self.at_index: str | int = 0
@@ -191,6 +196,18 @@ class NestState:
         if any(load.base is not None or load.guards or not self._is_straight(load.at) for load in loads):
             return False
         return all(write.base is None and self._is_straight(self.loops[write.at]) for write in self.writes)
+
+    def _in_fours(self, lanes: int) -> bool:
+        """Whether a trip that may do two registers had better do four.
+
+        Some of sixteen registers are then spilled, which costs less than waiting. Sums of f32 of little else are better off with two.
+        """
+        if prod(self.extents) < FOURFOLD_TRIPS * lanes or self.extents[self.inner] % (4 * lanes):
+            return False
+        light = len(self.levels[-1]) <= FOURFOLD_OPS and lanes * INDEX.size != self.target.vector_bytes
+        if light and any(r.in_registers for r in self.reductions):
+            return False
+        return any(isinstance(op, ApplyOp) and op.function.data in PAIRED_FUNCTIONS - {"rsqrt"} for op in self.levels[-1])
 
     def _is_straight(self, at: Position) -> bool:
         """Whether lanes of the innermost loop are neighbours in memory, or the same element."""

@@ -33,7 +33,7 @@ def build(block: Block, found: Plan, name: str = "main", *, reassociate: bool = 
 
 def finish(block: Block, *, reassociate: bool) -> None:
     """What is decided about neighbouring nests, and about long ones, once a block is complete."""
-    form_strips(block)
+    form_strips(block, reassociate=reassociate)
     if reassociate:
         split_sums(block)
 

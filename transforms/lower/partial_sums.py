@@ -107,10 +107,10 @@ class _Parts:
         outer.insert_op_before(parts, op)
         results: list[SSAValue] = list(parts.outputs)
         for write in self.crossing:
-            total = _total(parts.outputs[write.target], op.outputs[write.target], write.kind, self.count)
-            total.location = op.location
-            outer.insert_op_before(total, op)
-            results[write.target] = total.outputs[0]
+            combined = total(parts.outputs[write.target], op.outputs[write.target], write.kind, self.count)
+            combined.location = op.location
+            outer.insert_op_before(combined, op)
+            results[write.target] = combined.outputs[0]
         for old, new in zip(op.outputs, results, strict=True):
             old.replace_all_uses_with(new)
         op.detach()
@@ -149,8 +149,8 @@ def _exact_parts(combined: Sequence[Write], loops: Loops, extents: Sequence[int]
     return isqrt(longest) if longest > _LONG_SUM else 0
 
 
-def _total(parts: SSAValue, like: SSAValue, kind: str, count: int) -> NestOp:
-    """The nest that combines the sums of all parts, in order."""
+def total(parts: SSAValue, like: SSAValue, kind: str, count: int) -> NestOp:
+    """The nest that combines the sums of so many parts, in order."""
     held, elements = element(like), size(like)
     body = Block(arg_types=[parts.type])
     load = LoadOp.create(operands=[body.args[0]], properties={"at": at_attr(combine(0, [(0, elements), (1, 1)]))}, result_types=[held])

@@ -8,6 +8,9 @@ Wolfe, "More iteration space tiling", 1989, with the contraction of arrays).
 
 Row r of a value is its elements [r * step, (r + 1) * step). A nest takes part if it reads and writes row r of whatever it
 does not read whole, and nothing else depends on r. Rows are the first k loops taken as one, for the k that saves most.
+
+What a nest combines across rows (a loss, the gradient of a bias) is combined within each strip, and a nest that follows combines what the strips
+have found: a reassociation, which strict programs do not allow.
 """
 
 from __future__ import annotations
@@ -22,10 +25,12 @@ from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from wengert.dialects import stablehlo
-from wengert.dialects.kernel import AtAttr, EmptyOp, IndexOp, LoadOp, NestOp, StripsOp, WhereAttr, WithinOp, YieldOp, at_attr, nest
+from wengert.dialects.kernel import STORE, AtAttr, EmptyOp, IndexOp, LoadOp, NestOp, StripsOp, WhereAttr, WithinOp, YieldOp, at_attr, nest
 from wengert.dialects.kernel_positions import ZERO, Position, dimensions, index, span, substitute
 from wengert.ir.attributes import int_array, int_attr
-from wengert.ir.tensor_types import dtype_of, element, size, tensor
+from wengert.ir.tensor_types import dtype_of, element, shape, size, tensor
+from wengert.transforms.lower.cpu_types import element_of
+from wengert.transforms.lower.partial_sums import total
 
 WORTH_BYTES = 64 << 10
 """Strips pay if what passes between the nests is more than the first cache holds."""
@@ -36,64 +41,81 @@ LEAST_BYTES = 2 << 10
 MOST_BYTES = 256 << 10
 """Rows longer than this do not stay in the cache either."""
 
+CROSSING_SHARE = 64
+"""What is combined across rows takes one of so many bytes that a strip moves, or less."""
+FEW_STRIPS = 8
+"""That makes no fewer strips than about this, which threads share."""
 MOST_NESTS = 32
 """Nests of one strip."""
+SMALL = 1 << 10
+"""A nest of at most so many trips does not keep its neighbours apart."""
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """A nest seen row by row: elements per row of every operand (0: read whole) and of every result."""
+    """A nest seen row by row: elements per row of every operand (0: read whole) and of every result (0: combined across rows)."""
 
     op: NestOp
     leading: int
     count: int
     steps: dict[SSAValue, int]
 
+    @property
+    def crossing(self) -> list[SSAValue]:
+        """What is combined across rows."""
+        return [value for value in self.op.outputs if not self.steps[value]]
 
-def form_strips(block: Block) -> None:
+
+def form_strips(block: Block, *, reassociate: bool = True) -> None:
     """Replaces runs of nests by strips where that pays, in place."""
     run: list[NestOp] = []
     for op in list(block.ops):
         if isinstance(op, NestOp):
             run.append(op)
         elif not isinstance(op, stablehlo.ConstantOp | EmptyOp):
-            _form_in_run(run)
+            _form_in_run(run, reassociate)
             run = []
 
 
-def _form_in_run(run: list[NestOp]) -> None:
-    seen: dict[tuple[NestOp, int], _Rows | None] = {}
+def _form_in_run(run: list[NestOp], reassociate: bool) -> None:
+    seen: dict[tuple[NestOp, int, bool], _Rows | None] = {}
     while len(run) > 1 and _bytes(value for op in run for value in op.outputs) >= WORTH_BYTES:
-        groups = [_grown(run, leading, seen) for leading in range(1, len(run[0].extents) + 1)]
+        ways = [(leading, crossing) for leading in range(1, len(run[0].extents) + 1) for crossing in (False, True)[: 1 + reassociate]]
+        groups = [_grown(run, leading, seen, crossing) for leading, crossing in ways]
         best = max(groups, key=lambda group: (group.pays, group.shared_bytes, group.leading), default=None)
         if best is None or not best.pays:
             run = run[1:]
             continue
         best.replace()
-        run = run[len(best.members) :]
+        run = run[run.index(best.members[-1].op) + 1 :]
 
 
 def _bytes(values: Iterable[SSAValue]) -> int:
     return sum(size(value) * dtype_of(element(value)).itemsize for value in values)
 
 
-def _grown(run: Sequence[NestOp], leading: int, seen: dict[tuple[NestOp, int], _Rows | None]) -> _Group:
-    """The longest beginning of a run that goes row by row, with the first so many loops as rows."""
-    group = _Group([])
+def _grown(run: Sequence[NestOp], leading: int, seen: dict[tuple[NestOp, int, bool], _Rows | None], crossing: bool) -> _Group:
+    """The longest beginning of a run that goes row by row, with the first so many loops as rows; ``crossing``: sums across rows are allowed."""
+    group, later = _Group([], []), list[NestOp]()
     for op in run[:MOST_NESTS]:
-        if (op, leading) not in seen:
-            seen[op, leading] = _rows(op, leading)
-        rows = seen[op, leading]
-        if rows is None or not group.accepts(rows):
+        if (op, leading, crossing) not in seen:
+            seen[op, leading, crossing] = _rows(op, leading, crossing)
+        rows = seen[op, leading, crossing]
+        if any(value.owner in later for value in op.inputs):
+            rows = None
+        if rows is not None and group.accepts(rows):
+            group = _Group([*group.members, rows], list(later))
+        elif group.members and prod(op.extents) <= SMALL:
+            later.append(op)
+        else:
             break
-        group.members.append(rows)
     return group
 
 
 # -- one nest
 
 
-def _rows(op: NestOp, leading: int) -> _Rows | None:
+def _rows(op: NestOp, leading: int, crossing: bool) -> _Rows | None:
     """The nest row by row, if it is."""
     extents = op.extents
     if len(extents) < leading or 0 in extents or any(tie >= 0 for tie in op.tied):
@@ -116,7 +138,9 @@ def _rows(op: NestOp, leading: int) -> _Rows | None:
         step = _row_step(at, extents, leading)
         if step is None or steps.setdefault(value, step) != step or (step and not (plain and _within_row(value, at, step, count, extents, leading))):
             return None
-    return _Rows(op, leading, count, steps) if count > 1 and all(steps.get(value) for value in op.outputs) else None
+    across = [write for write in op.writes if not steps[op.outputs[write.target]]]
+    combined = crossing and all(w.kind != STORE and w.base is None and w.condition is None and not element_of(w.value.type).narrow for w in across)
+    return _Rows(op, leading, count, steps) if count > 1 and (combined or not across) else None
 
 
 def _row_step(at: Position, extents: Sequence[int], leading: int) -> int | None:
@@ -150,13 +174,16 @@ def _in_strip(at: Position, extents: Sequence[int], leading: int) -> Position:
 
 @dataclass
 class _Group:
-    """Nests that may run strip by strip."""
+    """Nests that may run strip by strip, and small ones between them that may run after them."""
 
     members: list[_Rows]
+    later: list[NestOp]
 
     def accepts(self, rows: _Rows) -> bool:
         """Whether the nest has as many rows, and agrees about every row that it shares."""
         if self.members and rows.count != self.members[0].count:
+            return False
+        if any(value in member.crossing for member in self.members for value in rows.op.inputs):
             return False
         return all(member.steps.get(value, step) == step for member in self.members for value, step in rows.steps.items())
 
@@ -188,16 +215,30 @@ class _Group:
         """Rows per strip: a divisor of their number."""
         count = self.members[0].count
         most = max(STRIP_BYTES * count // self.shared_bytes, 1)
-        return next(rows for rows in range(min(most, count), 0, -1) if count % rows == 0)
+        found = next(rows for rows in range(min(most, count), 0, -1) if count % rows == 0)
+        least = min(CROSSING_SHARE * self.crossing_bytes * count // self.moved_bytes, count // FEW_STRIPS)
+        return found if found >= least else next((rows for rows in range(least, count) if count % rows == 0), count)
+
+    @property
+    def crossing_bytes(self) -> int:
+        """What is combined across rows."""
+        return _bytes(value for member in self.members for value in member.crossing)
+
+    @property
+    def moved_bytes(self) -> int:
+        """What the nests read and write row by row."""
+        return _bytes({value for member in self.members for value, step in member.steps.items() if step})
 
     def replace(self) -> None:
         """Puts a ``kernel.strips`` in place of the last nest and removes them all."""
         rows = self.strip_rows
         steps = {value: step for member in self.members for value, step in member.steps.items()}
+        crossing = [value for member in self.members for value in member.crossing]
         made = [value for member in self.members for value in member.op.outputs]
         given = list(dict.fromkeys(value for member in self.members for value in member.op.inputs if value not in made))
         mine = {member.op for member in self.members}
         kept = [value for value in made if any(use.operation not in mine for use in value.uses)]
+        trips = self.members[0].count // rows
         block = Block(arg_types=[self._part(value, steps, rows) for value in given])
         values: dict[SSAValue, SSAValue] = dict(zip(given, block.args, strict=True))
         for member in self.members:
@@ -208,11 +249,11 @@ class _Group:
         last = self.members[-1].op
         strips = StripsOp.create(
             operands=given,
-            result_types=[value.type for value in kept],
+            result_types=[tensor((trips, *shape(value)), element(value)) if value in crossing else value.type for value in kept],
             properties={
-                "trips": int_attr(self.members[0].count // rows),
+                "trips": int_attr(trips),
                 "input_steps": int_array([steps.get(value, 0) * rows for value in given]),
-                "output_steps": int_array([steps[value] * rows for value in kept]),
+                "output_steps": int_array([size(value) if value in crossing else steps[value] * rows for value in kept]),
             },
             regions=[Region([block])],
             location=last.location,
@@ -220,8 +261,17 @@ class _Group:
         outer = last.parent
         assert outer is not None
         outer.insert_op_before(strips, last)
+        kinds = {member.op.outputs[write.target]: write.kind for member in self.members for write in member.op.writes}
         for old, new in zip(kept, strips.results, strict=True):
+            if old in crossing:
+                combined = total(new, old, kinds[old], trips)
+                combined.location = last.location
+                outer.insert_op_before(combined, last)
+                new = combined.outputs[0]
             old.replace_all_uses_with(new)
+        for op in self.later:
+            op.detach()
+            outer.insert_op_before(op, last)
         for member in reversed(self.members):
             member.op.detach()
             member.op.erase()

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 class Loop:
     """A counted loop that is being written: `index` runs from 0, `carry` adds a value that changes from turn to turn."""
 
-    def __init__(self, text: FunctionText, count: int) -> None:
+    def __init__(self, text: FunctionText, count: int | str) -> None:
         self.text = text
         self.count = count
         self.before, self.body, self.after = (text.label() for _ in range(3))
@@ -91,8 +91,8 @@ class FunctionText:
         return found
 
     @contextmanager
-    def loop(self, count: int) -> Generator[Loop, None, None]:
-        """A loop of `count` >= 1 turns."""
+    def loop(self, count: int | str) -> Generator[Loop, None, None]:
+        """A loop of `count` >= 1 turns (a number, or the name of one)."""
         loop = Loop(self, count)
         yield loop
         loop.close()

@@ -29,6 +29,7 @@ from wengert.transforms.lower.native.boxes import copy_box, strides_of, zero
 from wengert.transforms.lower.native.code import Code
 from wengert.transforms.lower.native.convolution_attributes import windows_of
 from wengert.transforms.lower.native.depthwise import Depthwise
+from wengert.transforms.lower.native.direct_convolution import DirectConvolution
 from wengert.transforms.lower.native.held import held
 
 MOST_BYTES = 1 << 25
@@ -78,7 +79,7 @@ class Convolution(NativeKernel):
 
     @classmethod
     def supports(cls, op: stablehlo.ConvolutionOp) -> bool:
-        if Depthwise.supports(op):
+        if Depthwise.supports(op) or DirectConvolution.supports(op):
             return False
         if prod(shape(op.result)) == 0 or 0 in shape(op.rhs):
             return True

@@ -17,6 +17,7 @@ from wengert.transforms.lower.native.base import native
 from wengert.transforms.lower.native.boxes import strides_of
 from wengert.transforms.lower.native.code import Code, Index
 from wengert.transforms.lower.native.convolution_attributes import windows_of
+from wengert.transforms.lower.native.direct_convolution import DirectConvolution
 from wengert.transforms.lower.native.folds import Axis, Fold, Lanes
 from wengert.transforms.lower.native.held import held
 from wengert.transforms.lower.native.reductions import chosen, neutral_value
@@ -45,7 +46,7 @@ class Depthwise(Fold):
     def supports(cls, op: stablehlo.ConvolutionOp) -> bool:
         w = windows_of(op)
         same = element(op.lhs) == element(op.rhs) == element(op.result) != i1
-        return same and w.batch_groups == 1 and 1 < w.groups == shape(op.rhs)[w.rhs[1]]
+        return same and w.batch_groups == 1 and 1 < w.groups == shape(op.rhs)[w.rhs[1]] and not DirectConvolution.supports(op)
 
     def start(self, code: Code, lanes: int) -> list[Value]:
         return [neutral_value(code, "add", self.element, lanes)]
