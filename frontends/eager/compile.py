@@ -22,7 +22,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.eager import dispatch
 from wengert.eager.containers import listed
 from wengert.eager.derive import UnkeptValueError
-from wengert.eager.guards import SIMPLE, Path, Surroundings, look_around
+from wengert.eager.guards import SIMPLE, Surroundings, look_around
 from wengert.eager.modes import STATE
 from wengert.eager.operation import Operation
 from wengert.eager.places import describe
@@ -54,7 +54,7 @@ class Compiled:
     def __init__(self, function: Callable[..., Any]):
         self.function = function
         self.reasons: list[str] = []
-        self._traces: dict[Any, list[Trace]] = {}
+        self._traces: dict[Any, list[Trace | Unrepeatable]] = {}
         self._given_up: dict[Any, str] = {}
         update_wrapper(self, function, updated=())
 
@@ -77,12 +77,14 @@ class Compiled:
             return self._give_up(key, f"recorded {MOST_TRACES} times, at last because {reason}", args, kwargs)
         return self._record(key, traces, reason, tensors, objects, args, kwargs)
 
-    def _record(self, key: Any, traces: list[Trace], reason: str, tensors: list[Tensor], objects: list[Any], args: Any, kwargs: Any) -> Any:
+    def _record(self, key: Any, traces: list[Trace | Unrepeatable], reason: str, tensors: list[Tensor], objects: list[Any], args: Any, kwargs: Any) -> Any:
         around = look_around(self.function, objects)
         with Tape() as tape:
             output = self.function(*args, **kwargs)
         refused = tape.refused
-        if not refused:
+        if not refused and (changed := around.changed_by_itself()):
+            traces.append(Unrepeatable(changed))
+        elif not refused:
             try:
                 traces.append(Trace(tape, tensors, output, around, getattr(self.function, "__name__", "function")))
             except _RefusedError as error:
@@ -101,8 +103,19 @@ class Compiled:
 
     def ir(self) -> str:
         """What was recorded last, as StableHLO text."""
-        recorded = [trace for traces in self._traces.values() for trace in traces]
+        recorded = [trace for traces in self._traces.values() for trace in traces if isinstance(trace, Trace)]
         return recorded[-1].tape.ir() if recorded else ""
+
+
+class Unrepeatable:
+    """A recording of a function that changed what it can reach, which running the recording would not do."""
+
+    def __init__(self, change: str):
+        self.change = change
+
+    def run(self, arguments: Sequence[Tensor]) -> Any:
+        """Raises GuardError: the function has to run again."""
+        raise GuardError(self.change)
 
 
 class _RefusedError(Exception):
@@ -236,9 +249,9 @@ class Trace:
             if gradient is x:
                 inner = self._finder(owner)
                 return lambda arguments: _gradient_of(inner(arguments))
-        path = self.around.tensors.get(id(x))
-        if path is not None:
-            return lambda _: _tensor_at(path)
+        way = self.around.tensors.get(id(x))
+        if way is not None:
+            return lambda _: self.around.values[way]
         return lambda _: x
 
     # -- running
@@ -265,8 +278,8 @@ class Trace:
         found: Any = seen.found
         same = bool(np.array_equal(now, found, equal_nan=True)) if seen.is_array else self._same(seen, now)
         if not same:
-            shown = "other values" if seen.is_array else f"{found!r}"
-            raise GuardError(f"a value that was looked at at {describe(seen.place)} was {shown} and is {'not' if seen.is_array else now.item()!r}")
+            change = "has other elements" if seen.is_array else f"was {found!r} and is {now.item()!r}"
+            raise GuardError(f"a value that was looked at at {describe(seen.place)} {change}")
 
     @staticmethod
     def _same(seen: Seen, now: Array) -> bool:
@@ -324,14 +337,4 @@ def _gradient_of(x: Tensor) -> Tensor:
     found = x._grad  # pyright: ignore[reportPrivateUsage]
     if found is None:
         raise GuardError("a gradient was there and is not")
-    return found
-
-
-def _tensor_at(path: Path) -> Tensor:
-    try:
-        found = path.find()
-    except (LookupError, ValueError, TypeError):
-        raise GuardError(f"{path.name} is gone") from None
-    if not isinstance(found, Tensor):
-        raise GuardError(f"{path.name} was a tensor and is {found!r}")
     return found
