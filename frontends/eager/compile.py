@@ -63,7 +63,7 @@ class Compiled:
         tensors: list[Tensor] = []
         objects: list[Any] = []
         structure = _flatten((args, kwargs), tensors, objects)
-        key = (structure, tuple((t.array.shape, t.array.dtype, t.requires_grad) for t in tensors), _shared(tensors), STATE.grad, STATE.inference)
+        key = (structure, tuple((t.array.shape, t.array.dtype, t.tracked) for t in tensors), _shared(tensors), STATE.grad, STATE.inference)
         if STATE.tape is not None or STATE.keeper is not None or self._given_up.get(key):
             return self.function(*args, **kwargs)
         traces = self._traces.setdefault(key, [])
@@ -81,7 +81,7 @@ class Compiled:
         around = look_around(self.function, objects)
         with Tape() as tape:
             output = self.function(*args, **kwargs)
-        refused = tape.refused
+        refused = tape.refused or tape.once
         if not refused and (changed := around.changed_by_itself()):
             traces.append(Unrepeatable(changed))
         elif not refused:
@@ -191,7 +191,10 @@ class Trace:
         self.steps: Steps = tape.steps
         self.outputs = outputs
         results = [tape.number(y) for y in outputs]
-        self.tracked = tuple(i for i, y in enumerate(outputs) if y.requires_grad and results[i] not in self.steps.inputs)
+        if any(y.retains_grad for y in outputs):
+            raise _RefusedError("it calls retain_grad on what it returns")
+        self.inference = [y.is_inference_tensor for y in outputs]
+        self.tracked = tuple(i for i, y in enumerate(outputs) if y.tracked and results[i] not in self.steps.inputs)
         self.effects = list(tape.effects.values())
         self.gradients = [x for x in tape.gradients.values() if x._grad is not None]  # pyright: ignore[reportPrivateUsage]
         self.cleared = [x for x in tape.gradients.values() if x._grad is None]  # pyright: ignore[reportPrivateUsage]
@@ -229,12 +232,12 @@ class Trace:
 
     def _checked(self, x: Tensor) -> Callable[[Sequence[Tensor]], Tensor]:
         find = self._finder(x)
-        shape, dtype, tracked = x.array.shape, x.array.dtype, x.requires_grad
+        shape, dtype, tracked = x.array.shape, x.array.dtype, x.tracked
 
         def checked(arguments: Sequence[Tensor]) -> Tensor:
             found = find(arguments)
             a = found.array
-            if a.shape != shape or a.dtype != dtype or found.requires_grad != tracked:
+            if a.shape != shape or a.dtype != dtype or found.tracked != tracked:
                 raise GuardError(f"a tensor was {dtype.name}{list(shape)} and is {a.dtype.name}{list(a.shape)}, or requires a gradient and did not")
             return found
 
@@ -272,6 +275,8 @@ class Trace:
         for seen, now in zip(self.seen, made[first_seen : len(self.values)], strict=True):
             self._check(seen, now.array)
         self._take_effect(arguments, made)
+        for y, inference in zip(made, self.inference, strict=False):
+            y.is_inference_tensor = inference
         return _rebuilt(self.structure, [y if find is None else find(arguments) for y, find in zip(made, self.result_finders)])
 
     def _check(self, seen: Seen, now: Array) -> None:
@@ -316,7 +321,7 @@ class Trace:
         """The same with the values that its derivative keeps as further results."""
         inside = [i for step in self.steps.grouped(self.values) for i in step.results if i not in self.values]
         everything = Operation(self.name, "CompiledBackward", self._emit([*self.values, *inside]), keeps_result=True, tracked=self.tracked)
-        mask = sum(1 << i for i, x in enumerate(self.tape.externals.get(v) for v in self.steps.inputs) if x is not None and x.requires_grad)
+        mask = sum(1 << i for i, x in enumerate(self.tape.externals.get(v) for v in self.steps.inputs) if x is not None and x.tracked)
         signature = everything.signature(tuple(self.steps.inputs.values()), None, mask)
         first = len(self.steps.inputs) + len(self.values)
         try:

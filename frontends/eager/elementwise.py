@@ -281,10 +281,13 @@ def where(condition: Tensor, x: Tensor | Number, y: Tensor | Number) -> Tensor:
     return dispatch.apply(WHERE, (condition, x, y), dtype)
 
 
-def clamp(x: Tensor, min: float | None = None, max: float | None = None) -> Tensor:
-    """x limited to an interval, either end of which may be open."""
+def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """x limited to an interval, either end of which may be open, or a tensor."""
     if min is None and max is None:
         raise ShapeError("clamp: at least one of min and max must be given")
+    if not isinstance(min, Number | None) or not isinstance(max, Number | None):
+        low = x if min is None else where(x < min, min, x)
+        return low if max is None else where(low > max, max, low)
     return dispatch.apply(CLAMP, (x,), (min, max))
 
 

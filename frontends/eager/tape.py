@@ -134,6 +134,8 @@ class Tape(RecordedTape):
         self.gradients_read: dict[int, tuple[Tensor, Tensor | None]] = {}
         """Tensors whose ``grad`` was read before it was set, with what it was."""
         self.refused = ""
+        self.once = ""
+        """Why what was recorded is all that happened, but not all that would happen again, if so."""
         self._numbers: dict[int, tuple[int, int]] = {}
         self._alive: list[Any] = []
         self._aliases: set[int] = set()
@@ -202,7 +204,7 @@ class Tape(RecordedTape):
 
     def note(self, op: Operation, params: Any, operands: Sequence[Tensor | float], results: Sequence[Tensor]) -> None:
         """An operation ran."""
-        constant = not STATE.recording and any(getattr(x, "requires_grad", False) for x in operands)
+        constant = not STATE.recording and any(getattr(x, "tracked", False) for x in operands)
         numbers = self._operands(operands, params)
         values = self.steps.append(op, params, numbers, len(results), here(), constant)
         if op is DETACH:
@@ -218,7 +220,7 @@ class Tape(RecordedTape):
             self.refuse("a tensor was changed through detach(), which leaves no trace on it")
         if x.view_of is not None:
             op, params = copy_slices(op, x.view_of.path, params), None
-        constant = not STATE.recording and any(getattr(v, "requires_grad", False) for v in operands)
+        constant = not STATE.recording and any(getattr(v, "tracked", False) for v in operands)
         dtype = x.array.dtype
         numbers = self._operands((target, *operands[1:]), params if isinstance(params, np.dtype) else dtype, changed=target)
         (value,) = self.steps.append(op, params, numbers, 1, here(), constant)
@@ -273,6 +275,10 @@ class Tape(RecordedTape):
     def refuse(self, reason: str) -> None:
         """Something happened that the tape cannot say."""
         self.refused = self.refused or reason
+
+    def only_once(self, reason: str) -> None:
+        """Something happened that running the tape does not repeat."""
+        self.once = self.once or reason
 
     def program(self) -> Program:
         """The tape as a program. Raises AutogradError if something ran that has no IR."""
