@@ -52,7 +52,7 @@ class Way:
 def _same(value: Any) -> Callable[[Any], str]:
     """How something else differs from this value, by its kind."""
     kind = type(value)
-    if isinstance(value, SIMPLE) or isinstance(value, np.generic):
+    if isinstance(value, (*SIMPLE, np.generic)):
         return lambda now: "" if type(now) is kind and (now == value or (now != now and value != value)) else f"was {value!r} and is {now!r}"
     if isinstance(value, Tensor):
         return lambda now: "" if isinstance(now, Tensor) else f"was a tensor and is {now!r}"
@@ -272,7 +272,7 @@ def _state(value: Any) -> Any:
 
 
 def _random_state() -> Any:
-    state: Any = np.random.get_state()
+    state: Any = np.random.get_state()  # noqa: NPY002  (that of others is what is looked for)
     return random.getstate(), state[1].tobytes(), state[2:]
 
 

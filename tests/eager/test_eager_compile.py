@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import collections
 import copy
 import functools
 import random
 import re
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -277,7 +276,11 @@ class Scaler:
 
 module = types.ModuleType("settings")
 module.rate = 1.0  # pyright: ignore[reportAttributeAccessIssue]
-Pair = collections.namedtuple("Pair", "a b")
+
+
+class Pair(NamedTuple):
+    a: float
+    b: float
 
 
 def reached_in_many_ways() -> tuple[Any, dict[str, tuple[Any, str]]]:
