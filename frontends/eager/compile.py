@@ -79,7 +79,7 @@ class Compiled:
 
     def _record(self, key: Any, traces: list[Trace | Unrepeatable], reason: str, tensors: list[Tensor], objects: list[Any], args: Any, kwargs: Any) -> Any:
         around = look_around(self.function, objects)
-        with Tape() as tape:
+        with Tape(rules=True) as tape:
             output = self.function(*args, **kwargs)
         refused = tape.refused or tape.once
         if not refused and (changed := around.changed_by_itself()):
@@ -319,7 +319,7 @@ class Trace:
     @cached_property
     def differentiable(self) -> Operation:
         """The same with the values that its derivative keeps as further results."""
-        inside = [i for step in self.steps.grouped(self.values) for i in step.results if i not in self.values]
+        inside = [i for step in self.steps.grouped(self.values) for i in step.results if i not in self.values and i not in self.steps.handed_on]
         everything = Operation(self.name, "CompiledBackward", self._emit([*self.values, *inside]), keeps_result=True, tracked=self.tracked)
         mask = sum(1 << i for i, x in enumerate(self.tape.externals.get(v) for v in self.steps.inputs) if x is not None and x.tracked)
         signature = everything.signature(tuple(self.steps.inputs.values()), None, mask)

@@ -113,6 +113,11 @@ def source_of(x: Tensor) -> Source:
     return x if found is None else found
 
 
+def tracked(x: Any) -> bool:
+    """Whether x is a tensor that gradients flow to."""
+    return isinstance(x, _Maker.tensor) and x.tracked
+
+
 def storage_of(x: Tensor) -> Storage:
     """The memory of x, as far as its versions go."""
     found = x.storage

@@ -188,11 +188,16 @@ class Function:
         inputs = tuple(dispatch.source_of(a) if isinstance(a, Tensor) else None for a in args)
         output = cls._run(context, args)
         results = listed(output)
-        if STATE.tape is not None:
-            STATE.tape.refuse(f"{cls.__name__}.apply runs Python code")
+        tape = STATE.tape
+        if tape is not None and not tape.has_rules:
+            tape.refuse(f"{cls.__name__}.apply runs Python code")
         if tracked:
             cls._record(context, args, inputs, results)
         context.mark()
+        if tracked and tape is not None and tape.has_rules and context.record is not None:
+            from wengert.eager.custom_steps import add_rule
+
+            add_rule(tape, context.record, args, results)
         return tuple(results) if isinstance(output, tuple | list) else results[0]
 
     @classmethod
@@ -245,6 +250,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         refused = tuple(None if c is None else _Refused.apply(c) for c in listed(found))
         return refused if isinstance(found, tuple) else refused[0]
 
+    run.is_differentiated_once = True  # pyright: ignore[reportFunctionMemberAccess]
     return run
 
 

@@ -123,7 +123,7 @@ class Tape(RecordedTape):
         refused: why what was recorded does not say all that happened, if so.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, rules: bool = False) -> None:
         super().__init__(Steps())
         self.externals: dict[int, Tensor] = {}
         self.draws: dict[int, Callable[[], Array]] = {}
@@ -142,6 +142,8 @@ class Tape(RecordedTape):
         self._holders: dict[int, Tensor] = {}
         self._start = next(NUMBERS)
         self._outer: Tape | None = None
+        self.has_rules = rules
+        """Whether custom functions are recorded with their rules, for which ``backward`` is run when they are."""
 
     def __enter__(self) -> Self:
         self._outer = STATE.tape
@@ -177,6 +179,10 @@ class Tape(RecordedTape):
             self._holders.setdefault(id(x.array), x)
         self._numbers[id(x)] = (value, version)
         return value
+
+    def rename(self, x: Tensor, value: int) -> None:
+        """x is this value from now on."""
+        self._name(x, value, 0 if x.storage is None else x.storage.version)
 
     def knows(self, x: Tensor) -> bool:
         """Whether x was made or used inside."""
