@@ -51,7 +51,7 @@ class Way:
 
 def _same(value: Any) -> Callable[[Any], str]:
     """How something else differs from this value, by its kind."""
-    kind = type(value)
+    kind: type[Any] = type(value)
     if isinstance(value, (*SIMPLE, np.generic)):
         return lambda now: "" if type(now) is kind and (now == value or (now != now and value != value)) else f"was {value!r} and is {now!r}"
     if isinstance(value, Tensor):
@@ -66,8 +66,8 @@ def _same(value: Any) -> Callable[[Any], str]:
         keys = list(cast("dict[Any, Any]", value))
         return lambda now: _other_kind(kind, now) or _other_keys(keys, list(now))
     if isinstance(value, set | frozenset):
-        members = frozenset(cast("set[Any]", value))
-        return lambda now: _other_kind(kind, now) or ("" if now == members else f"was {set(members)!r} and is {set(now)!r}")
+        members: frozenset[Any] = frozenset(cast("set[Any]", value))
+        return lambda now: _other_kind(kind, now) or ("" if now == members else f"was {set(members)!r} and is {set(cast(Any, now))!r}")
     if isinstance(value, MethodType):
         return lambda now: "" if isinstance(now, MethodType) and (now.__func__, now.__self__) == (value.__func__, value.__self__) else "is another method"
     names = _attribute_names(value)
@@ -170,8 +170,15 @@ def _of_class(cls: type) -> Iterator[tuple[str, Step]]:
     for name, value in vars(cls).items():
         if name in _GENERATED or name.startswith("__dataclass"):
             continue
-        inner = {staticmethod: "__func__", classmethod: "__func__", property: "fget", cached_property: "func"}.get(type(value))
-        yield f".{name}", (lambda c, name=name, inner=inner: getattr(vars(c)[name], inner)) if inner else (lambda c, name=name: vars(c)[name])
+        yield f".{name}", _of_descriptor(name, _UNDERLYING.get(cast(Any, type(value)), ""))
+
+
+_UNDERLYING: dict[Any, str] = {staticmethod: "__func__", classmethod: "__func__", property: "fget", cached_property: "func"}
+"""Where the function is that such an attribute of a class stands for."""
+
+
+def _of_descriptor(name: str, inner: str) -> Step:
+    return (lambda cls: getattr(vars(cls)[name], inner)) if inner else lambda cls: vars(cls)[name]
 
 
 def _inside(value: Any, chains: set[tuple[str, ...]]) -> Iterator[tuple[str, Step, set[tuple[str, ...]]]]:

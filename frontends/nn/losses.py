@@ -65,7 +65,7 @@ def _nll_kernel(given: tuple[str, int], rows: Any, target: Any, weight: Any = No
     safe = np.where(kept, target, 0)
     weights = kept.astype(rows.dtype) if weight is None else np.where(kept, weight[safe], 0).astype(rows.dtype)
     picked = rows[np.arange(len(rows)), safe]
-    each = -np.where(weights != 0, weights * picked, rows.dtype.type(0))
+    each: Any = -np.where(weights != 0, weights * picked, rows.dtype.type(0))
     if reduction == "none":
         return each
     total = each.sum(dtype=rows.dtype)

@@ -239,6 +239,8 @@ class Unflatten(Module):
 class CrossEntropyLoss(Module):
     """Minus the log-probability of classes: see :func:`wengert.nn.cross_entropy`."""
 
+    weight: Tensor | None
+
     def __init__(self, weight: Tensor | None = None, *, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0):
         self.register_buffer("weight", weight)
         self.ignore_index, self.reduction, self.label_smoothing = ignore_index, reduction, label_smoothing

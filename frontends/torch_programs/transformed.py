@@ -75,5 +75,6 @@ def pushed(program: Program, inputs: Sequence[Any], x_dots: Sequence[Any], call:
 
 
 def _vmap(info: Any, in_dims: Sequence[int | None], program: Program, *inputs: Any) -> tuple[tuple[Any, ...], int]:
-    batched = program.vmap(list(in_dims[1:]), size=info.batch_size)
+    size: int = info.batch_size
+    batched = program.vmap(list(in_dims[1:]), size=size)
     return transformed(batched, inputs), 0

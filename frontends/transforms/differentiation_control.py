@@ -145,7 +145,7 @@ class CustomJvp(_Custom):
         def rule(primals: Any, tangents: Any) -> Any:
             value = self(*primals)
             parts = [r(x_dot, value, *primals) for r, x_dot in zip(rules, tangents, strict=True) if r is not None and x_dot is not None]
-            return value, map_tree(lambda *leaves: sum(leaves[1:], leaves[0]), *parts) if parts else map_tree(lambda _: None, value)
+            return value, map_tree(lambda *leaves: sum(leaves[1:], leaves[0]), *parts) if parts else _nones(value)
 
         self.rule = rule
 

@@ -108,5 +108,42 @@ def test_messages(call: Any, message: str) -> None:
     assert caught.value.diagnostic.file == __file__
 
 
+def by_vjp(bar: Any) -> Any:
+    f = wg.custom_vjp(wg.numpy.sin)
+    f.defvjp(lambda x: (wg.numpy.sin(x), x), lambda x, y_bar: (bar(x, y_bar),))
+    return wg.jvp(f, (X,), (X,))[1]
+
+
+def by_jvp(dot: Any) -> Any:
+    f = wg.custom_jvp(wg.numpy.sin)
+    f.defjvp(lambda primals, tangents: (wg.numpy.sin(*primals), dot(*primals, *tangents)))
+    return wg.grad(lambda x: wg.numpy.sum(f(x)))(X)
+
+
+LINEAR = {
+    "plain": lambda x, t: t * wg.numpy.cos(x),
+    "plus zeros": lambda x, t: t + 0 * x - wg.numpy.zeros_like(x),
+    "chosen or zero": lambda x, t: wg.numpy.where(x > 0.4, t, 0.0),
+    "joined with zeros": lambda x, t: wg.numpy.concat([wg.numpy.zeros(1), t])[:-1],
+}
+AFFINE = {
+    "plus one": lambda x, t: t + 1,
+    "minus a residual": lambda x, t: wg.numpy.cos(x) * x - t,
+    "chosen or one": lambda x, t: wg.numpy.where(x > 0.4, t, 1.0),
+    "joined with a residual": lambda x, t: wg.numpy.concat([x[:1], t])[:-1],
+}
+
+
+@pytest.mark.parametrize("rule", [by_vjp, by_jvp], ids=lambda r: r.__name__)
+def test_affine_rules_have_no_transpose(rule: Any) -> None:
+    """Where a declared map would be transposed; how it adds something is at the user's line."""
+    for function in LINEAR.values():
+        rule(function)
+    for name, function in AFFINE.items():
+        with pytest.raises(wg.DiagnosticError, match="the function is affine, not linear, and has no transpose") as caught:
+            rule(function)
+        assert caught.value.diagnostic.line == function.__code__.co_firstlineno, name
+
+
 def test_zero_as_a_cotangent() -> None:
     np.testing.assert_allclose(rule(lambda held, bar: (bar * held[1], 0)), X)

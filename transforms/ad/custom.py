@@ -57,7 +57,7 @@ def _by_jvp(sweep: ForwardSweep, call: CallOp, jvp: FuncOp) -> None:
     check_inputs(call, jvp, [*(x.type for x in operands), *(x.type for x in operands if is_differentiable(x.type))])
     env: dict[SSAValue, SSAValue] = dict(zip(jvp.body.block.args, [*operands, *_given_tangents(sweep, call, operands)], strict=True))
     *body, last = jvp.body.block.ops
-    copy_linear(body, env, sweep.lb)
+    copy_linear(body, env, sweep.lb, affine=sweep.fused)
     found = [env[o] for o in last.operands]
     if not sweep.lb.linear.isdisjoint(found[:count]):
         raise refuse(call, f"has a declared derivative, @{jvp.sym_name.data}, whose values depend on tangents")
