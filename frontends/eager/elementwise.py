@@ -20,6 +20,7 @@ from wengert.eager import dispatch, kernels
 from wengert.eager.errors import ShapeError
 from wengert.eager.operation import Operation, register
 from wengert.eager.promotion import BOOL
+from wengert.frontends.kinks import angle
 from wengert.ir.tensor_types import element, element_of, i1, shape, type_of
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ SUB = _arithmetic("sub", lambda b, x, y: b.subtract(x, y), np.subtract)
 MUL = _arithmetic("mul", lambda b, x, y: b.multiply(x, y), np.multiply)
 DIV = _arithmetic("div", lambda b, x, y: b.divide(x, y), np.divide)
 POW = _arithmetic("pow", lambda b, x, y: b.power(x, y), np.power, node="PowBackward1", keeps_result=True)
-ATAN2 = _arithmetic("atan2", lambda b, x, y: b.atan2(x, y), np.arctan2)
+ATAN2 = _arithmetic("atan2", angle, np.arctan2)
 MAXIMUM = _arithmetic("maximum", lambda b, x, y: b.maximum(x, y), np.maximum)
 MINIMUM = _arithmetic("minimum", lambda b, x, y: b.minimum(x, y), np.minimum)
 REMAINDER = _arithmetic("remainder", _remainder, np.remainder)

@@ -15,6 +15,7 @@ from wengert.eager.operation import Operation, register
 from wengert.eager.program import Array
 from wengert.eager.promotion import INT64, category, floating
 from wengert.eager.views import dimension
+from wengert.frontends.kinks import root
 from wengert.ir.tensor_types import i64, shape
 
 if TYPE_CHECKING:
@@ -70,15 +71,11 @@ def _var(b: OpBuilder, x: Sequence[Value], given: tuple[Dims, bool, int]) -> lis
 
 
 def _std(b: OpBuilder, x: Sequence[Value], given: tuple[Dims, bool, int]) -> list[Value]:
-    return [_kept(b, b.sqrt(variance_of(b, x[0], given[0], given[2])), x[0], given[:2])]
+    return [_kept(b, root(b, variance_of(b, x[0], given[0], given[2])), x[0], given[:2])]
 
 
 def _norm(b: OpBuilder, x: Sequence[Value], along: Along) -> list[Value]:
-    # the derivative at 0 is 0, the subgradient of least norm: the root is taken of 1 where the sum is 0
-    total = b.reduce_sum(b.multiply(x[0], x[0]), along[0])
-    zero = b.compare("EQ", total, b.full_like(total, 0))
-    root = b.sqrt(b.select(zero, b.full_like(total, 1), total))
-    return [_kept(b, b.select(zero, b.full_like(total, 0), root), x[0], along)]
+    return [_kept(b, root(b, b.reduce_sum(b.multiply(x[0], x[0]), along[0])), x[0], along)]
 
 
 def _extreme(which: core.Extreme) -> Callable[[OpBuilder, Sequence[Value], Along], list[Value]]:

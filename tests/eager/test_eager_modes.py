@@ -178,6 +178,17 @@ def inference_tensors_and_views(T: Any) -> Any:
     return kept, made.is_inference(), view.is_inference(), refused(lambda: made.add_(1)), refused(lambda: made._version), refused(made.requires_grad_)
 
 
+@snippet
+def generators_in_a_mode(T: Any) -> Any:
+    @T.no_grad()
+    def modes() -> Any:
+        sent = yield T.is_grad_enabled()
+        yield T.is_grad_enabled(), sent
+
+    running = modes()
+    return next(running), T.is_grad_enabled(), running.send(3), T.is_grad_enabled()
+
+
 @pytest.mark.parametrize("code", snippet, ids=lambda code: code.__name__)
 def test_snippet(code: Snippet) -> None:
     agree(code)
