@@ -74,8 +74,9 @@ class _Rule:
     def _run(self, cotangents: Sequence[Tensor]) -> tuple[Tape, Sequence[Any]]:
         before = STATE.grad, STATE.inference
         STATE.set(True, False)
+        inner = type(self.tape)()
         try:
-            with type(self.tape)() as inner:
+            with inner:
                 return inner, self.record.pull(cotangents, False)
         except AutogradError as error:
             inner.refuse(f"cannot be recorded: {error}")

@@ -250,7 +250,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         refused = tuple(None if c is None else _Refused.apply(c) for c in listed(found))
         return refused if isinstance(found, tuple) else refused[0]
 
-    run.is_differentiated_once = True  # pyright: ignore[reportFunctionMemberAccess]
+    run.is_differentiated_once = True  # pyright: ignore[reportAttributeAccessIssue]
     return run
 
 

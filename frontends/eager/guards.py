@@ -51,14 +51,14 @@ class Way:
 
 def _same(value: Any) -> Callable[[Any], str]:
     """How something else differs from this value, by its kind."""
-    kind: type[Any] = type(value)
+    kind = cast("type[Any]", type(value))
     if isinstance(value, (*SIMPLE, np.generic)):
         return lambda now: "" if type(now) is kind and (now == value or (now != now and value != value)) else f"was {value!r} and is {now!r}"
     if isinstance(value, Tensor):
         return lambda now: "" if isinstance(now, Tensor) else f"was a tensor and is {now!r}"
     if isinstance(value, np.ndarray):
         held = _contents(cast(Any, value))
-        return lambda now: "" if isinstance(now, np.ndarray) and _contents(cast(Any, now)) == held else "is an array with other elements"
+        return lambda now: "" if isinstance(now, np.ndarray) and _contents(now) == held else "is an array with other elements"
     if isinstance(value, list | tuple):
         size = len(listed(value))
         return lambda now: _other_kind(kind, now) or ("" if len(now) == size else f"had {size} items and has {len(now)}")
@@ -67,7 +67,7 @@ def _same(value: Any) -> Callable[[Any], str]:
         return lambda now: _other_kind(kind, now) or _other_keys(keys, list(now))
     if isinstance(value, set | frozenset):
         members: frozenset[Any] = frozenset(cast("set[Any]", value))
-        return lambda now: _other_kind(kind, now) or ("" if now == members else f"was {set(members)!r} and is {set(cast(Any, now))!r}")
+        return lambda now: _other_kind(kind, now) or ("" if now == members else f"was {set(members)!r} and is {now!r}")
     if isinstance(value, MethodType):
         return lambda now: "" if isinstance(now, MethodType) and (now.__func__, now.__self__) == (value.__func__, value.__self__) else "is another method"
     names = _attribute_names(value)
@@ -178,7 +178,11 @@ _UNDERLYING: dict[Any, str] = {staticmethod: "__func__", classmethod: "__func__"
 
 
 def _of_descriptor(name: str, inner: str) -> Step:
-    return (lambda cls: getattr(vars(cls)[name], inner)) if inner else lambda cls: vars(cls)[name]
+    def step(cls: Any) -> Any:
+        found: Any = vars(cls)[name]
+        return getattr(found, inner) if inner else found
+
+    return step
 
 
 def _inside(value: Any, chains: set[tuple[str, ...]]) -> Iterator[tuple[str, Step, set[tuple[str, ...]]]]:

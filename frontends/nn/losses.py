@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -65,11 +65,11 @@ def _nll_kernel(given: tuple[str, int], rows: Any, target: Any, weight: Any = No
     safe = np.where(kept, target, 0)
     weights = kept.astype(rows.dtype) if weight is None else np.where(kept, weight[safe], 0).astype(rows.dtype)
     picked = rows[np.arange(len(rows)), safe]
-    each: Any = -np.where(weights != 0, weights * picked, rows.dtype.type(0))
+    each = cast(Any, np.where(weights != 0, -weights * picked, rows.dtype.type(0)))
     if reduction == "none":
         return each
-    total = each.sum(dtype=rows.dtype)
-    return total if reduction == "sum" else np.divide(total, weights.sum(dtype=rows.dtype))
+    total: Any = each.sum(dtype=rows.dtype)
+    return total if reduction == "sum" else cast(Any, np.divide(total, weights.sum(dtype=rows.dtype)))
 
 
 NLL = register(OPERATIONS, "nll_loss", "NllLossBackward0", _nll, kernel=_nll_kernel, differentiable=slice(1))

@@ -44,7 +44,7 @@ def _split(b: TorchBuilder, found: Sequence[Value], state: Value | None) -> tupl
     return tuple(found[:-1])
 
 
-def cond(b: TorchBuilder, subgraph: Subgraph, pred: Value, true_graph: Any, false_graph: Any, operands: Sequence[Value]) -> tuple[Value, ...]:
+def cond(b: TorchBuilder, subgraph: Subgraph, pred: Value | bool, true_graph: Any, false_graph: Any, operands: Sequence[Value]) -> tuple[Value, ...]:
     """The one graph or the other."""
     if isinstance(pred, bool):
         return tuple(subgraph(b, true_graph if pred else false_graph, operands))

@@ -206,7 +206,7 @@ def _promoted(node: Any) -> Attribute | None:
 
 def is_random(node: Any) -> bool:
     """Whether a node draws random numbers, or is a graph in which one does."""
-    inner = getattr(node.graph.owning_module, str(node.target), None) if node.op == "get_attr" else None
+    inner: Any = getattr(node.graph.owning_module, str(node.target), None) if node.op == "get_attr" else None
     if hasattr(inner, "graph"):
         return any(map(is_random, inner.graph.nodes))
     return any(tag.name == "nondeterministic_seeded" for tag in getattr(node.target, "tags", ()))

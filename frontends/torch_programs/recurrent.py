@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import Any
+from typing import Any, cast
 
 from wengert.frontends.torch_programs.translation import torch_module
 
@@ -53,13 +53,14 @@ class _Network:
         """Puts the layers in the place of the node."""
         given = by_name(self.node)
         layers, x = given["num_layers"], given["input"]
-        states: Sequence[Any] = given["hx"] if isinstance(given["hx"], list | tuple) else [given["hx"]]
+        hidden: Any = given["hx"]
+        states: Sequence[Any] = cast("Sequence[Any]", hidden) if isinstance(hidden, list | tuple) else [hidden]
         size, ways = len(given["params"]) // layers, 2 if given["bidirectional"] else 1
         last: list[list[Any]] = [[] for _ in states]
         with self.graph.inserting_before(self.node):
             for k in range(layers):
                 own = [self._call(self.aten.slice.Tensor, h, 0, k * ways, (k + 1) * ways) for h in states]
-                hx = own if isinstance(given["hx"], list | tuple) else own[0]
+                hx = own if isinstance(hidden, list | tuple) else own[0]
                 rest = (given["has_biases"], 1, 0.0, given["train"], given["bidirectional"], given["batch_first"])
                 made = self._call(self.node.target, x, hx, list(given["params"][k * size : (k + 1) * size]), *rest)
                 x = self._call(operator.getitem, made, 0)
@@ -76,5 +77,10 @@ class _Network:
     def _call(self, target: Any, *args: Any) -> Any:
         made = self.graph.call_function(target, args)
         made.meta = {key: held for key, held in self.node.meta.items() if key in ("stack_trace", "nn_module_stack", "source_fn_stack")}
-        made.meta["val"] = target(*torch_module("torch.fx").map_arg(args, lambda n: n.meta["val"]))
+        made.meta["val"] = target(*torch_module("torch.fx").map_arg(args, _known))
         return made
+
+
+def _known(node: Any) -> Any:
+    """What is known of a node's result: a tensor without elements."""
+    return node.meta["val"]

@@ -130,6 +130,8 @@ class _Passed:
 class CustomJvp(_Custom):
     """A function with a forward derivative of its own: see :func:`custom_jvp`."""
 
+    rule: Function
+
     __slots__ = ()
 
     def defjvp(self, rule: Function) -> Function:
