@@ -58,7 +58,7 @@ def _same(value: Any) -> Callable[[Any], str]:
         return lambda now: "" if isinstance(now, Tensor) else f"was a tensor and is {now!r}"
     if isinstance(value, np.ndarray):
         held = _contents(cast(Any, value))
-        return lambda now: "" if isinstance(now, np.ndarray) and _contents(now) == held else "is an array with other elements"
+        return lambda now: "" if isinstance(now, np.ndarray) and _contents(cast(Any, now)) == held else "is an array with other elements"
     if isinstance(value, list | tuple):
         size = len(listed(value))
         return lambda now: _other_kind(kind, now) or ("" if len(now) == size else f"had {size} items and has {len(now)}")
@@ -75,7 +75,7 @@ def _same(value: Any) -> Callable[[Any], str]:
         what = "function" if isinstance(value, FunctionType) else "object"
         return lambda now: "" if now is value else f"is another {what}"
     if names == list(getattr(value, "__dict__", ())):  # no slots: the usual case is quick
-        return lambda now: "" if type(now) is kind and list(now.__dict__) == names else _other_kind(kind, now) or _other_attributes(names, list(vars(now)))
+        return lambda now: "" if type(now) is kind and list(now.__dict__) == names else _other_kind(kind, now) or _other_attributes(names, list(now.__dict__))
     return lambda now: _other_kind(kind, now) or _other_attributes(names, _attribute_names(now) or [])
 
 
@@ -179,7 +179,7 @@ _UNDERLYING: dict[Any, str] = {staticmethod: "__func__", classmethod: "__func__"
 
 def _of_descriptor(name: str, inner: str) -> Step:
     def step(cls: Any) -> Any:
-        found: Any = vars(cls)[name]
+        found = cast("dict[str, Any]", vars(cls))[name]
         return getattr(found, inner) if inner else found
 
     return step

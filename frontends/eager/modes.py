@@ -78,7 +78,7 @@ class _Mode:
                 except StopIteration as end:
                     return end.value
                 try:
-                    sent = yield found
+                    sent = yield found  # pyright: ignore[reportUnknownVariableType]
                 except GeneratorExit:
                     generator.close()
                     raise

@@ -69,7 +69,7 @@ def _nll_kernel(given: tuple[str, int], rows: Any, target: Any, weight: Any = No
     if reduction == "none":
         return each
     total: Any = each.sum(dtype=rows.dtype)
-    return total if reduction == "sum" else cast(Any, np.divide(total, weights.sum(dtype=rows.dtype)))
+    return total if reduction == "sum" else np.divide(total, weights.sum(dtype=rows.dtype))
 
 
 NLL = register(OPERATIONS, "nll_loss", "NllLossBackward0", _nll, kernel=_nll_kernel, differentiable=slice(1))
