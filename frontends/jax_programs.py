@@ -7,6 +7,7 @@ The inside is reached through ``jax.extend`` and ``jax.interpreters``; only merg
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from importlib import import_module
@@ -276,7 +277,13 @@ def _lowered(first: Callable[[dict[str, Any]], int], context: Any, *operands: An
     mlir, ir = _jax("jax._src.interpreters.mlir"), _jax("jaxlib.mlir.ir")
     func = _jax("jaxlib.mlir.dialects.func")
     program, module = options["program"], context.module_context
-    parsed = ir.Module.parse(str(program))
+    text = str(program)
+    if (unknown := re.search(r"\bcore\.\w+", text)) is not None:
+        raise InputError(
+            f"{program.name} holds {unknown[0]}, for which StableHLO has no word, so JAX cannot run it: it is the reverse of a loop whose trips nobody"
+            " counts; take a counted loop (wg.fori_loop, wg.scan), or forward mode"
+        )
+    parsed = ir.Module.parse(text)
     kind = ir.TypeAttr(ir.SymbolTable(parsed.operation)[program.entry].attributes["function_type"]).value
     symbol = mlir.merge_mlir_modules(module.module, f"wengert_{program.name}".replace(" ", "_"), parsed, dst_symtab=module.symbol_table)
     return func.CallOp(kind.results, ir.FlatSymbolRefAttr.get(symbol), operands).results[first(options) :]

@@ -10,6 +10,8 @@ equation for every call, from which JAX can evaluate, differentiate and transpos
 3. The texts are put into one module, and the private functions get ``ad.custom_jvp`` or ``ad.custom_vjp``.
 
 ``lax.stop_gradient``, of which the lowering says nothing either, becomes a primitive that leaves the mark of :mod:`wengert.transforms.core.stopped`.
+Not where it stops what only ``lax.custom_linear_solve`` solves with, such as the factors in ``jnp.linalg.solve``: JAX takes the derivative from
+the matrix there, and we take it from the solution as it is computed, factors included.
 
 Calls whose bodies and rules are the same share a function. A rule may call its own function: a call whose body and rule have the text
 of one that is just being treated is taken for a call of that one.
@@ -75,7 +77,8 @@ class CustomFunctions:
         return closed if jaxpr is closed.jaxpr else closed.replace(jaxpr=jaxpr)
 
     def _replaced(self, jaxpr: Any) -> Any:
-        eqns = [self._equation(eqn) for eqn in jaxpr.eqns]
+        solving = _only_for_solving(jaxpr)
+        eqns = [eqn if any(id(v) in solving for v in eqn.outvars) else self._equation(eqn) for eqn in jaxpr.eqns]
         return jaxpr if all(new is old for new, old in zip(eqns, jaxpr.eqns, strict=True)) else jaxpr.replace(eqns=eqns)
 
     def _equation(self, eqn: Any) -> Any:
@@ -121,6 +124,22 @@ class CustomFunctions:
             self._known[key] = symbol
             self.by_symbol[symbol] = CustomFunction(re.sub(r"\W+", "_", name).strip("_") or "f", _KINDS[eqn.primitive.name], rules)
         return self._known[key]
+
+
+def _only_for_solving(jaxpr: Any) -> set[int]:
+    """The variables, by identity, that come from a ``stop_gradient`` of this jaxpr and that nothing takes but the ``solve`` functions of linear solves."""
+    if not any(eqn.primitive.name == "custom_linear_solve" for eqn in jaxpr.eqns):
+        return set()
+    taken = {id(v) for v in jaxpr.outvars}
+    for eqn in reversed(jaxpr.eqns):
+        operands = eqn.invars
+        if eqn.primitive.name == "custom_linear_solve":
+            matvec, vecmat, *solves = eqn.params["const_lengths"]
+            operands = [*operands[: matvec + vecmat], *operands[matvec + vecmat + sum(solves) :]]
+        elif not eqn.effects and not any(id(v) in taken for v in eqn.outvars):
+            continue
+        taken.update(id(v) for v in operands)
+    return {id(eqn.outvars[0]) for eqn in jaxpr.eqns if eqn.primitive.name == "stop_gradient"} - taken
 
 
 def _key(kind: str, body: Any, rules: Sequence[Any], own: str = "") -> Any:

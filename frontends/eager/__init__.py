@@ -53,6 +53,7 @@ from wengert.eager.errors import (
     NotTrackedError,
     ShapeError,
     UnusedInputError,
+    missing,
 )
 from wengert.eager.functional import FUNCTIONS, allclose, atan2, equal, isfinite, logical_and, logical_not, outer, where
 from wengert.eager.joining import cat, stack
@@ -75,7 +76,7 @@ def __getattr__(name: str) -> Any:
         return float64
     found = FUNCTIONS.get(name)
     if found is None:
-        raise AttributeError(f"module 'wengert.eager' has no attribute {name!r}")
+        raise missing(f"module 'wengert.eager' has no attribute {name!r}", name, [*__all__, *FUNCTIONS])
     return found
 
 

@@ -56,13 +56,16 @@ class Sweep:
         """What arrived at results of records that are asked for, by the record's number and the result's."""
         self._pending: dict[Record, list[Tensor | None]] = {}
         self._hooked: set[Record] = set()
+        self.needed: set[Record] = set()
+        self.early = False
+        """Whether values inside are captured before hooks on them run, as in PyTorch's ``grad`` where the pass goes on behind them."""
 
     def run(self) -> None:
         """Fills ``leaves`` and ``captured``."""
         starts = [s.record if type(s) is Output else s for s in self.sources if isinstance(s, Record | Output)]
         inside = self._wanted_inside()
         records = reachable([r for r in starts if isinstance(r, Record)])
-        needed = self._needed(records, inside)
+        needed = self.needed = self._needed(records, inside)
         if self.wanted is not None:
             ends = {number for number, _ in inside}
             records = [r for r in records if r in needed or r.number in ends]
@@ -175,6 +178,8 @@ class Sweep:
             self._observe(record, cotangents, inside)
             if record not in needed or all(c is None for c in cotangents):
                 continue
+            if record.node_prehooks:
+                cotangents = _before_node(record, cotangents)
             arrived = pull(record, cotangents, self.create)
             if record.node_hooks:
                 arrived = _after_node(record, arrived, cotangents)
@@ -226,9 +231,12 @@ class Sweep:
         for number, cotangent in enumerate(cotangents):
             if cotangent is None:
                 continue
+            arrived = cotangent
             if record.pre_hooks is not None:
                 cotangent = cotangents[number] = run_hooks(record.pre_hooks.get(number, ()), cotangent)
             self._see(record, number, cotangent, inside)
+            if self.early and (record.number, number) in inside and record in self.needed:
+                self.captured[record.number, number] = arrived
 
     def _see(self, record: Record, number: int, cotangent: Tensor, inside: set[tuple[int, int]]) -> None:
         if record.retained is not None and number in record.retained:
@@ -241,18 +249,39 @@ class Sweep:
 def run_hooks(hooks: Sequence[Callable[[Tensor], Tensor | None]], cotangent: Tensor) -> Tensor:
     """The cotangent after hooks, each of which may replace it."""
     for hook in list(hooks):
-        found = hook(cotangent)
+        _only_once("a hook")
+        found: Any = hook(cotangent)
         if found is not None:
+            if not hasattr(found, "array"):
+                raise AutogradError(f"a hook returned a {type(found).__name__}, expected a tensor or None")
             if found.array.shape != cotangent.array.shape:
                 raise AutogradError(f"a hook returned a gradient of shape {list(found.array.shape)}, expected {list(cotangent.array.shape)}")
             cotangent = found
     return cotangent
 
 
+def _only_once(what: str) -> None:
+    if STATE.tape is not None:
+        STATE.tape.only_once(f"{what} ran in its backward pass")
+
+
+def _before_node(record: Record, cotangents: list[Tensor | None]) -> list[Tensor | None]:
+    for hook in list(record.node_prehooks or ()):
+        _only_once("a hook")
+        found = hook(tuple(cotangents))
+        if found is not None:
+            given = listed(found)
+            if len(given) != len(cotangents):
+                raise AutogradError(f"a hook before {record.name()} returned {len(given)} gradients, expected {len(cotangents)}")
+            cotangents = given
+    return cotangents
+
+
 def _after_node(record: Record, arrived: Sequence[Tensor | None], cotangents: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
     chosen = record.signature.operation.differentiable
     edges: list[Any] = list(arrived[chosen])
     for hook in list(record.node_hooks or ()):
+        _only_once("a hook")
         found = hook(tuple(edges), tuple(cotangents))
         if found is not None:
             given = listed(found)

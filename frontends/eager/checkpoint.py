@@ -297,7 +297,7 @@ def _standing_at(source: Source, array: Any) -> Tensor | None:
         return cast("Tensor | None", source)
     made = dispatch.new(array)
     if isinstance(source, Record | Output):
-        made.source, made.requires_grad = source, True
+        made.source, made.tracked = source, True
     return made
 
 

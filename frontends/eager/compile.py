@@ -22,7 +22,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.eager import dispatch
 from wengert.eager.containers import listed
 from wengert.eager.derive import UnkeptValueError
-from wengert.eager.guards import SIMPLE, Path, Surroundings, look_around
+from wengert.eager.guards import SIMPLE, Surroundings, look_around
 from wengert.eager.modes import STATE
 from wengert.eager.operation import Operation
 from wengert.eager.places import describe
@@ -54,7 +54,7 @@ class Compiled:
     def __init__(self, function: Callable[..., Any]):
         self.function = function
         self.reasons: list[str] = []
-        self._traces: dict[Any, list[Trace]] = {}
+        self._traces: dict[Any, list[Trace | Unrepeatable]] = {}
         self._given_up: dict[Any, str] = {}
         update_wrapper(self, function, updated=())
 
@@ -63,7 +63,7 @@ class Compiled:
         tensors: list[Tensor] = []
         objects: list[Any] = []
         structure = _flatten((args, kwargs), tensors, objects)
-        key = (structure, tuple((t.array.shape, t.array.dtype, t.requires_grad) for t in tensors), _shared(tensors), STATE.grad, STATE.inference)
+        key = (structure, tuple((t.array.shape, t.array.dtype, t.tracked) for t in tensors), _shared(tensors), STATE.grad, STATE.inference)
         if STATE.tape is not None or STATE.keeper is not None or self._given_up.get(key):
             return self.function(*args, **kwargs)
         traces = self._traces.setdefault(key, [])
@@ -77,12 +77,14 @@ class Compiled:
             return self._give_up(key, f"recorded {MOST_TRACES} times, at last because {reason}", args, kwargs)
         return self._record(key, traces, reason, tensors, objects, args, kwargs)
 
-    def _record(self, key: Any, traces: list[Trace], reason: str, tensors: list[Tensor], objects: list[Any], args: Any, kwargs: Any) -> Any:
+    def _record(self, key: Any, traces: list[Trace | Unrepeatable], reason: str, tensors: list[Tensor], objects: list[Any], args: Any, kwargs: Any) -> Any:
         around = look_around(self.function, objects)
-        with Tape() as tape:
+        with Tape(rules=True) as tape:
             output = self.function(*args, **kwargs)
-        refused = tape.refused
-        if not refused:
+        refused = tape.refused or tape.once
+        if not refused and (changed := around.changed_by_itself()):
+            traces.append(Unrepeatable(changed))
+        elif not refused:
             try:
                 traces.append(Trace(tape, tensors, output, around, getattr(self.function, "__name__", "function")))
             except _RefusedError as error:
@@ -101,8 +103,19 @@ class Compiled:
 
     def ir(self) -> str:
         """What was recorded last, as StableHLO text."""
-        recorded = [trace for traces in self._traces.values() for trace in traces]
+        recorded = [trace for traces in self._traces.values() for trace in traces if isinstance(trace, Trace)]
         return recorded[-1].tape.ir() if recorded else ""
+
+
+class Unrepeatable:
+    """A recording of a function that changed what it can reach, which running the recording would not do."""
+
+    def __init__(self, change: str):
+        self.change = change
+
+    def run(self, arguments: Sequence[Tensor]) -> Any:
+        """Raises GuardError: the function has to run again."""
+        raise GuardError(self.change)
 
 
 class _RefusedError(Exception):
@@ -178,7 +191,10 @@ class Trace:
         self.steps: Steps = tape.steps
         self.outputs = outputs
         results = [tape.number(y) for y in outputs]
-        self.tracked = tuple(i for i, y in enumerate(outputs) if y.requires_grad and results[i] not in self.steps.inputs)
+        if any(y.retains_grad for y in outputs):
+            raise _RefusedError("it calls retain_grad on what it returns")
+        self.inference = [y.is_inference_tensor for y in outputs]
+        self.tracked = tuple(i for i, y in enumerate(outputs) if y.tracked and results[i] not in self.steps.inputs)
         self.effects = list(tape.effects.values())
         self.gradients = [x for x in tape.gradients.values() if x._grad is not None]  # pyright: ignore[reportPrivateUsage]
         self.cleared = [x for x in tape.gradients.values() if x._grad is None]  # pyright: ignore[reportPrivateUsage]
@@ -216,12 +232,12 @@ class Trace:
 
     def _checked(self, x: Tensor) -> Callable[[Sequence[Tensor]], Tensor]:
         find = self._finder(x)
-        shape, dtype, tracked = x.array.shape, x.array.dtype, x.requires_grad
+        shape, dtype, tracked = x.array.shape, x.array.dtype, x.tracked
 
         def checked(arguments: Sequence[Tensor]) -> Tensor:
             found = find(arguments)
             a = found.array
-            if a.shape != shape or a.dtype != dtype or found.requires_grad != tracked:
+            if a.shape != shape or a.dtype != dtype or found.tracked != tracked:
                 raise GuardError(f"a tensor was {dtype.name}{list(shape)} and is {a.dtype.name}{list(a.shape)}, or requires a gradient and did not")
             return found
 
@@ -236,9 +252,9 @@ class Trace:
             if gradient is x:
                 inner = self._finder(owner)
                 return lambda arguments: _gradient_of(inner(arguments))
-        path = self.around.tensors.get(id(x))
-        if path is not None:
-            return lambda _: _tensor_at(path)
+        way = self.around.tensors.get(id(x))
+        if way is not None:
+            return lambda _: self.around.values[way]
         return lambda _: x
 
     # -- running
@@ -259,14 +275,16 @@ class Trace:
         for seen, now in zip(self.seen, made[first_seen : len(self.values)], strict=True):
             self._check(seen, now.array)
         self._take_effect(arguments, made)
+        for y, inference in zip(made, self.inference, strict=False):
+            y.is_inference_tensor = inference
         return _rebuilt(self.structure, [y if find is None else find(arguments) for y, find in zip(made, self.result_finders)])
 
     def _check(self, seen: Seen, now: Array) -> None:
         found: Any = seen.found
         same = bool(np.array_equal(now, found, equal_nan=True)) if seen.is_array else self._same(seen, now)
         if not same:
-            shown = "other values" if seen.is_array else f"{found!r}"
-            raise GuardError(f"a value that was looked at at {describe(seen.place)} was {shown} and is {'not' if seen.is_array else now.item()!r}")
+            change = "has other elements" if seen.is_array else f"was {found!r} and is {now.item()!r}"
+            raise GuardError(f"a value that was looked at at {describe(seen.place)} {change}")
 
     @staticmethod
     def _same(seen: Seen, now: Array) -> bool:
@@ -301,9 +319,9 @@ class Trace:
     @cached_property
     def differentiable(self) -> Operation:
         """The same with the values that its derivative keeps as further results."""
-        inside = [i for step in self.steps.grouped(self.values) for i in step.results if i not in self.values]
+        inside = [i for step in self.steps.grouped(self.values) for i in step.results if i not in self.values and i not in self.steps.handed_on]
         everything = Operation(self.name, "CompiledBackward", self._emit([*self.values, *inside]), keeps_result=True, tracked=self.tracked)
-        mask = sum(1 << i for i, x in enumerate(self.tape.externals.get(v) for v in self.steps.inputs) if x is not None and x.requires_grad)
+        mask = sum(1 << i for i, x in enumerate(self.tape.externals.get(v) for v in self.steps.inputs) if x is not None and x.tracked)
         signature = everything.signature(tuple(self.steps.inputs.values()), None, mask)
         first = len(self.steps.inputs) + len(self.values)
         try:
@@ -324,14 +342,4 @@ def _gradient_of(x: Tensor) -> Tensor:
     found = x._grad  # pyright: ignore[reportPrivateUsage]
     if found is None:
         raise GuardError("a gradient was there and is not")
-    return found
-
-
-def _tensor_at(path: Path) -> Tensor:
-    try:
-        found = path.find()
-    except (LookupError, ValueError, TypeError):
-        raise GuardError(f"{path.name} is gone") from None
-    if not isinstance(found, Tensor):
-        raise GuardError(f"{path.name} was a tensor and is {found!r}")
     return found

@@ -87,8 +87,10 @@ def _stacked(x: Tensor, y: Tensor) -> Tensor:
     return views.squeeze(made, -1) if vector[1] else made
 
 
-def addmm(c: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """c + x y, where c broadcasts."""
+def addmm(c: Tensor, x: Tensor, y: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta c + alpha x y, where c broadcasts."""
+    if alpha != 1 or beta != 1:
+        return (c if beta == 1 else c * beta) + (x @ y) * alpha
     if x.array.ndim != 2 or y.array.ndim != 2 or x.array.shape[1] != y.array.shape[0]:
         raise ShapeError(f"addmm: the shapes {list(x.array.shape)} and {list(y.array.shape)} do not go together")
     return dispatch.apply(ADDMM, (c, x, y))

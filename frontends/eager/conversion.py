@@ -64,5 +64,5 @@ def detach_in_place(x: Tensor) -> Tensor:
     """Takes this tensor itself off the tape."""
     if x.view_of is not None:
         raise AutogradError("detach_() of a view would leave it tied to its base; use detach()")
-    x.source, x.requires_grad = None, False
+    x.source, x.tracked = None, False
     return x

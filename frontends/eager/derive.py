@@ -94,6 +94,11 @@ def _optimize() -> Pipeline:
     return parse_pipeline(OPTIMIZE)
 
 
+@cache
+def _inline() -> Pipeline:
+    return parse_pipeline("inline,symbol-dce")
+
+
 @paused()
 def backward_module(segment: Segment) -> tuple[ModuleOp, tuple[int, ...]]:
     """The reverse of a segment, (kept values, cotangents of the roots) -> cotangents of the wanted inputs, and which values are kept.
@@ -117,6 +122,8 @@ def backward_module(segment: Segment) -> tuple[ModuleOp, tuple[int, ...]]:
     module = module_of(list(segment.inputs.values()), body)
     vjp(module, "main", [inputs.index(i) for i in segment.wanted], range(len(segment.roots)))
     inline_checkpoints(module)
+    if len(module.body.block.ops) > 1:  # backward rules of custom functions
+        _inline().run(module)
     function = cast(FuncOp, main_block(module).parent_op())
     count = len(inputs), len(segment.roots)
     for i in segment.observed.values():  # the change is zero

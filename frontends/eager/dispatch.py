@@ -105,12 +105,17 @@ def constant(array: Any) -> Tensor:
 
 def source_of(x: Tensor) -> Source:
     """What x is on the tape."""
-    if not x.requires_grad:
+    if not x.tracked:
         return None
     if x.view_of is not None:
         x.view_of.refresh(x)
     found = x.source
     return x if found is None else found
+
+
+def tracked(x: Any) -> bool:
+    """Whether x is a tensor that gradients flow to."""
+    return isinstance(x, _Maker.tensor) and x.tracked
 
 
 def storage_of(x: Tensor) -> Storage:
@@ -139,7 +144,7 @@ def unary(op: Operation, x: Tensor) -> Tensor:
     r = kernel(a)
     end_quiet(token)
     made = new(r)
-    if x.requires_grad and STATE.recording:
+    if x.tracked and STATE.recording:
         signature = op.signatures.get((a.shape, dtype))
         if signature is None:
             signature = op.signatures[a.shape, dtype] = op.signature(((a.shape, dtype),), None, _UNARY)
@@ -149,7 +154,7 @@ def unary(op: Operation, x: Tensor) -> Tensor:
             held = made if position else x
             saved += ((held.array, storage := storage_of(held), storage.version),)
         made.source = Record(signature, (x if source is None else source,), saved, here())
-        made.requires_grad = True
+        made.tracked = True
     if STATE.tape is not None:
         STATE.tape.note(op, None, (x,), (made,))
     return made
@@ -164,7 +169,7 @@ def binary(op: Operation, x: Tensor, y: Tensor | float) -> Tensor:
         b = other.array
         if b.dtype is not dtype or (dtype is not FLOAT32 and dtype is not FLOAT64):
             return apply(op, (x, y), converted=op.arithmetic)
-        shape, tracked = b.shape, other.requires_grad
+        shape, tracked = b.shape, other.tracked
     else:
         if type(y) not in _NUMBERS:
             return binary(op, x, _from_outside(op, other))
@@ -179,14 +184,14 @@ def binary(op: Operation, x: Tensor, y: Tensor | float) -> Tensor:
     finally:
         end_quiet(token)
     made = new(r)
-    if (tracked or x.requires_grad) and STATE.recording:
-        mask = x.requires_grad + 2 * tracked
+    if (tracked or x.tracked) and STATE.recording:
+        mask = x.tracked + 2 * tracked
         key = (a.shape, shape, dtype, mask)
         signature = op.signatures.get(key)
         if signature is None:
             signature = op.signatures[key] = op.signature(((a.shape, dtype), (shape, dtype)), None, mask)
         made.source = Record(signature, (_input(x), _input(y)), _saved(signature, (x, y), made), here())
-        made.requires_grad = True
+        made.tracked = True
     if STATE.tape is not None:
         STATE.tape.note(op, None, (x, y), (made,))
     return made
@@ -211,14 +216,14 @@ def single(op: Operation, x: Tensor, params: Any) -> Tensor:
     r = op.kernel(params, a)  # pyright: ignore[reportOptionalCall]
     end_quiet(token)
     made = new(r)
-    if x.requires_grad and STATE.recording:
+    if x.tracked and STATE.recording:
         key = (a.shape, a.dtype, params)
         signature = op.signatures.get(key)
         if signature is None:
             signature = op.signatures[key] = op.signature(((a.shape, a.dtype),), params, _UNARY)
         if signature.differentiable:
             made.source = Record(signature, (_input(x),), _saved(signature, (x,), made), here())
-            made.requires_grad = True
+            made.tracked = True
     if STATE.tape is not None:
         STATE.tape.note(op, params, (x,), (made,))
     return made
@@ -227,7 +232,7 @@ def single(op: Operation, x: Tensor, params: Any) -> Tensor:
 def _input(x: Any) -> Source:
     if type(x) is not _Maker.tensor:
         return x
-    if not x.requires_grad:
+    if not x.tracked:
         return None
     if x.view_of is not None:
         return source_of(x)
@@ -280,7 +285,7 @@ def apply_many(op: Operation, operands: Sequence[Any], params: Any = None, *, co
     mask = 0
     if STATE.recording:
         for i, x in enumerate(operands):
-            if type(x) is tensor and x.requires_grad:
+            if type(x) is tensor and x.tracked:
                 mask |= 1 << i
     results = _compute(op, operands, arrays, types, params, converted)
     made = tuple(new(r) for r in results)
@@ -338,7 +343,7 @@ def record(signature: Signature, operands: Sequence[Any], made: Sequence[Tensor]
     single = len(made) == 1
     for number in results:
         made[number].source = entry if single else Output(entry, number)
-        made[number].requires_grad = True
+        made[number].tracked = True
     return entry
 
 

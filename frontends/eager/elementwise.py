@@ -20,6 +20,7 @@ from wengert.eager import dispatch, kernels
 from wengert.eager.errors import ShapeError
 from wengert.eager.operation import Operation, register
 from wengert.eager.promotion import BOOL
+from wengert.frontends.kinks import angle
 from wengert.ir.tensor_types import element, element_of, i1, shape, type_of
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ SUB = _arithmetic("sub", lambda b, x, y: b.subtract(x, y), np.subtract)
 MUL = _arithmetic("mul", lambda b, x, y: b.multiply(x, y), np.multiply)
 DIV = _arithmetic("div", lambda b, x, y: b.divide(x, y), np.divide)
 POW = _arithmetic("pow", lambda b, x, y: b.power(x, y), np.power, node="PowBackward1", keeps_result=True)
-ATAN2 = _arithmetic("atan2", lambda b, x, y: b.atan2(x, y), np.arctan2)
+ATAN2 = _arithmetic("atan2", angle, np.arctan2)
 MAXIMUM = _arithmetic("maximum", lambda b, x, y: b.maximum(x, y), np.maximum)
 MINIMUM = _arithmetic("minimum", lambda b, x, y: b.minimum(x, y), np.minimum)
 REMAINDER = _arithmetic("remainder", _remainder, np.remainder)
@@ -281,10 +282,13 @@ def where(condition: Tensor, x: Tensor | Number, y: Tensor | Number) -> Tensor:
     return dispatch.apply(WHERE, (condition, x, y), dtype)
 
 
-def clamp(x: Tensor, min: float | None = None, max: float | None = None) -> Tensor:
-    """x limited to an interval, either end of which may be open."""
+def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """x limited to an interval, either end of which may be open, or a tensor."""
     if min is None and max is None:
         raise ShapeError("clamp: at least one of min and max must be given")
+    if not isinstance(min, Number | None) or not isinstance(max, Number | None):
+        low = x if min is None else where(x < min, min, x)
+        return low if max is None else where(low > max, max, low)
     return dispatch.apply(CLAMP, (x,), (min, max))
 
 

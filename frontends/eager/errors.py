@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from wengert.ir.diagnostics import did_you_mean
+
 
 class AutogradError(RuntimeError):
     """A gradient that cannot be computed, or code that would make one wrong."""
@@ -41,6 +45,24 @@ class UnusedInputError(AutogradError):
 
 class InferenceTensorError(AutogradError):
     """A tensor made in inference mode is used where a tape needs it."""
+
+
+HINTS = {
+    "as_strided": "say what it shows by slices, transposes, expand() and reshape(), which the tape can follow",
+    "set_": "use copy_(), or detach() for a tensor off the tape",
+    "resize_": "make a new tensor by reshape() or zeros()",
+    "cuda": "there is one device",
+    "register_backward_hook": "use register_hook",
+    "storage": "memory is seen through .array",
+    "data_ptr": "memory is seen through .array",
+}
+"""What to write instead of what is left out on purpose."""
+
+
+def missing(message: str, name: str, known: Iterable[str]) -> AttributeError:
+    """The error for something that is not here, with what to write instead where there is a word for it."""
+    hint = HINTS.get(name) or ("" if name.startswith("__") else did_you_mean(name, known))
+    return AttributeError(f"{message}: {hint}" if hint else message)
 
 
 class ShapeError(AutogradError):

@@ -96,10 +96,19 @@ class _Kind:
 class FunctionRecord(Record):
     """A custom function on the tape."""
 
-    def __init__(self, function: type[Function], context: Context, inputs: tuple[Source, ...], results: tuple[Type, ...], place: Place | None):
+    def __init__(
+        self,
+        function: type[Function],
+        context: Context,
+        inputs: tuple[Source, ...],
+        results: tuple[Type, ...],
+        place: Place | None,
+        arguments: tuple[Type, ...] = (),
+    ):
         super().__init__(cast(Any, _Kind(function.__name__, results)), inputs, (), place)
         self.function = function
         self.context = context
+        self.argument_types = arguments
 
     @property
     def is_special(self) -> bool:
@@ -130,7 +139,22 @@ class FunctionRecord(Record):
             arrived = arrived[: len(self.inputs)]
         if len(arrived) != len(self.inputs):
             raise AutogradError(f"{self.name()} returned {len(arrived)} gradients, expected {len(self.inputs)}, one for each argument of forward")
-        return [c if s is not None else None for c, s in zip(arrived, self.inputs, strict=True)]
+        return [self._fitted(i, c) if s is not None and c is not None else None for i, (c, s) in enumerate(zip(arrived, self.inputs, strict=True))]
+
+    def _fitted(self, position: int, cotangent: Any) -> Tensor:
+        """A cotangent in the shape and dtype of its argument: what was broadcast is summed; an AutogradError where it does not fit."""
+        if not hasattr(cotangent, "array"):
+            raise AutogradError(f"{self.name()} returned a {type(cotangent).__name__} as the gradient of argument {position}, expected a tensor or None")
+        shape, dtype = self.argument_types[position]
+        found: Tensor = cotangent
+        if found.array.shape != shape:
+            first = found.array.ndim - len(shape)
+            if first < 0 or any(n not in (1, m) for n, m in zip(shape, found.array.shape[first:], strict=True)):
+                shown = list(found.array.shape), list(shape)
+                raise AutogradError(f"{self.name()} returned a gradient of shape {shown[0]} for argument {position}, expected {shown[1]}")
+            spread = [d for d in range(found.array.ndim) if d < first or shape[d - first] != found.array.shape[d]]
+            found = found.sum(tuple(spread)).reshape(*shape) if spread else found
+        return found if found.array.dtype == dtype else found.to(dtype)
 
 
 class Function:
@@ -158,17 +182,22 @@ class Function:
         from wengert.eager.tensor import Tensor
 
         context = Context()
-        context.needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
+        context.needs_input_grad = tuple(isinstance(a, Tensor) and a.tracked for a in args)
         tracked = STATE.recording and any(context.needs_input_grad)
         # An argument that forward changes, or returns as it is, must still be found where it was.
         inputs = tuple(dispatch.source_of(a) if isinstance(a, Tensor) else None for a in args)
         output = cls._run(context, args)
         results = listed(output)
-        if STATE.tape is not None:
-            STATE.tape.refuse(f"{cls.__name__}.apply runs Python code")
+        tape = STATE.tape
+        if tape is not None and not tape.has_rules:
+            tape.refuse(f"{cls.__name__}.apply runs Python code")
         if tracked:
             cls._record(context, args, inputs, results)
         context.mark()
+        if tracked and tape is not None and tape.has_rules and context.record is not None:
+            from wengert.eager.custom_steps import add_rule
+
+            add_rule(tape, context.record, args, results)
         return tuple(results) if isinstance(output, tuple | list) else results[0]
 
     @classmethod
@@ -189,10 +218,11 @@ class Function:
         from wengert.eager.tensor import Tensor
 
         for argument in context.dirty:
-            if argument.requires_grad and argument.is_leaf:
+            if argument.tracked and argument.is_leaf:
                 raise LeafModifiedError(f"{cls.__name__} changes a leaf that requires a gradient in place")
         types = tuple((y.array.shape, y.array.dtype) if isinstance(y, Tensor) else ((), np.dtype(np.bool_)) for y in results)
-        record = context.record = FunctionRecord(cls, context, inputs, types, here())
+        arguments = tuple((a.array.shape, a.array.dtype) if isinstance(a, Tensor) else ((), np.dtype(np.bool_)) for a in args)
+        record = context.record = FunctionRecord(cls, context, inputs, types, here(), arguments)
         for number, y in enumerate(results):
             if not isinstance(y, Tensor) or not y.is_floating_point() or any(y is c for c in context.constants):
                 continue
@@ -200,7 +230,7 @@ class Function:
                 # The argument itself is handed back: the result is another tensor of the same memory.
                 y = results[number] = y.detach()
             y.source = record if len(results) == 1 else Output(record, number)
-            y.requires_grad = True
+            y.tracked = True
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
@@ -215,11 +245,12 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
             found = backward(ctx, *cotangents)
         finally:
             STATE.set(*before)
-        if not recording or not any(getattr(c, "requires_grad", False) for c in cotangents):
+        if not recording or not any(getattr(c, "tracked", False) for c in cotangents):
             return found
         refused = tuple(None if c is None else _Refused.apply(c) for c in listed(found))
         return refused if isinstance(found, tuple) else refused[0]
 
+    run.is_differentiated_once = True  # pyright: ignore[reportAttributeAccessIssue]
     return run
 
 
@@ -239,5 +270,5 @@ class _Refused(Function):
         (x,) = args
         made = x.detach().clone()
         made.source = FunctionRecord(cls, Context(), (None,), ((made.array.shape, made.array.dtype),), here())
-        made.requires_grad = True
+        made.tracked = True
         return made

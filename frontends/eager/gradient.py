@@ -25,7 +25,7 @@ def _roots(outputs: Sequence[Tensor], given: Any) -> list[tuple[Tensor, Tensor]]
         raise ShapeError(f"there are {len(outputs)} tensors and {len(cotangents)} gradients")
     roots: list[tuple[Tensor, Tensor]] = []
     for y, cotangent in zip(outputs, cotangents, strict=True):
-        if not y.requires_grad:
+        if not y.tracked:
             raise NotTrackedError("a gradient is asked of a tensor that was not computed from any that requires one")
         if cotangent is None:
             if y.array.size != 1:
@@ -67,6 +67,11 @@ def accumulate(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool = Fals
 
     A cotangent that others may hold, or that lies in their memory, is copied, because the next pass will write to it.
     """
+    node = leaf.accumulator
+    for hook in list(node.prehooks) if node is not None else ():
+        found = hook((cotangent,))
+        if found is not None:
+            (cotangent,), fresh = listed(found), False
     if leaf.grad is None:
         leaf.grad = cotangent if create or fresh else cotangent.detach().clone()
     elif create:
@@ -76,8 +81,13 @@ def accumulate(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool = Fals
         STATE.set(False, False)
         leaf.grad.add_(cotangent)
         STATE.set(*before)
+    hooks = [*(leaf.accumulate_hooks or ()), *(node.hooks if node is not None else ())]
+    if hooks and STATE.tape is not None:
+        STATE.tape.only_once("a hook ran in its backward pass")
     for hook in list(leaf.accumulate_hooks or ()):
         hook(leaf)
+    for hook in list(node.hooks) if node is not None else ():
+        hook((), (cotangent,))
 
 
 def _inside(x: Tensor) -> tuple[int, int] | None:
@@ -112,9 +122,10 @@ def grad(
     """
     wanted = listed(inputs)
     for x in wanted:
-        if not x.requires_grad:
+        if not x.tracked:
             raise NotTrackedError("a gradient is asked with respect to a tensor that does not require one")
     sweep = Sweep(_roots(listed(outputs), grad_outputs), wanted, create_graph if retain_graph is None else retain_graph, create_graph)
+    sweep.early = True
     sweep.run()
     found: list[Tensor | None] = []
     for position, x in enumerate(wanted):

@@ -131,7 +131,7 @@ def on_tape(record: Record, position: int, value: Any) -> Tensor:
     if STATE.tape is not None:
         STATE.tape.found_again(made)
     if isinstance(source, Record | Output):
-        made.source, made.requires_grad = source, True
+        made.source, made.tracked = source, True
     return made
 
 

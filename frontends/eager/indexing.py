@@ -112,7 +112,8 @@ EMBEDDING = register(OPERATIONS, "embedding", "EmbeddingBackward0", _gather, ker
 def _parts(x: Tensor, index: Any) -> list[Any]:
     """The index as a list with one entry for each dimension of x that it covers; lists are tensors, an ellipsis is written out."""
     given = [_as_tensor(i) for i in (listed(index) if isinstance(index, tuple) else [index])]
-    covered = sum(i.array.ndim if _is_mask(i) else 1 for i in given if i is not None and i is not Ellipsis)
+    given = [bool(i) if _is_mask(i) and not i.array.ndim else i for i in given]
+    covered = sum(i.array.ndim if _is_mask(i) else 1 for i in given if i is not None and i is not Ellipsis and not isinstance(i, bool))
     if covered > x.array.ndim:
         raise IndexError(f"too many indices: {covered} for a tensor of {x.array.ndim} dimensions")
     spot = next((n for n, i in enumerate(given) if i is Ellipsis), None)
@@ -141,6 +142,9 @@ def _viewed(x: Tensor, parts: list[Any]) -> tuple[Tensor, list[tuple[int, Tensor
     for part in parts:
         if part is None:
             x = views.unsqueeze(x, dim)
+            dim += 1
+        elif isinstance(part, bool):  # a mask without dimensions: all of it, or nothing
+            x = views.cut(views.unsqueeze(x, dim), dim, slice(None) if part else slice(0))
             dim += 1
         elif isinstance(part, slice):
             chosen = cast("slice[Any, Any, Any]", part)
@@ -175,9 +179,10 @@ def get(x: Tensor, index: Any) -> Tensor:
     """x[index]."""
     if type(index) is int:
         return views.select(x, 0, index)
-    x, left = _viewed(x, _parts(x, index))
+    parts = _parts(x, index)
+    x, left = _viewed(x, parts)
     if not left:
-        return x
+        return x.clone() if any(isinstance(part, bool) for part in parts) else x  # a mask selects a copy
     dims = tuple(d for d, _ in left)
     return dispatch.apply(INDEX, (x, *(i for _, i in left)), dims)
 

@@ -17,6 +17,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.eager import dispatch, kernels
 from wengert.eager.elementwise import ADD, DIV, MUL, SUB, broadcast
 from wengert.eager.errors import InPlaceError, LeafModifiedError
+from wengert.eager.hooks import follow_retained
 from wengert.eager.modes import STATE
 from wengert.eager.operation import MOST_SIGNATURES, Operation, register
 from wengert.eager.places import here
@@ -49,7 +50,7 @@ _COPY_SLICES: dict[tuple[Operation, Path, Any], Operation] = {}
 
 def change(op: Operation, x: Tensor, other: Any = None, params: Any = None) -> Tensor:
     """Replaces the elements of x by what the operation makes of them (and of another tensor or number)."""
-    if op in _UFUNCS and not (x.requires_grad or x.is_inference_tensor) and _write(op, x, other):
+    if op in _UFUNCS and not (x.tracked or x.is_inference_tensor) and _write(op, x, other):
         return x
     return change_many(op, x, () if other is None else (other,), params)
 
@@ -59,11 +60,11 @@ def _write(op: Operation, x: Tensor, other: Tensor | float) -> bool:
     a = x.array
     if isinstance(other, int | float):
         b: Any = other
-    elif not other.requires_grad and other.array.dtype == a.dtype and other.array.shape == a.shape:
+    elif not other.tracked and other.array.dtype == a.dtype and other.array.shape == a.shape:
         b = other.array
     else:
         return False
-    if STATE.tape is not None or a.dtype.kind != "f" or not a.flags.writeable or (x.view_of is not None and x.view_of.base.requires_grad):
+    if STATE.tape is not None or a.dtype.kind != "f" or not a.flags.writeable or (x.view_of is not None and x.view_of.base.tracked):
         return False
     token = dispatch.begin_quiet()
     _UFUNCS[op](a, b, a)
@@ -78,7 +79,8 @@ def _write(op: Operation, x: Tensor, other: Tensor | float) -> bool:
 
 def change_many(op: Operation, x: Tensor, others: Sequence[Tensor | float], params: Any = None) -> Tensor:
     """The same with any number of other operands."""
-    tracked = STATE.recording and (x.requires_grad or any(getattr(v, "requires_grad", False) for v in others))
+    view = x.view_of
+    tracked = STATE.recording and (x.tracked or (view is not None and view.base.tracked) or any(getattr(v, "tracked", False) for v in others))
     _check_allowed(x, tracked)
     operands = (x, *others)
     old = x.array.copy() if tracked else None
@@ -126,36 +128,38 @@ def _computed(op: Operation, x: Tensor, others: Sequence[Tensor | float], params
 
 def _check_allowed(x: Tensor, tracked: bool) -> None:
     view = x.view_of
-    if x.is_inference_tensor and not STATE.inference and tracked:
-        raise InPlaceError("a tensor made in inference mode cannot be changed in place where changes are recorded; clone() it first")
+    if x.is_inference_tensor and not STATE.inference:
+        raise InPlaceError("a tensor made in inference mode cannot be changed in place outside of it; clone() it first")
     if x.array.size > 1 and any(n > 1 and s == 0 for n, s in zip(x.array.shape, x.array.strides, strict=True)):
         raise InPlaceError("more than one element of the tensor is the same place in memory (it was expanded); clone() it before changing it")
     if not x.array.flags.writeable:
         raise InPlaceError("the tensor is a view of an expanded one, where one place in memory is many elements; clone() it before changing it")
-    if STATE.recording and view is not None and view.frozen and (tracked or view.base.requires_grad):
+    if STATE.recording and view is not None and view.frozen and (tracked or view.base.tracked):
         raise InPlaceError(f"this view cannot be changed in place: {view.frozen}")
     if not tracked:
         return
-    if x.requires_grad and x.is_leaf and view is None:
+    if x.tracked and x.is_leaf and view is None:
         raise LeafModifiedError("a leaf that requires a gradient is changed in place; do it inside no_grad(), or change a clone()")
-    if view is not None and view.base.requires_grad and view.base.is_leaf:
+    if view is not None and view.base.tracked and view.base.is_leaf:
         raise LeafModifiedError("a view of a leaf that requires a gradient is changed in place; do it inside no_grad(), or change a clone()")
 
 
 def _stand_in(x: Tensor, array: Array) -> Tensor:
     """The old value of a tensor that was written over, where a derivative needs it."""
     made = dispatch.new(array)
-    made.source, made.requires_grad = x.source, x.requires_grad
+    made.source, made.tracked = x.source, x.tracked
     return made
 
 
 def _mask(operands: Sequence[Any]) -> int:
-    return sum(1 << i for i, v in enumerate(operands) if getattr(v, "requires_grad", False))
+    return sum(1 << i for i, v in enumerate(operands) if getattr(v, "tracked", False))
 
 
 def _rebase(op: Operation, x: Tensor, operands: Sequence[Any], types: tuple[Type, ...], params: Any, old: Array) -> None:
     signature = op.signature(types, params, _mask(operands))
+    before = x.source
     dispatch.record(signature, operands, (x,), _stand_in(x, old))
+    follow_retained(x, before, x.source)
     _tell_views(x)
 
 
@@ -171,8 +175,10 @@ def _rebase_view(op: Operation, x: Tensor, others: Sequence[Any], types: tuple[T
     seen[...] = old
     operands = (base, *others)
     signature = operation.signature(((base.array.shape, base.array.dtype), *types[1:]), None, _mask(operands))
+    before = base.source
     dispatch.record(signature, operands, (base,), _stand_in(base, full))
-    x.requires_grad = True
+    follow_retained(base, before, base.source)
+    x.tracked = True
     _tell_views(base)
 
 
@@ -181,7 +187,7 @@ def _tell_views(base: Tensor) -> None:
     for reference in base.viewers or ():
         other = reference()
         if other is not None and other.view_of is not None and not other.view_of.frozen:
-            other.requires_grad = True
+            other.tracked = True
 
 
 def copy_slices(op: Operation, path: Path, params: Any) -> Operation:

@@ -75,7 +75,7 @@ def _taken_apart(op: Operation, one: Operation, x: Tensor, pieces: tuple[Any, ..
     frozen = f"it is one of several views that '{op.name}' made at once"
     for view, piece in zip(made, pieces, strict=True):
         views.attach(one, x, piece, view, frozen)
-    if x.requires_grad and STATE.recording:
+    if x.tracked and STATE.recording:
         dispatch.record(op.signature(((a.shape, a.dtype),), pieces, 0b1), (x,), made)
     if STATE.tape is not None:
         STATE.tape.note(op, pieces, (x,), made)

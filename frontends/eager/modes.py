@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import wraps
+from inspect import isgeneratorfunction
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
@@ -53,11 +54,34 @@ class _Mode:
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """The function, run in this mode."""
+        if isgeneratorfunction(function):
+            return self._generator(function)
 
         @wraps(function)
         def inside(*args: P.args, **kwargs: P.kwargs) -> R:
             with type(self).again(self):
                 return function(*args, **kwargs)
+
+        return inside
+
+    def _generator(self, function: Any) -> Any:
+        """A generator function, whose code runs in this mode and whose caller's does not."""
+
+        @wraps(function)
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            generator = function(*args, **kwargs)
+            sent: Any = None
+            while True:
+                try:
+                    with type(self).again(self):
+                        found = generator.send(sent)
+                except StopIteration as end:
+                    return end.value
+                try:
+                    sent = yield found  # pyright: ignore[reportUnknownVariableType]
+                except GeneratorExit:
+                    generator.close()
+                    raise
 
         return inside
 

@@ -38,7 +38,7 @@ def cuts(records: Sequence[Record], needed: set[Record]) -> list[Cut]:
             current = []
 
     for record in records:
-        alone = record not in needed or bool(record.node_hooks) or hasattr(record, "pull")
+        alone = record not in needed or record.has_node_hooks or hasattr(record, "pull")
         held = record.saved.frame if isinstance(record.saved, Held) else None
         if alone or (record.saved and held is not frame):
             close()

@@ -40,7 +40,7 @@ def tolist(x: Tensor) -> Any:
 
 def numpy(x: Tensor) -> Array:
     """The elements as an array that shares the tensor's memory; an error where that would lose a gradient, which without gradients is nowhere."""
-    if x.requires_grad and STATE.recording:
+    if x.tracked and STATE.recording:
         raise AutogradError("numpy() of a tensor that requires a gradient would lose it; use detach().numpy()")
     return seen(x)
 
@@ -94,14 +94,14 @@ def shown(x: Tensor) -> str:
     elements = np.array2string(x.array, separator=", ", prefix="tensor(")
     suffix = "" if x.array.dtype.name in ("float32", "int64", "bool") else f", dtype={x.array.dtype.name}"
     node = x.grad_fn
-    return f"tensor({elements}{suffix}{f', grad_fn=<{node.name()}>' if node else ', requires_grad=True' if x.requires_grad else ''})"
+    return f"tensor({elements}{suffix}{f', grad_fn=<{node.name()}>' if node else ', requires_grad=True' if x.tracked else ''})"
 
 
-def all(x: Tensor) -> Tensor:
-    """Whether every element holds."""
-    return dispatch.new(seen(x).all())
+def all(x: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
+    """Whether every element holds, of all or along dimensions."""
+    return dispatch.new(seen(x).all()) if dim is None else (x != 0).long().amin(dim, keepdim).bool()
 
 
-def any(x: Tensor) -> Tensor:
-    """Whether some element holds."""
-    return dispatch.new(seen(x).any())
+def any(x: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
+    """Whether some element holds, of all or along dimensions."""
+    return dispatch.new(seen(x).any()) if dim is None else (x != 0).long().amax(dim, keepdim).bool()

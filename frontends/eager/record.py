@@ -8,6 +8,7 @@ tensor depends on are a Wengert list (R. E. Wengert, "A simple automatic derivat
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -88,6 +89,8 @@ class Record:
     pre_hooks: dict[int, list[Callable[..., Any]]] | None = None
     """Functions on the cotangent of a result, by the result's number."""
     node_hooks: list[Callable[..., Any]] | None = None
+    node_prehooks: list[Callable[..., Any]] | None = None
+    """Functions on the cotangents of all results, before the node runs."""
     retained: dict[int, Any] | None = None
     """Tensors that keep their gradient, by the number of the result that they are."""
 
@@ -113,9 +116,9 @@ class Record:
         """For every operand, the node that its cotangent goes to and the number of that node's result; None if it goes nowhere."""
         return tuple(edge(source) for source in self.inputs[self.signature.operation.differentiable])
 
-    @property
+    @cached_property
     def metadata(self) -> dict[str, Any]:
-        """Where the operation ran, and its types."""
+        """Where the operation ran, and its types; a place for what users want to note."""
         return {"place": describe(self.place), "types": self.result_types}
 
     def register_hook(self, hook: Callable[[tuple[Any, ...], tuple[Any, ...]], Any]) -> RemovableHandle:
@@ -126,6 +129,13 @@ class Record:
         self.node_hooks = self.node_hooks or []
         return RemovableHandle(self.node_hooks, hook)
 
+    def register_prehook(self, hook: Callable[[tuple[Any, ...]], Any]) -> RemovableHandle:
+        """Calls ``hook(cotangents of the results)`` before the node runs; it may return others in their place."""
+        from wengert.eager.hooks import RemovableHandle
+
+        self.node_prehooks = self.node_prehooks or []
+        return RemovableHandle(self.node_prehooks, hook)
+
     def __repr__(self) -> str:
         return f"<{self.name()} at {describe(self.place)}>"
 
@@ -134,7 +144,12 @@ class Record:
     @property
     def is_special(self) -> bool:
         """Whether Python code has to run, or a value has to be kept, in the middle of the backward pass."""
-        return self.has_pre_hooks or bool(self.node_hooks) or self.retained is not None
+        return self.has_pre_hooks or self.has_node_hooks or self.retained is not None
+
+    @property
+    def has_node_hooks(self) -> bool:
+        """Whether there is a hook on the node itself."""
+        return bool(self.node_hooks) or bool(self.node_prehooks)
 
     @property
     def has_pre_hooks(self) -> bool:
@@ -190,11 +205,25 @@ class Record:
 class AccumulateGrad:
     """The node of a leaf: adds what arrives to the leaf's ``grad``."""
 
-    __slots__ = ("__weakref__", "variable")
+    __slots__ = ("__weakref__", "hooks", "prehooks", "variable")
     next_functions: tuple[()] = ()
 
     def __init__(self, variable: Tensor):
         self.variable = variable
+        self.hooks: list[Callable[..., Any]] = []
+        self.prehooks: list[Callable[..., Any]] = []
+
+    def register_hook(self, hook: Callable[[tuple[()], tuple[Any, ...]], Any]) -> RemovableHandle:
+        """Calls ``hook((), (gradient,))`` after a backward pass has added to the leaf's ``grad``."""
+        from wengert.eager.hooks import RemovableHandle
+
+        return RemovableHandle(self.hooks, hook)
+
+    def register_prehook(self, hook: Callable[[tuple[Any, ...]], Any]) -> RemovableHandle:
+        """Calls ``hook((gradient,))`` before it is added to the leaf's ``grad``; it may return another in its place."""
+        from wengert.eager.hooks import RemovableHandle
+
+        return RemovableHandle(self.prehooks, hook)
 
     def name(self) -> str:
         """The name of the kind of node."""
@@ -202,12 +231,6 @@ class AccumulateGrad:
 
     def __repr__(self) -> str:
         return f"<AccumulateGrad of {list(self.variable.shape)}>"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, AccumulateGrad) and other.variable is self.variable
-
-    def __hash__(self) -> int:
-        return id(self.variable)
 
 
 Node: TypeAlias = "Record | AccumulateGrad"
@@ -221,7 +244,9 @@ def edge(source: Source) -> tuple[Node | None, int]:
         return source.record, source.number
     if source is None or isinstance(source, int | float):
         return None, 0
-    return AccumulateGrad(source), 0
+    if source.accumulator is None:
+        source.accumulator = AccumulateGrad(source)
+    return source.accumulator, 0
 
 
 def reachable(roots: Sequence[Record]) -> list[Record]:

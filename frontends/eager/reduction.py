@@ -10,10 +10,12 @@ import numpy as np
 from wengert.dialects import ad, core
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.eager import dispatch, kernels
+from wengert.eager.errors import ShapeError
 from wengert.eager.operation import Operation, register
 from wengert.eager.program import Array
 from wengert.eager.promotion import INT64, category, floating
 from wengert.eager.views import dimension
+from wengert.frontends.kinks import root
 from wengert.ir.tensor_types import i64, shape
 
 if TYPE_CHECKING:
@@ -69,15 +71,11 @@ def _var(b: OpBuilder, x: Sequence[Value], given: tuple[Dims, bool, int]) -> lis
 
 
 def _std(b: OpBuilder, x: Sequence[Value], given: tuple[Dims, bool, int]) -> list[Value]:
-    return [_kept(b, b.sqrt(variance_of(b, x[0], given[0], given[2])), x[0], given[:2])]
+    return [_kept(b, root(b, variance_of(b, x[0], given[0], given[2])), x[0], given[:2])]
 
 
 def _norm(b: OpBuilder, x: Sequence[Value], along: Along) -> list[Value]:
-    # the derivative at 0 is 0, the subgradient of least norm: the root is taken of 1 where the sum is 0
-    total = b.reduce_sum(b.multiply(x[0], x[0]), along[0])
-    zero = b.compare("EQ", total, b.full_like(total, 0))
-    root = b.sqrt(b.select(zero, b.full_like(total, 1), total))
-    return [_kept(b, b.select(zero, b.full_like(total, 0), root), x[0], along)]
+    return [_kept(b, root(b, b.reduce_sum(b.multiply(x[0], x[0]), along[0])), x[0], along)]
 
 
 def _extreme(which: core.Extreme) -> Callable[[OpBuilder, Sequence[Value], Along], list[Value]]:
@@ -171,34 +169,58 @@ def _float(x: Tensor) -> Tensor:
     return x.to(floating(x.array.dtype))
 
 
-def sum(x: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
+def sum(x: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The sum; booleans and integers are summed as int64."""
+    x = x if dtype is None else x.to(dtype)
     return _reduced(SUMS, x if category(x.array.dtype) == 2 else x.to(INT64), dim, keepdim)
 
 
-def mean(x: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
-    """The mean."""
-    return _reduced(MEANS, _float(x), dim, keepdim)
+def mean(x: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+    """The mean of floats."""
+    x = x if dtype is None else x.to(dtype)
+    if category(x.array.dtype) < 2:
+        raise ShapeError(f"mean: the mean of {x.array.dtype.name} is no {x.array.dtype.name}; say dtype=, or convert by float()")
+    return _reduced(MEANS, x, dim, keepdim)
 
 
-def prod(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+def prod(x: Tensor, dim: int | None = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The product."""
+    x = x if dtype is None else x.to(dtype)
     return _reduced(PRODS, x if category(x.array.dtype) == 2 else x.to(INT64), dim, keepdim)
 
 
-def var(x: Tensor, dim: int | Sequence[int] | None = None, correction: int = 1, keepdim: bool = False) -> Tensor:
+def _spread_over(dim: Any, unbiased: bool, correction: int | None) -> tuple[Any, int]:
+    """The dimensions and the correction: ``var(False)`` names no dimension."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    return dim, int(unbiased) if correction is None else correction
+
+
+def var(x: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: int | None = None) -> Tensor:
     """The variance, with the sum of squares divided by n - correction."""
+    dim, correction = _spread_over(dim, unbiased, correction)
     return dispatch.apply(VARS[dim is not None], (_float(x),), (_dims(x, dim, "var"), keepdim, correction))
 
 
-def std(x: Tensor, dim: int | Sequence[int] | None = None, correction: int = 1, keepdim: bool = False) -> Tensor:
+def std(x: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: int | None = None) -> Tensor:
     """The square root of the variance."""
+    dim, correction = _spread_over(dim, unbiased, correction)
     return dispatch.apply(STDS[dim is not None], (_float(x),), (_dims(x, dim, "std"), keepdim, correction))
 
 
-def norm(x: Tensor) -> Tensor:
-    """The Euclidean norm of all elements."""
-    return dispatch.apply(NORM, (x,), (_dims(x, None, "norm"), False))
+def norm(x: Tensor, p: float | str = 2, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
+    """The p-norm of all elements, or along dimensions: for p = 2 the Euclidean one, for infinity the largest absolute value."""
+    if p in (2, "fro"):
+        return dispatch.apply(NORM, (x,), (_dims(x, dim, "norm"), keepdim))
+    if isinstance(p, str):
+        raise ShapeError(f"norm: p must be a number or 'fro', found {p!r}")
+    a = x.abs()
+    dims = _dims(x, dim, "norm")
+    if p in (float("inf"), -float("inf")):
+        return amax(a, dims, keepdim) if p > 0 else amin(a, dims, keepdim)
+    if p == 0:
+        return sum((x != 0).to(x.array.dtype), dims, keepdim)
+    return sum(a, dims, keepdim) if p == 1 else sum(a**p, dims, keepdim) ** (1 / p)
 
 
 def _extremes(all_of: Operation, along: Operation, x: Tensor, dim: int | None, keepdim: bool) -> Any:
@@ -235,21 +257,22 @@ def argmax(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     return dispatch.apply(ARGMAX, (x,), ((dimension(dim, x.array.ndim, "argmax"),), keepdim))
 
 
-def logsumexp(x: Tensor, dim: int, keepdim: bool = False) -> Tensor:
+def logsumexp(x: Tensor, dim: int | Sequence[int], keepdim: bool = False) -> Tensor:
     """log(sum(exp(x)))."""
-    return dispatch.apply(LOGSUMEXP, (_float(x),), ((dimension(dim, x.array.ndim, "logsumexp"),), keepdim))
+    return dispatch.apply(LOGSUMEXP, (_float(x),), (_dims(x, dim, "logsumexp"), keepdim))
 
 
 def softmax(x: Tensor, dim: int) -> Tensor:
     """exp(x) / sum(exp(x))."""
-    return dispatch.apply(SOFTMAX, (_float(x),), (dimension(dim, x.array.ndim, "softmax"),))
+    return dispatch.apply(SOFTMAX, (_float(x),), _dims(x, dim, "softmax"))
 
 
 def log_softmax(x: Tensor, dim: int) -> Tensor:
     """log(softmax(x)), without the loss of digits."""
-    return dispatch.apply(LOG_SOFTMAX, (_float(x),), (dimension(dim, x.array.ndim, "log_softmax"),))
+    return dispatch.apply(LOG_SOFTMAX, (_float(x),), _dims(x, dim, "log_softmax"))
 
 
 def cumsum(x: Tensor, dim: int) -> Tensor:
     """Running sums."""
-    return dispatch.apply(CUMSUM, (x,), dimension(dim, x.array.ndim, "cumsum"))
+    place = dimension(dim, x.array.ndim, "cumsum")
+    return dispatch.apply(CUMSUM, (x,), place) if x.array.ndim else x.clone()

@@ -32,6 +32,7 @@ class Steps:
         inputs: the values that no step makes, by number.
         constants: Python numbers that operations were given, by number.
         steps: in the order in which they ran.
+        handed_on: values that a custom function's step hands on, under other numbers.
         regions: the first step of each checkpoint and the first after it, inner checkpoints before outer ones.
     """
 
@@ -40,6 +41,7 @@ class Steps:
         self.constants: dict[int, Array] = {}
         self.steps: list[Step] = []
         self.regions: list[tuple[int, int]] = []
+        self.handed_on: set[int] = set()
         self.count = 0
 
     def new(self) -> int:

@@ -123,7 +123,7 @@ class Tape(RecordedTape):
         refused: why what was recorded does not say all that happened, if so.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, rules: bool = False) -> None:
         super().__init__(Steps())
         self.externals: dict[int, Tensor] = {}
         self.draws: dict[int, Callable[[], Array]] = {}
@@ -134,12 +134,16 @@ class Tape(RecordedTape):
         self.gradients_read: dict[int, tuple[Tensor, Tensor | None]] = {}
         """Tensors whose ``grad`` was read before it was set, with what it was."""
         self.refused = ""
+        self.once = ""
+        """Why what was recorded is all that happened, but not all that would happen again, if so."""
         self._numbers: dict[int, tuple[int, int]] = {}
         self._alive: list[Any] = []
         self._aliases: set[int] = set()
         self._holders: dict[int, Tensor] = {}
         self._start = next(NUMBERS)
         self._outer: Tape | None = None
+        self.has_rules = rules
+        """Whether custom functions are recorded with their rules, for which ``backward`` is run when they are."""
 
     def __enter__(self) -> Self:
         self._outer = STATE.tape
@@ -176,6 +180,10 @@ class Tape(RecordedTape):
         self._numbers[id(x)] = (value, version)
         return value
 
+    def rename(self, x: Tensor, value: int) -> None:
+        """x is this value from now on."""
+        self._name(x, value, 0 if x.storage is None else x.storage.version)
+
     def knows(self, x: Tensor) -> bool:
         """Whether x was made or used inside."""
         return id(x) in self._numbers
@@ -202,7 +210,7 @@ class Tape(RecordedTape):
 
     def note(self, op: Operation, params: Any, operands: Sequence[Tensor | float], results: Sequence[Tensor]) -> None:
         """An operation ran."""
-        constant = not STATE.recording and any(getattr(x, "requires_grad", False) for x in operands)
+        constant = not STATE.recording and any(getattr(x, "tracked", False) for x in operands)
         numbers = self._operands(operands, params)
         values = self.steps.append(op, params, numbers, len(results), here(), constant)
         if op is DETACH:
@@ -218,7 +226,7 @@ class Tape(RecordedTape):
             self.refuse("a tensor was changed through detach(), which leaves no trace on it")
         if x.view_of is not None:
             op, params = copy_slices(op, x.view_of.path, params), None
-        constant = not STATE.recording and any(getattr(v, "requires_grad", False) for v in operands)
+        constant = not STATE.recording and any(getattr(v, "tracked", False) for v in operands)
         dtype = x.array.dtype
         numbers = self._operands((target, *operands[1:]), params if isinstance(params, np.dtype) else dtype, changed=target)
         (value,) = self.steps.append(op, params, numbers, 1, here(), constant)
@@ -273,6 +281,10 @@ class Tape(RecordedTape):
     def refuse(self, reason: str) -> None:
         """Something happened that the tape cannot say."""
         self.refused = self.refused or reason
+
+    def only_once(self, reason: str) -> None:
+        """Something happened that running the tape does not repeat."""
+        self.once = self.once or reason
 
     def program(self) -> Program:
         """The tape as a program. Raises AutogradError if something ran that has no IR."""

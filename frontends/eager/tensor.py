@@ -6,6 +6,7 @@ What has to do with gradients is here. All other methods are functions in files 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -26,11 +27,11 @@ from wengert.eager import (
     updates,
     views,
 )
-from wengert.eager.errors import AutogradError
+from wengert.eager.errors import AutogradError, missing
 from wengert.eager.modes import STATE
 from wengert.eager.program import Array
 from wengert.eager.promotion import category
-from wengert.eager.record import Output, Record, Storage, edge
+from wengert.eager.record import AccumulateGrad, Output, Record, Storage, edge
 
 if TYPE_CHECKING:
     from wengert.eager.hooks import Hook, RemovableHandle
@@ -43,12 +44,12 @@ class Tensor:
 
     Attributes:
         array: the elements, as NumPy sees them. Writing to it escapes the tape's notice.
-        requires_grad: whether gradients flow to it.
+        tracked: whether gradients flow to it, as operations ask; users say :attr:`requires_grad`.
     """
 
     array: Array
     _grad: Tensor | None = None
-    requires_grad: bool = False
+    tracked: bool = False
     source: Record | Output | None = None
     """Its place on the tape; None for leaves."""
     storage: Storage | None = None
@@ -60,6 +61,8 @@ class Tensor:
     """Whether a module takes it for its parameter."""
     leaf_hooks: list[Hook] | None = None
     accumulate_hooks: list[Callable[[Tensor], Any]] | None = None
+    accumulator: AccumulateGrad | None = None
+    """Its node, once somebody has asked for it."""
     __array_ufunc__ = None
     """Arithmetic with NumPy arrays is that of tensors, on either side."""
 
@@ -72,9 +75,22 @@ class Tensor:
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            self._check_gradient(value)
         if STATE.tape is not None:
             STATE.tape.gradient_set(self)
         self._grad = value
+
+    def _check_gradient(self, value: Any) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"grad must be a tensor or None, found {type(value).__name__}")
+        if value is self:
+            raise AutogradError("a tensor cannot be its own grad")
+        if (value.array.shape, value.array.dtype) != (self.array.shape, self.array.dtype):
+            shown = dispatch.describe_types([(x.array.shape, x.array.dtype) for x in (value, self)])
+            raise AutogradError(f"grad must have the shape and dtype of its tensor, found {shown}")
+
+    requires_grad = property(attrgetter("tracked"), lambda self, value: self.requires_grad_(value), doc="Whether gradients flow to it.")
 
     # -- what it is
 
@@ -115,7 +131,7 @@ class Tensor:
         """The node of the graph of gradients that it comes from; None for leaves."""
         if self.view_of is not None:
             self.view_of.refresh(self)
-        if self.source is None or not self.requires_grad:
+        if self.source is None or not self.tracked:
             return None
         node, _ = edge(self.source)
         return node  # pyright: ignore[reportReturnType]
@@ -128,6 +144,8 @@ class Tensor:
     @property
     def _version(self) -> int:
         """How often its memory was changed in place."""
+        if self.is_inference_tensor:
+            raise AutogradError("tensors made in inference mode have no version counter")
         return 0 if self.storage is None else self.storage.version
 
     @property
@@ -181,7 +199,7 @@ class Tensor:
             raise AutogradError(f"only tensors of floats can require gradients, found {self.array.dtype.name}")
         if requires_grad and self.is_inference_tensor:
             raise AutogradError("a tensor made in inference mode cannot require a gradient outside of it; clone() it first")
-        self.requires_grad = requires_grad
+        self.tracked = bool(requires_grad)
         return self
 
     def retain_grad(self) -> None:
@@ -227,6 +245,23 @@ class Tensor:
         from wengert.eager.tape import tape_of
 
         return tape_of(self).program().draw(**options)
+
+    def __getattr__(self, name: str) -> Any:
+        raise missing(f"tensors have no {name!r}", name, dir(Tensor))
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if self.array.ndim == 0 and spec else format(repr(self), spec)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if not self.is_leaf:
+            raise AutogradError("only leaves can be copied deeply, because the tape would have to be copied too; use detach().clone()")
+        made = memo[id(self)] = _restored(self.array.copy(), self.tracked, self.is_parameter)
+        if self._grad is not None:
+            made._grad = self._grad.__deepcopy__(memo)
+        return made
+
+    def __reduce__(self) -> Any:
+        return _restored, (self.array, self.tracked, self.is_parameter)
 
     # -- reading it from Python
 
@@ -315,6 +350,13 @@ class Tensor:
 
     detach, detach_, clone, contiguous, to = conversion.detach, conversion.detach_in_place, conversion.clone, conversion.contiguous, conversion.to
     float, double, long, bool = conversion.to_float32, conversion.to_float64, conversion.to_int64, conversion.to_bool
+
+
+def _restored(array: Array, tracked: bool, is_parameter: bool) -> Tensor:
+    """A leaf again, from what was copied or stored of it."""
+    made = dispatch.new(array)
+    made.tracked, made.is_parameter = tracked, is_parameter
+    return made
 
 
 dispatch.results_are(Tensor)

@@ -17,6 +17,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.eager import dispatch, kernels
 from wengert.eager.elementwise import CLONE, broadcast
 from wengert.eager.errors import ShapeError
+from wengert.eager.hooks import follow_retained
 from wengert.eager.modes import STATE
 from wengert.eager.operation import Operation, register
 from wengert.eager.places import here
@@ -56,22 +57,26 @@ class View:
             return
         self.version = storage.version
         base = self.base
-        if not base.requires_grad:
+        if not base.tracked:
             return
         source: Source = base if base.source is None else base.source
         along = base.array
         for op, params in self.path:
             source = Record(op.signature(((along.shape, along.dtype),), params, 0b1), (source,), (), here())
             along = op.kernel(params, along)  # pyright: ignore[reportOptionalCall]
-        x.source = source if isinstance(source, Record | Output) else None
-        x.requires_grad = True
+        before, x.source = x.source, source if isinstance(source, Record | Output) else None
+        if before is not None:
+            follow_retained(x, before, x.source)
+        x.tracked = True
 
 
 def see(op: Operation, x: Tensor, params: Any) -> Tensor:
     """A view of x."""
     a = x.array
     made = dispatch.new(op.kernel(params, a))  # pyright: ignore[reportOptionalCall]
-    if not x.requires_grad:
+    if STATE.inference:  # a view is as normal as what it is a view of
+        made.is_inference_tensor = x.is_inference_tensor
+    if not x.tracked:
         attach(op, x, params, made)
     elif not STATE.recording:
         attach(op, x, params, made, "it was made where nothing is recorded (no_grad)")
@@ -82,7 +87,7 @@ def see(op: Operation, x: Tensor, params: Any) -> Tensor:
         if signature is None:
             signature = op.signatures[key] = op.signature(((a.shape, a.dtype),), params, 0b1)
         made.source = Record(signature, (dispatch.source_of(x),), (), here())
-        made.requires_grad = True
+        made.tracked = True
     if STATE.tape is not None:
         STATE.tape.note(op, params, (x,), (made,))
     return made

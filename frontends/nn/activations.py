@@ -27,9 +27,12 @@ def silu(x: Tensor) -> Tensor:
     return dispatch.unary(elementwise.SILU, x)
 
 
-def softplus(x: Tensor) -> Tensor:
-    """log(1 + exp(x))."""
-    return dispatch.unary(elementwise.SOFTPLUS, x)
+def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """log(1 + exp(beta x)) / beta; x itself where ``beta x`` is above the threshold."""
+    if beta == 1 and threshold == 20:
+        return dispatch.unary(elementwise.SOFTPLUS, x)
+    scaled = x * beta
+    return elementwise.where(scaled > threshold, x, dispatch.unary(elementwise.SOFTPLUS, scaled) / beta)
 
 
 def gelu(x: Tensor, approximate: str = "none") -> Tensor:

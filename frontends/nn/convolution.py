@@ -31,18 +31,34 @@ def pair(value: int | Pair) -> Pair:
     return (value, value) if isinstance(value, int) else (value[0], value[1])
 
 
+def _named_padding(name: str, window: Pair, stride: Pair, dilation: Pair) -> Pair:
+    if name == "valid":
+        return 0, 0
+    whole = [(n - 1) * d for n, d in zip(window, dilation, strict=True)]
+    if name != "same" or stride != (1, 1) or any(n % 2 for n in whole):
+        raise ShapeError(f"conv2d: padding must be numbers, 'valid', or 'same' for odd windows and a stride of 1, found {name!r}")
+    return whole[0] // 2, whole[1] // 2
+
+
 def conv2d(
     x: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
     stride: int | Pair = 1,
-    padding: int | Pair = 0,
+    padding: int | Pair | str = 0,
     dilation: int | Pair = 1,
     groups: int = 1,
 ) -> Tensor:
-    """The cross-correlation of ``x: [n, c, h, w]`` with ``weight: [m, c / groups, kh, kw]``, plus ``bias: [m]``."""
+    """The cross-correlation of ``x: [n, c, h, w]`` with ``weight: [m, c / groups, kh, kw]``, plus ``bias: [m]``; or of one image ``[c, h, w]``.
+
+    ``padding`` may be ``valid`` (none) or ``same``, for results as large as the input.
+    """
+    if x.ndim == 3:
+        return conv2d(x.unsqueeze(0), weight, bias, stride, padding, dilation, groups).squeeze(0)
     a, w = x.shape, weight.shape
     if len(a) != 4 or len(w) != 4 or a[1] != w[1] * groups or w[0] % groups:
         raise ShapeError(f"conv2d: an input of shape {list(a)} and a weight of shape {list(w)} do not go together in {groups} groups")
+    if isinstance(padding, str):
+        padding = _named_padding(padding, (w[2], w[3]), pair(stride), pair(dilation))
     operands = (x, weight) if bias is None else (x, weight, bias)
     return dispatch.apply(CONVOLUTION, operands, (pair(stride), pair(padding), pair(dilation), groups))

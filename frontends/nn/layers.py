@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from wengert.eager import indexing
 from wengert.eager.contraction import addmm
+from wengert.eager.elementwise import where
 from wengert.eager.tensor import Tensor
 
 
@@ -15,6 +16,9 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return addmm(bias, x, weight.t())
 
 
-def embedding(index: Tensor, weight: Tensor) -> Tensor:
-    """The rows of ``weight: [n, d]`` at the positions of an index of any shape."""
-    return indexing.embedding(index, weight)
+def embedding(index: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
+    """The rows of ``weight: [n, d]`` at the positions of an index of any shape; the row ``padding_idx`` gets no gradient."""
+    found = indexing.embedding(index, weight)
+    if padding_idx is None:
+        return found
+    return where((index == padding_idx % weight.shape[0]).unsqueeze(-1), found.detach(), found)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from wengert.eager import int64, ones, zeros
+from wengert.eager import int64, no_grad, ones, zeros
 from wengert.eager.errors import ShapeError
 from wengert.eager.tensor import Tensor
 from wengert.eager.views import dimension
@@ -80,12 +80,16 @@ class Conv2d(Module):
 class Embedding(Module):
     """The rows of ``weight: [num_embeddings, embedding_dim]`` at given positions."""
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, dtype: Any = None):
+    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, dtype: Any = None):
         self.weight = _parameter(num_embeddings, embedding_dim, dtype=dtype)
+        self.padding_idx = padding_idx
         init.normal_(self.weight)
+        if padding_idx is not None:
+            with no_grad():
+                self.weight[padding_idx].fill_(0)
 
     def forward(self, index: Tensor) -> Tensor:
-        return layers.embedding(index, self.weight)
+        return layers.embedding(index, self.weight, self.padding_idx)
 
     def extra_repr(self) -> str:
         return ", ".join(str(n) for n in self.weight.shape)
@@ -235,11 +239,14 @@ class Unflatten(Module):
 class CrossEntropyLoss(Module):
     """Minus the log-probability of classes: see :func:`wengert.nn.cross_entropy`."""
 
-    def __init__(self, reduction: str = "mean", label_smoothing: float = 0.0):
-        self.reduction, self.label_smoothing = reduction, label_smoothing
+    weight: Tensor | None
+
+    def __init__(self, weight: Tensor | None = None, *, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0):
+        self.register_buffer("weight", weight)
+        self.ignore_index, self.reduction, self.label_smoothing = ignore_index, reduction, label_smoothing
 
     def forward(self, x: Tensor, target: Tensor) -> Tensor:
-        return losses.cross_entropy(x, target, self.reduction, self.label_smoothing)
+        return losses.cross_entropy(x, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction, label_smoothing=self.label_smoothing)
 
 
 class MSELoss(Module):

@@ -44,11 +44,19 @@ def divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The quotient rounded towards negative infinity."""
+    """The quotient rounded towards negative infinity. By zero it is 0 for integers, and the quotient for floats, as in NumPy."""
     return binary(np.floor_divide, _floor_divide, x1, x2)
 
 
 def _floor_divide(b: OpBuilder, x: Value, y: Value) -> Value:
+    zero, one = b.full_like(x, 0), b.full_like(x, 1)
+    nothing = b.compare("EQ", y, zero)
+    if kind_of(x) in "iu":
+        return b.select(nothing, zero, _floor_divide_by(b, x, b.select(nothing, one, y)))
+    return b.select(nothing, b.round_nearest_even(b.divide(x, y)), _floor_divide_by(b, x, y)) if kind_of(x) == "f" else _floor_divide_by(b, x, y)
+
+
+def _floor_divide_by(b: OpBuilder, x: Value, y: Value) -> Value:
     zero, one = b.full_like(x, 0), b.full_like(x, 1)
     if kind_of(x) in "bu":
         return b.divide(x, y)
@@ -62,7 +70,7 @@ def _floor_divide(b: OpBuilder, x: Value, y: Value) -> Value:
 
 
 def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The remainder of floor division, which has the sign of ``x2``."""
+    """The remainder of floor division, which has the sign of ``x2``. By zero it is 0 for integers, and NaN for floats, as in NumPy."""
     return binary(np.remainder, _remainder, x1, x2)
 
 
@@ -70,6 +78,13 @@ mod = remainder
 
 
 def _remainder(b: OpBuilder, x: Value, y: Value) -> Value:
+    if kind_of(x) in "iu":
+        nothing = b.compare("EQ", y, b.full_like(y, 0))
+        return b.select(nothing, b.full_like(x, 0), _remainder_by(b, x, b.select(nothing, b.full_like(y, 1), y)))
+    return _remainder_by(b, x, y)
+
+
+def _remainder_by(b: OpBuilder, x: Value, y: Value) -> Value:
     rest = b.remainder(x, y)
     if kind_of(x) in "bu":
         return rest

@@ -27,6 +27,8 @@ def to_array(x: Any) -> Array:
     torch = torch_module()
     if x.device.type != "cpu":
         raise InputError(f"a tensor is on {x.device}; programs run on the CPU: pass x.cpu()")
+    if torch._C._functorch.is_legacy_batchedtensor(x):
+        raise InputError("is_grads_batched=True does not reach into programs; take torch.func.vmap, jacrev or vjp")
     x = x.detach().resolve_conj().resolve_neg()
     if x.dtype == torch.bfloat16:
         return x.view(torch.int16).numpy().view(_BFLOAT16)

@@ -13,6 +13,7 @@ from typing import Any
 from wengert.dialects import chlo
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
+from wengert.frontends.kinks import angle
 from wengert.frontends.torch_programs.translation import TRANSLATIONS, Number, TorchBuilder, Translation, translates
 from wengert.ir.tensor_types import element, i1, is_boolean, is_complex, is_float, is_integer, is_unsigned
 
@@ -77,7 +78,7 @@ for _names, _build in {
     ("div.Tensor", "div.Scalar"): OpBuilder.divide,
     ("maximum.default",): OpBuilder.maximum,
     ("minimum.default",): OpBuilder.minimum,
-    ("atan2.default",): OpBuilder.atan2,
+    ("atan2.default",): angle,
     ("fmod.Tensor", "fmod.Scalar"): OpBuilder.remainder,
     ("bitwise_and.Tensor", "bitwise_and.Scalar"): OpBuilder.and_,
     ("bitwise_or.Tensor", "bitwise_or.Scalar"): OpBuilder.or_,

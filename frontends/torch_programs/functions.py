@@ -17,6 +17,7 @@ from functools import cache
 from typing import Any
 
 from wengert.frontends.torch_programs.arrays import is_tensor, to_array, to_tensor
+from wengert.frontends.torch_programs.transformed import is_transformed, pushed, transformed
 from wengert.frontends.torch_programs.translation import torch_module
 from wengert.runtime.errors import InputError
 from wengert.runtime.linear_program import LinearProgram
@@ -31,7 +32,6 @@ def to_torch(program: Program) -> Function:
     Raises:
         InputError: PyTorch is not installed. The function raises it for a tensor of a wrong shape or dtype, or that is not on the CPU.
     """
-    apply = _function_class().apply
 
     def function(*inputs: Any) -> tuple[Any, ...]:
         if len(inputs) != len(program.signature.arguments):
@@ -39,8 +39,10 @@ def to_torch(program: Program) -> Function:
         for x, parameter in zip(inputs, program.signature.arguments, strict=True):
             if not is_tensor(x):
                 raise InputError(f"{parameter} must be a tensor, found {type(x).__name__}")
+        if is_transformed():
+            return transformed(program, inputs)
         moving = _moving(program, inputs)
-        return apply(program.linearize(moving, shared=True) if moving else None, program, *inputs)
+        return _function_class().apply(program.linearize(moving, shared=True) if moving else None, program, *inputs)
 
     function.__name__ = function.__qualname__ = program.name
     return function
@@ -49,7 +51,11 @@ def to_torch(program: Program) -> Function:
 @cache
 def _function_class() -> Any:
     """The subclass of ``torch.autograd.Function``, made when PyTorch is first needed."""
-    return type("ProgramFunction", (torch_module().autograd.Function,), {"forward": staticmethod(_forward), "backward": staticmethod(_backward)})
+    return type(
+        "ProgramFunction",
+        (torch_module().autograd.Function,),
+        {"forward": staticmethod(_forward), "backward": staticmethod(_backward), "jvp": staticmethod(_jvp)},
+    )
 
 
 def _moving(program: Program, inputs: Sequence[Any]) -> list[int]:
@@ -61,9 +67,11 @@ def _moving(program: Program, inputs: Sequence[Any]) -> list[int]:
 
 def _forward(context: Any, linear: LinearProgram | None, program: Program, *inputs: Any) -> tuple[Any, ...]:
     arrays = [to_array(x) for x in inputs]
+    context.program = program
+    context.save_for_forward(*inputs)
     if linear is None:
         return tuple(to_tensor(y) for y in program(*arrays))
-    context.linear, context.program = linear, program
+    context.linear = linear
     found, residuals = linear.run(arrays)
     results = tuple(to_tensor(y) for y in found)
     used = [i for place, i in linear.sources if place == "result"]
@@ -85,7 +93,9 @@ def _backward(context: Any, *y_bars: Any) -> tuple[Any, ...]:
     x_bars: list[Any] = [None] * count
     if of:
         given = [y_bars[j].conj() for j in of]
-        if torch_module().is_grad_enabled():
+        if is_transformed():
+            found = transformed(program.vjp(linear.wrt, of), [*inputs, *given])[len(program.signature.results) :]
+        elif torch_module().is_grad_enabled():
             found = to_torch(program.vjp(linear.wrt, of))(*inputs, *given)[len(program.signature.results) :]
         else:
             used = dict(zip(context.used, saved[count:], strict=False))
@@ -95,3 +105,7 @@ def _backward(context: Any, *y_bars: Any) -> tuple[Any, ...]:
         for i, x_bar in zip(linear.wrt, found, strict=True):
             x_bars[i] = x_bar.conj()
     return (None, None, *x_bars)
+
+
+def _jvp(context: Any, _: None, __: None, *x_dots: Any) -> tuple[Any, ...]:
+    return pushed(context.program, context.saved_tensors, x_dots, lambda program, inputs: to_torch(program)(*inputs))

@@ -17,8 +17,11 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, DictionaryAttr, Locati
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region
 
+from wengert.dialects.builder import Value
 from wengert.frontends.torch_programs.arrays import to_array
+from wengert.frontends.torch_programs.control_flow import CONTROL_FLOW
 from wengert.frontends.torch_programs.grad_mode import with_detached_blocks
+from wengert.frontends.torch_programs.recurrent import drops_between_layers, with_layers_apart
 from wengert.frontends.torch_programs.signature import RANDOM_STATE, Roles
 from wengert.frontends.torch_programs.translation import TRANSLATIONS, TorchBuilder, element_of_dtype, torch_module, type_of_tensor
 from wengert.ir.diagnostics import DiagnosticError, did_you_mean
@@ -26,7 +29,7 @@ from wengert.ir.locations import at, error_at
 from wengert.ir.tensor_types import tensor, ui64
 
 _FAMILIES = (
-    "complex_numbers", "contraction", "elementwise", "fourier", "indexing", "linalg", "masks", "normalisation", "ordering", "pooling",
+    "complex_numbers", "contraction", "elementwise", "fourier", "indexing", "linalg", "masks", "matrix_functions", "normalisation", "ordering", "pooling",
     "random_numbers", "reduction", "shape", "special", "systems",
 )  # fmt: skip
 _PLACEMENT = {"dtype", "layout", "device", "pin_memory", "memory_format", "non_blocking", "copy"}
@@ -49,22 +52,16 @@ def decomposed(exported: Any) -> Any:
     """The export with every op that has no translation taken apart, as far as PyTorch knows how.
 
     Raises:
-        DiagnosticError: a recurrent network of several layers has dropout between them, which PyTorch's decomposition leaves out.
+        DiagnosticError: a recurrent network of packed sequences has dropout between its layers, which PyTorch's decomposition leaves out.
     """
     for node in exported.graph.nodes:
-        given = _by_name(node) if node.op == "call_function" and str(node.target).startswith(_RECURRENT) else {}
-        if given.get("dropout") and given.get("train") and given.get("num_layers", 0) > 1:
+        if drops_between_layers(node, _PACKED):
             hint = "write the layers one by one, with nn.Dropout between them"
             raise error_at(location_of(node), f"the dropout between the layers of {node.target} ({node.name}) has no translation", hint)
-    return with_detached_blocks(exported).run_decompositions(dict(_decompositions()))
+    return with_detached_blocks(with_layers_apart(exported)).run_decompositions(dict(_decompositions()))
 
 
-_RECURRENT = ("aten.lstm.", "aten.gru.", "aten.rnn_tanh.", "aten.rnn_relu.")
-
-
-def _by_name(node: Any) -> dict[str, Any]:
-    """The arguments of a call by their names."""
-    return {**dict(zip([a.name for a in node.target._schema.arguments], node.args, strict=False)), **node.kwargs}
+_PACKED = ("aten.lstm.data", "aten.gru.data", "aten.rnn_tanh.data", "aten.rnn_relu.data")
 
 
 @cache
@@ -82,7 +79,7 @@ def import_graph(exported: Any, roles: Roles) -> ModuleOp:
     placeholders = {node.name: node for node in exported.graph.nodes if node.op == "placeholder"}
     types = [tensor((2,), ui64) if a.kind == "random" else type_of_tensor(placeholders[a.placeholder].meta["val"]) for a in roles.arguments]
     block = Block(arg_types=types)
-    importer = _Importer(TorchBuilder(block))
+    importer = _Importer(TorchBuilder(block), exported.graph_module)
     for argument, value in zip(roles.arguments, block.args, strict=True):
         if argument.kind == "random":
             importer.builder.random_state = value
@@ -105,10 +102,11 @@ def _names(key: str, names: Sequence[str]) -> ArrayAttr[DictionaryAttr]:
 
 
 class _Importer:
-    """The values of the nodes translated so far: a value, or a tuple of them, by the node's name."""
+    """The values of the nodes translated so far: a value, or a tuple of them, by the node's name; a graph for a node that names one."""
 
-    def __init__(self, builder: TorchBuilder):
+    def __init__(self, builder: TorchBuilder, graph_module: Any):
         self.builder = builder
+        self.graph_module = graph_module
         self.values: dict[str, Any] = {}
 
     def add(self, node: Any) -> None:
@@ -116,6 +114,9 @@ class _Importer:
         if node.op in ("placeholder", "output"):
             return
         location = location_of(node)
+        if node.op == "get_attr" and hasattr(graph := getattr(self.graph_module, node.target, None), "graph"):
+            self.values[node.name] = graph
+            return
         if node.op != "call_function":
             raise error_at(location, f"the node {node.name} ({node.op}) has no translation", "only calls of ATen ops have one")
         if node.target is operator.getitem:
@@ -126,6 +127,10 @@ class _Importer:
             return
         if name == "with_effects" and str(node.args[1]).removeprefix("aten.") in _CHECKS:
             self.values[node.name] = (_TOKEN,)
+            return
+        if name in CONTROL_FLOW:
+            with self.builder.at(location):
+                self.values[node.name] = CONTROL_FLOW[name](self.builder, self._subgraph, *self._arguments_as_written(node))
             return
         if any(not isinstance(n, int) for v in _listed(node.meta["val"]) for n in getattr(v, "shape", ())):
             raise error_at(
@@ -168,6 +173,19 @@ class _Importer:
                 positional.append(self._operand(held))
         return positional, {key: self._operand(held) for key, held in given.items() if key not in _PLACEMENT}
 
+    def _arguments_as_written(self, node: Any) -> list[Any]:
+        return [self._operand(held) for held in node.args]
+
+    def _subgraph(self, builder: TorchBuilder, graph_module: Any, operands: Sequence[Value]) -> list[Value]:
+        """Translates a graph that control flow runs, for these operands."""
+        inner = _Importer(builder, graph_module)
+        nodes = list(graph_module.graph.nodes)
+        inner.values.update(zip([n.name for n in nodes if n.op == "placeholder"], operands, strict=True))
+        for node in nodes:
+            inner.add(node)
+        output = next(n for n in nodes if n.op == "output")
+        return [inner.values[held.name] for held in _listed(output.args[0])]
+
     def _operand(self, held: Any) -> Any:
         if isinstance(held, list | tuple):
             return [self._operand(item) for item in cast("Sequence[Any]", held)]
@@ -187,7 +205,10 @@ def _promoted(node: Any) -> Attribute | None:
 
 
 def is_random(node: Any) -> bool:
-    """Whether a node draws random numbers."""
+    """Whether a node draws random numbers, or is a graph in which one does."""
+    inner: Any = getattr(node.graph.owning_module, str(node.target), None) if node.op == "get_attr" else None
+    if hasattr(inner, "graph"):
+        return any(map(is_random, inner.graph.nodes))
     return any(tag.name == "nondeterministic_seeded" for tag in getattr(node.target, "tags", ()))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from wengert.dialects import core
 from wengert.dialects.builder import Value
+from wengert.frontends.kinks import root
 from wengert.frontends.torch_programs.elementwise import truth
 from wengert.frontends.torch_programs.translation import Number, TorchBuilder, axes, axis, translates
 from wengert.ir.tensor_types import element, i64, is_complex, shape, size
@@ -80,7 +81,7 @@ def var(b: TorchBuilder, x: Value, dims: Dims = None, correction: Number | None 
 @translates("std.correction")
 def std(b: TorchBuilder, x: Value, dims: Dims = None, correction: Number | None = None, keepdim: bool = False) -> Value:
     """The square root of the variance."""
-    return b.reshape(b.sqrt(_variance(b, x, dims, correction)[0]), b.extents)
+    return b.reshape(root(b, _variance(b, x, dims, correction)[0]), b.extents)
 
 
 @translates("var_mean.correction")

@@ -8,7 +8,7 @@ weak takes the dtype that the body gives it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.ir import Region, SSAValue
@@ -131,8 +131,7 @@ class _Carry:
     def checked(self, result: Any, what: str) -> list[Any]:
         """The leaves that a body returns, or the types of weak ones changed (:class:`_Retry`)."""
         leaves, spec = flatten(result)
-        if spec != self.spec:
-            raise type_error(f"the body of {what} carries {spec}, but it began with {self.spec}", "return a tree of the same structure as the initial value")
+        _check_structure(what, spec, self.spec)
         found = [spec_of(leaf) if is_array_leaf(leaf) else leaf for leaf in leaves]
         changed = list(self.specs)
         for i, (old, new) in enumerate(zip(self.specs, found, strict=True)):
@@ -152,6 +151,11 @@ class _Carry:
             self.specs = changed
             raise _Retry
         return [traced(value_of(leaf, spec.dtype)) for leaf, spec in zip(leaves, self.specs, strict=True)]
+
+
+def _check_structure(what: str, found: TreeSpec, initial: TreeSpec) -> None:
+    if found != initial:
+        raise type_error(f"the body of {what} carries {found}, but it began with {initial}", "return a tree of the same structure as the initial value")
 
 
 class _Retry(Exception):
@@ -236,7 +240,7 @@ def _for(count: SSAValue, captured: Sequence[SSAValue], initial: Sequence[SSAVal
     return builder().create(core.ForOp, [count, *captured, *initial], [v.type for v in initial], properties, [region])
 
 
-def scan(function: Function, init: Any, xs: Any = None, length: int | None = None, *, reverse: bool = False) -> tuple[Any, Any]:
+def scan(function: Function, init: Any, xs: Any = None, length: int | None = None, *, reverse: bool = False, unroll: int | bool = 1) -> tuple[Any, Any]:
     """A loop over rows: ``carry, y = function(carry, x)`` for each x of ``xs`` along dimension 0; returns the last carry and all y, stacked.
 
     Args:
@@ -245,6 +249,7 @@ def scan(function: Function, init: Any, xs: Any = None, length: int | None = Non
         xs: a tree of arrays with one number of rows, or None.
         length: the number of rows, needed where ``xs`` has no array.
         reverse: go through the rows from the last to the first; results stand where their rows stood.
+        unroll: taken as JAX takes it, and of no consequence: the compiler decides how loops run.
 
     Raises as :func:`while_loop`; also a TracedValueError for different numbers of rows.
     """
@@ -265,7 +270,8 @@ def _python_scan(function: Function, init: Any, rows: Sequence[Any], rows_spec: 
     found: list[Any] = []
     carry = init
     for i in reversed(range(n)) if reverse else range(n):
-        carry, y = function(carry, unflatten(rows_spec, [np.asarray(x)[i] for x in rows]))
+        carry, y = _pair(function, function(carry, unflatten(rows_spec, [np.asarray(x)[i] for x in rows])))
+        _check_structure("scan", flatten(carry)[1], flatten(init)[1])
         found.append(y)
     if not found:
         from wengert.frontends.transforms.shapes import eval_shape
@@ -278,17 +284,23 @@ def _python_scan(function: Function, init: Any, rows: Sequence[Any], rows_spec: 
     return carry, unflatten(spec, [np.stack(column) for column in columns])
 
 
+def _pair(function: Function, found: Any) -> tuple[Any, Any]:
+    """What a body of scan returns."""
+    if not isinstance(found, tuple) or len(cast("tuple[Any, ...]", found)) != 2:
+        raise type_error(f"{name_of(function)} must return a pair for scan: what is carried, and the results of one row")
+    return cast("tuple[Any, Any]", found)
+
+
 def _traced_scan(function: Function, init: Any, rows: Sequence[Any], rows_spec: TreeSpec, n: int, reverse: bool) -> tuple[Any, Any]:
     carry, y_specs, y_tree = _Carry(init), list[ArraySpec](), list[TreeSpec]()
     tables = [traced(value_of(x)) for x in rows]
 
     def results(given: list[TracedArray], place: Any) -> tuple[list[Any], list[Any]]:
         found = function(carry.tree(given), unflatten(rows_spec, [x[place] for x in tables]))
-        if not isinstance(found, tuple) or len(found) != 2:  # pyright: ignore[reportUnknownArgumentType]
-            raise type_error(f"{name_of(function)} must return a pair for scan: what is carried, and the results of one row")
-        leaves, spec = flatten(found[1])  # pyright: ignore[reportUnknownArgumentType]
+        carried, y = _pair(function, found)
+        leaves, spec = flatten(y)
         y_specs[:], y_tree[:] = [spec_of(leaf) for leaf in leaves], [spec]
-        return carry.checked(found[0], "scan"), leaves  # pyright: ignore[reportUnknownArgumentType]
+        return carry.checked(carried, "scan"), leaves
 
     def write() -> tuple[RegionGroup, Any]:
         group = RegionGroup([tensor((), i64)])

@@ -31,7 +31,14 @@ class Transform(Traceable):
 
 def with_auxiliary(function: Function, has_aux: bool) -> Function:
     """A function as one that returns its value and something besides."""
-    return function if has_aux else lambda *args, **kwargs: (function(*args, **kwargs), ())
+    if has_aux:
+        return function
+
+    def both(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs), ()
+
+    both.__name__ = name_of(function)
+    return both
 
 
 # -- reverse mode: gradients
@@ -64,7 +71,8 @@ def value_and_grad(function: Function, argnums: Positions = 0, *, has_aux: bool 
         values = pulled(written, call.operands(), [one], wrt, [0])
         outputs, found = values[: len(call.results)], iter(for_user(values[len(call.results) :]))
         value, aux = call.result(for_user(outputs))
-        gradients = tuple(_with_leaves(args[k], found) for k in chosen)
+        by_position = {k: _with_leaves(args[k], found) for k in sorted(set(chosen))}  # the order in which arrays were asked for
+        gradients = tuple(by_position[k] for k in chosen)
         return (value, aux) if has_aux else value, gradients if isinstance(argnums, Sequence) else gradients[0]
 
     return Transform(named_derivative(derivative, function, "value and gradient"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import update_wrapper
+from inspect import signature
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr
@@ -13,7 +14,7 @@ from wengert.frontends.pytrees import flatten, map_tree, matching_leaves, unflat
 from wengert.frontends.tracing.context import active_trace
 from wengert.frontends.tracing.errors import type_error, value_error
 from wengert.frontends.tracing.function import Call, Written, call_written, name_of, write_function
-from wengert.frontends.tracing.operands import broadcast, builder, full, shape_of, traced, value_of
+from wengert.frontends.tracing.operands import builder, full, shape_of, traced, value_of
 from wengert.frontends.tracing.signatures import ArraySpec
 from wengert.frontends.tracing.source_lines import location_of
 from wengert.frontends.tracing.tracer import TracedArray
@@ -57,26 +58,34 @@ class _Custom(Traceable):
     def __repr__(self) -> str:
         return f"<function with a derivative of its own: {name_of(self.primal)}>"
 
-    def _split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """The arguments that are passed on as they are, and the others."""
-        return [args[i] for i in self.nondiff], [a for i, a in enumerate(args) if i not in self.nondiff]
-
     def _merged(self, fixed: Sequence[Any], rest: Sequence[Any]) -> list[Any]:
         by_position, pending = dict(zip(self.nondiff, fixed, strict=True)), iter(rest)
         return [by_position[i] if i in by_position else next(pending) for i in range(len(fixed) + len(rest))]
 
     def _dispatch(self, *args: Any, **kwargs: Any) -> Any:
-        if kwargs:
-            raise type_error(f"{name_of(self.primal)} has a derivative of its own and takes no arguments by name", "pass them by position")
-        return super()._dispatch(*args)
+        return super()._dispatch(*self._by_position(args, kwargs))
+
+    def _by_position(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Sequence[Any]:
+        """The arguments of a call in the order of the function's own, defaults included, as rules take them."""
+        name = name_of(self.primal)
+        try:
+            bound = signature(self.primal).bind(*args, **kwargs)
+        except ValueError:  # written in C, without a signature
+            return args
+        except TypeError as error:
+            raise type_error(f"{name}: {error}") from None
+        bound.apply_defaults()
+        if bound.kwargs:
+            raise type_error(f"{name} has a derivative of its own and takes arguments that cannot be passed by position: {', '.join(bound.kwargs)}")
+        return bound.args
 
     def _called(self, *args: Any) -> Any:
         """Calls the private function for arguments of these types, which is written, with its derivative, at the first such call in
         a module. It is known before its rule is written, so the rule may call the function itself."""
-        fixed, rest = self._split(args)
-        call = Call(lambda *given: self.primal(*self._merged(fixed, given)), rest, {})
+        passed = _Passed(self.nondiff, args)
+        call = Call(lambda *given: self.primal(*self._merged(*passed.split(given))), passed.arguments, {})
         known = active_trace().module.custom_functions
-        key = (self, call.spec, tuple(call.specs), *(leaf for i, leaf in enumerate(call.leaves) if i not in call.positions), *fixed)
+        key = (self, call.spec, tuple(call.specs), *(leaf for i, leaf in enumerate(call.leaves) if i not in call.positions), *passed.known)
         try:
             found = known.get(key)
         except TypeError:  # what is passed on as it is cannot be compared
@@ -84,17 +93,44 @@ class _Custom(Traceable):
         if found is None:
             written = write_function(call.body, name_of(self.primal), call.specs, captures=False)
             known[key] = found = call, written
-            self._declare(call, written, fixed)
+            self._declare(call, written, passed)
         call.out_spec, call.results = found[0].out_spec, found[0].results
         return call.result(for_user(call_written(found[1], call.operands())))
 
-    def _declare(self, call: Call, written: Written, fixed: Sequence[Any]) -> None:
+    def _declare(self, call: Call, written: Written, passed: _Passed) -> None:
         """Writes the derivative of a private function."""
         raise NotImplementedError
 
 
+class _Passed:
+    """The arguments of a call with ``nondiff_argnums``: those are passed on as they are, unless they hold traced values. A private function
+    cannot use values from outside, so these come in as further arguments; the rule says nothing of a derivative by them, which is zero.
+
+    Attributes:
+        known: the arguments passed on as they are; None for those that come in.
+        arguments: what comes in: the arguments with derivatives, then those.
+    """
+
+    def __init__(self, nondiff: Sequence[int], args: Sequence[Any]):
+        fixed = [args[i] for i in nondiff]
+        self._moved = [k for k, a in enumerate(fixed) if any(isinstance(leaf, TracedArray) for leaf in flatten(a)[0])]
+        self.known = [None if k in self._moved else a for k, a in enumerate(fixed)]
+        differentiable = [a for i, a in enumerate(args) if i not in nondiff]
+        self.count = len(differentiable)
+        self.arguments = [*differentiable, *(fixed[k] for k in self._moved)]
+
+    def split(self, given: Sequence[Any]) -> tuple[list[Any], Sequence[Any]]:
+        """The arguments ``nondiff_argnums`` and the others, from what came in."""
+        fixed = list(self.known)
+        for k, a in zip(self._moved, given[self.count :], strict=True):
+            fixed[k] = a
+        return fixed, given[: self.count]
+
+
 class CustomJvp(_Custom):
     """A function with a forward derivative of its own: see :func:`custom_jvp`."""
+
+    rule: Function
 
     __slots__ = ()
 
@@ -103,16 +139,28 @@ class CustomJvp(_Custom):
         self.rule = rule
         return rule
 
-    def _declare(self, call: Call, written: Written, fixed: Sequence[Any]) -> None:
+    def defjvps(self, *rules: Function | None) -> None:
+        """Declares the derivative by a rule for each argument: ``rule(x_dot, value, *args)`` is what it adds to the tangent; None for zero."""
+        if self.nondiff:
+            raise type_error("defjvps takes no nondiff_argnums", "declare one rule by @f.defjvp")
+
+        def rule(primals: Any, tangents: Any) -> Any:
+            value = self(*primals)
+            parts = [r(x_dot, value, *primals) for r, x_dot in zip(rules, tangents, strict=True) if r is not None and x_dot is not None]
+            return value, map_tree(lambda *leaves: sum(leaves[1:], leaves[0]), *parts) if parts else _nones(value)
+
+        self.rule = rule
+
+    def _declare(self, call: Call, written: Written, passed: _Passed) -> None:
         if not hasattr(self, "rule"):
             raise type_error(f"{name_of(self.primal)} has no derivative yet", "declare it: @f.defjvp")
         moving = [spec for spec in call.specs if spec.differentiable]
         name = f"{written.symbol.string_value()}_jvp"
-        rule = write_function(lambda tracers: self._rule_body(call, tracers, fixed), name, [*call.specs, *moving], captures=False)
+        rule = write_function(lambda tracers: self._rule_body(call, tracers, passed), name, [*call.specs, *moving], captures=False)
         rule.function.location = location_of(self.rule)
         written.function.attributes["ad.custom_jvp"] = rule.symbol
 
-    def _rule_body(self, call: Call, tracers: list[TracedArray], fixed: Sequence[Any]) -> list[Any]:
+    def _rule_body(self, call: Call, tracers: list[TracedArray], passed: _Passed) -> list[Any]:
         count = len(call.specs)
         primals = list(call.leaves)
         tangents: list[Any] = [None] * len(call.leaves)
@@ -121,7 +169,11 @@ class CustomJvp(_Custom):
             primals[i] = tracer
             if spec.differentiable:
                 tangents[i] = next(pending)
-        value, value_dot = self.rule(*fixed, unflatten(call.spec, primals)[0], unflatten(call.spec, tangents)[0])
+        fixed, arguments = passed.split(unflatten(call.spec, primals)[0])
+        found = self.rule(*fixed, arguments, unflatten(call.spec, tangents)[0][: passed.count])
+        if not isinstance(found, tuple) or len(cast("tuple[Any, ...]", found)) != 2:
+            raise type_error(f"the rule of {name_of(self.primal)} must return a pair: the value and its tangent")
+        value, value_dot = cast("tuple[Any, Any]", found)
         assert call.out_spec is not None
         return [*_results(self.primal, call, value), *_cotangent_leaves(f"the tangent from the rule of {name_of(self.primal)}", call, value_dot)]
 
@@ -136,11 +188,19 @@ class CustomVjp(_Custom):
         with one for each argument (None for zero). ``backward`` must be linear in the cotangent, which forward mode needs and checks."""
         self.forward, self.backward = forward, backward
 
-    def _declare(self, call: Call, written: Written, fixed: Sequence[Any]) -> None:
+    def _declare(self, call: Call, written: Written, passed: _Passed) -> None:
         if not hasattr(self, "backward"):
             raise type_error(f"{name_of(self.primal)} has no derivative yet", "declare it: f.defvjp(forward, backward)")
         base = written.symbol.string_value()
-        kept = Call(lambda *given: self.forward(*self._merged(fixed, given)), unflatten(call.spec, call.leaves)[0], {})
+
+        def with_passed(*given: Any) -> Any:
+            found = self.forward(*self._merged(*passed.split(given)))
+            if not isinstance(found, tuple) or len(cast("tuple[Any, ...]", found)) != 2:
+                raise type_error(f"the forward rule of {name_of(self.primal)} must return a pair: the value and residuals")
+            value, residuals = cast("tuple[Any, Any]", found)
+            return value, (residuals, given[passed.count :])
+
+        kept = Call(with_passed, unflatten(call.spec, call.leaves)[0], {})
 
         def forward(tracers: list[TracedArray]) -> list[Any]:
             found = kept.body(tracers)
@@ -152,22 +212,24 @@ class CustomVjp(_Custom):
         residuals = kept.results[len(call.results) :]
         y_bars = [spec for spec in call.results if spec.differentiable]
         backward_written = write_function(
-            lambda tracers: self._backward_body(call, kept, tracers, fixed), f"{base}_backward", [*residuals, *y_bars], captures=False
+            lambda tracers: self._backward_body(call, kept, tracers, passed), f"{base}_backward", [*residuals, *y_bars], captures=False
         )
         forward_written.function.location, backward_written.function.location = location_of(self.forward), location_of(self.backward)
         written.function.attributes["ad.custom_vjp"] = ArrayAttr([forward_written.symbol, backward_written.symbol])
 
-    def _backward_body(self, call: Call, kept: Call, tracers: list[TracedArray], fixed: Sequence[Any]) -> list[Any]:
+    def _backward_body(self, call: Call, kept: Call, tracers: list[TracedArray], passed: _Passed) -> list[Any]:
         assert call.out_spec is not None and kept.out_spec is not None  # noqa: PT018
         residual_spec = kept.out_spec.children()[1]
-        residuals = unflatten(residual_spec, tracers[: residual_spec.num_leaves])
+        residuals, moved = unflatten(residual_spec, tracers[: residual_spec.num_leaves])
+        fixed, _ = passed.split([*[None] * passed.count, *moved])
         pending = iter(tracers[residual_spec.num_leaves :])
         cotangent = call.result([next(pending) if spec.differentiable else None for spec in call.results])
         found = self.backward(*fixed, residuals, cotangent)
         arguments = unflatten(call.spec, call.leaves)[0]
-        if not isinstance(found, tuple) or len(cast("tuple[Any, ...]", found)) != len(arguments):
-            raise type_error(f"the backward rule of {name_of(self.primal)} must return a tuple of {len(arguments)} cotangents, one for each argument")
-        found = tuple(_nones(a) if f is None else f for f, a in zip(cast("tuple[Any, ...]", found), arguments, strict=True))
+        if not isinstance(found, tuple) or len(cast("tuple[Any, ...]", found)) != passed.count:
+            raise type_error(f"the backward rule of {name_of(self.primal)} must return a tuple of {passed.count} cotangents, one for each argument")
+        found = (*cast("tuple[Any, ...]", found), *[None] * len(moved))
+        found = tuple(_nones(a) if f is None else f for f, a in zip(found, arguments, strict=True))
         try:
             leaves = _up_to(call.spec.children()[0], found)
         except ValueError as error:
@@ -210,12 +272,12 @@ def _cotangent_leaves(what: str, call: Call, tree: Any) -> list[Any]:
 
 
 def _of_spec(leaf: Any, spec: ArraySpec, what: str) -> TracedArray:
-    """A tangent of this type; zeros for None."""
-    if leaf is None:
+    """A tangent of this type; zeros for None and for the number 0."""
+    if leaf is None or (isinstance(leaf, int | float) and leaf == 0):
         return traced(full(spec.shape, 0, spec.dtype))
-    if shape_of(leaf) not in ((), spec.shape):
+    if shape_of(leaf) != spec.shape:
         raise value_error(f"{what} has the shape {shape_of(leaf)} where {spec.shape} is expected")
-    return traced(broadcast(value_of(leaf, spec.dtype), spec.shape))
+    return traced(value_of(leaf, spec.dtype))
 
 
 def custom_jvp(function: Function, nondiff_argnums: Sequence[int] = ()) -> CustomJvp:
@@ -230,7 +292,8 @@ def custom_jvp(function: Function, nondiff_argnums: Sequence[int] = ()) -> Custo
             return f(x), ... * x_dot
 
     The rule must be linear in the tangents; reverse mode transposes it. Tangents of arguments that are not floats are None.
-    Neither the function nor its rule may use traced values from outside: pass them as arguments.
+    Neither the function nor its rule may use traced values from outside: pass them as arguments. ``nondiff_argnums`` are passed to the rule as
+    they are, before the others; there is no derivative by them. Arguments given by name, and defaults, are put in their places.
     """
     return CustomJvp(function, nondiff_argnums)
 

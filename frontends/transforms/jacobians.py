@@ -13,68 +13,73 @@ from wengert.frontends.tracing.errors import type_error
 from wengert.frontends.tracing.function import Call, name_of
 from wengert.frontends.tracing.signatures import ArraySpec
 from wengert.frontends.transforms.batching import vmap
-from wengert.frontends.transforms.derivatives import Positions, Transform, argument_position, check_differentiable, jvp
+from wengert.frontends.transforms.derivatives import Positions, Transform, argument_position, check_differentiable, jvp, with_auxiliary
 from wengert.frontends.transforms.emission import as_tuple
 from wengert.frontends.transforms.jit import Function
 from wengert.frontends.transforms.linear_maps import vjp
 
 
-def jacfwd(function: Function, argnums: Positions = 0, *, holomorphic: bool = False) -> Transform:
+def jacfwd(function: Function, argnums: Positions = 0, *, has_aux: bool = False, holomorphic: bool = False) -> Transform:
     """A function that returns the Jacobian by forward mode: one derivative for each element of the arguments, batched.
 
     The result is a tree like the function's result, with a tree like the argument (a tuple of such, if ``argnums`` is one) at each leaf;
     an array there has the shape of the result's followed by that of the argument's. Cheaper than :func:`jacrev` where arguments
-    have fewer elements than results. See :func:`value_and_grad` for the arguments.
+    have fewer elements than results. With ``has_aux`` the function returns ``(value, aux)``, and the result is ``(Jacobian, aux)``. See
+    :func:`value_and_grad` for the arguments.
     """
 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        point = _Point(function, argnums, args, kwargs, holomorphic)
+        point = _Point(with_auxiliary(function, has_aux), argnums, args, kwargs, holomorphic, name_of(function))
         inputs, spec = flatten(point.chosen)
         directions = _basis([_spec(x) for x in inputs])
 
         def along(tangents: Any) -> Any:
-            return jvp(point.function, point.chosen, tangents)[1]
+            return jvp(point.function, point.chosen, tangents, has_aux=True)[1:]
 
-        columns = vmap(along, out_axes=-1)(unflatten(spec, directions))
-        return point.nested(columns, inputs, spec)
+        columns, aux = vmap(along, out_axes=(-1, None))(unflatten(spec, directions))
+        found = point.nested(columns, inputs, spec)
+        return (found, aux) if has_aux else found
 
     return _named(jacobian, function, "Jacobian (forward)")
 
 
-def jacrev(function: Function, argnums: Positions = 0, *, holomorphic: bool = False) -> Transform:
+def jacrev(function: Function, argnums: Positions = 0, *, has_aux: bool = False, holomorphic: bool = False) -> Transform:
     """A function that returns the Jacobian by reverse mode: one derivative for each element of the results, batched; as :func:`jacfwd`."""
 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        point = _Point(function, argnums, args, kwargs, holomorphic)
-        value, pullback = vjp(point.function, *point.chosen)
+        point = _Point(with_auxiliary(function, has_aux), argnums, args, kwargs, holomorphic, name_of(function))
+        value, pullback, aux = vjp(point.function, *point.chosen, has_aux=True)
         outputs, out_spec = flatten(value)
         for y in outputs:
             _check_result(function, _spec(y), holomorphic)
         directions = _basis([_spec(y) for y in outputs])
         rows = vmap(pullback)(unflatten(out_spec, directions))
-        return point.nested_rows(rows, outputs, out_spec)
+        found = point.nested_rows(rows, outputs, out_spec)
+        return (found, aux) if has_aux else found
 
     return _named(jacobian, function, "Jacobian (reverse)")
 
 
-def jac(function: Function, argnums: Positions = 0, *, holomorphic: bool = False) -> Transform:
+def jac(function: Function, argnums: Positions = 0, *, has_aux: bool = False, holomorphic: bool = False) -> Transform:
     """A function that returns the Jacobian by the mode that takes fewer derivatives: forward where the arguments have no more elements
     than the results, else reverse; as :func:`jacfwd`."""
-    forward, reverse = jacfwd(function, argnums, holomorphic=holomorphic), jacrev(function, argnums, holomorphic=holomorphic)
+    forward, reverse = (mode(function, argnums, has_aux=has_aux, holomorphic=holomorphic) for mode in (jacfwd, jacrev))
 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         from wengert.frontends.transforms.shapes import eval_shape
 
         inputs = sum(_spec(x).size for k in as_tuple(argnums) for x in flatten(args[k])[0])
-        results = sum(y.size for y in flatten(eval_shape(function, *args, **kwargs))[0])
+        value, _ = eval_shape(with_auxiliary(function, has_aux), *args, **kwargs)
+        results = sum(y.size for y in flatten(value)[0])
         return (forward if inputs <= results else reverse)(*args, **kwargs)
 
     return _named(jacobian, function, "Jacobian")
 
 
-def hessian(function: Function, argnums: Positions = 0, *, holomorphic: bool = False) -> Transform:
+def hessian(function: Function, argnums: Positions = 0, *, has_aux: bool = False, holomorphic: bool = False) -> Transform:
     """A function that returns all second derivatives, forward over reverse; the trees nest as those of :func:`jacfwd`."""
-    found = jacfwd(jacrev(function, argnums, holomorphic=holomorphic), argnums, holomorphic=holomorphic)
+    gradient = jacrev(function, argnums, has_aux=has_aux, holomorphic=holomorphic)
+    found = jacfwd(gradient, argnums, has_aux=has_aux, holomorphic=holomorphic)
 
     def second(*args: Any, **kwargs: Any) -> Any:
         return found(*args, **kwargs)
@@ -83,16 +88,16 @@ def hessian(function: Function, argnums: Positions = 0, *, holomorphic: bool = F
 
 
 class _Point:
-    """A function of the chosen arguments alone, and these."""
+    """A function, which returns a pair of its value and something besides, as one of the chosen arguments alone, and these."""
 
-    def __init__(self, function: Function, argnums: Positions, args: Sequence[Any], kwargs: dict[str, Any], holomorphic: bool):
+    def __init__(self, function: Function, argnums: Positions, args: Sequence[Any], kwargs: dict[str, Any], holomorphic: bool, name: str):
         assert current_trace() is not None
         positions = [argument_position(function, args, k) for k in as_tuple(argnums)]
         call = Call(function, args, kwargs)
         wrt = call.argument_positions(args, positions)
         check_differentiable(function, call, wrt, holomorphic)
         if not holomorphic and any(call.specs[p].dtype.kind == "c" for p in wrt):
-            raise type_error(f"{name_of(function)} has complex arguments", "say holomorphic=True if it is holomorphic, else take wg.jvp or wg.vjp")
+            raise type_error(f"{name} has complex arguments", "say holomorphic=True if it is holomorphic, else take wg.jvp or wg.vjp")
         self.is_single = isinstance(argnums, int)
         self.chosen = tuple(args[k] for k in positions)
 
@@ -102,7 +107,7 @@ class _Point:
                 rest[k] = value
             return function(*rest, **kwargs)
 
-        of_chosen.__name__ = name_of(function)
+        of_chosen.__name__ = name
         self.function = of_chosen
 
     def nested(self, columns: Any, inputs: Sequence[Any], spec: Any) -> Any:

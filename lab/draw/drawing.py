@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from wengert.lab.draw.dot import dot_of
 from wengert.lab.draw.graph import Graph, graph_of
@@ -73,8 +74,12 @@ def draw(program: Program, *, function: str | None = None, limit: int = LIMIT) -
         limit: the largest number of ops to draw.
 
     Raises:
-        InputError: there is no function of this name, or it has more ops than ``limit``.
+        InputError: it is no program, there is no function of this name, or it has more ops than ``limit``.
     """
+    given: Any = program
+    if not isinstance(given, Program):
+        hint = "of a traced function it is f.program(*args)" if callable(getattr(given, "program", None)) else "such as wg.parse gives"
+        raise InputError(f"draw takes a program, found {type(given).__name__}; {hint}")
     found = entry_function(program.module, program.entry if function is None else function)
     count = sum(op.name not in ("func.func", "func.return") for op in found.walk())
     if count > limit:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import pytest
@@ -253,6 +255,66 @@ def view_made_without_grad(T: Any) -> Any:
     with T.no_grad():
         view = y[0]
     return view._base is y, kind_of_error(lambda: view.add_(1))
+
+
+@snippet
+def base_made_a_leaf(T: Any) -> Any:
+    base = T.zeros(3)
+    view = base[1:]
+    base.requires_grad_()
+    return kind_of_error(lambda: view.add_(1)), base._version
+
+
+@snippet
+def indexed_by_truth(T: Any) -> Any:
+    x = leaf(T, 1.0, 2.0, 3.0)
+    y = x * 2
+    whole, nothing, point = y[True], y[False], y[0][T.tensor(True)]
+    y[True] = x * 5
+    (y.sum() + whole.sum() + nothing.sum() + point.sum()).backward()
+    return whole, nothing, point, tuple(nothing.shape), x.grad
+
+
+@snippet
+def results_put_elsewhere(T: Any) -> Any:
+    x, out = T.ones(3), T.zeros(3)
+    same = T.add(x, x, out=out) is out
+    wrong = kind_of_error(lambda: T.sin(leaf(T, 1.0, 2.0, 3.0), out=out)) != "none"
+    return same, out, wrong, out._version
+
+
+@snippet
+def flags_and_gradients_that_are_set(T: Any) -> Any:
+    x = leaf(T, 1.0, 2.0)
+    y = x * 2
+
+    def refused(action: Any) -> bool:
+        try:
+            action()
+        except (TypeError, RuntimeError):
+            return True
+        return False
+
+    actions = [
+        lambda: setattr(y, "requires_grad", False),
+        lambda: setattr(T.tensor([1, 2]), "requires_grad", True),
+        lambda: setattr(x, "grad", T.ones(3)),
+        lambda: setattr(x, "grad", T.ones(2, dtype=T.float64)),
+        lambda: setattr(x, "grad", 3.0),
+        lambda: setattr(x, "grad", x),
+        lambda: copy.deepcopy(y),
+        lambda: setattr(x, "requires_grad", False),
+    ]
+    return [refused(action) for action in actions], x.requires_grad
+
+
+@snippet
+def copied_and_stored(T: Any) -> Any:
+    x = leaf(T, 1.0, 2.0)
+    (x * x).sum().backward()
+    y, z = copy.deepcopy(x), pickle.loads(pickle.dumps(x))
+    (y * z).sum().backward()
+    return y.grad, z.grad, x.grad, y.is_leaf, f"{x.sum().item():.3f} {x.detach().sum():.2f}"
 
 
 @pytest.mark.parametrize("code", snippet, ids=lambda code: code.__name__)

@@ -186,6 +186,30 @@ def custom_function_without_grad(T: Any) -> Any:
     return y, y.requires_grad, Exp.apply(T.tensor([1.0])).requires_grad
 
 
+@snippet
+def custom_function_gradients_of_other_shapes(T: Any) -> Any:
+    """What was broadcast is summed, what does not fit is an error, dtypes are converted."""
+    found = []
+    for change in (lambda g: g.sum(), lambda g: T.ones(5), lambda g: g.expand(3, 2), lambda g: g.double()):
+
+        class Scaled(T.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                return x * 3
+
+            @staticmethod
+            def backward(ctx: Any, g: Any, change: Any = change) -> Any:
+                return change(g)
+
+        x = leaf(T, 1.0, 2.0)
+        try:
+            Scaled.apply(x).sum().backward()
+            found.append(x.grad)
+        except RuntimeError:
+            found.append("refused")
+    return found
+
+
 @pytest.mark.parametrize("code", snippet, ids=lambda code: code.__name__)
 def test_snippet(code: Snippet) -> None:
     agree(code)

@@ -308,6 +308,14 @@ def double_backward_through_matmul(T: Any) -> Any:
     return w.grad, x.grad
 
 
+@snippet
+def kinks(T: Any) -> Any:
+    x = T.tensor([0.0, -0.0, 1.0, -1.0, 2.0], requires_grad=True)
+    functions = [lambda x: x.abs(), lambda x: x.clamp(-1, 1), lambda x: x.norm(), lambda x: (x * 0).norm(), lambda x: (x * 0).std(), lambda x: x.prod(),
+                 lambda x: T.atan2(x, x), lambda x: T.atan2(x, -x), lambda x: T.maximum(x, T.zeros(5)), lambda x: x.amax(), lambda x: x.sqrt()]  # fmt: skip
+    return [(f(x), T.autograd.grad(f(x).sum(), x)) for f in functions]
+
+
 @pytest.mark.parametrize("code", snippet, ids=lambda code: code.__name__)
 def test_snippet(code: Snippet) -> None:
     agree(code)

@@ -133,6 +133,57 @@ def clipping_by_hooks(T: Any) -> Any:
     return x.grad
 
 
+@snippet
+def hooks_around_nodes(T: Any) -> Any:
+    """Before a node, and around the node of a leaf, which is one."""
+    x = leaf(T, 1.0, 2.0)
+    y, z = x * 2, x * 3
+    node, same = y.grad_fn.next_functions[0][0], z.grad_fn.next_functions[0][0]
+    seen = []
+    y.grad_fn.register_prehook(lambda out: (seen.append(out[0].clone()), (out[0] * 5,))[1])
+    node.register_prehook(lambda out: (seen.append(out[0].clone()), (out[0] + 1,))[1])
+    node.register_hook(lambda into, out: seen.append((len(into), out[0].clone())))
+    y.grad_fn.metadata["note"] = 3
+    (y * y + z).sum().backward()
+    return seen, x.grad, node is same, y.grad_fn.metadata["note"], T.autograd.grad((x * x).sum(), x)
+
+
+@snippet
+def hooks_on_what_is_asked_for(T: Any) -> Any:
+    x = leaf(T, 1.0, 2.0)
+    y = x * 2
+    y.register_hook(lambda g: g * 10)
+    return T.autograd.grad((y * y).sum(), [x, y]), T.autograd.grad((y * y).sum(), y)
+
+
+@snippet
+def hooks_that_return_something_else(T: Any) -> Any:
+    found = []
+    for wrong in (3.0, "text"):
+        y = leaf(T, 1.0, 2.0) * 2
+        y.register_hook(lambda g, wrong=wrong: wrong)
+        try:
+            y.sum().backward()
+        except (TypeError, RuntimeError):
+            found.append(True)
+    return found
+
+
+@snippet
+def retained_through_changes(T: Any) -> Any:
+    """What keeps its gradient keeps that of its new value."""
+    x = leaf(T, 1.0, 2.0, 3.0)
+    y, b = x * 2, x * 1
+    v = b[1:]
+    for kept in (y, b, v):
+        kept.retain_grad()
+    y.mul_(3)
+    b.mul_(2)
+    v.mul_(5)
+    ((y * y).sum() + (v * v).sum() + (b * b).sum()).backward()
+    return y.grad, v.grad, b.grad, x.grad, y.retains_grad, v.retains_grad
+
+
 # -- Python as the language of programs
 
 

@@ -160,6 +160,35 @@ def numpy_and_item(T: Any) -> Any:
     return kind_of_error(x.numpy), float(x.sum().item()), x.detach().tolist(), kind_of_error(lambda: bool(x > 0)), bool((x > 0).all())
 
 
+@snippet
+def inference_tensors_and_views(T: Any) -> Any:
+    x = leaf(T, 1.0, 2.0)
+    with T.inference_mode():
+        made, view = x * 2, x[0]
+        made.add_(1)
+
+    def refused(action: Any) -> bool:
+        try:
+            action()
+        except RuntimeError:
+            return True
+        return False
+
+    kept = made.clone()
+    return kept, made.is_inference(), view.is_inference(), refused(lambda: made.add_(1)), refused(lambda: made._version), refused(made.requires_grad_)
+
+
+@snippet
+def generators_in_a_mode(T: Any) -> Any:
+    @T.no_grad()
+    def modes() -> Any:
+        sent = yield T.is_grad_enabled()
+        yield T.is_grad_enabled(), sent
+
+    running = modes()
+    return next(running), T.is_grad_enabled(), running.send(3), T.is_grad_enabled()
+
+
 @pytest.mark.parametrize("code", snippet, ids=lambda code: code.__name__)
 def test_snippet(code: Snippet) -> None:
     agree(code)

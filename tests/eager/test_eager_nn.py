@@ -54,6 +54,34 @@ layer("mse_loss", [(4, 3), (4, 3)], lambda T, F, x, y: F.mse_loss(x, y))
 layer("cross_entropy", [(4, 3)], lambda T, F, x: F.cross_entropy(x, T.tensor([0, 2, 1, 1])))
 layer("cross_entropy smoothed", [(4, 3)], lambda T, F, x: F.cross_entropy(x, T.tensor([0, 2, 1, 1]), reduction="sum", label_smoothing=0.1))
 layer("cross_entropy of probabilities", [(4, 3), (4, 3)], lambda T, F, x, p: F.cross_entropy(x, p.softmax(1)))
+layer(
+    "cross_entropy with classes left out",
+    [(4, 3)],
+    lambda T, F, x: F.cross_entropy(x, T.tensor([0, -100, 1, 1])) + F.cross_entropy(x, T.tensor([0, 2, 1, 1]), ignore_index=1),
+)
+layer("cross_entropy with weights", [(4, 3), (3,)], lambda T, F, x, w: F.cross_entropy(x, T.tensor([0, 2, -100, 1]), w.detach().exp(), label_smoothing=0.2))
+layer(
+    "cross_entropy of an image",
+    [(2, 3, 4), (3,)],
+    lambda T, F, x, w: F.cross_entropy(x, T.tensor([[0, 2, 1, 1], [2, 2, 0, -100]]), w.detach().exp(), reduction="none", label_smoothing=0.1),
+)
+layer("cross_entropy of probabilities of an image", [(2, 3, 4)], lambda T, F, x: F.cross_entropy(x, x.detach().softmax(1), T.tensor([1.0, 2.0, 0.5])))
+layer("cross_entropy of one", [(3,)], lambda T, F, x: F.cross_entropy(x, T.tensor(1)))
+layer("nll_loss at minus infinity", [(2, 3)], lambda T, F, x: F.nll_loss(x.masked_fill(T.tensor([[True, False, False]]), -float("inf")), T.tensor([1, 2])))
+layer("embedding with padding", [(5, 3)], lambda T, F, w: F.embedding(T.tensor([[0, 4], [4, 1]]), w, padding_idx=4))
+layer("conv2d of the same size", [(3, 5, 6), (4, 3, 3, 5), (4,)], lambda T, F, x, w, b: F.conv2d(x, w, b, padding="same", dilation=2))
+layer("steep softplus", [(4, 3)], lambda T, F, x: F.softplus(20 * x, beta=2, threshold=10))
+layer("addmm", [(3,), (2, 4), (4, 3)], lambda T, F, c, x, y: T.addmm(c, x, y, beta=0.5, alpha=2))
+layer("norms", [(4, 3)], lambda T, F, x: T.stack([x.norm(), x.norm(1), x.norm(p=3), x.norm(float("inf")), x.norm(2, 1).sum(), x.norm(0.5, dim=(0, 1))]))
+layer("scattering", [(4, 3)], lambda T, F, x: x.var(1, unbiased=False).sum() + x.std(0, correction=0).sum() + x.var(False) + x.std(1, False, True).sum())
+layer("limits", [(4, 3), (3,)], lambda T, F, x, y: x.clamp(max=y) + x.clamp(y.detach() - 1, y.detach()) + x.clamp(min=0, max=T.tensor(0.5)))
+layer("of a number", [()], lambda T, F, x: T.stack([x.softmax(0), x.log_softmax(-1), x.logsumexp(0), x.cumsum(0), x[True].sum()]))
+layer(
+    "of other dtypes",
+    [(4, 3)],
+    lambda T, F, x: x.float().sum(dtype=T.float64) + x.float().mean(1, dtype=T.float64).sum() + x.float().prod(0, dtype=T.float64).sum(),
+)
+layer("logsumexp of all", [(4, 3)], lambda T, F, x: x.logsumexp((0, 1), keepdim=True))
 
 
 @pytest.mark.parametrize("name", LAYERS)

@@ -178,3 +178,16 @@ def test_dtypes_of_mixed_operands_are_numpys(x: np.ndarray[Any, Any]) -> None:
 def test_isin_has_a_static_shape() -> None:
     np.testing.assert_array_equal(wg.jit(lambda x: wnp.isin(x, J))(I), np.isin(I, J))
     np.testing.assert_array_equal(wg.jit(lambda x: wnp.isin(I, x, invert=True))(J), np.isin(I, J, invert=True))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int64", "uint8", "uint64", "float32", "float64"])
+def test_division_by_zero_as_at_once(dtype: str) -> None:
+    """Traced floor division gives what NumPy gives, for integers too, and its derivative is zero."""
+    sign = 1 if dtype.startswith("u") else -1
+    x, y = (np.array(v).astype(dtype) for v in ([5, 5 * sign, 0, 7, 7 * sign], [0, 0, 0, 2, 2]))
+    with np.errstate(all="ignore"):
+        expected = x // y, x % y
+    for found, right in zip(wg.jit(lambda x, y: (x // y, x % y))(x, y), expected, strict=True):
+        np.testing.assert_array_equal(found, right, strict=True)
+    if dtype.startswith("f"):
+        assert not wg.grad(lambda x: wnp.sum(x // y))(x).any()

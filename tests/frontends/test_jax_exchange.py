@@ -125,3 +125,12 @@ def test_derivatives_are_functions_of_jax() -> None:
     with pytest.raises(InputError, match="was given float32"):
         program.to_jax()(W.astype(np.float32), X)
     assert optree.tree_leaves(outputs)[0].shape == (2,)
+
+
+def test_what_only_runs_here_is_refused() -> None:
+    """The reverse of a loop that nobody counts keeps a tape; forward mode of it is a loop."""
+    program = wg.jit(lambda x: wg.while_loop(lambda c: c < 10.0, lambda c: c * x, x)).program(2.0)
+    f = program.to_jax()
+    np.testing.assert_allclose(JAX.jacfwd(lambda x: f(x)[0])(2.0), 32.0)
+    with pytest.raises(InputError, match=r"holds core\.tape\w+, for which StableHLO has no word"):
+        JAX.grad(lambda x: f(x)[0])(2.0)

@@ -54,6 +54,57 @@ def test_only_what_is_asked_is_differentiated() -> None:
     assert not any(r.requires_grad for r in f(x.detach(), n, y))
 
 
+def _tensors() -> tuple[Any, Any, Any]:
+    torch.manual_seed(0)
+    return torch.randn(3, dtype=torch.float64), torch.tensor([1, 2, 3]), torch.randn(3, dtype=torch.float64)
+
+
+def _plain(x: Any, n: Any, y: Any) -> Any:
+    return x.sin() * y, n, ((x.sin() * y) * x).sum()
+
+
+TRANSFORMED = {
+    "grad": lambda f: torch.func.grad(f, argnums=(0, 1)),
+    "vmap": lambda f: lambda x, y: torch.func.vmap(f, in_dims=(1, None))(torch.stack([x, y, x * y], 1), y),
+    "vmap of vmap of grad": lambda f: (
+        lambda x, y: torch.func.vmap(torch.func.vmap(torch.func.grad(f), (None, 0)), (0, None))(torch.stack([x, y]), torch.stack([y, x, x]))
+    ),
+    "grad of grad": lambda f: torch.func.grad(lambda x, y: (torch.func.grad(f)(x, y) ** 2).sum()),
+    "hessian": lambda f: torch.func.hessian(f),
+    "reverse over forward": lambda f: torch.func.jacrev(torch.func.jacfwd(f), argnums=1),
+    "jvp of vjp": lambda f: lambda x, y: torch.func.jvp(lambda x: torch.func.vjp(f, x, y)[1](torch.ones((), dtype=x.dtype))[1], (x,), (y,)),
+}
+
+
+OLD_JIT = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
+"""PyTorch's own forward mode still uses it."""
+
+
+@OLD_JIT
+@pytest.mark.parametrize("name", TRANSFORMED)
+def test_transforms_of_functions(name: str) -> None:
+    program = wg.parse(TEXT).to_torch()
+    x, n, y = _tensors()
+    found, expected = (TRANSFORMED[name](lambda x, y, f=f: f(x, n, y)[2] + f(x, n, y)[0][1])(x, y) for f in (program, _plain))
+    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-12)
+
+
+@OLD_JIT
+def test_forward_mode() -> None:
+    x, n, y = _tensors()
+    forward = torch.autograd.forward_ad
+    with forward.dual_level():
+        duals = [f(forward.make_dual(x, y), n, y)[2] for f in (wg.parse(TEXT).to_torch(), _plain)]
+        torch.testing.assert_close(*(forward.unpack_dual(d).tangent for d in duals), rtol=1e-12, atol=0)
+
+
+def test_batched_gradients_are_refused() -> None:
+    x, n, y = _tensors()
+    x.requires_grad_()
+    with pytest.raises(wg.InputError, match=r"take torch\.func\.vmap"):
+        torch.autograd.grad(wg.parse(TEXT).to_torch()(x, n, y)[0], x, torch.eye(3, dtype=x.dtype), is_grads_batched=True)
+
+
 def test_complex_gradients_follow_pytorch() -> None:
     f = wg.parse(COMPLEX).to_torch()
     z = torch.randn(2, dtype=torch.complex128, requires_grad=True)

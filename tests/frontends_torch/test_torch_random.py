@@ -94,13 +94,109 @@ def test_training_with_dropout() -> None:
     assert moved.value_and_grad(x)[0] != loss
 
 
-def test_dropout_that_pytorch_would_lose() -> None:
-    """Its decomposition of recurrent networks leaves out the dropout between layers."""
-    model = nn.LSTM(2, 3, num_layers=2, dropout=0.5)
-    x = torch.ones(4, 1, 2)
-    with pytest.raises(wg.DiagnosticError, match=r"the dropout between the layers of aten\.lstm\.input"):
-        wg.from_torch(exported(model, x), seed=0)
-    assert wg.from_torch(exported(model.eval(), x))(x)[0].shape == (4, 1, 3)
+class Summed(nn.Module):
+    """A recurrent network, and a number of all its results."""
+
+    def __init__(self, network: Any):
+        super().__init__()
+        self.network = network
+
+    def forward(self, x: Any) -> Any:
+        y, last = self.network(x)
+        return (y * y).sum() + sum(h.sin().sum() for h in (last if isinstance(last, tuple) else (last,)))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: nn.LSTM(2, 3, 2, dropout=1.0, bidirectional=True, proj_size=2), lambda: nn.GRU(2, 3, 3, dropout=1.0, batch_first=True), lambda: nn.RNN(2, 3, 2, bias=False, dropout=1.0)],
+    ids=["lstm", "gru", "rnn"],
+)  # fmt: skip
+def test_all_dropped_between_layers(make: Any) -> None:
+    """Then there is no chance in it."""
+    torch.manual_seed(0)
+    x = torch.randn(2, 2, 2)
+    model = Summed(make())
+    loss, gradients = wg.from_torch(exported(model, x), seed=0).value_and_grad(x)
+    expected = model(x)
+    expected.backward()
+    np.testing.assert_allclose(loss, expected.item(), rtol=1e-5)
+    for name, parameter in model.named_parameters():
+        np.testing.assert_allclose(gradients[name], parameter.grad, rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+def test_dropout_between_layers() -> None:
+    """Numbers follow the state, and mean and deviation over many draws are PyTorch's, whose own decomposition leaves this dropout out."""
+    torch.manual_seed(0)
+    x = torch.randn(2, 4, 2)
+    model = Summed(nn.RNN(2, 3, 2, dropout=0.5))
+    module = wg.from_torch(exported(model, x), seed=0)
+    assert module(x) == module(x)
+    found: list[float] = []
+    for _ in range(150):
+        y, module = module.step(x)
+        found.append(float(y))
+    theirs = [model(x).item() for _ in range(400)]
+    assert abs(np.mean(found) - np.mean(theirs)) < 4 * np.std(theirs) * (1 / 150 + 1 / 400) ** 0.5
+    assert 0.7 < np.std(found) / np.std(theirs) < 1.4
+    with pytest.raises(wg.DiagnosticError, match="come from the state of a generator"):
+        wg.from_torch(exported(model, x))
+    np.testing.assert_allclose(wg.from_torch(exported(model.eval(), x))(x), model(x).item(), rtol=1e-5)
+
+
+class Branches(nn.Module):
+    """A branch in a branch, and random numbers in one of them."""
+
+    def __init__(self, p: float):
+        super().__init__()
+        self.linear, self.p = nn.Linear(3, 3), p
+
+    def forward(self, x: Any) -> Any:
+        def inner(a: Any) -> Any:
+            return torch.cond(a.max() > 1, lambda b: b * 2, lambda b: F.dropout(b.sin(), self.p), (a,))
+
+        y, z = torch.cond(x.sum() > 0, lambda a: (self.linear(a).relu(), inner(a)), lambda a: (a.softmax(-1) * 2, a.clone()), (x,))
+        return (y * z).sum()
+
+
+def test_branches() -> None:
+    torch.manual_seed(1)
+    model, start = Branches(0.0), torch.zeros(1, 3)
+    module, noisy = wg.from_torch(exported(model, start)), wg.from_torch(exported(Branches(0.5), start), seed=0)
+    for x in ([0.5, 2.0, -0.3], [0.5, 0.25, 0.1], [-1.0, 0.5, -0.5]):
+        given = torch.tensor([x])
+        wanted = given.clone().requires_grad_()
+        model.zero_grad()
+        expected = model(wanted)
+        expected.backward()
+        loss, gradients = module.value_and_grad(given)
+        np.testing.assert_allclose(loss, expected.item(), rtol=1e-5)
+        for name, parameter in model.named_parameters():
+            np.testing.assert_allclose(gradients[name], 0 if parameter.grad is None else parameter.grad, rtol=1e-5, atol=1e-6)
+        x_bar = module.program.vjp(wrt=module.position("x"))(*module.arguments(given), np.float32(1))[-1]
+        np.testing.assert_allclose(x_bar, wanted.grad, rtol=1e-5, atol=1e-6)
+        _, after = noisy.step(given)
+        drew = not np.array_equal(after.buffers["random state"], noisy.buffers["random state"])
+        assert drew == (sum(x) > 0 and max(x) <= 1)
+
+
+class Repeated(nn.Module):
+    def forward(self, x: Any) -> Any:
+        from torch._higher_order_ops.while_loop import while_loop
+
+        return while_loop(lambda n, y: n < 3, lambda n, y: (n + 1, y * y.cos()), (torch.tensor(0), x))[1].sum()
+
+
+def test_while_loop() -> None:
+    x = torch.tensor([0.3, -1.2, 0.7])
+    module = wg.from_torch(exported(Repeated(), x))
+    wanted = x.clone().requires_grad_()
+    y = wanted
+    for _ in range(3):
+        y = y * y.cos()
+    y.sum().backward()
+    value, x_bar = module.program.vjp()(x.numpy(), np.float32(1))
+    np.testing.assert_allclose(value, y.sum().item(), rtol=1e-5)
+    np.testing.assert_allclose(x_bar, wanted.grad, rtol=1e-5)
 
 
 def test_random_numbers_need_a_seed() -> None:

@@ -139,6 +139,8 @@ def test_what_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     program = wg.parse(BRANCHES)
     with pytest.raises(wg.InputError, match=r"has 7 ops, and a drawing shows at most 3: draw one of its functions \(function='f'.*limit=7, or read the text"):
         wg.draw(program, limit=3)
+    with pytest.raises(wg.InputError, match=r"draw takes a program, found Jit; of a traced function it is f\.program\(\*args\)"):
+        wg.draw(wg.jit(lambda x: x))  # pyright: ignore[reportArgumentType]
     with pytest.raises(wg.InputError, match="no function @g"):
         wg.draw(program, function="g")
     with pytest.raises(wg.InputError, match=r"\.svg, \.dot or \.gv"):

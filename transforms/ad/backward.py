@@ -15,17 +15,23 @@ from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
 from wengert.ir.locations import Role, with_role
+from wengert.transforms.ad.affine import adds_a_constant
 from wengert.transforms.ad.cotangents import Cotangents
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.linear import LinearBuilder
 from wengert.transforms.ad.rule import TRANSPOSE_STEPS, TRANSPOSES
 
 
-def copy_linear(ops: Iterable[Operation], env: dict[SSAValue, SSAValue], lb: LinearBuilder) -> None:
+def copy_linear(ops: Iterable[Operation], env: dict[SSAValue, SSAValue], lb: LinearBuilder, *, affine: bool = False) -> None:
     """Copies the body of a linear function, renaming by ``env``: linear ops through ``lb``, all others through its primal
-    builder, so that the coefficients stand where the transposes of the linear ops will."""
+    builder, so that the coefficients stand where the transposes of the linear ops will.
+
+    Raises a DiagnosticError for an op that adds what does not depend on tangents, as far as that can be seen, unless the function may be affine.
+    """
     for op in ops:
         operands = [env[operand] for operand in op.operands]
+        if not affine and adds_a_constant(op, operands, [o in lb.linear for o in operands]):
+            raise refuse(op, "adds something that does not depend on a tangent, so that the function is affine, not linear, and has no transpose")
         target = lb.primal if lb.linear.isdisjoint(operands) else lb
         if op.regions:
             regions = [region.clone() for region in op.regions]  # closed, so there is nothing to rename inside

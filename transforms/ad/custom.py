@@ -21,6 +21,7 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.attributes import int_array, ints
 from wengert.ir.tensor_types import is_differentiable, rank, shape, type_of
+from wengert.transforms.ad.backward import copy_linear
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.request import function_named
 from wengert.transforms.ad.rule import STEPS, LinearMap, Tangent, derivative, linear, transpose
@@ -54,7 +55,10 @@ STEPS[CallOp] = _step
 def _by_jvp(sweep: ForwardSweep, call: CallOp, jvp: FuncOp) -> None:
     operands, count = [sweep.primal(x) for x in call.operands], len(call.results)
     check_inputs(call, jvp, [*(x.type for x in operands), *(x.type for x in operands if is_differentiable(x.type))])
-    found = take_in(sweep.lb, jvp, [*operands, *_given_tangents(sweep, call, operands)])
+    env: dict[SSAValue, SSAValue] = dict(zip(jvp.body.block.args, [*operands, *_given_tangents(sweep, call, operands)], strict=True))
+    *body, last = jvp.body.block.ops
+    copy_linear(body, env, sweep.lb, affine=sweep.fused)
+    found = [env[o] for o in last.operands]
     if not sweep.lb.linear.isdisjoint(found[:count]):
         raise refuse(call, f"has a declared derivative, @{jvp.sym_name.data}, whose values depend on tangents")
     _set(sweep, call, found[:count], found[count:])

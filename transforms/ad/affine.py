@@ -1,0 +1,57 @@
+"""Whether a function that is declared to be linear adds something that does not depend on its linear arguments.
+
+Such a function has no transpose, and what transposition makes of it is the transpose of another. It is seen where what is added is known
+not to be zero always: an argument, a constant, or arithmetic of those. What cannot be seen (a loop that computes zeros) is taken for zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Operation, SSAValue
+
+from wengert.dialects import ad, core
+from wengert.dialects import stablehlo as hlo
+from wengert.ir import elements
+
+_SUMS: dict[type[Operation], tuple[int, ...]] = {
+    hlo.AddOp: (0, 1),
+    hlo.SubtractOp: (0, 1),
+    hlo.SelectOp: (1, 2),
+    hlo.PadOp: (0, 1),
+    hlo.DynamicUpdateSliceOp: (0, 1),
+}
+"""Operands that an op is jointly linear in."""
+_ZERO_OF_ZEROS = (
+    hlo.BroadcastInDimOp, hlo.ReshapeOp, hlo.TransposeOp, hlo.ConvertOp, hlo.NegateOp, hlo.SliceOp, hlo.ReverseOp, hlo.AddOp, hlo.SubtractOp, hlo.PadOp,
+    hlo.ConcatenateOp, hlo.SineOp, hlo.TanhOp, hlo.SqrtOp, core.ReduceOp, ad.StopGradientOp,
+)  # fmt: skip
+_NEVER_ZERO = (hlo.CosineOp, hlo.ExponentialOp)
+
+
+def adds_a_constant(op: Operation, operands: Sequence[SSAValue], linear: Sequence[bool]) -> bool:
+    """Whether an op adds to what depends on a tangent (its operands so flagged) something that does not and is not zero."""
+    positions = range(len(operands)) if isinstance(op, hlo.ConcatenateOp) else _SUMS.get(type(op), ())
+    return any(linear[i] for i in positions) and any(not linear[i] and _differs_from_zero(operands[i], {}) for i in positions)
+
+
+def _differs_from_zero(value: SSAValue, known: dict[SSAValue, bool]) -> bool:
+    if value not in known:
+        known[value] = False
+        known[value] = _judged(value, known)
+    return known[value]
+
+
+def _judged(value: SSAValue, known: dict[SSAValue, bool]) -> bool:
+    op = value.owner
+    if not isinstance(op, Operation) or isinstance(op, _NEVER_ZERO):
+        return True
+    if isinstance(op, hlo.ConstantOp):
+        return bool(elements.to_numpy(op.value).any())
+    if isinstance(op, hlo.MultiplyOp | hlo.DotGeneralOp):
+        return all(_differs_from_zero(v, known) for v in op.operands[:2])
+    if isinstance(op, hlo.DivideOp):
+        return _differs_from_zero(op.operands[0], known)
+    if isinstance(op, hlo.SelectOp):
+        return any(_differs_from_zero(v, known) for v in op.operands[1:])
+    return isinstance(op, _ZERO_OF_ZEROS) and any(_differs_from_zero(v, known) for v in op.operands)
