@@ -14,7 +14,7 @@ CASES = {
     "rows above and below": ((40, 33), (3, 0), (0, 0), True),
     "rows by turns": ((20, 33), (1, 0), (1, 0), True),
     "columns, a few": ((30, 33), (0, 2), (0, 0), False),
-    "columns, many": ((4, 700), (0, 600), (0, 0), True),
+    "columns, many": ((2, 400), (0, 500), (0, 0), True),
     "one after the other": ((900,), (900,), (0,), True),
 }
 """Extents, padding (of one array before, of the other behind), interior padding, and whether loads would go far from the arrays."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 
 from xdsl.ir import SSAValue
@@ -11,7 +12,7 @@ from wengert.dialects.kernel_positions import Position, dimensions
 from wengert.transforms.lower.cpu_memory import Memory
 from wengert.transforms.lower.cpu_nest_state import Lanes, Load, NestState, deepest, parts_of, unit
 from wengert.transforms.lower.cpu_scalars import Scalars, Value
-from wengert.transforms.lower.cpu_types import Element, element_of, vector
+from wengert.transforms.lower.cpu_types import Element, element_of, literal, splat, vector
 from wengert.transforms.lower.views import result
 
 NEAR = 2
@@ -97,6 +98,11 @@ class NestAccesses(NestState):
 
     def _load(self, op: LoadOp, lanes: int, active: int) -> Value:
         load = self.loads[op]
+        unknown = self._unknown(load.guards)
+        if unknown is None:
+            zero = splat(load.held.register, literal(0, load.held), lanes)
+            return (zero, zero) if load.held.kind == "c" else zero
+        load = replace(load, guards=unknown)
         pointer, held, at, guards, base = load.pointer, load.held, load.at, load.guards, load.base
         if lanes == 1:
             return self._load_scalar(self._based(pointer, held, base), held, at, guards, pointer)
