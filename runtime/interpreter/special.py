@@ -38,8 +38,9 @@ def sign(x: Any) -> Any:
 
 
 def complex_sign(z: Any) -> Any:
-    """z / abs(z); 0 at 0."""
-    return _where(z == 0, z.dtype.type(0), z / np.abs(z))
+    """z / abs(z), part by part; 0 at 0."""
+    modulus = np.abs(z)
+    return _where(z == 0, z.dtype.type(0), make_complex(z.real / modulus, z.imag / modulus))
 
 
 def round_half_away(x: Any) -> Any:

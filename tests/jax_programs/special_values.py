@@ -19,8 +19,6 @@ ROWS = np.array(
         *([0, inf, 1, 2], [0, nan, 1, 2], [0, 0, 0, 0], [3, 2, 2, 3], [2, 1, -inf, 0]),
     ]
 )
-WITHOUT_TIES = np.array([0, 1, 2, 5, 6, 7, 10])
-"""Rows whose running extrema are attained once; how ties are shared depends on the order of combination."""
 TO = np.array([1, 1, 0, 2])
 
 Function = Callable[..., Any]
@@ -45,8 +43,9 @@ OF_ROWS: dict[str, Function] = {
     "cumsum": lambda x: lax.cumsum(x, 1),
     "cumprod": lambda x: lax.cumprod(x, 1),
     "cumprod from the end": lambda x: lax.cumprod(x, 1, reverse=True),
-    "cummax": lambda x: lax.cummax(x[WITHOUT_TIES], 1),
-    "cummin from the end": lambda x: lax.cummin(x[WITHOUT_TIES], 1, reverse=True),
+    "cummax": lambda x: lax.cummax(x, 1),
+    "cummax across rows": lambda x: lax.cummax(x, 0),
+    "cummin from the end": lambda x: lax.cummin(x, 1, reverse=True),
     "sort": lambda x: jnp.sort(x, 1),
     "window max": lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (1, 2), (1, 1), "VALID"),
     "scatter": lambda x: jnp.zeros((11, 3)).at[:, TO].set(x),

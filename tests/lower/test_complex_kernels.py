@@ -48,6 +48,47 @@ def test_logarithm_near_the_unit_circle() -> None:
     np.testing.assert_allclose(found, np.log(z), rtol=1e-15, atol=2e-16)
 
 
+WIDE = np.array([*PARTS, 0.3, 30.0, -1e-320, -710.0])
+NAMES = ("sqrt", "rsqrt", "sign", "sine", "cosine", "tan", "tanh", "exponential_minus_one", "log_plus_one", "logistic", "chlo.sinh", "chlo.cosh")
+
+
+@pytest.mark.parametrize(("held", "dtype"), [("f64", np.complex128), ("f32", np.complex64)])
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_elementary_functions(name: str, held: str, dtype: type[np.complexfloating]) -> None:
+    """Near the origin, at numbers of all sizes, and where parts are infinite, NaN or zeros of either sign."""
+    limits = np.empty((len(WIDE), len(WIDE)), dtype)
+    limits.real, limits.imag = WIDE[:, None], WIDE[None, :]
+    x = np.concatenate([limits.ravel(), *(numbers(100).astype(dtype) * scale for scale in (1e-6, 1, 8))])
+    x = x[~(np.isinf(x.imag) | np.isnan(x.imag)) | ~np.isfinite(x.real) | (x.real == 0)] if name == "logistic" else x
+    kind = f"tensor<{x.size}xcomplex<{held}>>"
+    op = f"{name} %x : {kind} -> {kind}" if "." in name else f"stablehlo.{name} %x : {kind}"
+    module = parse_module(f"func.func @main(%x: {kind}) -> {kind} {{ %r = {op}\n return %r : {kind} }}")
+    compiled = compile(module)
+    assert not compiled.stats.interpreted
+    (found,), (expected,) = compiled(x), run(module, [x])
+    eps = np.finfo(dtype).eps
+    for read in (np.real, np.imag):
+        a, b = read(found), read(expected)
+        near = np.abs(a - b) <= 10 * eps * np.where(np.isfinite(expected), np.abs(expected), 1)
+        same = near | (a == b) | (np.isnan(a) & np.isnan(b))
+        assert same.all(), x[~same]
+        zeros = (a == 0) & (b == 0) & ~np.isnan(expected)
+        assert (np.signbit(a[zeros]) == np.signbit(b[zeros])).all(), (x[zeros][np.signbit(a[zeros]) != np.signbit(b[zeros])], read)
+
+
+def test_powers() -> None:
+    bases, exponents = (v.ravel() for v in np.meshgrid([0, 1, -2, 0.5j, 1 + 1j, 1e-200], [0, 1, 2, -1.5, 1j, 1 - 1j]))
+    x, y = np.concatenate([bases[bases != 0], numbers(90)]), np.concatenate([exponents[bases != 0], numbers(91)[:90]])
+    kind = f"tensor<{x.size}xcomplex<f64>>"
+    text = f"func.func @main(%x: {kind}, %y: {kind}) -> {kind} {{ %r = stablehlo.power %x, %y : {kind}\n return %r : {kind} }}"
+    compiled = compile(parse_module(text))
+    assert not compiled.stats.interpreted
+    np.testing.assert_allclose(compiled(x, y)[0], x**y, rtol=2e-13)
+    zero = np.zeros_like(y)
+    np.testing.assert_array_equal(compiled(zero, y)[0], np.where(y == 0, 1, np.where(y.real > 0, 0, complex(np.nan, np.nan))))
+
+
 @pytest.mark.parametrize("dims", [[0], [1], [0, 1]])
 def test_products_along_dimensions(dims: list[int]) -> None:
     kept = "".join(f"{n}x" for d, n in enumerate((7, 19)) if d not in dims)

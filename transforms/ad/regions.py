@@ -3,7 +3,8 @@
 A reduction combines its elements by a function that is associative by the specification, over a tree whose leaves are in
 order. The tree is chosen here: pairs of neighbours along a dimension are combined at once, with the region's ops on whole
 tensors (by batching), so a dimension of n elements takes log2(n) steps. Windows grow by doubling too: a window of w
-elements is put together from windows whose widths are the powers of two in w.
+elements is put together from windows whose widths are the powers of two in w. Windows that all begin, or end, where the
+dimension does are running combinations, which have a tree of their own (:mod:`wengert.transforms.ad.running`).
 
 Before and after, with ``f`` for the region::
 
@@ -29,12 +30,11 @@ from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import rank, shape, size
 from wengert.ir.traversal import ops_of
 from wengert.transforms.ad.batching.rule import Batching, Functions, Mapped
+from wengert.transforms.ad.running import Direction, Values, along, running
 from wengert.transforms.ad.tangents import has_tangent
 from wengert.transforms.core.closing import free_values
 from wengert.transforms.core.windows import Window
 from wengert.transforms.rewriter import Rewriter
-
-Values = Sequence[Value]
 
 
 def expand_regions(module: ModuleOp) -> None:
@@ -84,14 +84,17 @@ def _reduced(combine: Combination, op: hlo.ReduceOp) -> Values:
         return [b.broadcast_in_dim(x, [], extents) for x in op.init_values]
     parts: Values = [b.reshape(b.transpose(x, [*dims, *kept]), [count, *extents]) for x in op.inputs]
     while (n := shape(parts[0])[0]) > 1:
-        pairs = combine([_along(b, x, 0, 0, n // 2, 2) for x in parts], [_along(b, x, 0, 1, n // 2, 2) for x in parts])
-        parts = pairs if n % 2 == 0 else [b.concatenate([x, _along(b, y, 0, n - 1, 1)], 0) for x, y in zip(pairs, parts, strict=True)]
+        pairs = combine([along(b, x, 0, 0, n // 2, 2) for x in parts], [along(b, x, 0, 1, n // 2, 2) for x in parts])
+        parts = pairs if n % 2 == 0 else [b.concatenate([x, along(b, y, 0, n - 1, 1)], 0) for x, y in zip(pairs, parts, strict=True)]
     return [b.reshape(x, extents) for x in parts]
 
 
 def _windowed(combine: Combination, op: hlo.ReduceWindowOp) -> Values:
     """Windows dimension by dimension, the last one first, so that elements stay in order."""
     b, w = combine.b, Window.of(op)
+    whole = w.cumulative(shape(op.inputs[0]))
+    if whole is not None and size(op.results[0]):
+        return _running(combine, op.inputs, Direction(*whole))
     low, high, interior = [p for p, _ in w.padding], [p for _, p in w.padding], [d - 1 for d in w.base_dilations]
     parts: Values = [b.pad(x, initial, low, high, interior) for x, initial in zip(op.inputs, op.init_values, strict=True)]
     extents = shape(op.results[0])
@@ -100,15 +103,26 @@ def _windowed(combine: Combination, op: hlo.ReduceWindowOp) -> Values:
     for d in reversed(range(len(extents))):
         if w.extents[d] > 1:
             parts = _grown(combine, parts, d, w.extents[d], w.dilations[d])
-        parts = [_along(b, x, d, 0, extents[d], w.strides[d]) for x in parts]
+        parts = [along(b, x, d, 0, extents[d], w.strides[d]) for x in parts]
     return parts
+
+
+def _running(combine: Combination, inputs: Values, direction: Direction) -> Values:
+    """Windows that begin, or end, where the dimension does. From the end, what lies behind is still the right side."""
+    b = combine.b
+
+    def turned(behind: Values, ahead: Values) -> Values:
+        return combine(ahead, behind)
+
+    found = running(b, turned if direction.backward else combine, [direction.forward(b, x) for x in inputs])
+    return [direction.restored(b, x) for x in found]
 
 
 def _grown(combine: Combination, parts: Values, dim: int, width: int, dilation: int) -> Values:
     """At each position, the combination of ``width`` elements from there on: by the binary digits of the width."""
 
     def cut(x: Value, start: int, n: int) -> Value:
-        return _along(combine.b, x, dim, start, n)
+        return along(combine.b, x, dim, start, n)
 
     power, reach, total, covered = parts, 1, None, 0
     while True:
@@ -125,10 +139,3 @@ def _grown(combine: Combination, parts: Values, dim: int, width: int, dilation: 
         n = shape(power[0])[dim] - reach * dilation
         power = combine([cut(x, 0, n) for x in power], [cut(x, reach * dilation, n) for x in power])
         reach *= 2
-
-
-def _along(b: OpBuilder, x: Value, dim: int, start: int, count: int, stride: int = 1) -> Value:
-    """``count`` elements of one dimension, every ``stride``-th from a start."""
-    starts, limits, strides = [0] * rank(x), list(shape(x)), [1] * rank(x)
-    starts[dim], limits[dim], strides[dim] = start, start + (count - 1) * stride + 1, stride
-    return b.slice(x, starts, limits, strides)

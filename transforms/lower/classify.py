@@ -153,6 +153,12 @@ _COMPLEX = (
     chlo.SquareOp,
 )
 
+_EXPENSIVE_COMPLEX = (
+    *(stablehlo.ExponentialOp, stablehlo.ExponentialMinusOneOp, stablehlo.LogOp, stablehlo.LogPlusOneOp, stablehlo.LogisticOp, stablehlo.PowerOp),
+    *(stablehlo.SqrtOp, stablehlo.RsqrtOp, stablehlo.SignOp, stablehlo.SineOp, stablehlo.CosineOp, stablehlo.TanOp, stablehlo.TanhOp),
+    *(chlo.CoshOp, chlo.SinhOp, chlo.TanOp),
+)
+
 _REAL_COSTS: dict[type[Operation], int] = {
     **dict.fromkeys((*_CHEAP_ANY, *_CHEAP_REAL, *_CHEAP_FLOAT), CHEAP),
     **dict.fromkeys(_MEDIUM_FLOAT, MEDIUM),
@@ -184,8 +190,7 @@ _COMPLEX_COSTS: dict[type[Operation], int] = {
     **dict.fromkeys(_COMPLEX, CHEAP),
     stablehlo.AbsOp: MEDIUM,
     stablehlo.DivideOp: MEDIUM,
-    stablehlo.ExponentialOp: EXPENSIVE,
-    stablehlo.LogOp: EXPENSIVE,
+    **dict.fromkeys(_EXPENSIVE_COMPLEX, EXPENSIVE),
 }
 
 

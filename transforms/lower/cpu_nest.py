@@ -10,13 +10,16 @@ over outer loops with an inner one kept accumulates in the result itself.
 
 from __future__ import annotations
 
+from math import prod
+
 from xdsl.ir import Operation, SSAValue
 
-from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, IndexOp, LoadOp, WithinOp
-from wengert.dialects.kernel_positions import dimensions
+from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, Guard, IndexOp, LoadOp, WithinOp
+from wengert.dialects.kernel_positions import Position, dimensions
 from wengert.ir.elements import splat_value
 from wengert.transforms.lower.cpu_memory import Memory
 from wengert.transforms.lower.cpu_nest_loops import regroup
+from wengert.transforms.lower.cpu_nest_pieces import Piece, pieces
 from wengert.transforms.lower.cpu_nest_state import INDEX, Reduction, parts_of
 from wengert.transforms.lower.cpu_scalars import Scalars, Value, neutral
 from wengert.transforms.lower.cpu_tiles import NestTiles
@@ -27,6 +30,8 @@ from wengert.transforms.lower.views import result
 LIGHT_BODY = 12
 """Bodies of at most so many ops get several accumulators per reduction."""
 ACCUMULATORS = 4
+CUT_FROM = 2048
+"""Nests of fewer trips keep all masks: the body is generated up to seven times otherwise."""
 
 
 class NestCode(NestTiles):
@@ -115,6 +120,11 @@ class NestCode(NestTiles):
         active = [r for r in self.reductions if r.in_registers]
         totals: list[Value] = [self._load_slot(r) if r.slot else self._neutral(r, self.lanes) for r in active]
         extent, lanes = self.extents[self.inner], self.lanes
+        if not active and self._may_overlap() and prod(self.extents) >= CUT_FROM:
+            cut = pieces(self._guards(), self.inner, extent, lanes)
+            if cut[0].known or len(cut) > 1:
+                self._piecewise(cut)
+                return
         trips, rest = divmod(extent, lanes)
         done = 0
         accumulators = ACCUMULATORS // self.together
@@ -154,17 +164,38 @@ class NestCode(NestTiles):
 
         return [scalars.combine(r.write.kind, part(r, total, 0), part(r, total, half), r.element) for r, total in zip(active, totals, strict=True)]
 
+    def _guards(self) -> list[tuple[Guard, Position]]:
+        """All guards of the body, and the positions that they are about."""
+        guards = [guard for op in self.ops if isinstance(op, LoadOp | WithinOp) and op.where is not None for guard in op.where.data]
+        return [(guard, self.loops[guard[0]]) for guard in dict.fromkeys(guards)]
+
+    def _piecewise(self, cut: list[Piece]) -> None:
+        """The innermost loop piece by piece. A trip takes a whole register, so the last of a piece may repeat some of what is done."""
+        extent, lanes = self.extents[self.inner], self.lanes
+        for piece in cut:
+            trips = -(-piece.length // lanes)
+            start = min(piece.start, extent - trips * lanes) if not piece.known else piece.start
+            self.known = piece.known
+            if piece.known and piece.length % lanes:
+                self._clamped_trips(trips, piece.stop - lanes, start)
+            else:
+                self._trips([], [], start, trips, 1)
+        self.known = {}
+
+    def _may_overlap(self) -> bool:
+        """Whether iterations may run twice."""
+        return not self.in_place and self.lanes > 1 and all(write.kind == STORE and write.base is None for write in self.writes)
+
     def _repeatable(self) -> bool:
         """Whether iterations may run twice, and the body is so long that it had better be generated once."""
-        plain = all(write.kind == STORE and write.base is None for write in self.writes)
-        return plain and not self.in_place and self.lanes > 1 and len(self.ops) > LIGHT_BODY
+        return self._may_overlap() and len(self.ops) > LIGHT_BODY
 
-    def _clamped_trips(self, trips: int, last: int) -> None:
-        """Trips of whole registers, the last of which starts early enough to end with the loop."""
-        loop = self._open_loop(0, [])
+    def _clamped_trips(self, trips: int, last: int, start: int = 0) -> None:
+        """Trips of whole registers, the last of which starts early enough to end with the loop, or with a piece of it."""
+        loop = self._open_loop(start, [])
         at = self._add(f"call i64 @llvm.umin.i64(i64 {loop.index}, i64 {last})")
         self._body([], [], at, self.lanes)
-        self._close_loop(loop, self.lanes, trips * self.lanes, [])
+        self._close_loop(loop, self.lanes, start + trips * self.lanes, [])
 
     def _trips(self, active: list[Reduction], totals: list[Value], start: int, trips: int, copies: int) -> list[Value]:
         """``trips`` trips of ``copies`` registers each, from index ``start`` on."""
@@ -233,6 +264,8 @@ class NestCode(NestTiles):
         value = result(op)
         if isinstance(op, ConstantOp):
             found: Value = self._constant(op)
+        elif isinstance(op, ApplyOp) and (chosen := self._known_choice(op)) is not None:
+            found = self._get(chosen, lanes)
         elif isinstance(op, ApplyOp):
             scalars = Scalars(self.out, lanes, not self.strict)
             arguments = tuple(op.operands)
@@ -241,7 +274,8 @@ class NestCode(NestTiles):
         elif isinstance(op, IndexOp):
             found = self._index(op, lanes)
         elif isinstance(op, WithinOp):
-            found = self._within(op.where.data, lanes)
+            unknown = self._unknown(op.where.data)
+            found = self._within(unknown, lanes) if unknown else splat("i1", "false" if unknown is None else "true", lanes)
         else:
             assert isinstance(op, LoadOp)
             found = self._load(op, lanes, active)
@@ -250,6 +284,13 @@ class NestCode(NestTiles):
             self._prepare_based(value)
         if lanes == 1 and self.inner >= 0 and self.lanes > 1 and not isinstance(op, ConstantOp) and self._used_inside(value):
             self.scopes[-1][value, self.lanes] = self._widen(value, self.lanes)
+
+    def _known_choice(self, op: ApplyOp) -> SSAValue | None:
+        """What a selection takes, where its guards are known for this piece of the innermost loop."""
+        if not self.known or op.function.data != "select" or not isinstance(guard := op.operands[0].owner, WithinOp):
+            return None
+        unknown = self._unknown(guard.where.data)
+        return op.operands[2] if unknown is None else None if unknown else op.operands[1]
 
     def _used_inside(self, value: SSAValue) -> bool:
         """Whether the innermost loop uses the value in all lanes."""

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import inf
+
 from xdsl.ir import SSAValue
 
 from wengert.dialects.kernel import STORE, Guard, LoadOp, Write
 from wengert.dialects.kernel_positions import Position, dimensions
 from wengert.transforms.lower.cpu_memory import Memory
-from wengert.transforms.lower.cpu_nest_state import Lanes, NestState, deepest, parts_of, unit
+from wengert.transforms.lower.cpu_nest_state import Lanes, Load, NestState, deepest, parts_of, unit
 from wengert.transforms.lower.cpu_scalars import Scalars, Value
-from wengert.transforms.lower.cpu_types import Element, element_of, vector
+from wengert.transforms.lower.cpu_types import Element, element_of, literal, splat, vector
 from wengert.transforms.lower.views import result
+
+NEAR = 2
+"""A masked load may begin so many registers before the array, or behind it; only few of them do."""
 
 
 class NestAccesses(NestState):
@@ -23,6 +29,8 @@ class NestAccesses(NestState):
         for op in self.levels[-1]:
             if (load := self.loads.get(op)) is not None and load.base is None and op not in self.tiles:
                 self._prepare(load.pointer, load.held, load.at, level)
+                if load.guards and max(deepest(self._outer(load.at)), self._guard_depth(self._outer_guards(load.guards))) == level:
+                    self._inside_base(load.pointer, load.held, load.at, load.guards)
         for write in self.writes:
             at = self.loops[write.at]
             if write.base is None and (write.kind == STORE or at.coefficient(self.inner)):
@@ -32,6 +40,24 @@ class NestAccesses(NestState):
         outer = self._outer(at)
         if deepest(outer) == level:
             self._inner_base(pointer, held, at)
+
+    def _outer_guards(self, guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
+        """The guards that all trips of the innermost loop share."""
+        return tuple([guard for guard in guards if self.inner not in dimensions(self.loops[guard[0]])])
+
+    def _inside_base(self, pointer: str, held: Element, at: Position, guards: tuple[Guard, ...]) -> str:
+        """The address that the innermost loop starts from, or the array's own where an outer guard fails.
+
+        What is masked is not read, but an address without memory behind it costs a processor some hundred cycles all the same.
+        """
+        base, shared = self._inner_base(pointer, held, at), self._outer_guards(guards)
+        if not shared:
+            return base
+        key = ("inside", pointer, self._outer(at), shared)
+        found = self._lookup(key)
+        if found is None:
+            found = self.scopes[-1][key] = self._add(f"select i1 {self._within(shared, 1)}, ptr {base}, ptr {pointer}")
+        return found  # pyright: ignore[reportReturnType]
 
     def _prepare_based(self, value: SSAValue) -> None:
         """Moves the pointers of the innermost loop that a computed position shifts, as soon as it is known."""
@@ -72,6 +98,11 @@ class NestAccesses(NestState):
 
     def _load(self, op: LoadOp, lanes: int, active: int) -> Value:
         load = self.loads[op]
+        unknown = self._unknown(load.guards)
+        if unknown is None:
+            zero = splat(load.held.register, literal(0, load.held), lanes)
+            return (zero, zero) if load.held.kind == "c" else zero
+        load = replace(load, guards=unknown)
         pointer, held, at, guards, base = load.pointer, load.held, load.at, load.guards, load.base
         if lanes == 1:
             return self._load_scalar(self._based(pointer, held, base), held, at, guards, pointer)
@@ -83,7 +114,7 @@ class NestAccesses(NestState):
             return self._load_scattered(memory, pointer, held, at, guards, base)
         pointer = self._based(pointer, held, base)
         if guards:
-            return self._load_guarded(memory, pointer, held, at, guards)
+            return self._load_guarded(memory, load, pointer)
         where = self._lane_address(pointer, held, at)
         if where.step == 1:
             return memory.load_contiguous(held, where.first, 1)
@@ -120,22 +151,45 @@ class NestAccesses(NestState):
             address = self._add(f"select i1 {inside}, ptr {address}, ptr {safe}")
         return memory.load(held, address)
 
-    def _load_guarded(self, memory: Memory, pointer: str, held: Element, at: Position, guards: tuple[Guard, ...]) -> Value:
-        lanes = self.lanes
+    def _load_guarded(self, memory: Memory, load: Load, pointer: str) -> Value:
+        lanes, held, at, guards = self.lanes, load.held, load.at, load.guards
         inner = self._guard_depth(guards) == self.inner
         mask = self._within(guards, lanes if inner else 1)
-        where = self._lane_address(pointer, held, at)
-        if where.step == 1 and held.size in (4, 8) and held.kind != "c" and not held.narrow:
+        if self._is_straight(at) and at.coefficient(self.inner) == 1 and held.size in (4, 8) and held.kind != "c" and not held.narrow:
             wide = mask if inner else self._splat("i1", mask, lanes)
             if memory.active < lanes:
                 wide = memory.scalars.binary("and", "i1", wide, memory.active_mask())
-            return memory.load_contiguous(held, where.first, 1, wide)
+            return memory.load_contiguous(held, self._inside_address(memory, load, pointer, wide), 1, wide)
+        where = self._lane_address(pointer, held, at)
 
         def address(lane: int) -> str:
             bit = memory.extract("i1", mask, lane) if inner else mask
             return self._add(f"select i1 {bit}, ptr {where.address(lane)}, ptr {pointer}")
 
         return memory.load_lanes(held, address)
+
+    def _inside_address(self, memory: Memory, load: Load, pointer: str, mask: str) -> str:
+        """Where the lanes of a masked load begin: close to the array, whatever the guards say."""
+        base = self._inside_base(pointer, load.held, load.at, load.guards)
+        first = base if self.at_index == 0 else self._add(f"getelementptr {unit(load.held)}, ptr {base}, i64 {self.at_index}")
+        if self._excess(load.guards) <= NEAR * self.lanes:
+            return first
+        kind = memory.scalars.type("i1")
+        some = self._add(f"call i1 @llvm.vector.reduce.or.v{self.lanes}i1({kind} {mask})")
+        return self._add(f"select i1 {some}, ptr {first}, ptr {pointer}")
+
+    def _excess(self, guards: tuple[Guard, ...]) -> float:
+        """How many trips the innermost loop is ever away from those that its guards let through, before them or after them."""
+        last = self.extents[self.inner] - 1
+        first_inside, last_inside = 0, last
+        for expression, low, high in guards:
+            at = self.loops[expression]
+            if self.inner not in dimensions(at):
+                continue
+            if at.terms != ((self.inner, 1),):
+                return inf
+            first_inside, last_inside = max(first_inside, low - at.offset), min(last_inside, high - 1 - at.offset)
+        return max(first_inside, last - last_inside)
 
     def _write_all(self, scalars: Scalars, active: int) -> None:
         """The writes of one trip: stores, and combinations with what a result holds already."""

@@ -5,7 +5,7 @@ What has been computed is remembered per loop: a table of scopes, the innermost 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -105,6 +105,7 @@ class NestState:
         self.scopes: list[dict[object, object]] = [{}]
         self.labels = 0
         self.at_index: str | int = 0
+        self.known: Mapping[Guard, bool] = {}
 
     # -- analysis
 
@@ -337,6 +338,12 @@ class NestState:
         if isinstance(number, int):
             return str(number)
         return number if held is INDEX else self._add(f"trunc i64 {number} to i32")
+
+    def _unknown(self, guards: tuple[Guard, ...]) -> tuple[Guard, ...] | None:
+        """The guards that have to be looked at in this piece of the innermost loop; None where one fails throughout."""
+        if not self.known:
+            return guards
+        return None if any(self.known.get(guard) is False for guard in guards) else tuple([guard for guard in guards if guard not in self.known])
 
     def _within(self, guards: tuple[Guard, ...], lanes: int) -> str:
         """Whether all guards hold, in every lane."""

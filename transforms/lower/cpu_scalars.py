@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wengert.transforms.lower.cpu_complex import ComplexFunctions
+from wengert.transforms.lower.cpu_complex_elementary import ElementaryComplexFunctions
 from wengert.transforms.lower.cpu_floats import FLOAT_PREDICATES
 from wengert.transforms.lower.cpu_instructions import Value, one, pair
 from wengert.transforms.lower.cpu_integers import IntegerFunctions
@@ -13,7 +13,7 @@ from wengert.transforms.lower.cpu_types import Element, float_literal
 __all__ = ["Scalars", "Value", "neutral"]
 
 
-class Scalars(ComplexFunctions, IntegerFunctions):
+class Scalars(ElementaryComplexFunctions, IntegerFunctions):
     """Appends the instructions of scalar functions on ``lanes`` lanes."""
 
     def apply(self, function: str, operands: Sequence[Value], types: Sequence[Element], result: Element) -> Value:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+from wengert.dialects.stablehlo import ConvolutionOp
 from wengert.ir.locations import describe
+from wengert.ir.traversal import ops_of
 from wengert.transforms.lower.classify import is_compilable, is_storable
 from wengert.transforms.lower.fusion import plan
 from wengert.transforms.lower.kernels import build
@@ -41,5 +43,10 @@ def lower(module: ModuleOp, entry: str = "main", *, reassociate: bool = True) ->
         for result in op.results:
             if not is_storable(result.type):
                 raise LoweringError(f"{describe(op.location)}: error: '{op.name}' has a result of type {result.type}, which cannot be compiled")
-    block = widened(found).body.block
+    found = widened(found)
+    if ops_of(found, ConvolutionOp):
+        from wengert.transforms.lower.patches import patched  # here: most programs do without
+
+        found = patched(found)
+    block = found.body.block
     return build(block, plan(block), entry, reassociate=reassociate)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
@@ -12,6 +13,7 @@ from wengert.ir.tensor_types import element, i32, shape, tensor
 from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.rule import LinearMap, Partial, Tangent, derivative, same_op, sum_of, transpose, where
+from wengert.transforms.ad.running import Direction, along, interleaved
 
 
 def restore(b: OpBuilder, reduced: Value, dims: Sequence[int], extents: Sequence[int]) -> Value:
@@ -115,33 +117,50 @@ def _extremum_step(b: OpBuilder, kind: Kind, here: Value, back: Value) -> tuple[
     return y, share(here), share(back)
 
 
-def _scan(b: OpBuilder, op: core.CumulativeOp, step: Step) -> Partial:
-    """The derivative of a running combination by log2(n) doubling steps (Hillis and Steele, 1986), each one elementwise.
+@dataclass(frozen=True)
+class _Level:
+    """One level of a running combination's tree, by its derivatives.
 
-    After the step of distance s, position i holds the combination of the last 2 s elements up to i; so every step is a
-    shift and a combination, and its linear map is two scalings, a shift and a sum. Where nothing is further back a value
-    stays as it is, with derivative 1; the other scaling comes before the shift, so that an infinite coefficient meets no zero
-    that was shifted in.
+    pair: of ``x[2i] x[2i+1]`` by its second and its first side. rest: of ``y[2i-1] x[2i]``, for 0 < 2i < n; None if there are none.
     """
-    dim, n, sign = int_of(op.dimension), shape(op.operand)[int_of(op.dimension)], -1 if int_of(op.reverse) else 1
-    kind = op.kind.data
-    neutral = {Kind.mul: 1.0, Kind.max: float("-inf"), Kind.min: float("inf")}[kind]
-    places = b.iota(dim, tensor(shape(op.operand), i32))
-    running, steps, distance = op.operand, list[tuple[int, Value, Value]](), 1
-    while distance < n:
-        by = sign * distance
-        combined, by_here, by_back = step(b, kind, running, _shifted(b, running, dim, by, neutral))
-        alone = b.compare("LT" if sign > 0 else "GE", places, b.full_like(places, distance if sign > 0 else n - distance))
-        steps.append((by, b.select(alone, b.full_like(running, 1), by_here), _shifted(b, by_back, dim, -by, 0)))
-        running = b.select(alone, running, combined)
-        distance *= 2
 
-    def apply(lb: OpBuilder, x_dot: Value) -> Value:
-        for by, by_here, by_back in steps:
-            x_dot = lb.add(lb.multiply(x_dot, by_here), _shifted(lb, lb.multiply(x_dot, by_back), dim, by, 0))
-        return x_dot
+    pair: tuple[Value, Value]
+    rest: tuple[Value, Value] | None
 
-    return apply
+
+def _scan(b: OpBuilder, op: core.CumulativeOp, step: Step) -> Partial:
+    """The derivative of a running combination over the tree of :mod:`wengert.transforms.ad.running`.
+
+    So the shares of elements that tie are JAX's, which differentiates that tree. The running values are those that the op found.
+    """
+    direction, kind, levels = Direction(int_of(op.dimension), bool(int_of(op.reverse))), op.kind.data, list[_Level]()
+    x, y = direction.forward(b, op.operand), direction.forward(b, op.result)
+    while (n := shape(x)[0]) > 1:
+        x_next, by_right, by_left = step(b, kind, along(b, x, 0, 1, n // 2, 2), along(b, x, 0, 0, n // 2, 2))
+        odd, rest = along(b, y, 0, 1, n // 2, 2), None
+        if count := (n - 1) // 2:
+            _, by_here, by_back = step(b, kind, along(b, x, 0, 2, count, 2), along(b, odd, 0, 0, count))
+            rest = by_here, by_back
+        levels.append(_Level((by_right, by_left), rest))
+        x, y = x_next, odd
+
+    def tangents(lb: OpBuilder, x_dot: Value, level: int) -> Value:
+        if level == len(levels):
+            return x_dot
+        n, at = shape(x_dot)[0], levels[level]
+        pairs = _combined(lb, at.pair, along(lb, x_dot, 0, 1, n // 2, 2), along(lb, x_dot, 0, 0, n // 2, 2))
+        odd, even = tangents(lb, pairs, level + 1), along(lb, x_dot, 0, 0, 1)
+        if at.rest is not None:
+            count = (n - 1) // 2
+            later = _combined(lb, at.rest, along(lb, x_dot, 0, 2, count, 2), along(lb, odd, 0, 0, count))
+            even = lb.concatenate([even, later], 0)
+        return interleaved(lb, even, odd)
+
+    return lambda lb, x_dot: direction.restored(lb, tangents(lb, direction.forward(lb, x_dot), 0))
+
+
+def _combined(b: OpBuilder, by: tuple[Value, Value], here: Value, back: Value) -> Value:
+    return b.add(b.multiply(here, by[0]), b.multiply(back, by[1]))
 
 
 @transpose(core.CumulativeOp)

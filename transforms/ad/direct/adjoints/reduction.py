@@ -9,9 +9,10 @@ from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.core import Kind
 from wengert.ir.attributes import int_of, ints
-from wengert.ir.tensor_types import element, i32, rank, shape, tensor
+from wengert.ir.tensor_types import element, rank, shape, tensor
 from wengert.transforms.ad.direct.adjoint import Bars, adjoint
 from wengert.transforms.ad.errors import refuse
+from wengert.transforms.ad.running import Direction, along, interleaved
 
 
 def spread(b: OpBuilder, y: Value, dims: Sequence[int], like: Value) -> Value:
@@ -71,29 +72,33 @@ def cumulative(b: OpBuilder, op: core.CumulativeOp, y_bars: Sequence[Value], nee
         # x_i is in every sum from i on
         return [b.cumulative(Kind.add, y_bars[0], dim, reverse=not backward)]
     if kind in (Kind.mul, Kind.max, Kind.min):
-        return [_doubling(b, op, y_bars[0], dim, -1 if backward else 1)]
+        direction = Direction(dim, backward)
+        x, y, y_bar = [direction.forward(b, v) for v in (op.operand, op.result, y_bars[0])]
+        return [direction.restored(b, _tree(b, kind, x, y, y_bar))]
     raise refuse(op, f"of kind {kind} has no adjoint")
 
 
-def _doubling(b: OpBuilder, op: core.CumulativeOp, y_bar: Value, dim: int, sign: int) -> Value:
-    """A running combination is log2(n) rounds of ``r_i <- r_i * r_(i - distance)`` with distances 1, 2, 4, ... (Hillis and
-    Steele, 1986). The rounds are made again, and then gone through backward."""
-    kind, n = op.kind.data, shape(op.operand)[dim]
-    places = b.iota(dim, tensor(shape(op.operand), i32))
-    neutral = {Kind.mul: 1.0, Kind.max: float("-inf"), Kind.min: float("inf")}[kind]
-    running, rounds, distance = op.operand, list[tuple[int, Value, Value, Value]](), 1
-    while distance < n:
-        back = shifted(b, running, dim, sign * distance, neutral)
-        # where nothing lies further back the value stays, also if it is the neutral one or NaN
-        alone = b.compare("LT" if sign > 0 else "GE", places, b.full_like(places, distance if sign > 0 else n - distance))
-        rounds.append((sign * distance, alone, running, back))
-        running = b.select(alone, running, combine(b, kind, running, back))
-        distance *= 2
-    bar = y_bar
-    for by, alone, here, back in reversed(rounds):
-        here_bar, back_bar = _split(b, kind, here, back, bar)
-        bar = b.add(b.select(alone, bar, here_bar), shifted(b, back_bar, dim, -by, 0))
-    return bar
+def _tree(b: OpBuilder, kind: Kind, x: Value, y: Value, y_bar: Value) -> Value:
+    """The adjoint of ``y = running(x)`` along the first dimension, level by level of the tree."""
+    n, half, rest = shape(x)[0], shape(x)[0] // 2, (shape(x)[0] - 1) // 2
+    if n < 2:
+        return y_bar
+    first, second, odd = along(b, x, 0, 0, half, 2), along(b, x, 0, 1, half, 2), along(b, y, 0, 1, half, 2)
+    even_bar, odd_bar = along(b, y_bar, 0, 0, rest + 1, 2), along(b, y_bar, 0, 1, half, 2)
+    if rest:
+        # y[2i] = y[2i-1] x[2i] for 0 < 2i < n, and y[0] = x[0]
+        here_bar, back_bar = _split(b, kind, along(b, x, 0, 2, rest, 2), along(b, odd, 0, 0, rest), along(b, even_bar, 0, 1, rest))
+        even_bar = b.concatenate([along(b, even_bar, 0, 0, 1), here_bar], 0)
+        odd_bar = b.add(odd_bar, _lengthened(b, back_bar, half - rest))
+    pairs_bar = _tree(b, kind, combine(b, kind, second, first), odd, odd_bar)
+    second_bar, first_bar = _split(b, kind, second, first, pairs_bar)
+    return interleaved(b, b.add(even_bar, _lengthened(b, first_bar, rest + 1 - half)), second_bar)
+
+
+def _lengthened(b: OpBuilder, x: Value, by: int) -> Value:
+    """x with rows of zeros behind it."""
+    none = [0] * (rank(x) - 1)
+    return b.pad(x, b.scalar(0, element(x)), [0, *none], [by, *none]) if by else x
 
 
 def combine(b: OpBuilder, kind: Kind, x: Value, y: Value) -> Value:
