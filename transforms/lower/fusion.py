@@ -29,6 +29,7 @@ from wengert.ir.tensor_types import shape, size
 from wengert.ir.traversal import all_ops
 from wengert.transforms.lower.classify import Role, cost, role
 from wengert.transforms.lower.contractions import strided
+from wengert.transforms.lower.fusion_plan import Copy, Group, Member, Piece, Plan, Update
 from wengert.transforms.lower.views import keeps_position, repeats_rows, reshaped, result
 
 RECOMPUTE_COST = 6
@@ -41,61 +42,6 @@ VIEW_DEPTH = 16
 """Views in a row inside one kernel; every so many a view is stored, so that no chain is too long to compose."""
 SMALL_CONSTANT = 4096
 """Constants are stored in the program up to this many elements; larger splats are filled in at run time."""
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Writing one operand of a concatenate to its place in the result."""
-
-    op: stablehlo.ConcatenateOp
-    number: int
-
-    @property
-    def value(self) -> SSAValue:
-        return self.op.operands[self.number]
-
-
-@dataclass(frozen=True)
-class Update:
-    """Writing the update of a dynamic_update_slice or a scatter into its operand."""
-
-    op: stablehlo.DynamicUpdateSliceOp | core.ScatterOp
-
-    @property
-    def value(self) -> SSAValue:
-        return self.op.update if isinstance(self.op, stablehlo.DynamicUpdateSliceOp) else self.op.updates
-
-    @property
-    def indices(self) -> tuple[SSAValue, ...]:
-        return tuple(self.op.start_indices) if isinstance(self.op, stablehlo.DynamicUpdateSliceOp) else (self.op.scatter_indices,)
-
-
-@dataclass(frozen=True)
-class Copy:
-    """Writing a view or a large constant to memory, for someone who cannot compute it."""
-
-    value: SSAValue
-
-
-Member = Operation | Piece | Update | Copy
-
-
-@dataclass
-class Group:
-    """Members of one loop nest (``domain`` is the shape of its loops), or a single opaque op (``domain`` is None)."""
-
-    domain: tuple[int, ...] | None
-    members: list[Member] = field(default_factory=list[Member])
-
-
-@dataclass
-class Plan:
-    """The result of fusion: groups in order, the group of every computed value, and the values that go to memory."""
-
-    groups: list[Group]
-    home: dict[SSAValue, int]
-    stored: set[SSAValue]
-    alias: dict[SSAValue, SSAValue]
 
 
 @dataclass(slots=True)

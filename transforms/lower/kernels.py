@@ -15,7 +15,8 @@ from wengert.dialects.kernel import EmptyOp, InterpretOp, NativeOp, YieldOp
 from wengert.ir.tensor_types import shape
 from wengert.transforms.lower.classify import Role, role
 from wengert.transforms.lower.contractions import matmul, strided
-from wengert.transforms.lower.fusion import Plan, captured, plan
+from wengert.transforms.lower.fusion import captured, plan
+from wengert.transforms.lower.fusion_plan import Plan
 from wengert.transforms.lower.native import kernel_class
 from wengert.transforms.lower.nests import NestBuilder
 from wengert.transforms.lower.partial_sums import split_sums

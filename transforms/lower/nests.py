@@ -21,7 +21,7 @@ from wengert.ir.construction import append
 from wengert.ir.elements import is_splat
 from wengert.ir.tensor_types import dtype_of, element, i1, i32, i64, shape, size, tensor, type_of
 from wengert.transforms.lower.classify import function_name, reduction_kind, write_kind
-from wengert.transforms.lower.fusion import Copy, Group, Piece, Plan, Update
+from wengert.transforms.lower.fusion_plan import Copy, Group, Piece, Plan, Update
 from wengert.transforms.lower.indexing import Access, Start, read, write
 from wengert.transforms.lower.views import Index, operand_index, pad_index, reshaped, result
 
