@@ -21,13 +21,11 @@ from wengert.ir.tensor_types import shape
 from wengert.transforms.lower.buffers import Buffers, assign, byte_size
 from wengert.transforms.lower.cpu_carried import Carried
 from wengert.transforms.lower.cpu_entry import EntryCode
-from wengert.transforms.lower.cpu_matmul import product_plan
 from wengert.transforms.lower.cpu_nest import NestCode
 from wengert.transforms.lower.cpu_parallel import strips_ns
 from wengert.transforms.lower.cpu_pointers import BlockPointers
 from wengert.transforms.lower.cpu_scratch import scratch_bytes
 from wengert.transforms.lower.cpu_target import Target
-from wengert.transforms.lower.matmul import declarations, emit_function, emit_task, parts
 from wengert.transforms.lower.native import native_kernel
 from wengert.transforms.lower.parallel import parameters, prologue, split
 
@@ -112,6 +110,9 @@ class _BlockCode(BlockPointers):
             self.entry.lines.append(f"call void @{name}({', '.join([f'ptr {p}' for p in pointers])})")
 
     def _product(self, op: MatmulOp) -> None:
+        from wengert.transforms.lower.cpu_matmul import product_plan  # here, because programs without products do without it
+        from wengert.transforms.lower.matmul import declarations, emit_function, emit_task, parts
+
         found = product_plan(op, self.entry.target)
         if found.empty:
             return

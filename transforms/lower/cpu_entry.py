@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from wengert.dialects.kernel import InterpretOp
 from wengert.transforms.lower.buffers import ALIGNMENT
 from wengert.transforms.lower.cpu_cells import PROMOTE
-from wengert.transforms.lower.cpu_half import half_conversions
 from wengert.transforms.lower.cpu_inline import marked
 from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.native.symbols import FREE
@@ -59,6 +58,8 @@ class EntryCode:
         kernels = marked({name: text.replace("@KERNEL", f"@{name}") for text, name in self.functions.items()}, entry)
         text = "\n".join([*self.helpers.values(), *kernels, entry])
         if not self.target.has_f16 and "half" in text:
+            from wengert.transforms.lower.cpu_half import half_conversions  # here, because hardly any program needs it
+
             text += half_conversions()
         return text
 

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from xdsl.ir import Operation
 
 from wengert.dialects.kernel import MatmulOp, NativeOp
-from wengert.transforms.lower import matmul
-from wengert.transforms.lower.cpu_matmul import product_plan
 from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.native import native_kernel
 
@@ -18,6 +16,9 @@ def scratch_bytes(target: Target) -> Callable[[Operation], int]:
 
     def count(op: Operation) -> int:
         if isinstance(op, MatmulOp):
+            from wengert.transforms.lower import matmul  # here, because programs without products do without it
+            from wengert.transforms.lower.cpu_matmul import product_plan
+
             found = product_plan(op, target)
             cut = matmul.parts(found)
             return found.scratch_bytes if cut is None else cut.scratch_bytes

@@ -7,7 +7,6 @@ from functools import lru_cache
 from xdsl.ir import Attribute
 
 from wengert.ir.tensor_types import bf16, c64, c128, f16, f32, f64, i8, i16, i32, i64, ui8, ui16, ui32, ui64
-from wengert.transforms.lower import matmul
 
 NAMES: dict[Attribute, str] = {
     f32: "f32",
@@ -33,6 +32,8 @@ def supports(lhs: Attribute, rhs: Attribute, result: Attribute) -> bool:
     names = [NAMES.get(held) for held in (lhs, rhs, result)]
     if any(name is None for name in names):
         return False
+    from wengert.transforms.lower import matmul  # here, because programs without products do without it
+
     try:
         matmul.plan((2, 2), (2, 2), str(names[2]), lhs_contracting=(1,), rhs_contracting=(0,), target=matmul.SSE2, lhs_element=names[0], rhs_element=names[1])
     except matmul.UnsupportedMatmul:
