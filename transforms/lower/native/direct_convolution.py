@@ -96,6 +96,8 @@ class DirectConvolution(NativeKernel):
     @cached_property
     def is_padded(self) -> bool:
         """Whether the input is copied: for the zeros around it, or since lanes read beyond the end."""
+        if not self.whole_parts:
+            return False
         return any(low or high for low, high in self.room) or ((self.by_position or self.by_channel) and self.lanes > self.active)
 
     @cached_property
