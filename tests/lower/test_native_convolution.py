@@ -114,6 +114,16 @@ def test_windows_of_nothing_alone() -> None:
     assert not found.any()
 
 
+def test_lines_that_are_not_the_last_dimension() -> None:
+    """Positions are in lanes along the line, though a dimension of extent 1 comes after it."""
+    text = convolution("f32", NCHW, (2, 3, 17, 1), (4, 3, 3, 1), (2, 4, 15, 1), "")
+    kernel = direct.DirectConvolution(ops_of(parse_module(text), stablehlo.ConvolutionOp)[0], GENERIC)
+    assert kernel.by_position
+    assert [part.columns[-1].extent for part in kernel.parts] == [15]
+    rng = np.random.default_rng(4)
+    check(text, [rng.normal(size=shape).astype(np.float32) for shape in ((2, 3, 17, 1), (4, 3, 3, 1))], 1e-5)
+
+
 @pytest.mark.parametrize("held", ["complex<f64>", "i32", "bf16", "f16"])
 @pytest.mark.parametrize("name", ["padded", "depthwise"])
 def test_element_types(held: str, name: str) -> None:
