@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import control_cases
 import numpy as np
 import pytest
+import reduction_cases
 import rewrite_cases
 import shape_cases
 from bitwise import assert_same_bits, special_inputs
@@ -20,7 +22,7 @@ from wengert.runtime.interpreter import run
 from wengert.transforms.optimize.rewrites import REWRITES, Assumption
 from wengert.transforms.optimize.simplify import simplify
 
-CASES = [*rewrite_cases.CASES, *shape_cases.CASES]
+CASES = [*rewrite_cases.CASES, *shape_cases.CASES, *reduction_cases.CASES, *control_cases.CASES]
 each_case = pytest.mark.parametrize("case", CASES, ids=[f"{i}-{case.id}" for i, case in enumerate(CASES)])
 
 
