@@ -82,3 +82,14 @@ def test_provenance_is_kept(case: Case) -> None:
     module = parse_module(case.text, "case.mlir")
     simplify(module, assume=[Assumption(a) for a in case.assume])
     assert all("case.mlir" in str(op.location) for op in entry(module).body.block.ops)
+
+
+def test_sums_over_dimensions_of_one_stay_after_the_product() -> None:
+    """Taken before it, the initial zero would be added to a whole operand."""
+    product = "stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<1x4xf64>, tensor<4x5xf64>) -> tensor<1x5xf64>"
+    found = rewrite_cases.case(
+        "none", "%x: tensor<1x4xf64>, %y: tensor<4x5xf64>", product, reduction_cases.reduces("%0", "add", "0", "1x5xf64", "5xf64"), "%1 : tensor<5xf64>"
+    )
+    module = parse_module(found.text)
+    simplify(module)
+    assert op_names(module) == "dot_general reshape constant add"
