@@ -161,6 +161,16 @@ def test_empty_dimensions(m: int, n: int, k: int, element: str) -> None:
     check(a, b, element, contracting)
 
 
+@pytest.mark.parametrize(("a", "b", "batch", "contracting"), [
+    ((5, 0, 1), (1, 5, 0), ((2,), (0,)), ((1, 0), (2, 1))),
+    ((2, 0, 0), (0, 0, 2), ((), ()), ((1, 0, 2), (0, 2, 1))),
+])  # fmt: skip
+def test_nothing_is_copied_for_empty_sums(a: Any, b: Any, batch: Any, contracting: Any) -> None:
+    numbers = {"lhs_batch": batch[0], "rhs_batch": batch[1], "lhs_contracting": contracting[0], "rhs_contracting": contracting[1]}
+    plan = matmul.plan(a, b, "f32", **numbers, target=HOST, lhs_element="f16")
+    assert (plan.method, plan.scratch_bytes) == ("zero", 0)
+
+
 @pytest.mark.parametrize("element", sorted(TYPES))
 def test_element_types(element: str) -> None:
     for turn_a, turn_b in itertools.product((False, True), repeat=2):

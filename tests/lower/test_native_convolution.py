@@ -6,6 +6,10 @@ import numpy as np
 import pytest
 from native_checks import check, tensor, values
 
+from wengert.dialects import stablehlo
+from wengert.ir.parser import parse_module
+from wengert.ir.traversal import ops_of
+from wengert.transforms.lower.cpu_target import GENERIC
 from wengert.transforms.lower.native import convolution as by_products
 from wengert.transforms.lower.native import convolution_job
 from wengert.transforms.lower.native import direct_convolution as direct
@@ -99,6 +103,25 @@ def test_phases() -> None:
         ]
         at = [(p, w, p * stride + w * dilation - low) for p in range(7) for w in range(5)]
         assert sorted(seen) == [(p, w, x // base) for p, w, x in at if x % base == 0]
+
+
+def test_windows_of_nothing_alone() -> None:
+    """Where no window sees an element there is neither a copy of the input nor memory for one."""
+    text = convolution("f64", NHWC, (2, 3, 4, 2), (1, 2, 2, 3), (2, 3, 4, 3), "stride = [3, 3], lhs_dilate = [3, 3], pad = [[2, 0], [4, 0]]")
+    kernel = direct.DirectConvolution(ops_of(parse_module(text), stablehlo.ConvolutionOp)[0], GENERIC)
+    assert (kernel.scratch_bytes(), kernel.is_padded) == (0, False)
+    (found,) = check(text, [np.ones((2, 3, 4, 2)), np.ones((1, 2, 2, 3))])
+    assert not found.any()
+
+
+def test_lines_that_are_not_the_last_dimension() -> None:
+    """Positions are in lanes along the line, though a dimension of extent 1 comes after it."""
+    text = convolution("f32", NCHW, (2, 3, 17, 1), (4, 3, 3, 1), (2, 4, 15, 1), "")
+    kernel = direct.DirectConvolution(ops_of(parse_module(text), stablehlo.ConvolutionOp)[0], GENERIC)
+    assert kernel.by_position
+    assert [part.columns[-1].extent for part in kernel.parts] == [15]
+    rng = np.random.default_rng(4)
+    check(text, [rng.normal(size=shape).astype(np.float32) for shape in ((2, 3, 17, 1), (4, 3, 3, 1))], 1e-5)
 
 
 @pytest.mark.parametrize("held", ["complex<f64>", "i32", "bf16", "f16"])

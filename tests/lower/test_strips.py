@@ -133,5 +133,25 @@ def test_what_is_combined_across_rows_is_combined_strip_by_strip(extents: tuple[
     check(text, extents)
 
 
+def test_strips_that_read_what_other_strips_wrote() -> None:
+    """A column sum that is used ends strips; what comes then reads, row by row, what they wrote."""
+    whole, rows, columns = "tensor<200x300xf32>", "tensor<200xf32>", "tensor<300xf32>"
+    lines, x = ["%zero = stablehlo.constant dense<0.0> : tensor<f32>"], "%x"
+    for n in range(3):
+        lines += [
+            f"%e{n} = stablehlo.exponential {x} : {whole}",
+            f"%s{n} = stablehlo.reduce(%e{n} init: %zero) applies stablehlo.add across dimensions = [1] : ({whole}, tensor<f32>) -> {rows}",
+            f"%sb{n} = stablehlo.broadcast_in_dim %s{n}, dims = [0] : ({rows}) -> {whole}",
+            f"%y{n} = stablehlo.divide %e{n}, %sb{n} : {whole}",
+            f"%c{n} = stablehlo.reduce(%y{n} init: %zero) applies stablehlo.add across dimensions = [0] : ({whole}, tensor<f32>) -> {columns}",
+            f"%cb{n} = stablehlo.broadcast_in_dim %c{n}, dims = [1] : ({columns}) -> {whole}",
+            f"%d{n} = stablehlo.multiply %y{n}, %cb{n} : {whole}",
+        ]
+        x = f"%d{n}"
+    text = "\n".join([f"func.func @main(%x: {whole}) -> {whole} {{", *lines, f"return {x} : {whole} }}"])
+    assert len(strips(text)) == 3
+    check(text, (200, 300))
+
+
 def test_strict_programs_combine_across_rows_in_one_go() -> None:
     assert all(nests < 3 for _, nests in strips(normalised((128, 700)), reassociate=False))

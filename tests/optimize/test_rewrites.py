@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import control_cases
 import numpy as np
 import pytest
+import reduction_cases
 import rewrite_cases
 import shape_cases
 from bitwise import assert_same_bits, special_inputs
@@ -20,7 +22,7 @@ from wengert.runtime.interpreter import run
 from wengert.transforms.optimize.rewrites import REWRITES, Assumption
 from wengert.transforms.optimize.simplify import simplify
 
-CASES = [*rewrite_cases.CASES, *shape_cases.CASES]
+CASES = [*rewrite_cases.CASES, *shape_cases.CASES, *reduction_cases.CASES, *control_cases.CASES]
 each_case = pytest.mark.parametrize("case", CASES, ids=[f"{i}-{case.id}" for i, case in enumerate(CASES)])
 
 
@@ -80,3 +82,14 @@ def test_provenance_is_kept(case: Case) -> None:
     module = parse_module(case.text, "case.mlir")
     simplify(module, assume=[Assumption(a) for a in case.assume])
     assert all("case.mlir" in str(op.location) for op in entry(module).body.block.ops)
+
+
+def test_sums_over_dimensions_of_one_stay_after_the_product() -> None:
+    """Taken before it, the initial zero would be added to a whole operand."""
+    product = "stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<1x4xf64>, tensor<4x5xf64>) -> tensor<1x5xf64>"
+    found = rewrite_cases.case(
+        "none", "%x: tensor<1x4xf64>, %y: tensor<4x5xf64>", product, reduction_cases.reduces("%0", "add", "0", "1x5xf64", "5xf64"), "%1 : tensor<5xf64>"
+    )
+    module = parse_module(found.text)
+    simplify(module)
+    assert op_names(module) == "dot_general reshape constant add"

@@ -87,6 +87,7 @@ def _form_in_run(run: list[NestOp], reassociate: bool) -> None:
             run = run[1:]
             continue
         best.replace()
+        seen.clear()  # what later nests read has changed
         run = run[run.index(best.members[-1].op) + 1 :]
 
 

@@ -10,7 +10,7 @@ from wengert.dialects import core, stablehlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.stablehlo.attributes import DotDimensionNumbersAttr, dimensions
 from wengert.ir.attributes import ints
-from wengert.ir.tensor_types import element, rank
+from wengert.ir.tensor_types import element, rank, shape
 from wengert.transforms.optimize.matching import made_by, used_once
 from wengert.transforms.optimize.rewrites import Assumption, Rewritten, rewrite
 
@@ -85,6 +85,8 @@ def sum_of_dot(b: OpBuilder, op: core.ReduceOp) -> Rewritten:
     if dot is None or op.kind.data is not core.Kind.add or not (used_once(product) and used_once(op.operand)) or "algorithm" in dot.properties:
         return None
     if not element(dot.lhs) == element(dot.rhs) == element(dot.result):  # a sum in an operand's type might round more
+        return None
+    if all(shape(op.operand)[d] == 1 for d in ints(op.dimensions)):  # nothing is saved, and adding the initial zero is for the smaller result
         return None
     batching, contracting = _numbers(dot)
     summed, place = set(ints(op.dimensions)), len(batching[0])

@@ -188,9 +188,10 @@ def plan(
 
 def assemble(a: Operand, b: Operand, element: str, target: Target, copies: tuple[Copy | None, Copy | None], scratch: int) -> MatmulPlan:
     """The innermost merged dimensions as the matrix product, the others as loops around it."""
-    contracted = merge(contraction_order(a, b))
+    depth = math.prod(a.shape[d] for d in a.contracting)
+    contracted = merge(contraction_order(a, b)) if depth else []
     assert len(contracted) <= 1
-    k, (a_k, b_k) = contracted[0] if contracted else (math.prod(a.shape[d] for d in a.contracting), (1, 1))
+    k, (a_k, b_k) = contracted[0] if contracted else (depth, (1, 1))
     m_size, n_size = (math.prod(operand.shape[d] for d in operand.free) for operand in (a, b))
     batches = merge([(a.shape[i], (a.strides[i], b.strides[j])) for i, j in zip(a.batch, b.batch, strict=True)])
     rows = merge([(a.shape[d], (a.strides[d], 0)) for d in a.free])
@@ -219,7 +220,12 @@ def contraction_order(a: Operand, b: Operand) -> list[Dimension]:
 
 
 def with_copies(a: Operand, b: Operand, held: tuple[str, str], element: str) -> tuple[Operand, Operand, tuple[Copy | None, Copy | None], int]:
-    """Copies operands that must be converted or whose contracted dimensions do not merge; returns operands with the strides of the copies."""
+    """Copies operands that must be converted or whose contracted dimensions do not merge; returns operands with the strides of the copies.
+
+    Empty sums read nothing, and nothing is copied for them.
+    """
+    if 0 in [a.shape[d] for d in a.contracting]:
+        return a, b, (None, None), 0
     order = sorted(range(len(a.contracting)), key=lambda i: -a.strides[a.contracting[i]])
     by_b = sorted(order, key=lambda i: -b.strides[b.contracting[i]])
     merges = len(merge(contraction_order(a, b))) <= 1

@@ -130,7 +130,7 @@ class Job:
     # -- code
 
     def prepare(self, code: Code) -> None:
-        """Fills the tables and copies the form."""
+        """Fills the tables and copies the kernel."""
         part, form = self.part, self.form
         rows, steps, columns, packed = [code.byte("%scratch", at) for at in (self.rows_at, self.steps_at, self.columns_at, self.packed_at)]
         row_axes = [Axis(x.extent, x.a, 0, c) for x, c in zip(part.rows, self._row_steps, strict=True)]

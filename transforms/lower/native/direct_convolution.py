@@ -96,6 +96,8 @@ class DirectConvolution(NativeKernel):
     @cached_property
     def is_padded(self) -> bool:
         """Whether the input is copied: for the zeros around it, or since lanes read beyond the end."""
+        if not self.whole_parts:
+            return False
         return any(low or high for low, high in self.room) or ((self.by_position or self.by_channel) and self.lanes > self.active)
 
     @cached_property
@@ -220,6 +222,7 @@ class DirectConvolution(NativeKernel):
         moving.sort(key=lambda axis: -axis.a)
         if not self.by_position:
             return Part(merged(moving), tuple(features), merged(contracted), first_x, first_w, first_out)
+        moving = [axis for axis in moving if axis.extent > 1]  # the line is the last of them
         swapped = [[Axis(axis.extent, axis.b, axis.a, axis.c) for axis in axes] for axes in (features, moving, contracted)]
         return Part(tuple(swapped[0]), tuple(swapped[1]), merged(swapped[2]), first_w, first_x, first_out)
 
