@@ -41,6 +41,7 @@ from wengert.eager.creation import (
     zeros,
     zeros_like,
 )
+from wengert.eager.einsum import einsum
 from wengert.eager.errors import (
     AutogradError,
     CheckpointError,
@@ -51,6 +52,7 @@ from wengert.eager.errors import (
     ModifiedError,
     NonScalarError,
     NotTrackedError,
+    PositionError,
     ShapeError,
     UnusedInputError,
     missing,
@@ -91,6 +93,7 @@ __all__ = [
     "ModifiedError",
     "NonScalarError",
     "NotTrackedError",
+    "PositionError",
     "ShapeError",
     "Tape",
     "Tensor",
@@ -105,6 +108,7 @@ __all__ = [
     "cat",
     "checkpoint",
     "compile",
+    "einsum",
     "enable_grad",
     "equal",
     "eye",
