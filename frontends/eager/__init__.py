@@ -43,6 +43,7 @@ from wengert.eager.creation import (
 )
 from wengert.eager.einsum import einsum
 from wengert.eager.errors import (
+    AnomalyError,
     AutogradError,
     CheckpointError,
     FreedTapeError,
@@ -83,6 +84,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "AnomalyError",
     "AutogradError",
     "CheckpointError",
     "Compiled",

@@ -64,7 +64,7 @@ class Compiled:
         objects: list[Any] = []
         structure = _flatten((args, kwargs), tensors, objects)
         key = (structure, tuple((t.array.shape, t.array.dtype, t.tracked) for t in tensors), _shared(tensors), STATE.grad, STATE.inference)
-        if STATE.tape is not None or STATE.keeper is not None or self._given_up.get(key):
+        if STATE.tape is not None or STATE.keeper is not None or STATE.anomaly or self._given_up.get(key):
             return self.function(*args, **kwargs)
         traces = self._traces.setdefault(key, [])
         reason = "the first call of this kind" if not traces else ""

@@ -38,8 +38,16 @@ def _triangle(direction: str) -> Any:
     return emit
 
 
-TRIL = register(OPERATIONS, "tril", "TrilBackward0", _triangle("LE"), kernel=lambda offset, x: np.tril(x, offset))
-TRIU = register(OPERATIONS, "triu", "TriuBackward0", _triangle("GE"), kernel=lambda offset, x: np.triu(x, offset))
+def _tril(offset: int, x: Array) -> Array:
+    return np.tril(x, offset)
+
+
+def _triu(offset: int, x: Array) -> Array:
+    return np.triu(x, offset)
+
+
+TRIL = register(OPERATIONS, "tril", "TrilBackward0", _triangle("LE"), kernel=_tril)
+TRIU = register(OPERATIONS, "triu", "TriuBackward0", _triangle("GE"), kernel=_triu)
 
 
 def _matrices(x: Tensor, name: str) -> Tensor:

@@ -139,7 +139,7 @@ def _contracted(parts: list[Tensor], kept: int) -> Tensor:
     for i, j in _order(parts, kept):
         y, x = parts.pop(max(i, j)), parts.pop(min(i, j))
         both: list[int] = []
-        alone: tuple[list[int], list[int]] = [], []
+        alone: tuple[list[int], list[int]] = (list[int](), list[int]())
         for d in range(kept, rank):
             sides = x.array.shape[d] != 1, y.array.shape[d] != 1
             if all(sides):
@@ -148,7 +148,7 @@ def _contracted(parts: list[Tensor], kept: int) -> Tensor:
                     both.append(d)
                     uses[d] = 0
             elif uses[d] == 1 and any(sides):
-                alone[sides[1]].append(d)
+                alone[int(sides[1])].append(d)
                 uses[d] = 0
         x, y = (reduction.sum(v, dims, True) if dims else v for v, dims in zip((x, y), alone, strict=True))
         parts.append(_product(x, y, both))

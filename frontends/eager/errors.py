@@ -71,3 +71,7 @@ class ShapeError(AutogradError):
 
 class PositionError(AutogradError, IndexError):
     """A position that is out of range."""
+
+
+class AnomalyError(AutogradError):
+    """A derivative gave NaN while anomalies are looked for."""

@@ -10,6 +10,7 @@ from wengert.eager import dispatch
 from wengert.eager.checkpoint import Frame, tensors_in
 from wengert.eager.program import Array
 from wengert.eager.record import Held, Output, Record, reachable
+from wengert.eager.saved_hooks import Packed
 from wengert.eager.tensor import Tensor
 
 
@@ -28,7 +29,7 @@ def saved_bytes(*outputs: Tensor) -> int:
     sources = [dispatch.source_of(y) for y in outputs]
     records = reachable([s.record if isinstance(s, Output) else s for s in sources if isinstance(s, Record | Output)])
     kept: list[Array] = []
-    frames: set[Frame] = set()
+    frames: set[Frame | Packed] = set()
     for record in records:
         arrays, held = record.holds()
         kept += arrays

@@ -39,7 +39,7 @@ def _combined(kind: core.Kind) -> Callable[[OpBuilder, Sequence[Value], int], li
     return emit
 
 
-def _scatter_number(b: OpBuilder, operands: Sequence[Value], given: tuple[int, Number]) -> list[Value]:
+def _scatter_number(b: OpBuilder, operands: Sequence[Value], given: tuple[int, Number]) -> Sequence[Value]:
     x, index = operands
     return SCATTER.emit(b, (x, b.full(given[1], tensor(shape(index), element(x))), index), given[0])
 

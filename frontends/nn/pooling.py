@@ -51,7 +51,7 @@ def _layout(name: str, x: Tensor, kernel: Any, stride: Any, padding: Any, dilati
     step = window if stride is None else pair(stride)
     if min(*window, *step, *apart) < 1 or any(2 * p > k or p < 0 for p, k in zip(space, window, strict=True)):
         raise ShapeError(f"{name}: windows of {window} with a stride of {step}: all must be positive, and the padding at most half of a window, found {space}")
-    h, w = (window_count(n, *one, ceil_mode) for n, *one in zip(x.shape[-2:], window, step, space, apart, strict=True))
+    h, w = (window_count(*one, ceil_mode) for one in zip(x.shape[-2:], window, step, space, apart, strict=True))
     if h < 1 or w < 1:
         raise ShapeError(f"{name}: no window of {window} fits an image of {x.shape[-2:]} with a padding of {space}")
     return (h, w), window, step, space, apart

@@ -65,6 +65,7 @@ ERRORS = [
     ("selected index k out of range", "ShapeError"),
     ("input tensor must have at least 2 dimensions", "ShapeError"),
     ("einsum(): ", "ShapeError"),
+    ("returned nan values", "AnomalyError"),
     ("non-empty 3D or 4D", "ShapeError"),
     ("Expected 3D or 4D", "ShapeError"),
     ("Output size is too small", "ShapeError"),

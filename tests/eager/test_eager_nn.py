@@ -106,7 +106,7 @@ def test_pooling_twice(pool: str) -> None:
 
     def snippet(T: Any) -> Any:
         f = getattr(functions(T), pool)
-        x, image, vector = random(T, 2, 5, 6), T.ones(1, 4, 4), T.ones(3)
+        x, image, vector = random(T, 2, 5, 6), T.ones(1, 4, 4), T.ones(1, 1, 1, 4, 4)
         y = f(x, 2, 1, 1)
         (x_bar,) = T.autograd.grad((y**3).sum(), x, create_graph=True)
         wrong = [lambda: f(vector, 2), lambda: f(image, 5), lambda: f(image, 2, padding=2)]
