@@ -88,7 +88,7 @@ def gradgradcheck(
     given = listed(inputs)
     positions = [i for i, x in enumerate(given) if getattr(x, "requires_grad", False)]
     outputs = [y for y in _outputs(func, given) if y.is_floating_point()]
-    rng = np.random.default_rng(0)
+    rng: Any = np.random.default_rng(0)
     cotangents = listed(grad_outputs) if grad_outputs is not None else [dispatch.constant(np.asarray(rng.standard_normal(y.shape), y.dtype)) for y in outputs]
     cotangents = [c if c.requires_grad else c.detach().requires_grad_() for c in cotangents]
 

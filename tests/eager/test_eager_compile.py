@@ -523,7 +523,7 @@ def test_sorting_einsum_and_named_results_in_compiled_functions() -> None:
 
     def step(w: eager.Tensor, index: eager.Tensor) -> Any:
         found = w.topk(2)
-        total = eager.einsum("ij,kj->ik", found.values, w.gather(1, index)).tril().scatter_add(1, index, w.sin())
+        total = eager.einsum("ij,kj->ik", found.values, w.gather(1, index)).tril().scatter_add(1, index.clamp(max=1), w.sin())
         x.grad = None
         (total * x[:, :2].detach()).sum().backward()
         return w.sort(1), total.detach()
