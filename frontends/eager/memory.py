@@ -15,7 +15,8 @@ from wengert.eager.tensor import Tensor
 
 
 def saved_bytes(*outputs: Tensor) -> int:
-    """The bytes of all arrays that the tape behind these tensors keeps for derivatives, arguments of checkpoints included.
+    """The bytes of all arrays that the tape behind these tensors keeps for derivatives, arguments of checkpoints and the tensors and arrays that hooks
+    made of kept values included.
 
     Memory that several records keep counts once; that of leaves, which their owners keep anyway, does not count.
 
@@ -36,6 +37,8 @@ def saved_bytes(*outputs: Tensor) -> int:
         while held is not None and held.frame not in frames:
             frames.add(held.frame)
             call = held.frame.call
+            if isinstance(held.frame, Packed):
+                kept += [content for content in held.frame.contents if isinstance(content, np.ndarray)]
             held = call if isinstance(call, Held) else None
             if not isinstance(call, Held):
                 kept += [x.array for x in tensors_in(call[1:])]

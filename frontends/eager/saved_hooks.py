@@ -30,11 +30,13 @@ class Packed:
     """The kept values of one record, as hooks made them.
 
     Attributes:
-        call: the function that unpacks, and what it is called with: seen as a call, as a checkpoint has one.
+        contents: what the hook that packs has returned, and values that are no arrays.
+        call: the function that unpacks, and the contents: seen as a call, as a checkpoint has one.
     """
 
     def __init__(self, unpack: Unpack, contents: list[Any], layout: list[bool], place: str, whole: Callable[[list[Any]], Any]):
         self.unpack = unpack
+        self.contents = contents
         self.call: Call = unpack, (contents,), {}
         self._layout = layout
         self._place = place
@@ -42,7 +44,7 @@ class Packed:
 
     def value(self, number: int) -> Any:
         """What was kept, unpacked; the number says nothing, as there is one thing."""
-        return self._whole([self._unpacked(x) if packed else x for x, packed in zip(self.call[1][0], self._layout, strict=True)])
+        return self._whole([self._unpacked(x) if packed else x for x, packed in zip(self.contents, self._layout, strict=True)])
 
     def _unpacked(self, content: Any) -> Any:
         with no_grad():

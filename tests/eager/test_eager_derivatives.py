@@ -198,10 +198,12 @@ def test_hooks_on_what_is_kept_beside_other_things() -> None:
     with hooks(lambda kept: kept.numpy().astype("f2"), lambda half: eager.tensor(half, dtype=eager.float32)):
         y = x.sin().exp()
         z = eager.checkpoint(lambda x: x.sin().exp(), x)
+        kept = eager.ones(100).requires_grad_().sin().exp().tanh()
     (g,) = eager.autograd.grad(y.sum() + z.sum(), x, create_graph=True)
     (h,) = eager.autograd.grad(g.sum(), x)
     s, c = np.sin([1.0, 2.0]), np.cos([1.0, 2.0])
     np.testing.assert_allclose(h.numpy(), 2 * np.exp(s) * (c * c - s), rtol=3e-3)
+    assert eager.saved_bytes(kept) == 600  # x and two results, two bytes each
     assert "stablehlo.sine" in eager.tape_of(y).ir()
     for wrong, kind in ((hooks(lambda kept: kept.mul_(2), lambda kept: kept), "AutogradError"), (hooks(lambda kept: kept, lambda kept: 3), "TypeError")):
         with pytest.raises((eager.AutogradError, TypeError)) as caught, wrong:

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from side_by_side import agree, graph, kind_of_error
 
+import wengert.eager as eager
+
 Case = Callable[..., Any]
 
 # T is torch or wengert.eager; x: [3], y: [3], m: [2, 3], n: [3, 2], s: [2, 2, 3], all of float64, requiring gradients.
@@ -252,3 +254,25 @@ def test_order_of_nan_and_of_equal_elements() -> None:
         return [*ordered, T.argsort(x, dim=0, stable=True), T.tensor(3.0).sort(), x[0].topk(1), T.tensor([3, 1, 2]).sort()]
 
     agree(snippet)
+
+
+def test_sorting_einsum_and_named_results_in_compiled_functions() -> None:
+    x = eager.tensor([[3.0, 1.0, 2.0], [4.0, 6.0, 5.0]], requires_grad=True)
+
+    def step(w: eager.Tensor, index: eager.Tensor) -> Any:
+        found = w.topk(2)
+        total = eager.einsum("ij,kj->ik", found.values, w.gather(1, index)).tril().scatter_add(1, index.clamp(max=1), w.sin())
+        x.grad = None
+        (total * x[:, :2].detach()).sum().backward()
+        return w.sort(1), total.detach()
+
+    index = eager.tensor([[2, 0], [1, 1]])
+    expected, wanted = step(x, index), x.grad
+    compiled = eager.compile(step)
+    for _ in range(3):
+        (values, positions), total = found = compiled(x, index)
+        assert type(found[0]) is type(expected[0])
+        assert (values.tolist(), positions.tolist()) == (expected[0].values.tolist(), expected[0].indices.tolist())
+        np.testing.assert_allclose(total.numpy(), expected[1].numpy(), rtol=1e-6)
+        np.testing.assert_allclose(x.grad.numpy(), wanted.numpy(), rtol=1e-6)
+    assert compiled.reasons == ["recorded: the first call of this kind"]
