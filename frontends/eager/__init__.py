@@ -41,7 +41,9 @@ from wengert.eager.creation import (
     zeros,
     zeros_like,
 )
+from wengert.eager.einsum import einsum
 from wengert.eager.errors import (
+    AnomalyError,
     AutogradError,
     CheckpointError,
     FreedTapeError,
@@ -51,6 +53,7 @@ from wengert.eager.errors import (
     ModifiedError,
     NonScalarError,
     NotTrackedError,
+    PositionError,
     ShapeError,
     UnusedInputError,
     missing,
@@ -81,6 +84,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "AnomalyError",
     "AutogradError",
     "CheckpointError",
     "Compiled",
@@ -91,6 +95,7 @@ __all__ = [
     "ModifiedError",
     "NonScalarError",
     "NotTrackedError",
+    "PositionError",
     "ShapeError",
     "Tape",
     "Tensor",
@@ -105,6 +110,7 @@ __all__ = [
     "cat",
     "checkpoint",
     "compile",
+    "einsum",
     "enable_grad",
     "equal",
     "eye",

@@ -1,6 +1,24 @@
-"""What is about gradients alone: ``grad``, ``backward``, functions with derivatives of their own."""
+"""What is about gradients alone: ``grad``, ``backward``, derivatives of functions, their check, functions with derivatives of their own."""
 
+from wengert.eager import derivatives as functional
+from wengert.eager import saved_hooks as graph
+from wengert.eager.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from wengert.eager.function import Context, Function, once_differentiable
 from wengert.eager.gradient import backward, grad
+from wengert.eager.gradient_check import GradcheckError, gradcheck, gradgradcheck
 
-__all__ = ["Context", "Function", "backward", "grad", "once_differentiable"]
+__all__ = [
+    "Context",
+    "Function",
+    "GradcheckError",
+    "backward",
+    "detect_anomaly",
+    "functional",
+    "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "graph",
+    "is_anomaly_enabled",
+    "once_differentiable",
+    "set_detect_anomaly",
+]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert.eager import dispatch
+from wengert.eager import anomaly, dispatch
 from wengert.eager.containers import listed
 from wengert.eager.errors import AutogradError
 from wengert.eager.graph import Piece, compiled, on_tape, place
@@ -74,7 +74,7 @@ class Sweep:
         before = STATE.grad, STATE.inference
         STATE.set(self.create, False)
         try:
-            if STATE.tape is not None:
+            if STATE.tape is not None or STATE.anomaly:
                 self._start()
                 self._walk(records, needed, inside)
             elif self.create or inside or any(r.is_special or type(r.saved) is Held for r in records):
@@ -181,6 +181,8 @@ class Sweep:
             if record.node_prehooks:
                 cotangents = _before_node(record, cotangents)
             arrived = pull(record, cotangents, self.create)
+            if STATE.anomaly:
+                anomaly.check(record, arrived)
             if record.node_hooks:
                 arrived = _after_node(record, arrived, cotangents)
             for source, cotangent in zip(record.inputs, arrived, strict=True):

@@ -64,7 +64,7 @@ class Compiled:
         objects: list[Any] = []
         structure = _flatten((args, kwargs), tensors, objects)
         key = (structure, tuple((t.array.shape, t.array.dtype, t.tracked) for t in tensors), _shared(tensors), STATE.grad, STATE.inference)
-        if STATE.tape is not None or STATE.keeper is not None or self._given_up.get(key):
+        if STATE.tape is not None or STATE.keeper is not None or STATE.anomaly or self._given_up.get(key):
             return self.function(*args, **kwargs)
         traces = self._traces.setdefault(key, [])
         reason = "the first call of this kind" if not traces else ""
@@ -134,7 +134,8 @@ def _flatten(value: Any, tensors: list[Tensor], objects: list[Any]) -> Any:
         tensors.append(value)
         return "tensor", len(tensors) - 1
     if isinstance(value, list | tuple):
-        return "list" if isinstance(value, list) else "tuple", tuple(_flatten(v, tensors, objects) for v in listed(value))
+        named = hasattr(cast(Any, value), "_fields")
+        return "list" if isinstance(value, list) else type(cast(Any, value)) if named else "tuple", tuple(_flatten(v, tensors, objects) for v in listed(value))
     if isinstance(value, dict):
         return "dict", tuple((k, _flatten(v, tensors, objects)) for k, v in cast("dict[Any, Any]", value).items())
     if isinstance(value, np.ndarray):
@@ -157,13 +158,15 @@ def _shared(tensors: Sequence[Tensor]) -> Any:
 
 def _rebuilt(structure: Any, tensors: Sequence[Tensor]) -> Any:
     """The value of this structure again, with these tensors."""
-    kind: str = structure[0]
+    kind: Any = structure[0]
     content: Any = structure[1]
     if kind == "tensor":
         return tensors[int(content)]
     if kind in ("list", "tuple"):
         parts: list[Any] = [_rebuilt(v, tensors) for v in content]
         return parts if kind == "list" else tuple(parts)
+    if isinstance(kind, type):  # a named tuple
+        return kind(*(_rebuilt(v, tensors) for v in content))
     if kind == "dict":
         return {k: _rebuilt(v, tensors) for k, v in content}
     return content

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+if TYPE_CHECKING:
+    from wengert.eager.tensor import Tensor
+
+
+class Found(NamedTuple):
+    """Elements, and the positions along the dimension at which they were found."""
+
+    values: Tensor
+    indices: Tensor
 
 
 class Followed:

@@ -67,3 +67,11 @@ def missing(message: str, name: str, known: Iterable[str]) -> AttributeError:
 
 class ShapeError(AutogradError):
     """Operands whose shapes or dtypes do not go together."""
+
+
+class PositionError(AutogradError, IndexError):
+    """A position that is out of range."""
+
+
+class AnomalyError(AutogradError):
+    """A derivative gave NaN while anomalies are looked for."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert.eager import dispatch
+from wengert.eager import dispatch, joining
 from wengert.eager.backward import Sweep, run_hooks
 from wengert.eager.containers import listed
 from wengert.eager.errors import NonScalarError, NotTrackedError, ShapeError, UnusedInputError
@@ -104,6 +104,7 @@ def grad(
     retain_graph: bool | None = None,
     create_graph: bool = False,
     allow_unused: bool = False,
+    is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:
     """The gradients of outputs with respect to inputs, which need not be leaves; no ``grad`` is touched.
@@ -115,11 +116,15 @@ def grad(
         retain_graph: keeps what the tape kept; by default as ``create_graph``.
         create_graph: records the backward pass, so that the gradients can be differentiated.
         allow_unused: gives None for inputs that the outputs do not depend on.
+        is_grads_batched: takes cotangents with a new first dimension, and gives gradients with one: a pass for each position along it.
         materialize_grads: gives zeros for them.
 
     Raises:
         UnusedInputError: an input does not matter for any output. Otherwise as :meth:`Tensor.backward`.
     """
+    if is_grads_batched:
+        keep = create_graph if retain_graph is None else retain_graph
+        return _batched(outputs, inputs, listed(grad_outputs), keep, create_graph, allow_unused, materialize_grads)
     wanted = listed(inputs)
     for x in wanted:
         if not x.tracked:
@@ -141,3 +146,14 @@ def grad(
             raise UnusedInputError(f"input {position} was not used to compute the outputs; say allow_unused=True to get None for it")
         found.append(cotangent)
     return tuple(found)
+
+
+def _batched(outputs: Any, inputs: Any, batches: list[Any], retain: bool, create: bool, allow: bool, materialize: bool) -> tuple[Tensor | None, ...]:
+    """One backward pass for every position along the first dimension of the cotangents, and the gradients stacked."""
+    sizes = {c.array.shape[0] if c is not None and c.array.ndim else 0 for c in batches}
+    if len(sizes) != 1 or not (count := sizes.pop()):
+        raise ShapeError(f"is_grads_batched: every cotangent must have a first dimension of one extent, found {[c and list(c.shape) for c in batches]}")
+    rows = [
+        grad(outputs, inputs, [c[i] for c in batches], retain or i + 1 < count, create, allow_unused=allow, materialize_grads=materialize) for i in range(count)
+    ]
+    return tuple(None if column[0] is None else joining.stack([g for g in column if g is not None]) for column in zip(*rows, strict=True))

@@ -130,7 +130,7 @@ def on_tape(record: Record, position: int, value: Any) -> Tensor:
     made = dispatch.new(value)
     if STATE.tape is not None:
         STATE.tape.found_again(made)
-    if isinstance(source, Record | Output):
+    if isinstance(source, Record | Output) and np.issubdtype(dtype, np.inexact):
         made.source, made.tracked = source, True
     return made
 

@@ -60,7 +60,8 @@ def _numbers(names: Sequence[Sequence[int]], vector: int) -> list[Any]:
     return [*(sa.dimensions(d) for d in names), int_attr(vector)]
 
 
-def _gather(b: OpBuilder, operands: Sequence[Value], dims: Dims) -> list[Value]:
+def read(b: OpBuilder, operands: Sequence[Value], dims: Dims) -> list[Value]:
+    """The ops that read x, the first operand, at positions along some dimensions, the others."""
     x, *indices = operands
     starts = _positions(b, x, indices, dims)
     batch, offset, sizes = _layout(x, starts, dims)
@@ -70,7 +71,9 @@ def _gather(b: OpBuilder, operands: Sequence[Value], dims: Dims) -> list[Value]:
     return [b.gather(x, starts, numbers, sizes, [*free[:place], *shape(starts)[:-1], *free[place:]])]
 
 
-def _scatter(kind: core.Kind) -> Any:
+def written(kind: core.Kind) -> Any:
+    """What writes the ops that combine a value, the second operand, into x, the first, at positions along some dimensions."""
+
     def emit(b: OpBuilder, operands: Sequence[Value], dims: Dims) -> list[Value]:
         x, value, *indices = operands
         starts = _positions(b, x, indices, dims)
@@ -84,26 +87,29 @@ def _scatter(kind: core.Kind) -> Any:
     return emit
 
 
-def _along(b: OpBuilder, operands: Sequence[Value], dim: int) -> list[Value]:
-    """gather along a dimension: every other coordinate of the index is its own."""
+def coordinates(b: OpBuilder, index: Value, dim: int) -> list[Value]:
+    """The full position of every element of an index along a dimension: every other coordinate is its own."""
+    return [index if d == dim else b.iota(d, tensor(shape(index), i64)) for d in range(len(shape(index)))]
+
+
+def along(b: OpBuilder, operands: Sequence[Value], dim: int) -> list[Value]:
+    """The ops of gather along a dimension."""
     x, index = operands
-    extents = shape(index)
-    coordinates = [index if d == dim else b.iota(d, tensor(extents, i64)) for d in range(len(extents))]
-    return _gather(b, (x, *coordinates), tuple(range(len(extents))))
+    return read(b, (x, *coordinates(b, index, dim)), tuple(range(len(shape(index)))))
 
 
-INDEX = register(OPERATIONS, "index", "IndexBackward0", _gather, kernel=kernels.index, differentiable=slice(1))
-INDEX_PUT = register(OPERATIONS, "index_put", "IndexPutBackward0", _scatter(core.Kind.set), kernel=kernels.index_put, differentiable=slice(2))
-INDEX_SELECT = register(OPERATIONS, "index_select", "IndexSelectBackward0", _gather, kernel=kernels.index_select, differentiable=slice(1))
+INDEX = register(OPERATIONS, "index", "IndexBackward0", read, kernel=kernels.index, differentiable=slice(1))
+INDEX_PUT = register(OPERATIONS, "index_put", "IndexPutBackward0", written(core.Kind.set), kernel=kernels.index_put, differentiable=slice(2))
+INDEX_SELECT = register(OPERATIONS, "index_select", "IndexSelectBackward0", read, kernel=kernels.index_select, differentiable=slice(1))
 GATHER = register(
     OPERATIONS,
     "gather",
     "GatherBackward0",
-    _along,
+    along,
     kernel=kernels.gather,
     differentiable=slice(1),
 )
-EMBEDDING = register(OPERATIONS, "embedding", "EmbeddingBackward0", _gather, kernel=kernels.index, differentiable=slice(1))
+EMBEDDING = register(OPERATIONS, "embedding", "EmbeddingBackward0", read, kernel=kernels.index, differentiable=slice(1))
 
 
 # -- reading an index
@@ -203,16 +209,32 @@ def put(x: Tensor, index: Any, value: Any) -> None:
     inplace.change_many(INDEX_PUT, seen, (value.to(x.array.dtype), *(i for _, i in left)), tuple(d for d, _ in left))
 
 
+def vector_index(index: Tensor, name: str) -> Tensor:
+    """An index of positions along one dimension, as int64; a ShapeError if it is none."""
+    if index.array.dtype.kind not in "iu" or index.array.ndim > 1:
+        raise ShapeError(f"{name}: the index must be a vector of integers, found {index.array.dtype.name}{list(index.array.shape)}")
+    return index.to(INT64).reshape(-1)
+
+
+def full_index(x: Tensor, dim: int, index: Tensor, name: str) -> Tensor:
+    """An index with as many dimensions as x, nowhere larger but along one, as int64; a ShapeError if it is none."""
+    have, fits = index.array.shape, x.array.shape
+    if index.array.dtype.kind not in "iu":
+        raise ShapeError(f"{name}: the index must be of integers, found {index.array.dtype.name}")
+    if len(have) != len(fits) or any(n > m and d != dim for d, (n, m) in enumerate(zip(have, fits, strict=True))):
+        raise ShapeError(f"{name}: an index of shape {list(have)} does not fit a tensor of shape {list(fits)} along dimension {dim}")
+    return index.to(INT64)
+
+
 def index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
     """The positions of an index along a dimension."""
-    return dispatch.apply(INDEX_SELECT, (x, index.to(INT64)), (dimension(dim, x.array.ndim, "index_select"),))
+    return dispatch.apply(INDEX_SELECT, (x, vector_index(index, "index_select")), (dimension(dim, x.array.ndim, "index_select"),))
 
 
 def gather(x: Tensor, dim: int, index: Tensor) -> Tensor:
     """result[i][j] = x[index[i][j]][j] for dim = 0, and so on."""
-    if index.array.ndim != x.array.ndim:
-        raise ShapeError(f"gather: the index must have {x.array.ndim} dimensions, found {index.array.ndim}")
-    return dispatch.apply(GATHER, (x, index.to(INT64)), dimension(dim, x.array.ndim, "gather"))
+    d = dimension(dim, x.array.ndim, "gather")
+    return dispatch.apply(GATHER, (x, full_index(x, d, index, "gather")), d)
 
 
 def embedding(index: Tensor, weight: Tensor) -> Tensor:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy
 
+from wengert.eager.errors import PositionError
+
 np: Any = numpy  # what these take and give is of any dtype and shape, which NumPy's stubs cannot say
 
 
@@ -135,14 +137,64 @@ def index_put(dims: tuple[int, ...], x: Any, value: Any, *indices: Any) -> Any:
     return made
 
 
+def within(chosen: Any, extent: int) -> Any:
+    """Positions, none of which counts from the end or is out of range."""
+    if chosen.size and (chosen.min() < 0 or chosen.max() >= extent):
+        wrong = chosen[(chosen < 0) | (chosen >= extent)].flat[0]
+        raise PositionError(f"position {wrong} is not one of the {extent} along this dimension; none is counted from the end here")
+    return chosen
+
+
 def index_select(dims: tuple[int, ...], x: Any, chosen: Any) -> Any:
     """x at positions along one dimension."""
-    return np.take(x, chosen, dims[0])
+    return np.take(x, within(chosen, x.shape[dims[0]]), dims[0])
 
 
 def gather(dim: int, x: Any, chosen: Any) -> Any:
     """x at one position along a dimension for every element of the index, which may be smaller than x along the others."""
-    return np.take_along_axis(x[tuple(slice(n if d != dim else None) for d, n in enumerate(chosen.shape))], chosen, dim)
+    return np.take_along_axis(x[_part(chosen, dim)], within(chosen, x.shape[dim]), dim)
+
+
+def _part(chosen: Any, dim: int) -> Any:
+    """The part of an array that an index along a dimension can reach."""
+    return tuple(slice(n if d != dim else None) for d, n in enumerate(chosen.shape))
+
+
+def scatter(dim: int, x: Any, source: Any, chosen: Any) -> Any:
+    """x with the elements of a source at one position along a dimension for every element of the index."""
+    made = x.copy()
+    np.put_along_axis(made[_part(chosen, dim)], within(chosen, x.shape[dim]), source[tuple(map(slice, chosen.shape))], dim)
+    return made
+
+
+def scatter_number(given: tuple[int, float], x: Any, chosen: Any) -> Any:
+    """The same with one number."""
+    return scatter(given[0], x, np.full(chosen.shape, given[1], x.dtype), chosen)
+
+
+def scatter_add(dim: int, x: Any, source: Any, chosen: Any) -> Any:
+    """The same, added."""
+    made = x.copy()
+    places = tuple(within(chosen, x.shape[dim]) if d == dim else i for d, i in enumerate(np.indices(chosen.shape, sparse=True)))
+    np.add.at(made, places, source[tuple(map(slice, chosen.shape))])
+    return made
+
+
+def index_add(given: tuple[int, float], x: Any, source: Any, chosen: Any) -> Any:
+    """x with slices of a multiple of a source added at positions along one dimension."""
+    made = x.copy()
+    np.add.at(made, key(x, (within(chosen, x.shape[given[0]]),), given[:1]), source * x.dtype.type(given[1]))
+    return made
+
+
+def index_copy(dims: tuple[int, ...], x: Any, source: Any, chosen: Any) -> Any:
+    """x with slices of a source at positions along one dimension."""
+    return index_put(dims, x, source, within(chosen, x.shape[dims[0]]))
+
+
+def index_fill(given: tuple[int, float], x: Any, chosen: Any) -> Any:
+    """One number at positions along one dimension, which may count from the end."""
+    return index_put(given[:1], x, x.dtype.type(given[1]), chosen)
 
 
 def fill(value: float, x: Any) -> Any:

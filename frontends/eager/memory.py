@@ -10,11 +10,13 @@ from wengert.eager import dispatch
 from wengert.eager.checkpoint import Frame, tensors_in
 from wengert.eager.program import Array
 from wengert.eager.record import Held, Output, Record, reachable
+from wengert.eager.saved_hooks import Packed
 from wengert.eager.tensor import Tensor
 
 
 def saved_bytes(*outputs: Tensor) -> int:
-    """The bytes of all arrays that the tape behind these tensors keeps for derivatives, arguments of checkpoints included.
+    """The bytes of all arrays that the tape behind these tensors keeps for derivatives, arguments of checkpoints and the tensors and arrays that hooks
+    made of kept values included.
 
     Memory that several records keep counts once; that of leaves, which their owners keep anyway, does not count.
 
@@ -28,13 +30,15 @@ def saved_bytes(*outputs: Tensor) -> int:
     sources = [dispatch.source_of(y) for y in outputs]
     records = reachable([s.record if isinstance(s, Output) else s for s in sources if isinstance(s, Record | Output)])
     kept: list[Array] = []
-    frames: set[Frame] = set()
+    frames: set[Frame | Packed] = set()
     for record in records:
         arrays, held = record.holds()
         kept += arrays
         while held is not None and held.frame not in frames:
             frames.add(held.frame)
             call = held.frame.call
+            if isinstance(held.frame, Packed):
+                kept += [content for content in held.frame.contents if isinstance(content, np.ndarray)]
             held = call if isinstance(call, Held) else None
             if not isinstance(call, Held):
                 kept += [x.array for x in tensors_in(call[1:])]

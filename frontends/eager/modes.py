@@ -26,6 +26,8 @@ class State(threading.local):
     tape: Tape | None = None
     keeper: Keeper | None = None
     """Whom the innermost checkpoint that is running has listen to records."""
+    anomaly: bool = False
+    """Whether backward passes look for NaN."""
     recomputed: tuple[Frame, ...] = ()
     """Checkpoints that hold values which they computed again."""
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from wengert.eager.checkpoint import Frame
     from wengert.eager.hooks import RemovableHandle
     from wengert.eager.operation import Signature
+    from wengert.eager.saved_hooks import Packed
     from wengert.eager.tensor import Tensor
 
 NUMBERS = count()
@@ -54,14 +55,14 @@ class Held:
     """Stands for what a checkpoint gave away, and computes again when it is asked for.
 
     Attributes:
-        frame: the checkpoint.
+        frame: the checkpoint; or what hooks made of the values, and made from it again.
         number: which of its values.
         marks: for every value of a record, None, the memory that it lay in, and the version of that memory.
     """
 
     __slots__ = ("frame", "marks", "number")
 
-    def __init__(self, frame: Frame, number: int, marks: tuple[tuple[None, Storage | None, int], ...]):
+    def __init__(self, frame: Frame | Packed, number: int, marks: tuple[tuple[None, Storage | None, int], ...]):
         self.frame = frame
         self.number = number
         self.marks = marks

@@ -10,6 +10,7 @@ import numpy as np
 from wengert.dialects import ad, core
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.eager import dispatch, kernels
+from wengert.eager.containers import Found
 from wengert.eager.errors import ShapeError
 from wengert.eager.operation import Operation, register
 from wengert.eager.program import Array
@@ -226,7 +227,7 @@ def norm(x: Tensor, p: float | str = 2, dim: int | Sequence[int] | None = None, 
 def _extremes(all_of: Operation, along: Operation, x: Tensor, dim: int | None, keepdim: bool) -> Any:
     if dim is None:
         return dispatch.apply(all_of, (x,), (_dims(x, None, all_of.name), False))
-    return dispatch.apply_many(along, (x,), ((dimension(dim, x.array.ndim, along.name),), keepdim))
+    return Found(*dispatch.apply_many(along, (x,), ((dimension(dim, x.array.ndim, along.name),), keepdim)))
 
 
 def maximum(x: Tensor, dim: int | None, keepdim: bool) -> Any:

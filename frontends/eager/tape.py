@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from wengert.eager import dispatch
+from wengert.eager.checkpoint import Frame
 from wengert.eager.errors import AutogradError
 from wengert.eager.function import FunctionRecord
 from wengert.eager.inplace import DETACH, copy_slices
@@ -26,7 +27,6 @@ from wengert.eager.record import NUMBERS, Held, Output, Record, Source, reachabl
 from wengert.eager.steps import Steps
 
 if TYPE_CHECKING:
-    from wengert.eager.checkpoint import Frame
     from wengert.eager.tensor import Tensor
     from wengert.runtime.program import Program
 
@@ -90,7 +90,7 @@ def _regions(records: Sequence[Record]) -> list[tuple[int, int]]:
     frames: set[Frame] = set()
     for record in records:
         _, held = record.holds()
-        while held is not None and held.frame not in frames:
+        while held is not None and isinstance(held.frame, Frame) and held.frame not in frames:
             frames.add(held.frame)
             held = held.frame.call if isinstance(held.frame.call, Held) else None
     numbers = [record.number for record in records]

@@ -15,14 +15,17 @@ import numpy as np
 from wengert.eager import (
     contraction,
     conversion,
+    diagonals,
     dispatch,
     elementary,
     elementwise,
     indexing,
     joining,
     operators,
+    ordering,
     reading,
     reduction,
+    scattering,
     shapes,
     updates,
     views,
@@ -335,6 +338,10 @@ class Tensor:
     squeeze, unsqueeze, select, narrow = views.squeeze, views.unsqueeze, views.select, views.narrow
     flatten, split, chunk, unbind = joining.flatten, joining.split, joining.chunk, joining.unbind
     __getitem__, __setitem__, index_select, gather = indexing.get, indexing.put, indexing.index_select, indexing.gather
+    scatter, scatter_add = scattering.scatter, scattering.scatter_add
+    index_add, index_copy, index_fill = scattering.index_add, scattering.index_copy, scattering.index_fill
+    diagonal, tril, triu = diagonals.diagonal, diagonals.tril, diagonals.triu
+    sort, argsort, topk = ordering.sort, ordering.argsort, ordering.topk
 
     # -- changes in place
 
@@ -344,6 +351,9 @@ class Tensor:
     div_ = __itruediv__ = updates.div_
     pow_, clamp_, exp_, sin_, neg_, sqrt_ = updates.pow_, updates.clamp_, updates.exp_, updates.sin_, updates.neg_, updates.sqrt_
     tanh_, sigmoid_, relu_ = updates.tanh_, updates.sigmoid_, updates.relu_
+    scatter_, scatter_add_ = scattering.scatter_, scattering.scatter_add_
+    index_add_, index_copy_, index_fill_ = scattering.index_add_, scattering.index_copy_, scattering.index_fill_
+    tril_, triu_ = diagonals.tril_, diagonals.triu_
     zero_, fill_, copy_ = updates.zero_, updates.fill_, updates.copy_
 
     # -- dtypes and copies; last, because some are called as Python's own types are

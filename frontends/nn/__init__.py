@@ -27,6 +27,7 @@ from wengert.nn.losses import cross_entropy, mse_loss, nll_loss
 from wengert.nn.module import Module, Parameter, StateDictError
 from wengert.nn.modules import (
     GELU,
+    AvgPool2d,
     BatchNorm1d,
     BatchNorm2d,
     Conv2d,
@@ -36,6 +37,7 @@ from wengert.nn.modules import (
     Flatten,
     LayerNorm,
     Linear,
+    MaxPool2d,
     MSELoss,
     ReLU,
     Sigmoid,
@@ -44,9 +46,11 @@ from wengert.nn.modules import (
     Unflatten,
 )
 from wengert.nn.normalization import batch_norm, layer_norm
+from wengert.nn.pooling import avg_pool2d, max_pool2d
 
 __all__ = [
     "GELU",
+    "AvgPool2d",
     "BatchNorm1d",
     "BatchNorm2d",
     "Conv2d",
@@ -57,6 +61,7 @@ __all__ = [
     "LayerNorm",
     "Linear",
     "MSELoss",
+    "MaxPool2d",
     "Module",
     "ModuleList",
     "Parameter",
@@ -67,6 +72,7 @@ __all__ = [
     "StateDictError",
     "Tanh",
     "Unflatten",
+    "avg_pool2d",
     "batch_norm",
     "conv2d",
     "cross_entropy",
@@ -76,6 +82,7 @@ __all__ = [
     "init",
     "layer_norm",
     "linear",
+    "max_pool2d",
     "mse_loss",
     "nll_loss",
     "relu",

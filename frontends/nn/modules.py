@@ -10,7 +10,7 @@ from wengert.eager import int64, no_grad, ones, zeros
 from wengert.eager.errors import ShapeError
 from wengert.eager.tensor import Tensor
 from wengert.eager.views import dimension
-from wengert.nn import activations, convolution, init, layers, losses, normalization
+from wengert.nn import activations, convolution, init, layers, losses, normalization, pooling
 from wengert.nn.convolution import Pair
 from wengert.nn.module import Module, Parameter
 
@@ -210,6 +210,44 @@ class Sigmoid(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return x.sigmoid()
+
+
+class MaxPool2d(Module):
+    """The largest element of every window."""
+
+    def __init__(
+        self, kernel_size: int | Pair, stride: int | Pair | None = None, padding: int | Pair = 0, dilation: int | Pair = 1, *, ceil_mode: bool = False
+    ):
+        self.kernel_size, self.stride, self.padding = kernel_size, kernel_size if stride is None else stride, padding
+        self.dilation, self.ceil_mode = dilation, ceil_mode
+
+    def forward(self, x: Tensor) -> Tensor:
+        return pooling.max_pool2d(x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, ceil_mode={self.ceil_mode}"
+
+
+class AvgPool2d(Module):
+    """The mean of every window."""
+
+    def __init__(
+        self,
+        kernel_size: int | Pair,
+        stride: int | Pair | None = None,
+        padding: int | Pair = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ):
+        self.kernel_size, self.stride, self.padding = kernel_size, kernel_size if stride is None else stride, padding
+        self.ceil_mode, self.count_include_pad, self.divisor_override = ceil_mode, count_include_pad, divisor_override
+
+    def forward(self, x: Tensor) -> Tensor:
+        return pooling.avg_pool2d(x, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override)
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
 class Flatten(Module):

@@ -14,6 +14,7 @@ import numpy as np
 from wengert.dialects import chlo
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
+from wengert.frontends.tracing.errors import type_error
 from wengert.frontends.tracing.operands import builder, is_traced, traced, value_of
 from wengert.frontends.tracing.tracer import TracedArray
 from wengert.ir.tensor_types import dtype_of, element, element_of, shape, tensor
@@ -117,6 +118,8 @@ def negative(x: ArrayLike, /) -> Array:
     """``-x``."""
     if not isinstance(x, TracedArray):
         return np.negative(x)
+    if x.dtype.kind == "b":
+        raise type_error("booleans have no negative", "use ~ for the negation")
     return traced(builder().negate(value_of(x)), x.weak)
 
 

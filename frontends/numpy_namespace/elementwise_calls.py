@@ -9,10 +9,11 @@ import numpy as np
 from xdsl.ir import Operation
 
 from wengert.dialects.builder import OpBuilder, Value
+from wengert.frontends.tracing.errors import type_error
 from wengert.frontends.tracing.operands import builder, convert, is_traced, matched, traced, value_of
 from wengert.frontends.tracing.tracer import TracedArray
 from wengert.frontends.tracing.weak_types import is_narrow_float
-from wengert.ir.tensor_types import dtype_of, element, shape, tensor
+from wengert.ir.tensor_types import dtype_of, element, i1, shape, tensor
 from wengert.numpy.dispatch import Array, ArrayLike, result_dtype
 
 Emit = Callable[[OpBuilder, Value], Value]
@@ -40,7 +41,17 @@ def binary(numpy_function: Callable[..., Any], emit: Emit2, x: ArrayLike, y: Arr
     if floating and dtype_of(element(a)).kind in "biu":
         dtype = np.dtype(numpy_function(*[np.ones(1, dtype_of(element(a)))] * 2).dtype)
         a, b = convert(a, dtype), convert(b, dtype)
+    if element(a) == i1 and not _takes_booleans(numpy_function):
+        raise type_error(
+            f"{numpy_function.__name__} of two arrays of booleans is not defined while a function is traced",
+            "convert one of them, by astype(x, wengert.numpy.int8), or use &, |, ^ and ~, which are logical operations on booleans",
+        )
     return traced(emit(builder(), a, b), weak)
+
+
+def _takes_booleans(numpy_function: Callable[..., Any]) -> bool:
+    """Whether a function of NumPy computes with booleans as they are; there are some that convert them, and some that refuse them."""
+    return not isinstance(numpy_function, np.ufunc) or any(types.startswith("??->") for types in numpy_function.types)
 
 
 def kind_of(x: Value) -> str:

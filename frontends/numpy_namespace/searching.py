@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from xdsl.ir import Block, Region
 
 from wengert.dialects import core
-from wengert.dialects import stablehlo as hlo
-from wengert.dialects.builder import OpBuilder, Value
+from wengert.dialects.builder import Value
+from wengert.frontends.sorting import in_order
 from wengert.frontends.tracing.errors import type_error, value_error
 from wengert.frontends.tracing.operands import axis_of, builder, promoted, traced, value_of
 from wengert.frontends.tracing.tracer import TracedArray
-from wengert.ir.attributes import bool_attr, int_attr
-from wengert.ir.tensor_types import element, i64, is_float, shape, tensor
+from wengert.ir.tensor_types import i64, shape, tensor
 from wengert.numpy.dispatch import NUMPY, Array, ArrayLike, concrete_by
 
 # -- positions
@@ -68,21 +66,8 @@ def searchsorted(x1: ArrayLike, x2: ArrayLike, /, *, side: Any = "left", sorter:
 # -- order
 
 
-def _comparator(types: list[Any]) -> Region:
-    """Whether the first of two tuples goes first: by the first parts, NaN after all numbers."""
-    block = Block(arg_types=[tensor((), t) for t in types for _ in range(2)])
-    inner = OpBuilder(block)
-    x, y = block.args[:2]
-    first = inner.compare("LT", x, y)
-    if is_float(types[0]):
-        first = inner.or_(first, inner.and_(inner.compare("EQ", x, x), inner.compare("NE", y, y)))
-    block.add_op(hlo.ReturnOp.create(operands=[first]))
-    return Region([block])
-
-
 def _sorted(values: list[Value], d: int) -> Any:
-    properties = {"dimension": int_attr(d), "is_stable": bool_attr(True)}
-    return builder().create(hlo.SortOp, values, [v.type for v in values], properties, [_comparator([element(v) for v in values])])
+    return in_order(builder(), values, d)
 
 
 def _sort_concrete(x: Any, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:

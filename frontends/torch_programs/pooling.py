@@ -13,6 +13,7 @@ from wengert.dialects.builder import Value
 from wengert.frontends.torch_programs.indexing import scattered
 from wengert.frontends.torch_programs.shape import part
 from wengert.frontends.torch_programs.translation import TorchBuilder, translates
+from wengert.frontends.windows import Windows
 from wengert.ir.tensor_types import dtype_of, element, i64, shape, tensor
 from wengert.numpy import searching
 
@@ -24,50 +25,12 @@ def _spatial(value: Lengths, n: int) -> list[int]:
     return held * n if len(held) == 1 else held
 
 
-class _Windows:
+def _windows(b: TorchBuilder, x: Value, n: int, kernel: Lengths, stride: Lengths, padding: Lengths, dilation: Lengths = 1) -> Windows:
     """Windows over the last n dimensions. PyTorch has inferred how many there are, also where it rounds up (``ceil_mode``)."""
-
-    def __init__(self, b: TorchBuilder, x: Value, n: int, kernel: Lengths, stride: Lengths, padding: Lengths, dilation: Lengths = 1):
-        self.first = len(shape(x)) - n
-        self.input = shape(x)[self.first :]
-        self.output = b.extents[self.first :]
-        self.kernel = _spatial(kernel, n)
-        self.stride = _spatial(stride, n) if isinstance(stride, int) or stride else self.kernel
-        self.padding, self.dilation = _spatial(padding, n), _spatial(dilation, n)
-
-    def edges(self) -> list[tuple[int, int]]:
-        """The padding at both ends of every dimension that makes as many windows as there are results."""
-        needed = [(o - 1) * s + (k - 1) * d + 1 for o, s, k, d in zip(self.output, self.stride, self.kernel, self.dilation, strict=True)]
-        return [(p, max(p, reach - n - p)) for p, reach, n in zip(self.padding, needed, self.input, strict=True)]
-
-    def reduce(self, b: TorchBuilder, kind: core.Kind, x: Value) -> Value:
-        """All windows, each combined."""
-        one = [1] * self.first
-        rank = self.first + len(self.kernel)
-        padding = [(0, 0)] * self.first + self.edges()
-        return b.window_reduce(kind, x, one + self.kernel, one + self.stride, [1] * rank, one + self.dilation, padding)
-
-    def positions(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """For every window and every place in it, the position among all places of the input, or -1 in the padding: [outputs, places]."""
-        columns: list[np.ndarray[Any, Any]] = []
-        for o, k, s, p, d in zip(self.output, self.kernel, self.stride, self.padding, self.dilation, strict=True):
-            columns.append(np.arange(o)[:, None] * s - p + np.arange(k) * d)
-        n = len(columns)
-        found, inside = np.zeros((1,) * (2 * n), np.int64), np.ones((1,) * (2 * n), bool)
-        for i, (column, extent) in enumerate(zip(columns, self.input, strict=True)):
-            wide = np.expand_dims(column, tuple(j for j in range(2 * n) if j not in (i, n + i)))
-            found, inside = found * extent + wide, inside & (wide >= 0) & (wide < extent)
-        return np.where(inside, found, -1).reshape(math.prod(self.output), -1)
-
-    def counts(self, padded: bool) -> np.ndarray:
-        """How many elements a mean is over: those of the input, or those of the padded input."""
-        found = np.ones((), np.int64)
-        for n, o, k, s, p in zip(self.input, self.output, self.kernel, self.stride, self.padding, strict=True):
-            starts = np.arange(o) * s - p
-            ends = np.minimum(starts + k, n + p)
-            lengths = ends - starts if padded else np.minimum(ends, n) - np.maximum(starts, 0)
-            found = found[..., None] * lengths
-        return found
+    first = len(shape(x)) - n
+    held = _spatial(kernel, n)
+    steps = _spatial(stride, n) if isinstance(stride, int) or stride else held
+    return Windows(first, shape(x)[first:], b.extents[first:], held, steps, _spatial(padding, n), _spatial(dilation, n))
 
 
 # -- windows
@@ -77,13 +40,13 @@ def _max_pool(n: int) -> Callable[..., tuple[Value, Value | None]]:
     def translation(
         b: TorchBuilder, x: Value, kernel: Lengths, stride: Lengths = (), padding: Lengths = 0, dilation: Lengths = 1, ceil_mode: bool = False
     ) -> tuple[Value, Value | None]:
-        windows = _Windows(b, x, n, kernel, stride, padding, dilation)
+        windows = _windows(b, x, n, kernel, stride, padding, dilation)
         return windows.reduce(b, core.Kind.max, x), _argmax_of_windows(b, x, windows, n) if 1 in b.used else None
 
     return translation
 
 
-def _argmax_of_windows(b: TorchBuilder, x: Value, windows: _Windows, n: int) -> Value:
+def _argmax_of_windows(b: TorchBuilder, x: Value, windows: Windows, n: int) -> Value:
     """The position of the largest element of every window among all places of the input; the first one, and NaN before all numbers."""
     places = windows.positions()
     outer = shape(x)[: windows.first]
@@ -126,7 +89,7 @@ def _avg_pool(n: int) -> Callable[..., Value]:
         count_include_pad: bool = True,
         divisor_override: int | None = None,
     ) -> Value:
-        windows = _Windows(b, x, n, kernel, stride, padding)
+        windows = _windows(b, x, n, kernel, stride, padding)
         total = windows.reduce(b, core.Kind.add, x)
         counts = windows.counts(count_include_pad) if divisor_override is None else np.full(windows.output, divisor_override)
         return b.divide(total, b.expanded(b.constant(counts.astype(dtype_of(element(x)))), b.extents))

@@ -54,6 +54,22 @@ ERRORS = [
     ("must match the size of tensor", "ShapeError"),
     ("size mismatch", "ShapeError"),
     ("shapes cannot be multiplied", "ShapeError"),
+    ("is out of bounds for dimension", "IndexError"),
+    ("Index tensor must have the same number of dimensions", "ShapeError"),
+    ("Size does not match at dimension", "ShapeError"),
+    ("Expected index", "ShapeError"),
+    ("Expected dtype int32/int64 for index", "ShapeError"),
+    ("Expected self.dtype to be equal to src.dtype", "ShapeError"),
+    ("must have the same scalar type", "ShapeError"),
+    ("should be equal to source.size", "ShapeError"),
+    ("selected index k out of range", "ShapeError"),
+    ("input tensor must have at least 2 dimensions", "ShapeError"),
+    ("einsum(): ", "ShapeError"),
+    ("returned nan values", "AnomalyError"),
+    ("non-empty 3D or 4D", "ShapeError"),
+    ("Expected 3D or 4D", "ShapeError"),
+    ("Output size is too small", "ShapeError"),
+    ("pad should be at most half", "ShapeError"),
     ("is invalid for input of size", "ShapeError"),
     ("view size is not compatible", "ShapeError"),
     ("Recomputed values for the following tensors have different metadata", "CheckpointError"),
@@ -72,6 +88,8 @@ def kind_of_error(action: Callable[[], Any]) -> str:
     """The class of the error that the action ends with, in our words; "none" if it does not."""
     try:
         action()
+    except eager.PositionError:
+        return "IndexError"
     except eager.AutogradError as error:
         return type(error).__name__
     except (RuntimeError, IndexError, TypeError) as error:

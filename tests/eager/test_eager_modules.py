@@ -52,6 +52,7 @@ CASES: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
     "activations": (lambda N: N.Sequential(N.ReLU(), N.GELU(), N.GELU(approximate="tanh"), N.SiLU(), N.Tanh(), N.Sigmoid(), N.Dropout(0.0)), (5, 4)),
     "nested": (block, (4, 6)),
     "shapes": (shaped, (2, 4, 6)),
+    "pools": (lambda N: N.Sequential(N.MaxPool2d(2, 1, ceil_mode=True), N.AvgPool2d((2, 3), padding=1, count_include_pad=False)), (3, 2, 5, 7)),
     "images": (images, (3, 3, 6, 8)),
 }
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from side_by_side import agree
+from side_by_side import agree, graph, kind_of_error
 
 import wengert.eager as eager
 import wengert.nn
@@ -81,6 +81,12 @@ layer(
     [(4, 3)],
     lambda T, F, x: x.float().sum(dtype=T.float64) + x.float().mean(1, dtype=T.float64).sum() + x.float().prod(0, dtype=T.float64).sum(),
 )
+layer("max_pool2d", [(2, 3, 5, 6)], lambda T, F, x: F.max_pool2d(x, 2))
+layer("max_pool2d of ties", [(3, 6, 7)], lambda T, F, x: F.max_pool2d(F.relu(x), (3, 2), stride=(1, 2), padding=1, dilation=(1, 2)))
+layer("max_pool2d rounded up", [(1, 2, 6, 8)], lambda T, F, x: F.max_pool2d(x, 3, 2, 1, ceil_mode=True))
+layer("avg_pool2d", [(2, 3, 5, 6)], lambda T, F, x: F.avg_pool2d(x, (2, 3)))
+layer("avg_pool2d padded", [(3, 5, 6)], lambda T, F, x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True))
+layer("avg_pool2d without padding", [(3, 5, 6)], lambda T, F, x: F.avg_pool2d(x, 3, 2, 1, True, False) * F.avg_pool2d(x, 3, 2, 1, True, divisor_override=4))
 layer("logsumexp of all", [(4, 3)], lambda T, F, x: x.logsumexp((0, 1), keepdim=True))
 
 
@@ -92,6 +98,21 @@ def test_layer(name: str) -> None:
         return y, [leaf.grad for leaf in leaves]
 
     agree(snippet, 1e-6 if "gelu" in name else 1e-9)
+
+
+@pytest.mark.parametrize("pool", ["max_pool2d", "avg_pool2d"])
+def test_pooling_twice(pool: str) -> None:
+    """Second derivatives, nodes, and errors."""
+
+    def snippet(T: Any) -> Any:
+        f = getattr(functions(T), pool)
+        x, image, vector = random(T, 2, 5, 6), T.ones(1, 4, 4), T.ones(1, 1, 1, 4, 4)
+        y = f(x, 2, 1, 1)
+        (x_bar,) = T.autograd.grad((y**3).sum(), x, create_graph=True)
+        wrong = [lambda: f(vector, 2), lambda: f(image, 5), lambda: f(image, 2, padding=2)]
+        return [graph(y), x_bar, T.autograd.grad((x_bar**2).sum(), x), *map(kind_of_error, wrong)]
+
+    agree(snippet, 1e-9)
 
 
 def test_batch_norm_in_training() -> None:

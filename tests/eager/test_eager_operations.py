@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from side_by_side import agree, graph, kind_of_error
 
+import wengert.eager as eager
+
 Case = Callable[..., Any]
 
 # T is torch or wengert.eager; x: [3], y: [3], m: [2, 3], n: [3, 2], s: [2, 2, 3], all of float64, requiring gradients.
@@ -127,7 +129,52 @@ SHAPES: dict[str, Case] = {
     "unbind": lambda T, x, y, m, n, s: m.unbind()[1],
     "flip": lambda T, x, y, m, n, s: m.flip(1),
 }
-CASES = {**ELEMENTWISE, **SHAPES}
+POSITIONS: dict[str, Case] = {
+    "sort": lambda T, x, y, m, n, s: T.sort(m).values,
+    "sort down": lambda T, x, y, m, n, s: s.sort(1, descending=True)[0],
+    "sort ties": lambda T, x, y, m, n, s: T.cat([x, x]).sort(stable=True, dim=0)[0][1::2],
+    "argsort": lambda T, x, y, m, n, s: m.gather(1, m.argsort(1, descending=True)),
+    "topk": lambda T, x, y, m, n, s: m.topk(2).values,
+    "topk smallest": lambda T, x, y, m, n, s: s.topk(1, 1, largest=False)[0],
+    "max values": lambda T, x, y, m, n, s: m.max(1).values,
+    "gather part": lambda T, x, y, m, n, s: s.gather(2, T.tensor([[[2, 2], [0, 1]]])),
+    "scatter": lambda T, x, y, m, n, s: m.scatter(1, T.tensor([[2], [0]]), n.t()[:, :1]),
+    "scatter number": lambda T, x, y, m, n, s: m.scatter(0, T.tensor([[1, 0]]), 2.5),
+    "scatter value": lambda T, x, y, m, n, s: m.scatter(0, T.tensor([[1, 0]]), value=2.5),
+    "scatter_": lambda T, x, y, m, n, s: m.clone().scatter_(1, T.tensor([[2], [0]]), n.t()[:, 1:2]),
+    "scatter_add": lambda T, x, y, m, n, s: m.scatter_add(1, T.tensor([[2, 2, 0], [0, 0, 0]]), m * m),
+    "scatter_add_": lambda T, x, y, m, n, s: (m * 2).scatter_add_(0, T.tensor([[1, 1, 1], [0, 1, 0]]), m),
+    "index_add": lambda T, x, y, m, n, s: m.index_add(1, T.tensor([2, 2]), m[:, 1:], alpha=3),
+    "index_add_": lambda T, x, y, m, n, s: s.sin().index_add_(0, T.tensor([1]), s[:1]),
+    "index_copy": lambda T, x, y, m, n, s: m.index_copy(0, T.tensor([1]), x[None]),
+    "index_fill": lambda T, x, y, m, n, s: m.index_fill(1, T.tensor([0, 2]), 1.5),
+    "tril": lambda T, x, y, m, n, s: m.tril(),
+    "triu": lambda T, x, y, m, n, s: s.triu(1),
+    "tril below": lambda T, x, y, m, n, s: T.tril(n, -1),
+    "triu_": lambda T, x, y, m, n, s: m.sin().triu_(),
+    "diagonal": lambda T, x, y, m, n, s: m.diagonal(),
+    "diagonal above": lambda T, x, y, m, n, s: s.diagonal(1, 2, 1),
+    "einsum product": lambda T, x, y, m, n, s: T.einsum("ij, jk -> ik", m, n),
+    "einsum implicit": lambda T, x, y, m, n, s: T.einsum("ba,cb", m, n),
+    "einsum transposed": lambda T, x, y, m, n, s: T.einsum("ij->ji", m),
+    "einsum sum": lambda T, x, y, m, n, s: T.einsum("bij->j", s),
+    "einsum all": lambda T, x, y, m, n, s: T.einsum("ij,ij->", m, m),
+    "einsum batch": lambda T, x, y, m, n, s: T.einsum("bij,bkj->bik", s, s),
+    "einsum ellipsis": lambda T, x, y, m, n, s: T.einsum("...ij,jk->...ik", s, n),
+    "einsum swapped": lambda T, x, y, m, n, s: T.einsum("bij,jk->kbi", s, n),
+    "einsum ellipses": lambda T, x, y, m, n, s: T.einsum("...i,...i", s, m),
+    "einsum outer": lambda T, x, y, m, n, s: T.einsum("i,j->ij", x, y),
+    "einsum elementwise": lambda T, x, y, m, n, s: T.einsum("i,i->i", [x, y]),
+    "einsum diagonal": lambda T, x, y, m, n, s: T.einsum("ii->i", n @ m),
+    "einsum diagonal inside": lambda T, x, y, m, n, s: T.einsum("iji,j->j", s[:, :, :2], y[:2]),
+    "einsum trace": lambda T, x, y, m, n, s: T.einsum("ii", m @ n),
+    "einsum sums apart": lambda T, x, y, m, n, s: T.einsum("ij,kl->jl", m, n),
+    "einsum extent 1": lambda T, x, y, m, n, s: T.einsum("ij,ij->i", m[:, :1], m),
+    "einsum of three": lambda T, x, y, m, n, s: T.einsum("bij,jk,b->ik", s, n, x[:2]),
+    "einsum of four": lambda T, x, y, m, n, s: T.einsum("i,ij,jk,kl->l", x[:2], m, n, m),
+    "einsum numbers": lambda T, x, y, m, n, s: T.einsum(m, [0, 1], n, [1, 2], [2, 0]),
+}
+CASES = {**ELEMENTWISE, **SHAPES, **POSITIONS}
 KEPT_ELSEWHERE = {"where number", "mixed dtypes", "to"}
 """Cases whose second backward pass is not compared: PyTorch keeps the condition and casts as it likes."""
 
@@ -163,3 +210,69 @@ def test_second_derivative(name: str) -> None:
         return [gradients, T.autograd.grad(total, leaves, allow_unused=True, materialize_grads=True)]
 
     agree(snippet, 1e-3 if name in KEPT_ELSEWHERE else 1e-9)
+
+
+INVALID: dict[str, Case] = {
+    "gather beyond": lambda T, x, m: m.gather(1, T.tensor([[3]])),
+    "gather from the end": lambda T, x, m: m.gather(1, T.tensor([[-1]])),
+    "gather by a vector": lambda T, x, m: m.gather(1, T.tensor([0])),
+    "gather by a large index": lambda T, x, m: m.gather(1, T.tensor([[0], [0], [0]])),
+    "index_select beyond": lambda T, x, m: x.index_select(0, T.tensor([3])),
+    "scatter beyond": lambda T, x, m: m.scatter(1, T.tensor([[3]]), m),
+    "scatter by floats": lambda T, x, m: m.scatter(1, T.tensor([[0.0]]), m),
+    "scatter of too little": lambda T, x, m: m.scatter(1, T.tensor([[0, 0, 0, 0]]), m),
+    "scatter of another dtype": lambda T, x, m: m.scatter(1, T.tensor([[0]]), m.double()),
+    "scatter into a leaf": lambda T, x, m: m.requires_grad_().scatter_(1, T.tensor([[0]]), 1.0),
+    "index_add beyond": lambda T, x, m: x.index_add(0, T.tensor([0, 3]), x[:2]),
+    "index_add of another extent": lambda T, x, m: x.index_add(0, T.tensor([0]), x[:2]),
+    "index_add of another dtype": lambda T, x, m: x.index_add(0, T.tensor([0]), x[:1].double()),
+    "topk of too many": lambda T, x, m: x.topk(4),
+    "tril of a vector": lambda T, x, m: x.tril(),
+    "einsum extents": lambda T, x, m: T.einsum("ij,jk", m, m),
+    "einsum rank": lambda T, x, m: T.einsum("ij", x),
+    "einsum result": lambda T, x, m: T.einsum("i,j->k", x, x),
+    "einsum result twice": lambda T, x, m: T.einsum("i->ii", x),
+    "einsum operands": lambda T, x, m: T.einsum("i->i", x, x),
+    "einsum letters": lambda T, x, m: T.einsum("i-j", x),
+}
+
+
+@pytest.mark.parametrize("name", INVALID)
+def test_errors_of_positions(name: str) -> None:
+    def snippet(T: Any) -> Any:
+        kind = kind_of_error(lambda: INVALID[name](T, T.ones(3), T.ones(2, 3)))
+        assert kind != "none"
+        return kind
+
+    agree(snippet)
+
+
+def test_order_of_nan_and_of_equal_elements() -> None:
+    def snippet(T: Any) -> Any:
+        x = T.tensor([[2.0, float("nan"), 1.0, 2.0, -1.0], [0.0, 0.0, 0.0, 0.0, 0.0]])
+        ordered = [T.sort(x, dim=1, descending=down, stable=True) for down in (False, True)]
+        return [*ordered, T.argsort(x, dim=0, stable=True), T.tensor(3.0).sort(), x[0].topk(1), T.tensor([3, 1, 2]).sort()]
+
+    agree(snippet)
+
+
+def test_sorting_einsum_and_named_results_in_compiled_functions() -> None:
+    x = eager.tensor([[3.0, 1.0, 2.0], [4.0, 6.0, 5.0]], requires_grad=True)
+
+    def step(w: eager.Tensor, index: eager.Tensor) -> Any:
+        found = w.topk(2)
+        total = eager.einsum("ij,kj->ik", found.values, w.gather(1, index)).tril().scatter_add(1, index.clamp(max=1), w.sin())
+        x.grad = None
+        (total * x[:, :2].detach()).sum().backward()
+        return w.sort(1), total.detach()
+
+    index = eager.tensor([[2, 0], [1, 1]])
+    expected, wanted = step(x, index), x.grad
+    compiled = eager.compile(step)
+    for _ in range(3):
+        (values, positions), total = found = compiled(x, index)
+        assert type(found[0]) is type(expected[0])
+        assert (values.tolist(), positions.tolist()) == (expected[0].values.tolist(), expected[0].indices.tolist())
+        np.testing.assert_allclose(total.numpy(), expected[1].numpy(), rtol=1e-6)
+        np.testing.assert_allclose(x.grad.numpy(), wanted.numpy(), rtol=1e-6)
+    assert compiled.reasons == ["recorded: the first call of this kind"]
