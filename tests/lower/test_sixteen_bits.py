@@ -11,7 +11,8 @@ from wengert.ir.parser import parse_module
 from wengert.runtime.cpu import compile
 from wengert.runtime.cpu.engine import Library
 from wengert.runtime.interpreter import run
-from wengert.transforms.lower.cpu_codegen import ENTRY, generate
+from wengert.transforms.lower.cpu_codegen import generate
+from wengert.transforms.lower.cpu_entry import ENTRY
 from wengert.transforms.lower.cpu_target import GENERIC
 from wengert.transforms.lower.lower import lower
 
