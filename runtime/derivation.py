@@ -32,10 +32,11 @@ Strategy = Literal["transpose", "direct"]
 def derivative_pipeline(mode: Mode, wrt: Sequence[int], of: Sequence[int], strategy: Strategy = "transpose") -> str:
     """What turns optimised core-level IR into its derivative: ``vjp{wrt=0,1 of=0},simplify,cse,dce``."""
     chosen = "" if strategy == "transpose" else f" strategy={strategy}"
-    return f"{mode}{{wrt={_positions(wrt)} of={_positions(of)}{chosen}}},{OPTIMIZE}"
+    return f"{mode}{{wrt={positions_text(wrt)} of={positions_text(of)}{chosen}}},{OPTIMIZE}"
 
 
-def _positions(values: Sequence[int]) -> str:
+def positions_text(values: Sequence[int]) -> str:
+    """``0,1``, as pass options hold positions."""
     return ",".join(str(v) for v in values)
 
 

@@ -21,7 +21,7 @@ import os
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -33,6 +33,7 @@ from wengert.runtime.compiled_program import CompiledProgram
 from wengert.runtime.derivation import Mode, Strategy, core_form, derive, derive_with_dumps, optimized_form, plain_text, transform
 from wengert.runtime.dump_folders import DUMP_DIR, PathLike, dump_folder
 from wengert.runtime.errors import InputError
+from wengert.runtime.jacobians import JacobianMode, compressed_jacobian_pass, jacobian_pass
 from wengert.runtime.labels import name_compressed, name_derivative, name_jacobian
 from wengert.runtime.positions import Positions, choose
 from wengert.runtime.signature import Signature, entry_function, signature_of
@@ -222,20 +223,14 @@ class Program:
             DiagnosticError: an op has no derivative rule; names the op and its place.
         """
         inputs, outputs = self.resolve(wrt=wrt, of=of)
-        arguments, results = [self.signature.arguments[i] for i in inputs], [self.signature.results[j] for j in outputs]
-        for parameter in arguments:
-            if parameter.dtype.kind == "c":
-                raise InputError(f"compressed_jacobian: {parameter} is complex; take the jvp along the directions that you mean")
-        text = f"compressed-jacobian{{wrt={','.join(map(str, inputs))} of={','.join(map(str, outputs))}}},simplify,cse,dce,expand-ad"
+        results = [self.signature.results[j] for j in outputs]
+        text = compressed_jacobian_pass(self.signature, inputs, outputs)
         return self._transformed("compressed-jacobian", text, dump_dir, lambda module: name_compressed(module, self.signature, results))
 
-    def _jacobian(self, mode: Literal["jacfwd", "jacrev"], wrt: Positions, of: Positions, holomorphic: bool, dump_dir: PathLike | None) -> Program:
+    def _jacobian(self, mode: JacobianMode, wrt: Positions, of: Positions, holomorphic: bool, dump_dir: PathLike | None) -> Program:
         inputs, outputs = self.resolve(wrt=wrt, of=of)
         arguments, results = [self.signature.arguments[i] for i in inputs], [self.signature.results[j] for j in outputs]
-        for parameter in arguments if mode == "jacfwd" else results:
-            if parameter.dtype.kind == "c" and not holomorphic:
-                raise InputError(f"{mode}: {parameter} is complex; say holomorphic=True if the program is, else take its jvp or vjp")
-        text = f"{mode}{{wrt={','.join(map(str, inputs))} of={','.join(map(str, outputs))}}}"
+        text = jacobian_pass(mode, self.signature, inputs, outputs, holomorphic=holomorphic)
         return self._transformed(mode, text, dump_dir, lambda module: name_jacobian(module, self.signature, arguments, results))
 
     # -- batching
