@@ -17,6 +17,7 @@ from xdsl.ir import Operation, SSAValue
 from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, Guard, IndexOp, LoadOp, WithinOp
 from wengert.dialects.kernel_positions import Position, dimensions
 from wengert.ir.elements import splat_value
+from wengert.ir.traversal import operands_of
 from wengert.transforms.lower.cpu_memory import Memory
 from wengert.transforms.lower.cpu_nest_loops import regroup
 from wengert.transforms.lower.cpu_nest_pieces import Piece, pieces
@@ -268,7 +269,7 @@ class NestCode(NestTiles):
             found = self._get(chosen, lanes)
         elif isinstance(op, ApplyOp):
             scalars = Scalars(self.out, lanes, not self.strict)
-            arguments = tuple(op.operands)
+            arguments = operands_of(op)
             operands = [self._get(operand, lanes) for operand in arguments]
             found = scalars.apply(op.function.data, operands, [element_of(o.type) for o in arguments], element_of(value.type))
         elif isinstance(op, IndexOp):

@@ -14,6 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, Guard, IndexOp, LoadOp, NestOp, WithinOp, Write
 from wengert.dialects.kernel_positions import Position, Quotient, dimensions, span
 from wengert.ir.tensor_types import element
+from wengert.ir.traversal import operands_of, ops_in
 from wengert.transforms.lower.cpu_floats import SPECIAL
 from wengert.transforms.lower.cpu_loops import Loops, crossed_loop, sums_short_rows
 from wengert.transforms.lower.cpu_memory import Memory
@@ -81,7 +82,7 @@ class NestState:
         self.target = target
         self.strict = strict
         self.out = Emitter(prefix="%v")
-        self.ops = [inner for inner in op.body.block.ops if inner is not op.body.block.last_op]
+        self.ops = ops_in(op.body.block)[:-1]
         self.writes = op.writes
         self.loops = Loops(op.extents, _accesses(self.ops, self.writes))
         crossed = None if in_place else crossed_loop(self.loops, self.ops, self.writes)
@@ -141,12 +142,12 @@ class NestState:
             elif isinstance(op, WithinOp):
                 found = self._guard_depth(op.where.data)
             else:
-                found = max([depth[operand] for operand in op.operands], default=-1)
+                found = max([depth[operand] for operand in operands_of(op)], default=-1)
             depth[result(op)] = found
         return depth
 
     def _described(self, op: LoadOp) -> Load:
-        source, base = (*op.operands, None)[:2]
+        source, base = (*operands_of(op), None)[:2]
         assert source is not None
         return Load(self.pointers[source], element_of(result(op).type), self.loops[op.at.data], op.where.data if op.where is not None else (), base)
 
