@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
@@ -94,7 +95,7 @@ def _side_by_side(b: OpBuilder, values: list[Value]) -> list[Value]:
         rows: dict[tuple[tuple[int, ...], ...], list[_Term]] = {}
         for term in terms:
             rows.setdefault(term.across(dim), []).append(term)
-        terms = [term for row in rows.values() for chain in _chains(row, dim) for term in (_joined(b, chain, dim),)]
+        terms = [_joined(b, chain, dim) for row in rows.values() for whole in _chains(row, dim) for chain in _dense(whole, dim)]
     found |= {term.number: term.value(b) for term in terms}
     return [found[number] for number in sorted(found)]
 
@@ -118,6 +119,21 @@ def _chains(row: list[_Term], dim: int) -> list[list[_Term]]:
         else:
             chains.append([term])
     return chains
+
+
+def _dense(chain: list[_Term], dim: int) -> list[list[_Term]]:
+    """The chain, or its parts without gaps where most of it would be zeros: a sum of a few paddings is made where it is used, and needs no memory."""
+    ends = list(pairwise(chain))
+    gaps = [after.low[dim] - before.stop(dim) for before, after in ends]
+    if 2 * sum(gaps) <= chain[-1].stop(dim) - chain[0].low[dim]:
+        return [chain]
+    parts = [[chain[0]]]
+    for (_, term), gap in zip(ends, gaps, strict=True):
+        if gap:
+            parts.append([term])
+        else:
+            parts[-1].append(term)
+    return parts
 
 
 def _joined(b: OpBuilder, chain: list[_Term], dim: int) -> _Term:
