@@ -35,7 +35,7 @@ from wengert.dialects.core_control import (
     TapeType,
     WhileOp,
 )
-from wengert.dialects.core_linalg import LINALG, CholeskyOp, EighOp, EigOp, LuOp, QrOp, SvdOp, TridiagonalSolveOp
+from wengert.dialects.core_linalg import LINALG, CholeskyOp, EighOp, EigOp, LuOp, LuSolveOp, PivotsToPermutationOp, QrOp, SvdOp, TridiagonalSolveOp
 from wengert.dialects.stablehlo.attributes import ScatterDimensionNumbersAttr
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
@@ -194,6 +194,8 @@ __all__ = [
     "Kind",
     "KindAttr",
     "LuOp",
+    "LuSolveOp",
+    "PivotsToPermutationOp",
     "QrOp",
     "ReduceOp",
     "ScatterOp",

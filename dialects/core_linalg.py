@@ -1,8 +1,8 @@
-"""Core's matrix factorisations and tridiagonal systems, batched over leading dimensions.
+"""Core's matrix factorisations and systems of equations, batched over leading dimensions.
 
 Programs ask for them by the name of a library routine, with options as letters and results in the library's packed forms. Here
 each is one op whose results mean something by themselves. ``info`` (``tensor<..xi32>``, one per matrix) is 0 where the
-factorisation succeeded, as in LAPACK. Triangular systems are ``stablehlo.triangular_solve``; tridiagonal ones have an op here.
+factorisation succeeded, as in LAPACK. Triangular systems are ``stablehlo.triangular_solve``; general ones and tridiagonal ones have ops here.
 """
 
 from __future__ import annotations
@@ -36,6 +36,36 @@ class LuOp(TensorOp):
     lu = result_def()
     pivots = result_def()
     info = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class PivotsToPermutationOp(TensorOp):
+    """The order of m rows that exchanging row i with row pivots[i] - 1, for i = 0, 1, ..., brings about: ``pivots: [.., k]``, i32, from
+    1 to m, as ``core.lu`` returns them, to ``[.., m]``, i32, from 0, with m at least k. Row i is then what was row permutation[i]."""
+
+    name = "core.pivots_to_permutation"
+    pivots = operand_def()
+    permutation = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class LuSolveOp(TensorOp):
+    """``a x = b``, or ``a^T x = b`` if ``transpose``, by factors of a that are there already: ``a[permutation] = l u``, packed as
+    ``core.lu`` does. ``a, lu: [.., n, n]``, ``permutation: [.., n]``, i32, ``b, x: [.., n, k]``.
+
+    The solution is computed from the factors alone, and it is its derivative that a is for: that of a system needs no derivative of
+    factors. So lu and permutation must be those of this a; they have no derivative here.
+    """
+
+    name = "core.lu_solve"
+    a = operand_def()
+    lu = operand_def()
+    permutation = operand_def()
+    b = operand_def()
+    transpose = prop_def(BoolAttr)
+    x = result_def()
     traits = traits_def(Pure())
 
 
@@ -107,4 +137,4 @@ class TridiagonalSolveOp(TensorOp):
     traits = traits_def(Pure())
 
 
-LINALG = (CholeskyOp, LuOp, QrOp, EighOp, SvdOp, EigOp, TridiagonalSolveOp)
+LINALG = (CholeskyOp, LuOp, PivotsToPermutationOp, LuSolveOp, QrOp, EighOp, SvdOp, EigOp, TridiagonalSolveOp)

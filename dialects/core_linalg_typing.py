@@ -12,6 +12,7 @@ from wengert.dialects.stablehlo.typing.checks import (
     COMPLEX,
     FLOAT,
     Shape,
+    as_tensor,
     element_class,
     expect_elements,
     expect_result,
@@ -60,6 +61,33 @@ def check_lu(op: ops.LuOp) -> None:
     """The packed factors, min(m, n) pivots, and info."""
     batch, m, n, element = matrices(op)
     expect_all(op, batch, ((m, n), element), ((smaller(m, n),), i32), ((), i32))
+
+
+@typing_rule(ops.PivotsToPermutationOp)
+def check_pivots_to_permutation(op: ops.PivotsToPermutationOp) -> None:
+    """As many rows as there are pivots, or more."""
+    pivots, found = operand(op, 0, "pivots"), as_tensor("the permutation", op.permutation.type)
+    before, after = pivots.get_shape(), found.get_shape()
+    if pivots.element_type != i32 or not before:
+        fail(f"pivots must be a tensor of i32 with at least one dimension, found {pivots}")
+    if found.element_type != i32 or not same_shape(before[:-1], after[:-1]) or (DYNAMIC not in (before[-1], *after[-1:]) and after[-1] < before[-1]):
+        fail(f"the permutation must be of i32, with the batch dimensions of the pivots and as many elements or more, found {found} of {pivots}")
+
+
+@typing_rule(ops.LuSolveOp)
+def check_lu_solve(op: ops.LuSolveOp) -> None:
+    """Square matrices, their factors and permutations; x has the type of b."""
+    a, lu, permutation, b = (operand(op, n, role) for n, role in enumerate(("a", "lu", "permutation", "b")))
+    matrices, sides = expect_matrices("a", a), b.get_shape()
+    same_element("a", a, "lu", lu)
+    same_element("a", a, "b", b)
+    if not same_shape(matrices, lu.get_shape()):
+        fail(f"a and lu must have one shape, found {a} and {lu}")
+    if permutation.element_type != i32 or not same_shape(matrices[:-1], permutation.get_shape()):
+        fail(f"the permutation must be of i32, with one element for each row of a, found {permutation} for {a}")
+    if len(matrices) != len(sides) or not same_shape(matrices[:-1], sides[:-1]):
+        fail(f"b must have the batch dimensions and the rows of a, found {a} and {b}")
+    expect_result(op, sides, b.element_type)
 
 
 @typing_rule(ops.QrOp)

@@ -12,7 +12,7 @@ from wengert.dialects import core
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import dtype_of, element, shape
 from wengert.runtime.interpreter.lapack import ROUTINES
-from wengert.runtime.interpreter.linalg import lapack_function, over_batches
+from wengert.runtime.interpreter.linalg import lapack_function, over_batches, triangular_solver
 from wengert.runtime.interpreter.meaning import Array, Unary, Variadic, evaluates
 
 
@@ -46,6 +46,36 @@ def lu(op: core.LuOp) -> Unary:
         return packed, pivots + 1, info
 
     return _batched(op, run)
+
+
+@evaluates(core.PivotsToPermutationOp)
+def pivots_to_permutation(op: core.PivotsToPermutationOp) -> Unary:
+    """The exchanges, one after the other."""
+
+    def run(pivots: Array) -> Sequence[Any]:
+        order = np.arange(shape(op.permutation)[-1], dtype=np.int32)
+        for i, pivot in enumerate(pivots):
+            order[[i, pivot - 1]] = order[[pivot - 1, i]]
+        return (order,)
+
+    return lambda pivots: over_batches(run, [pivots], [1], [(shape(op.permutation), np.dtype(np.int32))])[0]
+
+
+@evaluates(core.LuSolveOp)
+def lu_solve(op: core.LuSolveOp) -> Variadic:
+    """Two triangular systems, on rows in the order of the permutation."""
+    dtype, turned = dtype_of(element(op.b)), int(bool(int_of(op.transpose)))
+    low = triangular_solver(dtype, left=True, lower=True, unit=True, transpose=turned)
+    high = triangular_solver(dtype, left=True, lower=False, unit=False, transpose=turned)
+
+    def run(a: Array, lu: Array, order: Array, b: Array) -> Sequence[Any]:
+        if not turned:
+            return high(lu, low(lu, b[order])[0])
+        x = np.empty_like(b)
+        x[order] = low(lu, high(lu, b)[0])[0]
+        return (x,)
+
+    return lambda *operands: over_batches(run, operands, [2, 2, 1, 2], [(shape(op.x), dtype)])[0]
 
 
 @evaluates(core.QrOp)

@@ -21,9 +21,11 @@ from wengert.ir.traversal import ops_of
 from wengert.transforms.core.argreductions import expand_argreduce
 from wengert.transforms.core.control import open_control
 from wengert.transforms.core.lapack import expand_cholesky, expand_eig, expand_eigh, expand_lu, expand_qr, expand_svd, expand_tridiagonal_solve
+from wengert.transforms.core.permutations import expand_pivots_to_permutation
 from wengert.transforms.core.reductions import expand_reduce
 from wengert.transforms.core.scatters import expand_scatter
 from wengert.transforms.core.stopped import expand_stop
+from wengert.transforms.core.systems import expand_lu_solve
 from wengert.transforms.core.windows import expand_cumulative, expand_window
 from wengert.transforms.rewriter import Rewriter
 
@@ -37,6 +39,8 @@ EXPANSIONS: dict[type[Operation], Expansion] = {
     core.ScatterOp: expand_scatter,
     core.CholeskyOp: expand_cholesky,
     core.LuOp: expand_lu,
+    core.PivotsToPermutationOp: expand_pivots_to_permutation,
+    core.LuSolveOp: expand_lu_solve,
     core.QrOp: expand_qr,
     core.EighOp: expand_eigh,
     core.SvdOp: expand_svd,

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import Block, Region
-
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.dialects.core import Kind
-from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, Transpose, dimensions
-from wengert.ir.attributes import bool_attr, int_attr, int_of
-from wengert.ir.tensor_types import element, i32, i64, is_complex, shape, tensor, type_of
+from wengert.dialects.stablehlo.attributes import Transpose
+from wengert.ir.attributes import bool_attr, int_of
+from wengert.ir.tensor_types import element, i32, is_complex, shape, tensor
 from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.errors import refuse
-from wengert.transforms.ad.matrices import adjoint, hermitian, identity_like, keep, matmul, positive_definite, solve
+from wengert.transforms.ad.matrices import adjoint, hermitian, identity_like, keep, matmul, pivots_to_permutation, positive_definite, solve
 from wengert.transforms.ad.rule import LinearMap, Tangent, derivative, sum_of
+from wengert.transforms.core.systems import take_rows
 
 # -- Cholesky
 
@@ -102,41 +100,6 @@ def _identity_from(b: OpBuilder, like: Value, k: int) -> Value:
     n = len(shape(like))
     rest = b.compare("GE", b.iota(n - 2, tensor(shape(like), i32)), b.full(k, tensor(shape(like), i32)))
     return b.select(rest, identity_like(b, like), b.full_like(like, 0))
-
-
-def pivots_to_permutation(b: OpBuilder, pivots: Value, m: int) -> Value:
-    """The order of rows that exchanging row i with row pivots[i] - 1, one after the other, makes: ``[.., m]``, i32."""
-    batch, k = list(shape(pivots)[:-1]), shape(pivots)[-1]
-    held = tensor([*batch, m], i32)
-    block = Block(arg_types=[tensor((), i64), pivots.type, held])
-    i, targets, order = block.args
-    inner = OpBuilder(block, location=b.location, pass_name=b.pass_name)
-    here = inner.broadcast_in_dim(inner.convert(i, i32), [], [*batch, m])
-    zeros = [inner.scalar(0, i64)] * len(batch)
-    target = inner.reshape(inner.dynamic_slice(targets, [*zeros, i], [*batch, 1]), batch)
-    there = inner.broadcast_in_dim(inner.subtract(target, inner.full(1, type_of(target))), list(range(len(batch))), [*batch, m])
-    places = inner.iota(len(batch), held)
-    at_here, at_there = inner.compare("EQ", places, here), inner.compare("EQ", places, there)
-
-    def value_at(mask: Value) -> Value:
-        picked = inner.reduce(Kind.add, inner.select(mask, order, inner.full(0, held)), [len(batch)])
-        return inner.broadcast_in_dim(picked, list(range(len(batch))), [*batch, m])
-
-    exchanged = inner.select(at_here, value_at(at_there), inner.select(at_there, value_at(at_here), order))
-    block.add_op(hlo.ReturnOp.create(operands=[exchanged]))
-    inputs = [b.scalar(k, i64), pivots, b.iota(len(batch), held)]
-    return b.create(core.ForOp, inputs, [held], {"constants": int_attr(1)}, [Region([block])])[0]
-
-
-def take_rows(b: OpBuilder, x: Value, order: Value) -> Value:
-    """Batched matrices with their rows in another order."""
-    rank = len(shape(x))
-    batch = list(range(rank - 2))
-    starts = b.reshape(order, [*shape(order), 1])
-    numbers = GatherDimensionNumbersAttr(
-        dimensions((rank - 1,)), dimensions((rank - 2,)), dimensions(batch), dimensions(batch), dimensions((rank - 2,)), int_attr(rank - 1)
-    )
-    return b.gather(x, starts, numbers, [*[1] * (rank - 1), shape(x)[-1]], shape(x))
 
 
 # -- QR

@@ -7,6 +7,7 @@ from wengert.transforms.lower.native import (  # noqa: F401
     convolution,
     fourier,
     lu,
+    lu_solve,
     qr,
     random_bits,
     reductions,

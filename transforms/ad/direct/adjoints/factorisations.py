@@ -19,9 +19,8 @@ from wengert.transforms.ad.direct.adjoint import Bars, adjoint
 from wengert.transforms.ad.direct.matrix_cotangents import conj, from_hermitian, real_part, total
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.matrices import adjoint as hermitian_transpose
-from wengert.transforms.ad.matrices import identity_like, keep, matmul, solve, transposed
+from wengert.transforms.ad.matrices import identity_like, keep, matmul, pivots_to_permutation, solve, transposed
 from wengert.transforms.ad.rule import Tangent
-from wengert.transforms.ad.rules.factorisations import pivots_to_permutation
 
 # -- Cholesky
 

@@ -1,0 +1,238 @@
+"""``core.lu_solve``: systems of equations by LU factors, which programs write as rows in another order and two triangular systems.
+
+What is recognised follows a ``core.lu`` in its block: the signs of what it returns (``info`` is never negative here, nor is a
+position in a permutation), loops that make a permutation of its pivots, and pairs of triangular systems with its factors. The
+op keeps the matrix beside the factors, so that the derivative is that of the system (:mod:`wengert.transforms.ad.rules.systems`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from wengert.dialects import core
+from wengert.dialects import stablehlo as hlo
+from wengert.dialects.builder import OpBuilder
+from wengert.dialects.core import Kind
+from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, ScatterDimensionNumbersAttr, Transpose, TransposeAttr, dimensions
+from wengert.ir.attributes import bool_attr, int_attr, int_of, ints
+from wengert.ir.construction import erase
+from wengert.ir.tensor_types import i32, rank, shape, tensor, type_of
+from wengert.ir.traversal import ops_of
+from wengert.transforms.core.kinds import constant_scalar
+from wengert.transforms.core.permutations import permutation_loops
+from wengert.transforms.core.scatters import expand_scatter
+from wengert.transforms.rewriter import Rewriter
+
+_VIEWS = (hlo.BroadcastInDimOp, hlo.ReshapeOp)
+
+
+def recognise_systems(module: ModuleOp) -> None:
+    """Replaces what follows LU factorisations and stands for an op of core, in place."""
+    for op in ops_of(module, core.LuOp):
+        _Factors(op).recognise()
+
+
+class _Factors:
+    """One factorisation, and its permutation once that is made."""
+
+    def __init__(self, op: core.LuOp):
+        self.op = op
+        self.rewriter = Rewriter("to-core")
+        self._permutation: SSAValue | None = None
+
+    def recognise(self) -> None:
+        _decide_signs(self.op.info)
+        for loop in permutation_loops(self.op.pivots):
+            self.rewriter.replace(loop, [self.permutation])
+        if self._permutation is not None:
+            _decide_signs(self._permutation)
+        if shape(self.op.a)[-2] == shape(self.op.a)[-1]:
+            for use in list(self.op.lu.uses):
+                if isinstance(use.operation, hlo.TriangularSolveOp) and use.index == 0:
+                    self._recognise_solve(use.operation)
+
+    @property
+    def permutation(self) -> SSAValue:
+        """The permutation of the rows, computed right behind the factors."""
+        if self._permutation is None:
+            assert self.op.next_op is not None
+            self.rewriter.move_to(self.op.next_op)
+            extents = [*shape(self.op.pivots)[:-1], shape(self.op.a)[-2]]
+            self._permutation = self.rewriter.one(core.PivotsToPermutationOp, (self.op.pivots,), tensor(extents, i32))
+        return self._permutation
+
+    def _recognise_solve(self, second: hlo.TriangularSolveOp) -> None:
+        """The second system of a pair: with u, or with the transpose of l."""
+        first = _unmoved(second.b).owner
+        if not isinstance(first, hlo.TriangularSolveOp) or first.a is not self.op.lu or first.parent is not second.parent:
+            return
+        flags = (_flags(first), _flags(second))
+        if flags == (_LOW, _HIGH):
+            permutation = self.permutation
+            b = _before_rows_were_taken(first.b, permutation, self.rewriter)
+            if b is not None:
+                self._replace(second, permutation, b, transpose=False)
+        elif flags == (_HIGH_TURNED, _LOW_TURNED):
+            self._replace(second, self.permutation, first.b, transpose=True)
+
+    def _replace(self, op: hlo.TriangularSolveOp, permutation: SSAValue, b: SSAValue, *, transpose: bool) -> None:
+        if self.rewriter.anchor is not op:
+            self.rewriter.move_to(op)
+        operands = (self.op.a, self.op.lu, permutation, b)
+        x = self.rewriter.one(core.LuSolveOp, operands, b.type, transpose=bool_attr(transpose))
+        # The program puts the rows of p x in order itself.
+        self.rewriter.replace(op, [take_rows(self.rewriter, x, permutation) if transpose else x])
+
+
+_Flags = tuple[bool, bool, bool, Transpose]
+_LOW: _Flags = (True, True, True, Transpose.NO_TRANSPOSE)
+_HIGH: _Flags = (True, False, False, Transpose.NO_TRANSPOSE)
+_LOW_TURNED: _Flags = (True, True, True, Transpose.TRANSPOSE)
+_HIGH_TURNED: _Flags = (True, False, False, Transpose.TRANSPOSE)
+
+
+def _flags(op: hlo.TriangularSolveOp) -> _Flags:
+    return bool(int_of(op.left_side)), bool(int_of(op.lower)), bool(int_of(op.unit_diagonal)), op.transpose_a.data
+
+
+def _unmoved(value: SSAValue) -> SSAValue:
+    """A value before reshapes that amount to nothing."""
+    found = value
+    while isinstance(found.owner, hlo.ReshapeOp):
+        found = found.owner.operand
+    return found if found.type == value.type else value
+
+
+# -- signs that are known
+
+
+def _decide_signs(value: SSAValue) -> None:
+    """Decides the selections that ask whether a value that is never negative is."""
+    for use in list(value.uses):
+        op = use.operation
+        if isinstance(op, _VIEWS):
+            _decide_signs(op.result)
+        elif isinstance(op, hlo.CompareOp) and use.index == 0 and constant_scalar(op.rhs) == 0:
+            truth = {"GE": True, "LT": False}.get(str(op.comparison_direction.data))
+            if truth is not None:
+                _decide(op.result, truth)
+
+
+def _decide(predicate: SSAValue, truth: bool) -> None:
+    for use in list(predicate.uses):
+        op = use.operation
+        if isinstance(op, _VIEWS):
+            _decide(op.result, truth)
+        elif isinstance(op, hlo.SelectOp) and use.index == 0:
+            op.result.replace_all_uses_with(op.on_true if truth else op.on_false)
+            erase(op)
+
+
+# -- rows in another order
+
+
+def _before_rows_were_taken(value: SSAValue, order: SSAValue, rewriter: Rewriter) -> SSAValue | None:
+    """The matrices whose rows in this order are ``value``: a gather along one dimension, the result of which may be transposed and
+    reshaped. The same is done to the gather's operand, in front of the op that made the value. None for anything else."""
+    chain: list[Operation] = []
+    while isinstance(value.owner, hlo.ReshapeOp | hlo.TransposeOp):
+        chain.append(value.owner)
+        value = value.owner.operand
+    gather = value.owner
+    if not isinstance(gather, hlo.GatherOp) or not _follows(gather.start_indices, order):
+        return None
+    dims = _taken_dims(gather, rank(order) - 1)
+    for op in reversed(chain):
+        dims = None if dims is None else _moved_dims(op, dims)
+    if dims is None or dims != list(range(rank(order))):
+        return None
+    last = chain[0] if chain else gather
+    assert last.next_op is not None
+    rewriter.move_to(last.next_op)
+    found: SSAValue = gather.operand
+    for op in reversed(chain):
+        found = rewriter.transpose(found, ints(op.permutation)) if isinstance(op, hlo.TransposeOp) else rewriter.reshape(found, shape(op.results[0]))
+    return found
+
+
+def _follows(indices: SSAValue, order: SSAValue) -> bool:
+    """Whether indices are the order, as index vectors of one element."""
+    if shape(indices) != (*shape(order), 1):
+        return False
+    while isinstance(indices.owner, _VIEWS):
+        op = indices.owner
+        if isinstance(op, hlo.BroadcastInDimOp) and (shape(op.operand) != shape(order) or ints(op.broadcast_dimensions) != tuple(range(rank(order)))):
+            return False
+        indices = op.operand
+    return indices is order
+
+
+def _taken_dims(op: hlo.GatherOp, lead: int) -> list[int] | None:
+    """The batch dimensions and the dimension along which a gather takes single elements, if it leaves all dimensions in place."""
+    numbers, extents = op.dimension_numbers, shape(op.operand)
+    batch = numbers.dims("operand_batching_dims")
+    if shape(op.result) != extents or int_of(numbers.index_vector_dim) != lead + 1 or tuple(numbers.dims("start_indices_batching_dims")) != tuple(range(lead)):
+        return None
+    taken = numbers.dims("start_index_map")
+    if len(batch) != lead or len(taken) != 1 or tuple(numbers.dims("collapsed_slice_dims")) != tuple(taken):
+        return None
+    dims = [*batch, *taken]
+    kept = [d for d in range(len(extents)) if d not in numbers.dims("offset_dims")]
+    whole = [1 if d in dims else n for d, n in enumerate(extents)]
+    return dims if kept == dims and list(ints(op.slice_sizes)) == whole else None
+
+
+def _moved_dims(op: Operation, dims: Sequence[int]) -> list[int] | None:
+    """Where dimensions of a transpose's or reshape's operand are in its result. What makes a dimension is its extent and how many
+    elements follow each other in those behind it; one of extent 1 is anywhere."""
+    before, after = shape(op.operands[0]), shape(op.results[0])
+    if isinstance(op, hlo.TransposeOp):
+        permutation = list(ints(op.permutation))
+        return [permutation.index(d) for d in dims]
+    found: list[int] = []
+    for d in dims:
+        places = [e for e in range(len(after)) if after[e] == before[d] and prod(after[e + 1 :]) == prod(before[d + 1 :]) and e not in found]
+        if not places:
+            return None
+        found.append(places[0])
+    return found
+
+
+def take_rows(b: OpBuilder, x: SSAValue, order: SSAValue) -> SSAValue:
+    """Batched matrices with their rows in another order."""
+    lead, last = dimensions(range(rank(x) - 2)), rank(x) - 1
+    line = dimensions((last - 1,))
+    numbers = GatherDimensionNumbersAttr(dimensions((last,)), line, lead, lead, line, int_attr(last))
+    return b.gather(x, b.reshape(order, [*shape(order), 1]), numbers, [*[1] * last, shape(x)[-1]], shape(x))
+
+
+def put_rows(b: OpBuilder, x: SSAValue, order: SSAValue) -> SSAValue:
+    """The reverse: row i of x at row order[i]."""
+    lead, last = dimensions(range(rank(x) - 2)), rank(x) - 1
+    line = dimensions((last - 1,))
+    numbers = ScatterDimensionNumbersAttr(dimensions((last,)), line, lead, lead, line, int_attr(last))
+    return b.scatter(Kind.set, b.zeros(type_of(x)), b.reshape(order, [*shape(order), 1]), x, numbers, unique=True)
+
+
+# -- back to StableHLO
+
+
+def expand_lu_solve(b: OpBuilder, op: core.LuSolveOp) -> list[SSAValue]:
+    """Rows in the order of the permutation, and two triangular systems."""
+
+    def solve(x: SSAValue, flags: _Flags) -> SSAValue:
+        left, lower, unit, how = flags
+        properties = {"left_side": bool_attr(left), "lower": bool_attr(lower), "unit_diagonal": bool_attr(unit), "transpose_a": TransposeAttr(how)}
+        return b.one(hlo.TriangularSolveOp, (op.lu, x), x.type, **properties)
+
+    if not int_of(op.transpose):
+        return [solve(solve(take_rows(b, op.b, op.permutation), _LOW), _HIGH)]
+    scattered = put_rows(b, solve(solve(op.b, _HIGH_TURNED), _LOW_TURNED), op.permutation).owner
+    assert isinstance(scattered, core.ScatterOp)
+    found = expand_scatter(b, scattered)
+    erase(scattered)
+    return found
