@@ -42,7 +42,8 @@ class LuOp(TensorOp):
 @irdl_op_definition
 class PivotsToPermutationOp(TensorOp):
     """The order of m rows that exchanging row i with row pivots[i] - 1, for i = 0, 1, ..., brings about: ``pivots: [.., k]``, i32, from
-    1 to m, as ``core.lu`` returns them, to ``[.., m]``, i32, from 0, with m at least k. Row i is then what was row permutation[i]."""
+    1 to m, as ``core.lu`` returns them, to ``[.., m]``, i32, from 0, with m at least k. Row i is then what was row permutation[i].
+    Numbers out of bounds count as the nearest row."""
 
     name = "core.pivots_to_permutation"
     pivots = operand_def()
@@ -56,7 +57,7 @@ class LuSolveOp(TensorOp):
     ``core.lu`` does. ``a, lu: [.., n, n]``, ``permutation: [.., n]``, i32, ``b, x: [.., n, k]``.
 
     The solution is computed from the factors alone, and it is its derivative that a is for: that of a system needs no derivative of
-    factors. So lu and permutation must be those of this a; they have no derivative here.
+    factors. So lu and permutation must be those of this a; they have no derivative here. Numbers of rows out of bounds count as the nearest.
     """
 
     name = "core.lu_solve"

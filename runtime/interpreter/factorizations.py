@@ -54,8 +54,8 @@ def pivots_to_permutation(op: core.PivotsToPermutationOp) -> Unary:
 
     def run(pivots: Array) -> Sequence[Any]:
         order = np.arange(shape(op.permutation)[-1], dtype=np.int32)
-        for i, pivot in enumerate(pivots):
-            order[[i, pivot - 1]] = order[[pivot - 1, i]]
+        for i, row in enumerate(np.clip(pivots - 1, 0, order.size - 1)):
+            order[[i, row]] = order[[row, i]]
         return (order,)
 
     return lambda pivots: over_batches(run, [pivots], [1], [(shape(op.permutation), np.dtype(np.int32))])[0]
@@ -69,6 +69,7 @@ def lu_solve(op: core.LuSolveOp) -> Variadic:
     high = triangular_solver(dtype, left=True, lower=False, unit=False, transpose=turned)
 
     def run(a: Array, lu: Array, order: Array, b: Array) -> Sequence[Any]:
+        order = np.clip(order, 0, len(order) - 1)
         if not turned:
             return high(lu, low(lu, b[order])[0])
         x = np.empty_like(b)

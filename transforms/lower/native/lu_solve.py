@@ -22,9 +22,11 @@ from wengert.transforms.lower.native.substitution import PREFIX, STEP_NS, Triang
 _I32 = Element("i", "i32", "i32", 4)
 
 
-def _load_index(code: Code, pointer: str, index: Index) -> str:
-    found = code.memory().load(_I32, code.address(pointer, _I32, index))
-    return code.op(f"sext i32 {found} to i64")
+def _load_row(code: Code, pointer: str, index: Index, rows: int, first: int = 0) -> str:
+    """A row's number, which counts from ``first``, as one from 0 that is in bounds."""
+    found = code.op(f"sext i32 {code.memory().load(_I32, code.address(pointer, _I32, index))} to i64")
+    above = code.op(f"call i64 @llvm.smax.i64(i64 {code.add(found, -first)}, i64 0)")
+    return code.op(f"call i64 @llvm.smin.i64(i64 {above}, i64 {rows - 1})")
 
 
 @native(core.PivotsToPermutationOp)
@@ -47,7 +49,7 @@ class PivotsToPermutation(NativeKernel):
                 memory.store(_I32, code.op(f"trunc i64 {row.index} to i32"), code.address(order, _I32, row.index))
             with code.loop(0, k) as row:
                 here = code.address(order, _I32, row.index)
-                there = code.address(order, _I32, code.add(_load_index(code, pivots, row.index), -1))
+                there = code.address(order, _I32, _load_row(code, pivots, row.index, m, first=1))
                 first, second = memory.load(_I32, here), memory.load(_I32, there)
                 memory.store(_I32, second, here)
                 memory.store(_I32, first, there)
@@ -104,7 +106,7 @@ class LuSolve(NativeKernel):
     def _move_rows(self, code: Code, order: str, rows: Callable[[Index, Index], tuple[str, Index, str, Index]]) -> None:
         """Copies a row for each pair of a row and its place in the permutation: from (matrix, row) to (matrix, row)."""
         with code.loop(0, self.n) as loop:
-            source, row, target, there = rows(loop.index, _load_index(code, order, loop.index))
+            source, row, target, there = rows(loop.index, _load_row(code, order, loop.index, self.n))
             start, end = (code.address(pointer, self.held, code.times(index, self.columns)) for pointer, index in ((source, row), (target, there)))
             copy_box(code, self.held, [self.columns], start, [1], end, [1])
 
@@ -139,7 +141,7 @@ class LuSolve(NativeKernel):
         with code.loop(0, self.n) as row:
             starts: list[str] = []
             for lane in range(self.lanes):
-                there = _load_index(code, order, code.add(row.index, lane * self.n))
+                there = _load_row(code, order, code.add(row.index, lane * self.n), self.n)
                 starts.append(code.address(matrices, self.held, code.at([(there, self.columns)], lane * self.count)))
             with code.loops([self.columns]) as (column,):
                 place = lanes.address(solution, code.at([(row.index, self.columns)], column))
