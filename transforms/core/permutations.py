@@ -64,8 +64,9 @@ def permutation_loops(pivots: SSAValue) -> list[core.ForOp]:
     found: dict[core.ForOp, None] = {}
     for use in pivots.uses:
         op = use.operation
-        shift = {hlo.SubtractOp: 1, hlo.AddOp: -1}.get(type(op))
-        if shift is None or op.operands[0] is not pivots or constant_scalar(op.operands[1]) != shift:
+        if not isinstance(op, hlo.SubtractOp | hlo.AddOp) or use.index != 0:
+            continue
+        if constant_scalar(op.rhs) != (1 if isinstance(op, hlo.SubtractOp) else -1):
             continue
         for inner in op.results[0].uses:
             loop = inner.operation

@@ -7,9 +7,6 @@ op keeps the matrix beside the factors, so that the derivative is that of the sy
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import prod
-
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
@@ -20,8 +17,9 @@ from wengert.dialects.core import Kind
 from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, ScatterDimensionNumbersAttr, Transpose, TransposeAttr, dimensions
 from wengert.ir.attributes import bool_attr, int_attr, int_of, ints
 from wengert.ir.construction import erase
-from wengert.ir.tensor_types import i32, rank, shape, tensor, type_of
+from wengert.ir.tensor_types import element, i32, is_complex, rank, shape, tensor, type_of
 from wengert.ir.traversal import ops_of
+from wengert.transforms.core.arrangements import arrangement, even, is_in_place, source_of
 from wengert.transforms.core.kinds import constant_scalar
 from wengert.transforms.core.permutations import permutation_loops
 from wengert.transforms.core.scatters import expand_scatter
@@ -41,13 +39,12 @@ class _Factors:
 
     def __init__(self, op: core.LuOp):
         self.op = op
-        self.rewriter = Rewriter("to-core")
         self._permutation: SSAValue | None = None
 
     def recognise(self) -> None:
         _decide_signs(self.op.info)
         for loop in permutation_loops(self.op.pivots):
-            self.rewriter.replace(loop, [self.permutation])
+            Rewriter().replace(loop, [self.permutation])
         if self._permutation is not None:
             _decide_signs(self._permutation)
         if shape(self.op.a)[-2] == shape(self.op.a)[-1]:
@@ -59,52 +56,52 @@ class _Factors:
     def permutation(self) -> SSAValue:
         """The permutation of the rows, computed right behind the factors."""
         if self._permutation is None:
-            assert self.op.next_op is not None
-            self.rewriter.move_to(self.op.next_op)
+            rewriter = _behind(self.op)
             extents = [*shape(self.op.pivots)[:-1], shape(self.op.a)[-2]]
-            self._permutation = self.rewriter.one(core.PivotsToPermutationOp, (self.op.pivots,), tensor(extents, i32))
+            self._permutation = rewriter.one(core.PivotsToPermutationOp, (self.op.pivots,), tensor(extents, i32))
         return self._permutation
 
     def _recognise_solve(self, second: hlo.TriangularSolveOp) -> None:
         """The second system of a pair: with u, or with the transpose of l."""
-        first = _unmoved(second.b).owner
-        if not isinstance(first, hlo.TriangularSolveOp) or first.a is not self.op.lu or first.parent is not second.parent:
+        solved, moves = source_of(second.b)
+        first = solved.owner
+        if not isinstance(first, hlo.TriangularSolveOp) or first.a is not self.op.lu or not is_in_place(shape(solved), moves):
             return
-        flags = (_flags(first), _flags(second))
-        if flags == (_LOW, _HIGH):
-            permutation = self.permutation
-            b = _before_rows_were_taken(first.b, permutation, self.rewriter)
-            if b is not None:
-                self._replace(second, permutation, b, transpose=False)
-        elif flags == (_HIGH_TURNED, _LOW_TURNED):
-            self._replace(second, self.permutation, first.b, transpose=True)
+        how, flags = second.transpose_a.data, (_flags(first), _flags(second))
+        if first.transpose_a.data is not how:
+            return
+        if how is not Transpose.NO_TRANSPOSE:
+            if flags == (_HIGH, _LOW):
+                self._replace(second, first.b, how)
+        elif flags == (_LOW, _HIGH) and (b := _before_rows_were_taken(first.b, self.permutation)) is not None:
+            self._replace(second, b, how)
 
-    def _replace(self, op: hlo.TriangularSolveOp, permutation: SSAValue, b: SSAValue, *, transpose: bool) -> None:
-        if self.rewriter.anchor is not op:
-            self.rewriter.move_to(op)
-        operands = (self.op.a, self.op.lu, permutation, b)
-        x = self.rewriter.one(core.LuSolveOp, operands, b.type, transpose=bool_attr(transpose))
-        # The program puts the rows of p x in order itself.
-        self.rewriter.replace(op, [take_rows(self.rewriter, x, permutation) if transpose else x])
-
-
-_Flags = tuple[bool, bool, bool, Transpose]
-_LOW: _Flags = (True, True, True, Transpose.NO_TRANSPOSE)
-_HIGH: _Flags = (True, False, False, Transpose.NO_TRANSPOSE)
-_LOW_TURNED: _Flags = (True, True, True, Transpose.TRANSPOSE)
-_HIGH_TURNED: _Flags = (True, False, False, Transpose.TRANSPOSE)
+    def _replace(self, op: hlo.TriangularSolveOp, b: SSAValue, how: Transpose) -> None:
+        rewriter = Rewriter("to-core")
+        rewriter.move_to(op)
+        factors, turned = (self.op.a, self.op.lu, self.permutation), how is not Transpose.NO_TRANSPOSE
+        conjugated = how is Transpose.ADJOINT and is_complex(element(b))
+        b = rewriter.conj(b) if conjugated else b
+        x = rewriter.one(core.LuSolveOp, (*factors, b), b.type, transpose=bool_attr(turned))
+        x = rewriter.conj(x) if conjugated else x
+        # The program itself puts the rows of p x in order.
+        rewriter.replace(op, [take_rows(rewriter, x, self.permutation) if turned else x])
 
 
-def _flags(op: hlo.TriangularSolveOp) -> _Flags:
-    return bool(int_of(op.left_side)), bool(int_of(op.lower)), bool(int_of(op.unit_diagonal)), op.transpose_a.data
+def _behind(op: Operation) -> Rewriter:
+    """What builds behind an op. A new one each time: it shares what it made, which must stand before."""
+    assert op.next_op is not None
+    rewriter = Rewriter("to-core")
+    rewriter.move_to(op.next_op)
+    return rewriter
 
 
-def _unmoved(value: SSAValue) -> SSAValue:
-    """A value before reshapes that amount to nothing."""
-    found = value
-    while isinstance(found.owner, hlo.ReshapeOp):
-        found = found.owner.operand
-    return found if found.type == value.type else value
+_LOW, _HIGH = (True, True, True), (True, False, False)
+"""From the left, with the lower triangle, with ones on the diagonal."""
+
+
+def _flags(op: hlo.TriangularSolveOp) -> tuple[bool, bool, bool]:
+    return bool(int_of(op.left_side)), bool(int_of(op.lower)), bool(int_of(op.unit_diagonal))
 
 
 # -- signs that are known
@@ -135,28 +132,23 @@ def _decide(predicate: SSAValue, truth: bool) -> None:
 # -- rows in another order
 
 
-def _before_rows_were_taken(value: SSAValue, order: SSAValue, rewriter: Rewriter) -> SSAValue | None:
+def _before_rows_were_taken(value: SSAValue, order: SSAValue) -> SSAValue | None:
     """The matrices whose rows in this order are ``value``: a gather along one dimension, the result of which may be transposed and
     reshaped. The same is done to the gather's operand, in front of the op that made the value. None for anything else."""
-    chain: list[Operation] = []
-    while isinstance(value.owner, hlo.ReshapeOp | hlo.TransposeOp):
-        chain.append(value.owner)
-        value = value.owner.operand
-    gather = value.owner
+    taken, moves = source_of(value)
+    gather = taken.owner
     if not isinstance(gather, hlo.GatherOp) or not _follows(gather.start_indices, order):
         return None
-    dims = _taken_dims(gather, rank(order) - 1)
-    for op in reversed(chain):
-        dims = None if dims is None else _moved_dims(op, dims)
-    if dims is None or dims != list(range(rank(order))):
+    dims, found = _taken_dims(gather, rank(order) - 1), arrangement(shape(taken), moves)
+    if dims is None or found is None or found[:-1] != [even(shape(taken))[d] for d in dims]:
         return None
-    last = chain[0] if chain else gather
-    assert last.next_op is not None
-    rewriter.move_to(last.next_op)
-    found: SSAValue = gather.operand
-    for op in reversed(chain):
-        found = rewriter.transpose(found, ints(op.permutation)) if isinstance(op, hlo.TransposeOp) else rewriter.reshape(found, shape(op.results[0]))
-    return found
+    made = value.owner
+    assert isinstance(made, Operation)
+    rewriter = _behind(made)
+    before: SSAValue = gather.operand
+    for op in moves:
+        before = rewriter.transpose(before, ints(op.permutation)) if isinstance(op, hlo.TransposeOp) else rewriter.reshape(before, shape(op.result))
+    return before
 
 
 def _follows(indices: SSAValue, order: SSAValue) -> bool:
@@ -186,22 +178,6 @@ def _taken_dims(op: hlo.GatherOp, lead: int) -> list[int] | None:
     return dims if kept == dims and list(ints(op.slice_sizes)) == whole else None
 
 
-def _moved_dims(op: Operation, dims: Sequence[int]) -> list[int] | None:
-    """Where dimensions of a transpose's or reshape's operand are in its result. What makes a dimension is its extent and how many
-    elements follow each other in those behind it; one of extent 1 is anywhere."""
-    before, after = shape(op.operands[0]), shape(op.results[0])
-    if isinstance(op, hlo.TransposeOp):
-        permutation = list(ints(op.permutation))
-        return [permutation.index(d) for d in dims]
-    found: list[int] = []
-    for d in dims:
-        places = [e for e in range(len(after)) if after[e] == before[d] and prod(after[e + 1 :]) == prod(before[d + 1 :]) and e not in found]
-        if not places:
-            return None
-        found.append(places[0])
-    return found
-
-
 def take_rows(b: OpBuilder, x: SSAValue, order: SSAValue) -> SSAValue:
     """Batched matrices with their rows in another order."""
     lead, last = dimensions(range(rank(x) - 2)), rank(x) - 1
@@ -223,15 +199,16 @@ def put_rows(b: OpBuilder, x: SSAValue, order: SSAValue) -> SSAValue:
 
 def expand_lu_solve(b: OpBuilder, op: core.LuSolveOp) -> list[SSAValue]:
     """Rows in the order of the permutation, and two triangular systems."""
+    turned = bool(int_of(op.transpose))
+    how = TransposeAttr(Transpose.TRANSPOSE if turned else Transpose.NO_TRANSPOSE)
 
-    def solve(x: SSAValue, flags: _Flags) -> SSAValue:
-        left, lower, unit, how = flags
-        properties = {"left_side": bool_attr(left), "lower": bool_attr(lower), "unit_diagonal": bool_attr(unit), "transpose_a": TransposeAttr(how)}
-        return b.one(hlo.TriangularSolveOp, (op.lu, x), x.type, **properties)
+    def solve(x: SSAValue, flags: tuple[bool, bool, bool]) -> SSAValue:
+        left, lower, unit = (bool_attr(flag) for flag in flags)
+        return b.one(hlo.TriangularSolveOp, (op.lu, x), x.type, left_side=left, lower=lower, unit_diagonal=unit, transpose_a=how)
 
-    if not int_of(op.transpose):
+    if not turned:
         return [solve(solve(take_rows(b, op.b, op.permutation), _LOW), _HIGH)]
-    scattered = put_rows(b, solve(solve(op.b, _HIGH_TURNED), _LOW_TURNED), op.permutation).owner
+    scattered = put_rows(b, solve(solve(op.b, _HIGH), _LOW), op.permutation).owner
     assert isinstance(scattered, core.ScatterOp)
     found = expand_scatter(b, scattered)
     erase(scattered)

@@ -56,7 +56,8 @@ class TriangularSystem:
     @staticmethod
     def of(a: SSAValue, b: SSAValue, *, left: bool, lower: bool, unit: bool, how: Transpose) -> TriangularSystem:
         """The system of each matrix of a batch."""
-        return TriangularSystem(element(a), held(a), shape(a)[-1], *shape(b)[-2:], left, lower, unit, how)
+        rows, columns = shape(b)[-2:]
+        return TriangularSystem(element(a), held(a), shape(a)[-1], rows, columns, left, lower, unit, how)
 
     @property
     def layout(self) -> Layout:
