@@ -35,7 +35,19 @@ from wengert.dialects.core_control import (
     TapeType,
     WhileOp,
 )
-from wengert.dialects.core_linalg import LINALG, CholeskyOp, EighOp, EigOp, LuOp, LuSolveOp, PivotsToPermutationOp, QrOp, SvdOp, TridiagonalSolveOp
+from wengert.dialects.core_linalg import (
+    LINALG,
+    CholeskyOp,
+    EighOp,
+    EigOp,
+    LuDiagonalOp,
+    LuOp,
+    LuSolveOp,
+    PivotsToPermutationOp,
+    QrOp,
+    SvdOp,
+    TridiagonalSolveOp,
+)
 from wengert.dialects.stablehlo.attributes import ScatterDimensionNumbersAttr
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
@@ -193,6 +205,7 @@ __all__ = [
     "ForOp",
     "Kind",
     "KindAttr",
+    "LuDiagonalOp",
     "LuOp",
     "LuSolveOp",
     "PivotsToPermutationOp",

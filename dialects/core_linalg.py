@@ -71,6 +71,21 @@ class LuSolveOp(TensorOp):
 
 
 @irdl_op_definition
+class LuDiagonalOp(TensorOp):
+    """The diagonal of u, ``[.., n]``, where lu and pivots are those that ``core.lu`` returns for this very a: ``[.., n, n]``.
+
+    It is a part of lu by itself because its derivative costs no products of matrices, and that of all of lu does.
+    """
+
+    name = "core.lu_diagonal"
+    a = operand_def()
+    lu = operand_def()
+    pivots = operand_def()
+    diagonal = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
 class QrOp(TensorOp):
     """``a = q r``, ``a: [.., m, n]``, with q of orthonormal columns and r upper triangular: ``q: [.., m, k]``, ``r: [.., k, n]``
     with k = min(m, n), or m if ``full``. The signs are those of Householder's method (LAPACK geqrf)."""
@@ -138,4 +153,4 @@ class TridiagonalSolveOp(TensorOp):
     traits = traits_def(Pure())
 
 
-LINALG = (CholeskyOp, LuOp, PivotsToPermutationOp, LuSolveOp, QrOp, EighOp, SvdOp, EigOp, TridiagonalSolveOp)
+LINALG = (CholeskyOp, LuOp, PivotsToPermutationOp, LuSolveOp, LuDiagonalOp, QrOp, EighOp, SvdOp, EigOp, TridiagonalSolveOp)

@@ -12,6 +12,7 @@ from wengert.dialects.stablehlo.typing.checks import (
     COMPLEX,
     FLOAT,
     Shape,
+    Tensor,
     as_tensor,
     element_class,
     expect_elements,
@@ -77,17 +78,30 @@ def check_pivots_to_permutation(op: ops.PivotsToPermutationOp) -> None:
 @typing_rule(ops.LuSolveOp)
 def check_lu_solve(op: ops.LuSolveOp) -> None:
     """Square matrices, their factors and permutations; x has the type of b."""
-    a, lu, permutation, b = (operand(op, n, role) for n, role in enumerate(("a", "lu", "permutation", "b")))
-    matrices, sides = expect_matrices("a", a), b.get_shape()
-    same_element("a", a, "lu", lu)
+    a, b = operand(op, 0, "a"), operand(op, 3, "b")
+    matrices, sides = expect_factors(op, a, "permutation"), b.get_shape()
     same_element("a", a, "b", b)
-    if not same_shape(matrices, lu.get_shape()):
-        fail(f"a and lu must have one shape, found {a} and {lu}")
-    if permutation.element_type != i32 or not same_shape(matrices[:-1], permutation.get_shape()):
-        fail(f"the permutation must be of i32, with one element for each row of a, found {permutation} for {a}")
     if len(matrices) != len(sides) or not same_shape(matrices[:-1], sides[:-1]):
         fail(f"b must have the batch dimensions and the rows of a, found {a} and {b}")
     expect_result(op, sides, b.element_type)
+
+
+def expect_factors(op: Operation, a: Tensor, rows: str) -> Shape:
+    """Operands 0 to 2 are square matrices, their factors, and a number for each row."""
+    matrices, lu, numbers = expect_matrices("a", a), operand(op, 1, "lu"), operand(op, 2, rows)
+    same_element("a", a, "lu", lu)
+    if not same_shape(matrices, lu.get_shape()):
+        fail(f"a and lu must have one shape, found {a} and {lu}")
+    if numbers.element_type != i32 or not same_shape(matrices[:-1], numbers.get_shape()):
+        fail(f"{rows} must be of i32, with one element for each row of a, found {numbers} for {a}")
+    return matrices
+
+
+@typing_rule(ops.LuDiagonalOp)
+def check_lu_diagonal(op: ops.LuDiagonalOp) -> None:
+    """Square matrices, their factors and pivots, to an element for each row."""
+    a = operand(op, 0, "a")
+    expect_result(op, expect_factors(op, a, "pivots")[:-1], a.element_type)
 
 
 @typing_rule(ops.QrOp)

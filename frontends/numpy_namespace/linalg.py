@@ -28,7 +28,7 @@ from wengert.numpy.dispatch import NUMPY, Array, ArrayLike, concrete_by
 from wengert.numpy.dtypes import astype
 from wengert.numpy.elementwise import abs, conj, sqrt
 from wengert.numpy.manipulation import broadcast_to, expand_dims, matrix_transpose, moveaxis, reshape
-from wengert.transforms.ad.matrices import lu_solve, pivots_to_permutation
+from wengert.transforms.ad.matrices import lu_diagonal, lu_solve, pivots_to_permutation
 
 
 class EighResult(NamedTuple):
@@ -186,7 +186,7 @@ def inv(x: ArrayLike, /) -> Array:
 def _sign_and_diagonal(a: Value) -> tuple[Any, Any]:
     packed, pivots = _lu(a)
     swaps = reductions.sum(astype(traced(pivots) != np.arange(1, shape(pivots)[-1] + 1), np.int64), -1)
-    return astype(1 - 2 * (swaps % 2), traced(packed).dtype), diagonal(traced(packed))
+    return astype(1 - 2 * (swaps % 2), traced(packed).dtype), traced(lu_diagonal(builder(), a, packed, pivots))
 
 
 @concrete_by(np.linalg.det)

@@ -13,7 +13,7 @@ from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import dtype_of, element, shape
 from wengert.runtime.interpreter.lapack import ROUTINES
 from wengert.runtime.interpreter.linalg import lapack_function, over_batches, triangular_solver
-from wengert.runtime.interpreter.meaning import Array, Unary, Variadic, evaluates
+from wengert.runtime.interpreter.meaning import Array, Ternary, Unary, Variadic, evaluates
 
 
 def _batched(op: Operation, routine: Callable[[Array], Sequence[Any]]) -> Unary:
@@ -77,6 +77,12 @@ def lu_solve(op: core.LuSolveOp) -> Variadic:
         return (x,)
 
     return lambda *operands: over_batches(run, operands, [2, 2, 1, 2], [(shape(op.x), dtype)])[0]
+
+
+@evaluates(core.LuDiagonalOp)
+def lu_diagonal(op: core.LuDiagonalOp) -> Ternary:
+    """A part of lu."""
+    return lambda a, lu, pivots: np.diagonal(lu, axis1=-2, axis2=-1).copy()
 
 
 @evaluates(core.QrOp)

@@ -16,7 +16,7 @@ from wengert.ir.tensor_types import shape
 from wengert.transforms.core.arrangements import arrangement, even, is_in_place, source_of
 from wengert.transforms.core.to_core import to_core
 
-WATCHED = ("core.lu", "core.lu_solve", "core.pivots_to_permutation", "core.for", "stablehlo.triangular_solve", "stablehlo.dot_general")
+WATCHED = ("core.lu", "core.lu_diagonal", "core.lu_solve", "core.pivots_to_permutation", "core.for", "stablehlo.triangular_solve", "stablehlo.dot_general")
 
 
 def counts(module: Any) -> dict[str, int]:
@@ -55,6 +55,8 @@ def _jax_functions() -> dict[str, tuple[Callable[..., Any], str, dict[str, int]]
         "adjoint": (lambda a, b: jl.lu_solve(jl.lu_factor(a), b, trans=2), "z4x4 z4", SOLVE),
         "derivative": (lambda a, b, c: jax.vjp(solve, a, b)[1](c), "4x4 4x3 4x3", TWICE),
         "twice": (lambda a, b: solve(a, b) + jnp.sin(solve(a, b)) + jl.lu_solve(jl.lu_factor(a), b, trans=1), "4x4 4", SOLVE | {"lu_solve": 2}),
+        "determinant": (lambda a: jnp.linalg.slogdet(a)[1], "4x4", {"lu": 1, "lu_diagonal": 1}),
+        "determinants": (jax.vmap(lambda a: jnp.linalg.slogdet(a)[1]), "3x4x4", {"lu": 1, "lu_diagonal": 1}),
         "rectangular": (lambda a: jax.lax.linalg.lu(a)[2], "5x3", {"lu": 1, "pivots_to_permutation": 1}),
         "scan": (lambda a, b: jax.lax.scan(lambda c, x: (solve(a + jnp.outer(c, c), x),) * 2, b[0], b)[1], "4x4 3x4", SOLVE | {"for": 1}),
     }
@@ -62,7 +64,7 @@ def _jax_functions() -> dict[str, tuple[Callable[..., Any], str, dict[str, int]]
 
 NAMES = (
     *("vector", "matrix", "batched", "batched twice", "one matrix", "complex", "order 1", "inverse", "vmap of both", "vmap of matrices", "vmap of sides"),
-    *("vmaps of each", "vmaps of sides", "transposed", "adjoint", "derivative", "twice", "rectangular", "scan"),
+    *("vmaps of each", "vmaps of sides", "transposed", "adjoint", "derivative", "twice", "determinant", "determinants", "rectangular", "scan"),
 )
 
 

@@ -354,6 +354,7 @@ CORE = [
     case("core.lu", "4x3xf64 -> 4x3xf64, 3xi32, i32"),
     case("core.pivots_to_permutation", "2x3xi32 -> 2x4xi32"),
     case("core.lu_solve", "2x3x3xc64, 2x3x3xc64, 2x3xi32, 2x3x4xc64 -> 2x3x4xc64", "transpose = true"),
+    case("core.lu_diagonal", "2x3x3xc64, 2x3x3xc64, 2x3xi32 -> 2x3xc64"),
     case("core.qr", "4x3xf64 -> 4x3xf64, 3x3xf64", "full = false"),
     case("core.qr", "4x3xf64 -> 4x4xf64, 4x3xf64", "full = true"),
     case("core.eigh", "3x3xc128 -> 3x3xc128, 3xf64, i32", "lower = true"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rewrite_cases import case, constant
 
 ROWS = "offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1"
+DIAGONAL = "offset_dims = [0], collapsed_slice_dims = [1, 2], start_index_map = [1, 2], index_vector_dim = 1"
 NUMBERS = "offset_dims = [0], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 0"
 
 
@@ -247,6 +248,31 @@ INDEXING = [
         slices("%1", "0:5, 2:4", "5x5xf64", "5x2xf64"),
         "%2 : tensor<5x2xf64>",
         left="gather slice",
+    ),
+    case(
+        "diagonal-of-factors",
+        "%x: tensor<2x3x3xf64>",
+        '%lu:3 = "core.lu"(%x) : (tensor<2x3x3xf64>) -> (tensor<2x3x3xf64>, tensor<2x3xi32>, tensor<2xi32>)',
+        "stablehlo.iota dim = 0 : tensor<3xi64>",
+        reshape("%1", "3xi64", "3x1xi64"),
+        "stablehlo.concatenate %2, %2, dim = 1 : (tensor<3x1xi64>, tensor<3x1xi64>) -> tensor<3x2xi64>",
+        f'"stablehlo.gather"(%lu#0, %3) <{{dimension_numbers = #stablehlo.gather<{DIAGONAL}>, slice_sizes = array<i64: 2, 1, 1>}}> '
+        ": (tensor<2x3x3xf64>, tensor<3x2xi64>) -> tensor<2x3xf64>",
+        "%4 : tensor<2x3xf64>",
+        left="lu lu_diagonal",
+    ),
+    *(
+        case(
+            "iota-beside-constant",
+            "%x: tensor<4xi64>",
+            "stablehlo.iota dim = 0 : tensor<4xi64>",
+            constant(limit, "tensor<4xi64>"),
+            f"stablehlo.compare {direction}, %0, %1, SIGNED : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi1>",
+            "stablehlo.select %2, %0, %x : tensor<4xi1>, tensor<4xi64>",
+            "%3 : tensor<4xi64>",
+            left=left,
+        )
+        for direction, limit, left in (("LT", "0", ""), ("LT", "4", "iota"), ("GE", "0", "iota"), ("LE", "3", "iota"), ("GT", "3", ""))
     ),
     case(
         "gather-at-constant",

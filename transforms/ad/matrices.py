@@ -77,6 +77,11 @@ def lu_solve(b: OpBuilder, factors: Sequence[Value], x: Value, *, transpose: boo
     return b.one(core.LuSolveOp, (*factors, x), x.type, transpose=bool_attr(transpose))
 
 
+def lu_diagonal(b: OpBuilder, a: Value, lu: Value, pivots: Value) -> Value:
+    """core.lu_diagonal."""
+    return b.one(core.LuDiagonalOp, (a, lu, pivots), tensor(shape(a)[:-1], element(a)))
+
+
 def hermitian(b: OpBuilder, x: Value, lower: bool) -> Value:
     """The Hermitian matrix that is written in one triangle of x (its diagonal is real)."""
     strict = keep(b, x, "GT" if lower else "LT")

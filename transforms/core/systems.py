@@ -213,3 +213,12 @@ def expand_lu_solve(b: OpBuilder, op: core.LuSolveOp) -> list[SSAValue]:
     found = expand_scatter(b, scattered)
     erase(scattered)
     return found
+
+
+def expand_lu_diagonal(b: OpBuilder, op: core.LuDiagonalOp) -> list[SSAValue]:
+    """A gather at positions (i, i)."""
+    lead, n = rank(op.a) - 2, shape(op.a)[-1]
+    places = b.reshape(b.iota(0, tensor([n], i32)), [n, 1])
+    both, none = dimensions((lead, lead + 1)), dimensions(())
+    numbers = GatherDimensionNumbersAttr(dimensions(range(lead)), both, none, none, both, int_attr(1))
+    return [b.gather(op.lu, b.concatenate([places, places], 1), numbers, [*shape(op.a)[:-2], 1, 1], shape(op.diagonal))]

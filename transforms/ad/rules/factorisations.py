@@ -16,7 +16,18 @@ from wengert.ir.attributes import bool_attr, int_of
 from wengert.ir.tensor_types import element, i32, is_complex, shape, tensor
 from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.errors import refuse
-from wengert.transforms.ad.matrices import adjoint, hermitian, identity_like, keep, matmul, pivots_to_permutation, positive_definite, solve
+from wengert.transforms.ad.matrices import (
+    adjoint,
+    diagonal,
+    hermitian,
+    identity_like,
+    keep,
+    lu_diagonal,
+    matmul,
+    pivots_to_permutation,
+    positive_definite,
+    solve,
+)
 from wengert.transforms.ad.rule import LinearMap, Tangent, derivative, sum_of
 from wengert.transforms.core.systems import take_rows
 
@@ -81,6 +92,19 @@ def lu(b: OpBuilder, op: core.LuOp) -> LinearMap:
         return [lb.add(l_dot, u_dot), None, None]
 
     return apply
+
+
+@derivative(core.LuDiagonalOp)
+def lu_diagonal_(b: OpBuilder, op: core.LuDiagonalOp) -> LinearMap:
+    # with x = l^-1 p da u^-1, du = triu(x) u, so du_ii = x_ii u_ii
+    permutation = pivots_to_permutation(b, op.pivots, shape(op.a)[-1])
+
+    def from_a(lb: OpBuilder, a_dot: Value) -> Value:
+        x = solve(lb, op.lu, take_rows(lb, a_dot, permutation), lower=True, unit=True)
+        x = solve(lb, op.lu, x, left=False, lower=False)
+        return lb.multiply(diagonal(lb, x), op.diagonal)
+
+    return sum_of([from_a, None, None])
 
 
 def _corner(b: OpBuilder, x: Value, m: int, n: int) -> Value:
@@ -156,15 +180,24 @@ def _factor(op: type[core.CholeskyOp], b: OpBuilder, a: Value, lower: bool) -> V
     return b.create(op, (a,), (a.type, tensor(shape(a)[:-2], i32)), {"lower": bool_attr(lower)})[0]
 
 
-def _lu(b: OpBuilder, a: Value) -> Value:
+def _factors(b: OpBuilder, a: Value) -> Sequence[Value]:
     k = min(shape(a)[-2:])
-    return b.create(core.LuOp, (a,), (a.type, tensor([*shape(a)[:-2], k], i32), tensor(shape(a)[:-2], i32)))[0]
+    return b.create(core.LuOp, (a,), (a.type, tensor([*shape(a)[:-2], k], i32), tensor(shape(a)[:-2], i32)))
+
+
+def _lu(b: OpBuilder, a: Value) -> Value:
+    return _factors(b, a)[0]
 
 
 def _qr(b: OpBuilder, a: Value) -> Sequence[Value]:
     batch, (m, n) = shape(a)[:-2], shape(a)[-2:]
     k = min(m, n)
     return b.create(core.QrOp, (a,), (tensor([*batch, m, k], element(a)), tensor([*batch, k, n], element(a))), {"full": bool_attr(False)})
+
+
+def _lu_diagonal(b: OpBuilder, a: Value) -> Value:
+    lu, pivots, _ = _factors(b, a)
+    return lu_diagonal(b, a, lu, pivots)
 
 
 _M = Arg((3, 3))
@@ -181,6 +214,8 @@ CASES = [
     Case("lu, tall", _lu, (Arg((4, 2), values=(0.1, 2, 3, 0.2, 0.5, 0.4, 1, 1.5)),)),
     Case("lu, wide", _lu, (Arg((2, 4), values=(0.1, 2, 3, 0.2, 0.5, 0.4, 1, 1.5)),)),
     Case("lu, complex", _lu, (Arg((2, 2), complex=True),)),
+    Case("lu, diagonal", _lu_diagonal, (_SPLIT,)),
+    Case("lu, diagonal, complex, batched", _lu_diagonal, (Arg((2, 3, 3), complex=True),)),
     Case("qr, tall", _qr, (Arg((4, 2)),)),
     Case("qr, square, batched", _qr, (Arg((2, 3, 3)),)),
     Case("qr, wide", _qr, (Arg((2, 4)),)),

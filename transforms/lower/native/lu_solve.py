@@ -1,4 +1,4 @@
-"""Systems by LU factors: rows in the order of the permutation, and two triangular systems in place, in one kernel."""
+"""What follows an LU factorisation: permutations, diagonals, and systems, whose two triangular ones are solved in place in one kernel."""
 
 from __future__ import annotations
 
@@ -53,6 +53,19 @@ class PivotsToPermutation(NativeKernel):
                 first, second = memory.load(_I32, here), memory.load(_I32, there)
                 memory.store(_I32, second, here)
                 memory.store(_I32, first, there)
+
+
+@native(core.LuDiagonalOp)
+class LuDiagonal(NativeKernel):
+    """A part of the factors (``%p1``); the matrix is not read."""
+
+    @classmethod
+    def supports(cls, op: core.LuDiagonalOp) -> bool:
+        return True
+
+    def emit(self, code: Code) -> None:
+        batch, n = prod(shape(self.op.a)[:-2]), shape(self.op.a)[-1]
+        copy_box(code, held(self.op.lu), [batch, n], "%p1", [n * n, n + 1], "%q0", [n, 1])
 
 
 @native(core.LuSolveOp)
