@@ -13,6 +13,7 @@ import wengert as wg
 from wengert.dialects import stablehlo as hlo
 from wengert.ir.parser import parse_module
 from wengert.ir.tensor_types import shape
+from wengert.runtime.derivation import runnable
 from wengert.transforms.core.arrangements import arrangement, even, is_in_place, source_of
 from wengert.transforms.core.to_core import to_core
 
@@ -127,6 +128,29 @@ def test_instances_with_one_matrix_are_one_system() -> None:
     batched = wg.parse(SYSTEM).vmap([None, 0], size=3)
     (op,) = [op for op in batched.optimized_module.walk() if op.name == "core.lu_solve"]
     assert [shape(x) for x in op.operands] == [(4, 4), (4, 4), (4,), (4, 6)]
+
+
+def test_loops_do_not_keep_matrices() -> None:
+    """A loop that solves a system in each trip, run backward: factors are kept, and the matrix neither kept nor computed again."""
+    text = """
+    func.func public @main(%s: tensor<3x4x4xf64>, %b: tensor<4x1xf64>) -> tensor<4x1xf64> {
+      %n = stablehlo.constant dense<3> : tensor<i64>
+      %r = core.for %i to %n constants(%t = %s: tensor<3x4x4xf64>) carried(%x = %b: tensor<4x1xf64>) {
+        %z = stablehlo.constant dense<0> : tensor<i64>
+        %0 = stablehlo.dynamic_slice %t, %i, %z, %z, sizes = [1, 4, 4] : (tensor<3x4x4xf64>, tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<1x4x4xf64>
+        %1 = stablehlo.reshape %0 : (tensor<1x4x4xf64>) -> tensor<4x4xf64>
+        %a = stablehlo.tanh %1 : tensor<4x4xf64>
+        %lu, %pivots, %info = "core.lu"(%a) : (tensor<4x4xf64>) -> (tensor<4x4xf64>, tensor<4xi32>, tensor<i32>)
+        %p = "core.pivots_to_permutation"(%pivots) : (tensor<4xi32>) -> tensor<4xi32>
+        %y = "core.lu_solve"(%a, %lu, %p, %x) <{transpose = false}> : (tensor<4x4xf64>, tensor<4x4xf64>, tensor<4xi32>, tensor<4x1xf64>) -> tensor<4x1xf64>
+        stablehlo.return %y : tensor<4x1xf64>
+      }
+      return %r : tensor<4x1xf64>
+    }
+    """
+    derivative = wg.parse(text).vjp(wrt=[1]).optimized_module
+    kept = [[shape(x) for x in op.results] for op in runnable(derivative).walk() if op.name == "core.for"]
+    assert [sorted(loop) for loop in kept] == [[(3, 4), (3, 4, 4), (4, 1)], [(4, 1)]]
 
 
 # -- what is left alone

@@ -7,8 +7,12 @@ op keeps the matrix beside the factors, so that the derivative is that of the sy
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
 
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
@@ -24,6 +28,23 @@ from wengert.transforms.core.kinds import constant_scalar
 from wengert.transforms.core.permutations import permutation_loops
 from wengert.transforms.core.scatters import expand_scatter
 from wengert.transforms.rewriter import Rewriter
+
+
+@dataclass(frozen=True)
+class DropMatricesPass(ModulePass):
+    """Systems forget the matrix that they hold beside its factors, so that a loop need not keep it; for programs that are only to be run.
+
+    Before and after::
+
+        %x = "core.lu_solve"(%a, %lu, %p, %b)                         %x = "core.lu_solve"(%lu, %lu, %p, %b)
+    """
+
+    name = "drop-matrices"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for found in ops_of(op, core.LuSolveOp, core.LuDiagonalOp):
+            found.operands[0] = found.lu
+
 
 _VIEWS = (hlo.BroadcastInDimOp, hlo.ReshapeOp)
 
