@@ -38,6 +38,7 @@ from wengert.dialects.core_control import (
 from wengert.dialects.core_linalg import (
     LINALG,
     CholeskyOp,
+    CholeskySolveOp,
     EighOp,
     EigOp,
     LuDiagonalOp,
@@ -196,6 +197,7 @@ __all__ = [
     "ArgReduceOp",
     "CaseOp",
     "CholeskyOp",
+    "CholeskySolveOp",
     "Core",
     "CumulativeOp",
     "EigOp",

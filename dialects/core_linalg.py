@@ -27,6 +27,24 @@ class CholeskyOp(TensorOp):
 
 
 @irdl_op_definition
+class CholeskySolveOp(TensorOp):
+    """``a x = b`` by a Cholesky factor of a that is there already: ``a = l l^H`` (``lower``) or ``u^H u``, ``b, x: [.., n, k]``.
+
+    The solution is computed from the factor's triangle alone; a says what it depends on, as in ``core.lu_solve``. Of a the triangle that
+    ``a_lower`` says is what the factor was made of, and what has a derivative. The factor has none here.
+    """
+
+    name = "core.cholesky_solve"
+    a = operand_def()
+    factor = operand_def()
+    b = operand_def()
+    lower = prop_def(BoolAttr)
+    a_lower = prop_def(BoolAttr)
+    x = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
 class LuOp(TensorOp):
     """``p a = l u`` by partial pivoting, ``a: [.., m, n]``: l and u packed in one matrix (l has ones on its diagonal), and
     the pivots (``[.., min(m, n)]``, i32, from 1): row i was exchanged with row pivots[i] - 1, for i = 0, 1, ... in turn."""
@@ -153,4 +171,4 @@ class TridiagonalSolveOp(TensorOp):
     traits = traits_def(Pure())
 
 
-LINALG = (CholeskyOp, LuOp, PivotsToPermutationOp, LuSolveOp, LuDiagonalOp, QrOp, EighOp, SvdOp, EigOp, TridiagonalSolveOp)
+LINALG = (CholeskyOp, CholeskySolveOp, LuOp, PivotsToPermutationOp, LuSolveOp, LuDiagonalOp, QrOp, EighOp, SvdOp, EigOp, TridiagonalSolveOp)

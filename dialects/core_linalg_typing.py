@@ -57,6 +57,20 @@ def check_cholesky(op: ops.CholeskyOp) -> None:
     expect_all(op, batch, ((m, n), element), ((), i32))
 
 
+@typing_rule(ops.CholeskySolveOp)
+def check_cholesky_solve(op: ops.CholeskySolveOp) -> None:
+    """Square matrices and their factors; x has the type of b."""
+    a, factor, b = operand(op, 0, "a"), operand(op, 1, "factor"), operand(op, 2, "b")
+    matrices, sides = expect_matrices("a", a), b.get_shape()
+    same_element("a", a, "factor", factor)
+    same_element("a", a, "b", b)
+    if not same_shape(matrices, factor.get_shape()):
+        fail(f"a and its factor must have one shape, found {a} and {factor}")
+    if len(matrices) != len(sides) or not same_shape(matrices[:-1], sides[:-1]):
+        fail(f"b must have the batch dimensions and the rows of a, found {a} and {b}")
+    expect_result(op, sides, b.element_type)
+
+
 @typing_rule(ops.LuOp)
 def check_lu(op: ops.LuOp) -> None:
     """The packed factors, min(m, n) pivots, and info."""

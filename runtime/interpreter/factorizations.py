@@ -34,6 +34,19 @@ def cholesky(op: core.CholeskyOp) -> Unary:
     return _batched(op, lambda a: function(a, lower=lower, clean=True))
 
 
+@evaluates(core.CholeskySolveOp)
+def cholesky_solve(op: core.CholeskySolveOp) -> Ternary:
+    """Two triangular systems."""
+    dtype, lower = dtype_of(element(op.b)), bool(int_of(op.lower))
+    turned = 2 if dtype.kind == "c" else 1
+    first, second = (triangular_solver(dtype, left=True, lower=lower, unit=False, transpose=how) for how in ((0, turned) if lower else (turned, 0)))
+
+    def run(factor: Array, b: Array) -> Sequence[Any]:
+        return second(factor, first(factor, b)[0])
+
+    return lambda a, factor, b: over_batches(run, [factor, b], [2, 2], [(shape(op.x), dtype)])[0]
+
+
 @evaluates(core.LuOp)
 def lu(op: core.LuOp) -> Unary:
     """getrf, with pivots from 1."""

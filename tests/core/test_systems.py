@@ -17,7 +17,17 @@ from wengert.runtime.derivation import runnable
 from wengert.transforms.core.arrangements import arrangement, even, is_in_place, source_of
 from wengert.transforms.core.to_core import to_core
 
-WATCHED = ("core.lu", "core.lu_diagonal", "core.lu_solve", "core.pivots_to_permutation", "core.for", "stablehlo.triangular_solve", "stablehlo.dot_general")
+WATCHED = (
+    "core.cholesky",
+    "core.cholesky_solve",
+    "core.lu",
+    "core.lu_diagonal",
+    "core.lu_solve",
+    "core.pivots_to_permutation",
+    "core.for",
+    "stablehlo.triangular_solve",
+    "stablehlo.dot_general",
+)
 
 
 def counts(module: Any) -> dict[str, int]:
@@ -29,6 +39,7 @@ def counts(module: Any) -> dict[str, int]:
 # -- from what JAX writes
 
 SOLVE = {"lu": 1, "lu_solve": 1, "pivots_to_permutation": 1}
+BY_CHOLESKY = {"cholesky": 1, "cholesky_solve": 1}
 TWICE = SOLVE | {"lu_solve": 2, "dot_general": 1}
 
 
@@ -59,13 +70,45 @@ def _jax_functions() -> dict[str, tuple[Callable[..., Any], str, dict[str, int]]
         "determinant": (lambda a: jnp.linalg.slogdet(a)[1], "4x4", {"lu": 1, "lu_diagonal": 1}),
         "determinants": (jax.vmap(lambda a: jnp.linalg.slogdet(a)[1]), "3x4x4", {"lu": 1, "lu_diagonal": 1}),
         "rectangular": (lambda a: jax.lax.linalg.lu(a)[2], "5x3", {"lu": 1, "pivots_to_permutation": 1}),
+        "positive": (lambda a, b: jl.solve(_positive(a), b, assume_a="pos"), "4x4 4x2", BY_CHOLESKY | {"dot_general": 1}),
+        "positive, upper": (lambda a, b: jl.cho_solve(jl.cho_factor(_positive(a)), b), "4x4 4", BY_CHOLESKY | {"dot_general": 1}),
+        "positive, batched": (jax.vmap(lambda a, b: jl.cho_solve(jl.cho_factor(_positive(a), lower=True), b)), "3x4x4 3x4", BY_CHOLESKY | {"dot_general": 1}),
+        "positive, complex": (lambda a, b: jl.cho_solve(jl.cho_factor(_positive(a), lower=True), b), "z4x4 z4", BY_CHOLESKY | {"dot_general": 1}),
+        "positive, vmap of sides": (
+            jax.vmap(lambda a, b: jl.cho_solve(jl.cho_factor(_positive(a)), b), (None, 0)),
+            "4x4 3x4",
+            BY_CHOLESKY | {"dot_general": 1},
+        ),
+        "factor used otherwise": (
+            lambda a, b: jnp.vdot(b, jl.cho_solve((c := jnp.linalg.cholesky(_positive(a)), True), b)) + c[1, 0],
+            "4x4 4",
+            BY_CHOLESKY | {"dot_general": 2},
+        ),
         "scan": (lambda a, b: jax.lax.scan(lambda c, x: (solve(a + jnp.outer(c, c), x),) * 2, b[0], b)[1], "4x4 3x4", SOLVE | {"for": 1}),
     }
 
 
+def _positive(a: Any) -> Any:
+    return a @ a.conj().T + 4 * np.eye(4)
+
+
 NAMES = (
     *("vector", "matrix", "batched", "batched twice", "one matrix", "complex", "order 1", "inverse", "vmap of both", "vmap of matrices", "vmap of sides"),
-    *("vmaps of each", "vmaps of sides", "transposed", "adjoint", "derivative", "twice", "determinant", "determinants", "rectangular", "scan"),
+    *(
+        "vmaps of each",
+        "vmaps of sides",
+        "transposed",
+        "adjoint",
+        "derivative",
+        "twice",
+        "determinant",
+        "determinants",
+        "rectangular",
+        "positive",
+        "positive, upper",
+        "positive, batched",
+    ),
+    *("positive, complex", "positive, vmap of sides", "factor used otherwise", "scan"),
 )
 
 

@@ -351,6 +351,7 @@ CORE = [
     case("core.tape_extend", f"{_TAPE}, {_TAPE} -> {_TAPE}"),
     case("core.tape_size", f"{_TAPE} -> i64"),
     case("core.cholesky", "2x3x3xf32 -> 2x3x3xf32, 2xi32", "lower = true"),
+    case("core.cholesky_solve", "2x3x3xc64, 2x3x3xc64, 2x3x4xc64 -> 2x3x4xc64", "lower = true, a_lower = false"),
     case("core.lu", "4x3xf64 -> 4x3xf64, 3xi32, i32"),
     case("core.pivots_to_permutation", "2x3xi32 -> 2x4xi32"),
     case("core.lu_solve", "2x3x3xc64, 2x3x3xc64, 2x3xi32, 2x3x4xc64 -> 2x3x4xc64", "transpose = true"),

@@ -6,6 +6,10 @@ from rewrite_cases import case, constant
 
 ROWS = "offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1"
 DIAGONAL = "offset_dims = [0], collapsed_slice_dims = [1, 2], start_index_map = [1, 2], index_vector_dim = 1"
+SOLVE = (
+    '"stablehlo.triangular_solve"({a}, {b}) <{{left_side = true, lower = {lower}, unit_diagonal = false, transpose_a = #stablehlo<transpose {how}>}}> '
+    ": (tensor<3x3xf64>, tensor<3x2xf64>) -> tensor<3x2xf64>"
+)
 NUMBERS = "offset_dims = [0], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 0"
 
 
@@ -260,6 +264,24 @@ INDEXING = [
         ": (tensor<2x3x3xf64>, tensor<3x2xi64>) -> tensor<2x3xf64>",
         "%4 : tensor<2x3xf64>",
         left="lu lu_diagonal",
+    ),
+    *(
+        case(
+            "system-by-cholesky",
+            "%x: tensor<3x3xf64>, %b: tensor<3x2xf64>",
+            f'%l:2 = "core.cholesky"(%x) <{{lower = {lower}}}> : (tensor<3x3xf64>) -> (tensor<3x3xf64>, tensor<i32>)',
+            constant("0", "tensor<i32>"),
+            constant("0x7FF8000000000000", "tensor<3x3xf64>"),
+            "stablehlo.compare EQ, %l#1, %1, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>",
+            "stablehlo.select %3, %l#0, %2 : tensor<i1>, tensor<3x3xf64>",
+            *[SOLVE.format(a="%4", b=b, lower=lower, how=how) for b, how in zip(("%b", "%5"), hows, strict=True)],
+            "%6 : tensor<3x2xf64>",
+            left=left,
+        )
+        for lower, hows, left in (
+            ("true", ("NO_TRANSPOSE", "TRANSPOSE"), "cholesky constant constant compare select cholesky_solve"),
+            ("false", ("ADJOINT", "NO_TRANSPOSE"), "cholesky constant constant compare select cholesky_solve"),
+        )
     ),
     *(
         case(

@@ -47,6 +47,7 @@ _ONE_OF = (hlo.MultiplyOp, hlo.DotGeneralOp, hlo.ConvolutionOp)
 _NEVER: dict[type[Operation], tuple[int, ...]] = {
     hlo.DivideOp: (1,),
     hlo.TriangularSolveOp: (0,),
+    core.CholeskySolveOp: (0, 1),
     core.LuSolveOp: (0, 1, 2),
     core.TridiagonalSolveOp: (0, 1, 2),
 }

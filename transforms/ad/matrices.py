@@ -77,6 +77,11 @@ def lu_solve(b: OpBuilder, factors: Sequence[Value], x: Value, *, transpose: boo
     return b.one(core.LuSolveOp, (*factors, x), x.type, transpose=bool_attr(transpose))
 
 
+def cholesky_solve(b: OpBuilder, op: core.CholeskySolveOp, x: Value) -> Value:
+    """The same core.cholesky_solve on other right-hand sides."""
+    return b.one(core.CholeskySolveOp, (op.a, op.factor, x), x.type, lower=op.lower, a_lower=op.a_lower)
+
+
 def lu_diagonal(b: OpBuilder, a: Value, lu: Value, pivots: Value) -> Value:
     """core.lu_diagonal."""
     return b.one(core.LuDiagonalOp, (a, lu, pivots), tensor(shape(a)[:-1], element(a)))

@@ -25,7 +25,7 @@ from wengert.transforms.core.permutations import expand_pivots_to_permutation
 from wengert.transforms.core.reductions import expand_reduce
 from wengert.transforms.core.scatters import expand_scatter
 from wengert.transforms.core.stopped import expand_stop
-from wengert.transforms.core.systems import expand_lu_diagonal, expand_lu_solve
+from wengert.transforms.core.systems import expand_cholesky_solve, expand_lu_diagonal, expand_lu_solve
 from wengert.transforms.core.windows import expand_cumulative, expand_window
 from wengert.transforms.rewriter import Rewriter
 
@@ -38,6 +38,7 @@ EXPANSIONS: dict[type[Operation], Expansion] = {
     core.CumulativeOp: expand_cumulative,
     core.ScatterOp: expand_scatter,
     core.CholeskyOp: expand_cholesky,
+    core.CholeskySolveOp: expand_cholesky_solve,
     core.LuOp: expand_lu,
     core.PivotsToPermutationOp: expand_pivots_to_permutation,
     core.LuSolveOp: expand_lu_solve,

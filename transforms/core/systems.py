@@ -42,8 +42,8 @@ class DropMatricesPass(ModulePass):
     name = "drop-matrices"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for found in ops_of(op, core.LuSolveOp, core.LuDiagonalOp):
-            found.operands[0] = found.lu
+        for found in ops_of(op, core.CholeskySolveOp, core.LuSolveOp, core.LuDiagonalOp):
+            found.operands[0] = found.operands[1]
 
 
 _VIEWS = (hlo.BroadcastInDimOp, hlo.ReshapeOp)
@@ -218,22 +218,31 @@ def put_rows(b: OpBuilder, x: SSAValue, order: SSAValue) -> SSAValue:
 # -- back to StableHLO
 
 
+def expand_cholesky_solve(b: OpBuilder, op: core.CholeskySolveOp) -> list[SSAValue]:
+    """Two triangular systems."""
+    lower, turned = bool(int_of(op.lower)), Transpose.ADJOINT if is_complex(element(op.b)) else Transpose.TRANSPOSE
+    x: SSAValue = op.b
+    for how in (Transpose.NO_TRANSPOSE, turned) if lower else (turned, Transpose.NO_TRANSPOSE):
+        x = _triangular(b, op.factor, x, (True, lower, False), how)
+    return [x]
+
+
 def expand_lu_solve(b: OpBuilder, op: core.LuSolveOp) -> list[SSAValue]:
     """Rows in the order of the permutation, and two triangular systems."""
-    turned = bool(int_of(op.transpose))
-    how = TransposeAttr(Transpose.TRANSPOSE if turned else Transpose.NO_TRANSPOSE)
-
-    def solve(x: SSAValue, flags: tuple[bool, bool, bool]) -> SSAValue:
-        left, lower, unit = (bool_attr(flag) for flag in flags)
-        return b.one(hlo.TriangularSolveOp, (op.lu, x), x.type, left_side=left, lower=lower, unit_diagonal=unit, transpose_a=how)
-
-    if not turned:
-        return [solve(solve(take_rows(b, op.b, op.permutation), _LOW), _HIGH)]
-    scattered = put_rows(b, solve(solve(op.b, _HIGH), _LOW), op.permutation).owner
+    if not int_of(op.transpose):
+        x = _triangular(b, op.lu, take_rows(b, op.b, op.permutation), _LOW, Transpose.NO_TRANSPOSE)
+        return [_triangular(b, op.lu, x, _HIGH, Transpose.NO_TRANSPOSE)]
+    x = _triangular(b, op.lu, _triangular(b, op.lu, op.b, _HIGH, Transpose.TRANSPOSE), _LOW, Transpose.TRANSPOSE)
+    scattered = put_rows(b, x, op.permutation).owner
     assert isinstance(scattered, core.ScatterOp)
     found = expand_scatter(b, scattered)
     erase(scattered)
     return found
+
+
+def _triangular(b: OpBuilder, a: SSAValue, x: SSAValue, flags: tuple[bool, bool, bool], how: Transpose) -> SSAValue:
+    left, lower, unit = (bool_attr(flag) for flag in flags)
+    return b.one(hlo.TriangularSolveOp, (a, x), x.type, left_side=left, lower=lower, unit_diagonal=unit, transpose_a=TransposeAttr(how))
 
 
 def expand_lu_diagonal(b: OpBuilder, op: core.LuDiagonalOp) -> list[SSAValue]:

@@ -16,12 +16,12 @@ def triangular_solve(batch: Batching, op: hlo.TriangularSolveOp, operands: Opera
     return solved_together(batch, op, operands, left=bool(int_of(op.left_side)))
 
 
-@batches(core.LuSolveOp)
-def lu_solve(batch: Batching, op: core.LuSolveOp, operands: Operands) -> Results:
+@batches(core.CholeskySolveOp, core.LuSolveOp)
+def by_factors(batch: Batching, op: core.CholeskySolveOp | core.LuSolveOp, operands: Operands) -> Results:
     return solved_together(batch, op, operands, left=True)
 
 
-def solved_together(batch: Batching, op: hlo.TriangularSolveOp | core.LuSolveOp, operands: Operands, *, left: bool) -> Results:
+def solved_together(batch: Batching, op: hlo.TriangularSolveOp | core.CholeskySolveOp | core.LuSolveOp, operands: Operands, *, left: bool) -> Results:
     """A system whose right-hand sides are the last operand, in columns (or rows, if not ``left``)."""
     *matrices, sides = operands
     if any(x.batched for x in matrices):

@@ -8,18 +8,21 @@ from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.stablehlo.attributes import Transpose
-from wengert.ir.attributes import int_of
+from wengert.ir.attributes import bool_attr, int_of
 from wengert.ir.tensor_types import element, i32, is_complex, shape, tensor
 from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.matrices import (
     adjoint,
     along_rows,
+    cholesky_solve,
+    hermitian,
     identity_like,
     keep,
     lu_solve,
     matmul,
     paired_rows,
     pivots_to_permutation,
+    positive_definite,
     rows_back,
     solve,
     transposed,
@@ -89,6 +92,37 @@ def lu_solve_transpose(b: OpBuilder, op: core.LuSolveOp, linear: Sequence[bool],
     return [None, None, None, lu_solve(b, op.operands[:3], y_bars[0], transpose=not int_of(op.transpose))]
 
 
+@derivative(core.CholeskySolveOp)
+def cholesky_solve_(b: OpBuilder, op: core.CholeskySolveOp) -> LinearMap:
+    # h x = b, h the Hermitian matrix in one triangle of a: dx = h^-1 (db - dh x), by the same factor
+    def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
+        a_dot, _, total = tangents
+        if a_dot is not None:
+            product = matmul(lb, hermitian(lb, a_dot, bool(int_of(op.a_lower))), op.x)
+            total = lb.negate(product) if total is None else lb.subtract(total, product)
+        return [None if total is None else cholesky_solve(lb, op, total)]
+
+    return apply
+
+
+@transpose(core.CholeskySolveOp)
+def cholesky_solve_transpose(b: OpBuilder, op: core.CholeskySolveOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent]:
+    # x = h^-1 b  <->  b_bar = h^-T x_bar, h^T = conj(h)
+    if not is_complex(element(op.b)):
+        return [None, None, cholesky_solve(b, op, y_bars[0])]
+    return [None, None, b.conj(cholesky_solve(b, op, b.conj(y_bars[0])))]
+
+
+def _cholesky_solve_case(lower: bool, a_lower: bool) -> Callable[[OpBuilder, Value, Value], Value]:
+    def build(b: OpBuilder, a: Value, x: Value) -> Value:
+        h = positive_definite(b, a)
+        factor = b.create(core.CholeskyOp, (h,), (h.type, tensor(shape(h)[:-2], i32)), {"lower": bool_attr(a_lower)})[0]
+        factor = factor if lower is a_lower else transposed(b, factor)
+        return b.one(core.CholeskySolveOp, (h, factor, x), x.type, lower=bool_attr(lower), a_lower=bool_attr(a_lower))
+
+    return build
+
+
 def _lu_solve_case(turned: bool) -> Callable[[OpBuilder, Value, Value], Value]:
     def build(b: OpBuilder, a: Value, x: Value) -> Value:
         batch, n = shape(a)[:-2], shape(a)[-1]
@@ -155,6 +189,10 @@ CASES = [
         lambda b, a, x: solve(b, b.add(a, identity_like(b, a)), x, lower=True, how=Transpose.ADJOINT),
         (Arg((2, 2, 2), 1, 2, complex=True), Arg((2, 2, 3), complex=True)),
     ),
+    Case("cholesky solve", _cholesky_solve_case(True, True), (Arg((3, 3)), Arg((3, 2)))),
+    Case("cholesky solve, upper, batched", _cholesky_solve_case(False, False), (Arg((2, 3, 3)), Arg((2, 3, 1)))),
+    Case("cholesky solve, turned", _cholesky_solve_case(False, True), (Arg((3, 3)), Arg((3, 1)))),
+    Case("cholesky solve, complex", _cholesky_solve_case(True, True), (Arg((2, 2), complex=True), Arg((2, 2), complex=True))),
     Case("lu solve", _lu_solve_case(False), (Arg((3, 3), values=_PIVOTED), Arg((3, 2)))),
     Case("lu solve, transposed, batched", _lu_solve_case(True), (Arg((2, 3, 3), values=(*_PIVOTED, 1, 2, 3, 0.3, 0.1, 4, 5, 0.2, 0.1)), Arg((2, 3, 1)))),
     Case("lu solve, complex", _lu_solve_case(False), (Arg((2, 2), complex=True), Arg((2, 3), complex=True))),

@@ -159,3 +159,54 @@ class LuSolve(NativeKernel):
             with code.loops([self.columns]) as (column,):
                 place = lanes.address(solution, code.at([(row.index, self.columns)], column))
                 move(lambda lane: code.address(starts[lane], self.held, column), place)
+
+
+@native(core.CholeskySolveOp)
+class CholeskySolve(NativeKernel):
+    """Both systems in place. The matrix itself (``%p0``) is not read."""
+
+    @classmethod
+    def supports(cls, op: core.CholeskySolveOp) -> bool:
+        return element(op.a) in PREFIX
+
+    def __init__(self, op: core.CholeskySolveOp, target: Target):
+        super().__init__(op, target)
+        self.batch, self.squares, self.count = prod(shape(op.a)[:-2]), shape(op.a)[-1] ** 2, prod(shape(op.b)[-2:])
+        self.held = held(op.a)
+        self.lanes = lanes_for(op.a, op.b, target, self.batch)
+        lower, turned = bool(int_of(op.lower)), Transpose.ADJOINT if self.held.kind == "c" else Transpose.TRANSPOSE
+        hows = (Transpose.NO_TRANSPOSE, turned) if lower else (turned, Transpose.NO_TRANSPOSE)
+        self.systems = [TriangularSystem.of(op.factor, op.b, left=True, lower=lower, unit=False, how=how) for how in hows]
+
+    def scratch_bytes(self) -> int:
+        return 0 if self.lanes == 1 else sum(group_bytes(count, self.lanes, self.held) for count in (self.squares, self.count))
+
+    def dealt_work(self) -> tuple[int, float]:
+        return group_count(self.batch, self.lanes), 2 * STEP_NS * prod(shape(self.op.b)) * shape(self.op.a)[-1] / self.lanes
+
+    def emit(self, code: Code) -> None:
+        if self.batch * self.count == 0:
+            return
+        if self.lanes > 1:
+            self._in_lanes(code)
+            return
+        with code.dealt([self.batch]) as (number,):
+            factor, b, x = self._matrices(code, number)
+            copy_box(code, self.held, [self.count], b, [1], x, [1])
+            for system in self.systems:
+                system.solve(code, factor, x)
+
+    def _matrices(self, code: Code, number: Index) -> list[str]:
+        places = (("%p1", self.squares), ("%p2", self.count), ("%q0", self.count))
+        return [code.address(pointer, self.held, code.times(number, count)) for pointer, count in places]
+
+    def _in_lanes(self, code: Code) -> None:
+        lanes = MatrixLanes(code, self.held, self.lanes)
+        factors, solution = "%scratch", code.byte("%scratch", group_bytes(self.squares, self.lanes, self.held))
+        with lanes.groups(self.batch) as first:
+            factor, b, x = self._matrices(code, first)
+            lanes.gather(self.squares, factor, factors)
+            lanes.gather(self.count, b, solution)
+            for system in self.systems:
+                system.solve_in_lanes(lanes, factors, solution)
+            lanes.scatter(self.count, solution, x)
