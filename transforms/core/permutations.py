@@ -50,8 +50,12 @@ Term = _Term | int | None
 
 _POSITIONS = (_Term.ITERATION, _Term.TARGET)
 _PER_INSTANCE = (_Term.TARGET, _Term.HERE, _Term.THERE)
-_READS = {(_Term.PIVOTS, _Term.ITERATION): _Term.TARGET, (_Term.ORDER, _Term.ITERATION): _Term.HERE, (_Term.ORDER, _Term.TARGET): _Term.THERE}
-_WRITES = {
+_READS: dict[tuple[Term, Term], _Term] = {
+    (_Term.PIVOTS, _Term.ITERATION): _Term.TARGET,
+    (_Term.ORDER, _Term.ITERATION): _Term.HERE,
+    (_Term.ORDER, _Term.TARGET): _Term.THERE,
+}
+_WRITES: dict[tuple[Term, Term, Term], _Term] = {
     (_Term.ORDER, _Term.ITERATION, _Term.THERE): _Term.FIRST,
     (_Term.FIRST, _Term.TARGET, _Term.HERE): _Term.EXCHANGED,
     (_Term.ORDER, _Term.TARGET, _Term.HERE): _Term.SECOND,
@@ -133,7 +137,7 @@ def _dynamic_slice(op: Operation, x: Sequence[Term]) -> Term:
     assert isinstance(op, hlo.DynamicSliceOp)
     if list(ints(op.slice_sizes)) != [*shape(op.operand)[:-1], 1]:
         return None
-    return _READS.get((x[0], x[-1]))  # pyright: ignore[reportArgumentType, reportCallIssue]
+    return _READS.get((x[0], x[-1]))
 
 
 def _gather(op: Operation, x: Sequence[Term]) -> Term:
@@ -145,7 +149,7 @@ def _gather(op: Operation, x: Sequence[Term]) -> Term:
     batching = numbers.dims("operand_batching_dims"), numbers.dims("start_indices_batching_dims")
     if not _one_place(op.start_indices, int_of(numbers.index_vector_dim), batching, last, x[1]):
         return None
-    return _READS.get((x[0], x[1]))  # pyright: ignore[reportArgumentType, reportCallIssue]
+    return _READS.get((x[0], x[1]))
 
 
 def _one_place(indices: SSAValue, vector: int, batching: tuple[Sequence[int], Sequence[int]], last: int, where: Term) -> bool:
@@ -166,14 +170,14 @@ def _scatter(op: Operation, x: Sequence[Term]) -> Term:
     batching = numbers.dims("input_batching_dims"), numbers.dims("scatter_indices_batching_dims")
     if not _one_place(op.scatter_indices, int_of(numbers.index_vector_dim), batching, last, x[1]):
         return None
-    return _WRITES.get((x[0], x[1], x[2]))  # pyright: ignore[reportArgumentType, reportCallIssue]
+    return _WRITES.get((x[0], x[1], x[2]))
 
 
 def _dynamic_update_slice(op: Operation, x: Sequence[Term]) -> Term:
     assert isinstance(op, hlo.DynamicUpdateSliceOp)
     if shape(op.update) != (*shape(op.operand)[:-1], 1):
         return None
-    return _WRITES.get((x[0], x[-1], x[1]))  # pyright: ignore[reportArgumentType, reportCallIssue]
+    return _WRITES.get((x[0], x[-1], x[1]))
 
 
 _RULES: dict[type[Operation], Callable[[Any, Sequence[Term]], Term]] = {

@@ -5,9 +5,9 @@
 from wengert.transforms.lower.native import (  # noqa: F401
     cholesky,
     convolution,
+    factored_systems,
     fourier,
     lu,
-    lu_solve,
     qr,
     random_bits,
     reductions,
