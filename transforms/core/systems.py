@@ -21,7 +21,7 @@ from wengert.dialects.core import Kind
 from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, ScatterDimensionNumbersAttr, Transpose, TransposeAttr, dimensions
 from wengert.ir.attributes import bool_attr, int_attr, int_of, ints
 from wengert.ir.construction import erase
-from wengert.ir.tensor_types import element, i32, is_complex, rank, shape, tensor, type_of
+from wengert.ir.tensor_types import DYNAMIC, element, i32, is_complex, rank, shape, tensor, type_of
 from wengert.ir.traversal import ops_of
 from wengert.transforms.core.arrangements import arrangement, even, is_in_place, source_of
 from wengert.transforms.core.kinds import constant_scalar
@@ -52,7 +52,8 @@ _VIEWS = (hlo.BroadcastInDimOp, hlo.ReshapeOp)
 def recognise_systems(module: ModuleOp) -> None:
     """Replaces what follows LU factorisations and stands for an op of core, in place."""
     for op in ops_of(module, core.LuOp):
-        _Factors(op).recognise()
+        if DYNAMIC not in shape(op.a):
+            _Factors(op).recognise()
 
 
 class _Factors:
@@ -70,7 +71,7 @@ class _Factors:
             _decide_signs(self._permutation)
         if shape(self.op.a)[-2] == shape(self.op.a)[-1]:
             for use in list(self.op.lu.uses):
-                if isinstance(use.operation, hlo.TriangularSolveOp) and use.index == 0:
+                if isinstance(use.operation, hlo.TriangularSolveOp) and use.index == 0 and DYNAMIC not in shape(use.operation.b):
                     self._recognise_solve(use.operation)
 
     @property
