@@ -35,7 +35,20 @@ from wengert.dialects.core_control import (
     TapeType,
     WhileOp,
 )
-from wengert.dialects.core_linalg import LINALG, CholeskyOp, EighOp, EigOp, LuOp, QrOp, SvdOp, TridiagonalSolveOp
+from wengert.dialects.core_linalg import (
+    LINALG,
+    CholeskyOp,
+    CholeskySolveOp,
+    EighOp,
+    EigOp,
+    LuDiagonalOp,
+    LuOp,
+    LuSolveOp,
+    PivotsToPermutationOp,
+    QrOp,
+    SvdOp,
+    TridiagonalSolveOp,
+)
 from wengert.dialects.stablehlo.attributes import ScatterDimensionNumbersAttr
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
@@ -184,6 +197,7 @@ __all__ = [
     "ArgReduceOp",
     "CaseOp",
     "CholeskyOp",
+    "CholeskySolveOp",
     "Core",
     "CumulativeOp",
     "EigOp",
@@ -193,7 +207,10 @@ __all__ = [
     "ForOp",
     "Kind",
     "KindAttr",
+    "LuDiagonalOp",
     "LuOp",
+    "LuSolveOp",
+    "PivotsToPermutationOp",
     "QrOp",
     "ReduceOp",
     "ScatterOp",

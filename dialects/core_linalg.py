@@ -1,8 +1,8 @@
-"""Core's matrix factorisations and tridiagonal systems, batched over leading dimensions.
+"""Core's matrix factorisations and systems of equations, batched over leading dimensions.
 
 Programs ask for them by the name of a library routine, with options as letters and results in the library's packed forms. Here
 each is one op whose results mean something by themselves. ``info`` (``tensor<..xi32>``, one per matrix) is 0 where the
-factorisation succeeded, as in LAPACK. Triangular systems are ``stablehlo.triangular_solve``; tridiagonal ones have an op here.
+factorisation succeeded, as in LAPACK. Triangular systems are ``stablehlo.triangular_solve``; general ones and tridiagonal ones have ops here.
 """
 
 from __future__ import annotations
@@ -27,6 +27,24 @@ class CholeskyOp(TensorOp):
 
 
 @irdl_op_definition
+class CholeskySolveOp(TensorOp):
+    """``a x = b`` by a Cholesky factor of a that is there already: ``a = l l^H`` (``lower``) or ``u^H u``, ``b, x: [.., n, k]``.
+
+    The solution is computed from the factor's triangle alone; a says what it depends on, as in ``core.lu_solve``. Of a the triangle that
+    ``a_lower`` says is what the factor was made of, and what has a derivative. The factor has none here.
+    """
+
+    name = "core.cholesky_solve"
+    a = operand_def()
+    factor = operand_def()
+    b = operand_def()
+    lower = prop_def(BoolAttr)
+    a_lower = prop_def(BoolAttr)
+    x = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
 class LuOp(TensorOp):
     """``p a = l u`` by partial pivoting, ``a: [.., m, n]``: l and u packed in one matrix (l has ones on its diagonal), and
     the pivots (``[.., min(m, n)]``, i32, from 1): row i was exchanged with row pivots[i] - 1, for i = 0, 1, ... in turn."""
@@ -36,6 +54,52 @@ class LuOp(TensorOp):
     lu = result_def()
     pivots = result_def()
     info = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class PivotsToPermutationOp(TensorOp):
+    """The order of m rows that exchanging row i with row pivots[i] - 1, for i = 0, 1, ..., brings about: ``pivots: [.., k]``, i32, from
+    1 to m, as ``core.lu`` returns them, to ``[.., m]``, i32, from 0, with m at least k. Row i is then what was row permutation[i].
+    Numbers out of bounds count as the nearest row."""
+
+    name = "core.pivots_to_permutation"
+    pivots = operand_def()
+    permutation = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class LuSolveOp(TensorOp):
+    """``a x = b``, or ``a^T x = b`` if ``transpose``, by factors of a that are there already: ``a[permutation] = l u``, packed as
+    ``core.lu`` does. ``a, lu: [.., n, n]``, ``permutation: [.., n]``, i32, ``b, x: [.., n, k]``.
+
+    The solution is computed from the factors alone, and it is its derivative that a is for: that of a system needs no derivative of
+    factors. So lu and permutation must be those of this a; they have no derivative here. Numbers of rows out of bounds count as the nearest.
+    """
+
+    name = "core.lu_solve"
+    a = operand_def()
+    lu = operand_def()
+    permutation = operand_def()
+    b = operand_def()
+    transpose = prop_def(BoolAttr)
+    x = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class LuDiagonalOp(TensorOp):
+    """The diagonal of u, ``[.., n]``, where lu and pivots are those that ``core.lu`` returns for this very a: ``[.., n, n]``.
+
+    It is a part of lu by itself because its derivative costs no products of matrices, and that of all of lu does.
+    """
+
+    name = "core.lu_diagonal"
+    a = operand_def()
+    lu = operand_def()
+    pivots = operand_def()
+    diagonal = result_def()
     traits = traits_def(Pure())
 
 
@@ -107,4 +171,4 @@ class TridiagonalSolveOp(TensorOp):
     traits = traits_def(Pure())
 
 
-LINALG = (CholeskyOp, LuOp, QrOp, EighOp, SvdOp, EigOp, TridiagonalSolveOp)
+LINALG = (CholeskyOp, CholeskySolveOp, LuOp, PivotsToPermutationOp, LuSolveOp, LuDiagonalOp, QrOp, EighOp, SvdOp, EigOp, TridiagonalSolveOp)

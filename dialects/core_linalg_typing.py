@@ -12,6 +12,8 @@ from wengert.dialects.stablehlo.typing.checks import (
     COMPLEX,
     FLOAT,
     Shape,
+    Tensor,
+    as_tensor,
     element_class,
     expect_elements,
     expect_result,
@@ -55,11 +57,65 @@ def check_cholesky(op: ops.CholeskyOp) -> None:
     expect_all(op, batch, ((m, n), element), ((), i32))
 
 
+@typing_rule(ops.CholeskySolveOp)
+def check_cholesky_solve(op: ops.CholeskySolveOp) -> None:
+    """Square matrices and their factors; x has the type of b."""
+    a, factor, b = operand(op, 0, "a"), operand(op, 1, "factor"), operand(op, 2, "b")
+    matrices, sides = expect_matrices("a", a), b.get_shape()
+    same_element("a", a, "factor", factor)
+    same_element("a", a, "b", b)
+    if not same_shape(matrices, factor.get_shape()):
+        fail(f"a and its factor must have one shape, found {a} and {factor}")
+    if len(matrices) != len(sides) or not same_shape(matrices[:-1], sides[:-1]):
+        fail(f"b must have the batch dimensions and the rows of a, found {a} and {b}")
+    expect_result(op, sides, b.element_type)
+
+
 @typing_rule(ops.LuOp)
 def check_lu(op: ops.LuOp) -> None:
     """The packed factors, min(m, n) pivots, and info."""
     batch, m, n, element = matrices(op)
     expect_all(op, batch, ((m, n), element), ((smaller(m, n),), i32), ((), i32))
+
+
+@typing_rule(ops.PivotsToPermutationOp)
+def check_pivots_to_permutation(op: ops.PivotsToPermutationOp) -> None:
+    """As many rows as there are pivots, or more."""
+    pivots, found = operand(op, 0, "pivots"), as_tensor("the permutation", op.permutation.type)
+    before, after = pivots.get_shape(), found.get_shape()
+    if pivots.element_type != i32 or not before:
+        fail(f"pivots must be a tensor of i32 with at least one dimension, found {pivots}")
+    if found.element_type != i32 or not same_shape(before[:-1], after[:-1]) or (DYNAMIC not in (before[-1], *after[-1:]) and after[-1] < before[-1]):
+        fail(f"the permutation must be of i32, with the batch dimensions of the pivots and as many elements or more, found {found} of {pivots}")
+
+
+@typing_rule(ops.LuSolveOp)
+def check_lu_solve(op: ops.LuSolveOp) -> None:
+    """Square matrices, their factors and permutations; x has the type of b."""
+    a, b = operand(op, 0, "a"), operand(op, 3, "b")
+    matrices, sides = expect_factors(op, a, "permutation"), b.get_shape()
+    same_element("a", a, "b", b)
+    if len(matrices) != len(sides) or not same_shape(matrices[:-1], sides[:-1]):
+        fail(f"b must have the batch dimensions and the rows of a, found {a} and {b}")
+    expect_result(op, sides, b.element_type)
+
+
+def expect_factors(op: Operation, a: Tensor, rows: str) -> Shape:
+    """Operands 0 to 2 are square matrices, their factors, and a number for each row."""
+    matrices, lu, numbers = expect_matrices("a", a), operand(op, 1, "lu"), operand(op, 2, rows)
+    same_element("a", a, "lu", lu)
+    if not same_shape(matrices, lu.get_shape()):
+        fail(f"a and lu must have one shape, found {a} and {lu}")
+    if numbers.element_type != i32 or not same_shape(matrices[:-1], numbers.get_shape()):
+        fail(f"{rows} must be of i32, with one element for each row of a, found {numbers} for {a}")
+    return matrices
+
+
+@typing_rule(ops.LuDiagonalOp)
+def check_lu_diagonal(op: ops.LuDiagonalOp) -> None:
+    """Square matrices, their factors and pivots, to an element for each row."""
+    a = operand(op, 0, "a")
+    expect_result(op, expect_factors(op, a, "pivots")[:-1], a.element_type)
 
 
 @typing_rule(ops.QrOp)

@@ -20,6 +20,7 @@ PASS_PATHS = {
     "symbol-dce": "wengert.transforms.core.symbol_dce:SymbolDcePass",
     "to-core": "wengert.transforms.core.to_core:ToCorePass",
     "expand-zeta": "wengert.transforms.core.zeta_sums:ExpandZetaPass",
+    "drop-matrices": "wengert.transforms.core.systems:DropMatricesPass",
     "from-core": "wengert.transforms.core.from_core:FromCorePass",
     # transforms/ad: derivatives
     "jvp": "wengert.transforms.ad.passes:JvpPass",
@@ -53,7 +54,7 @@ OPTIMIZE = "simplify,cse,dce"
 FINISH = "lower-ad,simplify,cse,dce"
 """From core-level IR that may still be differentiated to IR that is only to be run."""
 
-LOOPS = "licm,cse,dce"
+LOOPS = "drop-matrices,licm,cse,dce"
 """What a program with loops goes through before it is compiled."""
 
 BACK = "lower-ad{keep-stopped=true},from-core,cse,dce"

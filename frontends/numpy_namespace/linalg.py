@@ -13,9 +13,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from wengert.dialects import core
-from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import Value
-from wengert.dialects.stablehlo import attributes as sa
 from wengert.frontends.tracing.errors import value_error
 from wengert.frontends.tracing.operands import axes_of, builder, is_traced, listed, promoted, shape_of, traced, value_of
 from wengert.frontends.tracing.tracer import TracedArray
@@ -29,8 +27,8 @@ from wengert.numpy.creation import eye
 from wengert.numpy.dispatch import NUMPY, Array, ArrayLike, concrete_by
 from wengert.numpy.dtypes import astype
 from wengert.numpy.elementwise import abs, conj, sqrt
-from wengert.numpy.manipulation import broadcast_to, expand_dims, matrix_transpose, moveaxis
-from wengert.numpy.searching import take_along_axis
+from wengert.numpy.manipulation import broadcast_to, expand_dims, matrix_transpose, moveaxis, reshape
+from wengert.transforms.ad.matrices import lu_diagonal, lu_solve, pivots_to_permutation
 
 
 class EighResult(NamedTuple):
@@ -145,34 +143,11 @@ def svdvals(x: ArrayLike, /) -> Array:
 # -- systems of equations, by elimination with pivots
 
 
-def _lu(a: Value) -> tuple[TracedArray, TracedArray]:
-    """Both factors in one matrix, and the pivots: row i was exchanged with row pivots[i], counted from 0."""
+def _lu(a: Value) -> tuple[Value, Value]:
+    """Both factors in one matrix, and the pivots: row i was exchanged with row pivots[i], counted from 1."""
     *batch, m, n = shape(a)
     packed, pivots, _ = _factors(core.LuOp, a, [(shape(a), element(a)), ((*batch, min(m, n)), i32), (batch, i32)])
-    return traced(packed), traced(pivots) - 1
-
-
-def permutation(pivots: Any) -> Any:
-    """The order of rows that exchanging row i with row pivots[i], for i = 0, 1, ..., brings about."""
-    n: int = pivots.shape[-1]
-    rows: Any = broadcast_to(traced(value_of(np.arange(n, dtype=np.int32))), pivots.shape)
-    places = np.arange(n)
-    for i in range(n - 1):
-        other = pivots[..., i : i + 1]
-        mine, theirs = rows[..., i : i + 1], take_along_axis(rows, other, axis=-1)
-        rows = where(places == i, theirs, where(places == other, mine, rows))
-    return rows
-
-
-def _triangular(a: TracedArray, b: Any, *, lower: bool, unit: bool) -> TracedArray:
-    x, y = promoted(a, b)[0]
-    properties = {
-        "left_side": bool_attr(True),
-        "lower": bool_attr(lower),
-        "unit_diagonal": bool_attr(unit),
-        "transpose_a": sa.TransposeAttr(sa.Transpose.NO_TRANSPOSE),
-    }
-    return traced(builder().create(hlo.TriangularSolveOp, (x, y), (y.type,), properties)[0])
+    return packed, pivots
 
 
 @concrete_by(np.linalg.solve)
@@ -183,15 +158,21 @@ def solve(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     rights = expand_dims(x2, axis=-1) if column else x2
     if shape_of(rights)[-2] != shape(a)[-1]:
         raise value_error(f"solve: the shapes {shape(a)} and {shape_of(x2)} do not fit")
-    a, b = promoted(traced(a), rights)[0]
-    batch = np.broadcast_shapes(shape(a)[:-2], shape(b)[:-2])
-    packed, pivots = _lu(a)
-    order = broadcast_to(permutation(pivots), (*batch, shape(a)[-1]))
-    packed = broadcast_to(packed, (*batch, *shape(a)[-2:]))
-    y = broadcast_to(traced(b), (*batch, *shape(b)[-2:]))
-    y = take_along_axis(y, order[..., None], axis=-2)
-    found = _triangular(packed, _triangular(packed, y, lower=True, unit=True), lower=False, unit=False)
+    found = _solved(*promoted(traced(a), rights)[0])
     return found[..., 0] if column else found
+
+
+def _solved(a: Value, b: Value) -> Any:
+    *batch, n, k = shape(b)
+    if batch and len(shape(a)) == 2:
+        # one system, of which all columns are right-hand sides
+        columns = moveaxis(traced(b), -2, 0)
+        return moveaxis(reshape(_solved(a, value_of(reshape(columns, (n, -1 if 0 not in shape(b) else 0)))), columns.shape), 0, -2)
+    lu, pivots = _lu(a)
+    order = pivots_to_permutation(builder(), pivots, n)
+    lead = np.broadcast_shapes(shape(a)[:-2], batch)
+    factors = [value_of(broadcast_to(traced(x), (*lead, *shape(x)[len(shape(a)) - 2 :]))) for x in (a, lu, order)]
+    return traced(lu_solve(builder(), factors, value_of(broadcast_to(traced(b), (*lead, n, k)))))
 
 
 @concrete_by(np.linalg.inv)
@@ -204,8 +185,8 @@ def inv(x: ArrayLike, /) -> Array:
 
 def _sign_and_diagonal(a: Value) -> tuple[Any, Any]:
     packed, pivots = _lu(a)
-    swaps = reductions.sum(astype(pivots != np.arange(pivots.shape[-1]), np.int64), -1)
-    return astype(1 - 2 * (swaps % 2), packed.dtype), diagonal(packed)
+    swaps = reductions.sum(astype(traced(pivots) != np.arange(1, shape(pivots)[-1] + 1), np.int64), -1)
+    return astype(1 - 2 * (swaps % 2), traced(packed).dtype), traced(lu_diagonal(builder(), a, packed, pivots))
 
 
 @concrete_by(np.linalg.det)

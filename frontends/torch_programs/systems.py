@@ -10,8 +10,10 @@ from wengert.dialects.stablehlo.attributes import Transpose
 from wengert.frontends.torch_programs.translation import TorchBuilder, translates
 from wengert.ir.tensor_types import element, i32, shape, tensor
 from wengert.numpy import linalg as wlinalg
-from wengert.transforms.ad.matrices import adjoint, identity_like, keep, matmul, transposed
+from wengert.transforms.ad.matrices import adjoint, identity_like, keep, pivots_to_permutation, transposed
+from wengert.transforms.ad.matrices import lu_solve as by_factors
 from wengert.transforms.ad.matrices import solve as triangular
+from wengert.transforms.core.systems import take_rows
 
 Values = tuple[Value | None, ...]
 
@@ -83,14 +85,7 @@ def _factored(b: TorchBuilder, a: Value) -> tuple[Value, Value, Value]:
 
 def _permutation_matrix(b: TorchBuilder, pivots: Value, rows: int, like: Value) -> Value:
     """p with p (l u) = a: column i has its one where row i of l u goes."""
-    # Pivots say exchanges of as many rows as there are pivots; the others stay.
-    count = shape(pivots)[-1]
-    zero_based = b.subtract(pivots, b.full_like(pivots, 1))
-    if count < rows:
-        lead = shape(pivots)[:-1]
-        rest = b.constant(np.broadcast_to(np.arange(count, rows, dtype=np.int32), (*lead, rows - count)).copy())
-        zero_based = b.concatenate([zero_based, rest], len(lead))
-    order = b.by_numpy(wlinalg.permutation, zero_based)
+    order = pivots_to_permutation(b, pivots, rows)
     extents = [*shape(order)[:-1], rows, rows]
     lead = list(range(len(extents) - 2))
     places = tensor(extents, i32)
@@ -135,7 +130,11 @@ def lu_solve(b: TorchBuilder, packed: Value, pivots: Value, y: Value, *, left: b
     """A system by factors that are given."""
     if adjoint or not left:
         raise b.refuse("linalg.lu_solve from the right, or with the adjoint, has no translation")
-    p = _permutation_matrix(b, pivots, shape(packed)[-2], packed)
-    packed, p, y = _spread(b, packed, p, y)
-    turned = matmul(b, transposed(b, p), y)
-    return triangular(b, packed, triangular(b, packed, turned, lower=True, unit=True), lower=False)
+    lead = np.broadcast_shapes(shape(packed)[:-2], shape(y)[:-2])
+    order = b.expanded(pivots_to_permutation(b, pivots, shape(packed)[-2]), [*lead, shape(packed)[-2]])
+    made = packed.owner
+    if isinstance(made, core.LuOp) and pivots is made.pivots:
+        a, factors, y = _spread(b, made.a, packed, y)
+        return by_factors(b, (a, factors, order), y)
+    packed, y = _spread(b, packed, y)
+    return triangular(b, packed, triangular(b, packed, take_rows(b, y, order), lower=True, unit=True), lower=False)

@@ -12,8 +12,8 @@ from wengert.dialects import core
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import dtype_of, element, shape
 from wengert.runtime.interpreter.lapack import ROUTINES
-from wengert.runtime.interpreter.linalg import lapack_function, over_batches
-from wengert.runtime.interpreter.meaning import Array, Unary, Variadic, evaluates
+from wengert.runtime.interpreter.linalg import lapack_function, over_batches, triangular_solver
+from wengert.runtime.interpreter.meaning import Array, Ternary, Unary, Variadic, evaluates
 
 
 def _batched(op: Operation, routine: Callable[[Array], Sequence[Any]]) -> Unary:
@@ -34,6 +34,19 @@ def cholesky(op: core.CholeskyOp) -> Unary:
     return _batched(op, lambda a: function(a, lower=lower, clean=True))
 
 
+@evaluates(core.CholeskySolveOp)
+def cholesky_solve(op: core.CholeskySolveOp) -> Ternary:
+    """Two triangular systems."""
+    dtype, lower = dtype_of(element(op.b)), bool(int_of(op.lower))
+    turned = 2 if dtype.kind == "c" else 1
+    first, second = (triangular_solver(dtype, left=True, lower=lower, unit=False, transpose=how) for how in ((0, turned) if lower else (turned, 0)))
+
+    def run(factor: Array, b: Array) -> Sequence[Any]:
+        return second(factor, first(factor, b)[0])
+
+    return lambda a, factor, b: over_batches(run, [factor, b], [2, 2], [(shape(op.x), dtype)])[0]
+
+
 @evaluates(core.LuOp)
 def lu(op: core.LuOp) -> Unary:
     """getrf, with pivots from 1."""
@@ -46,6 +59,43 @@ def lu(op: core.LuOp) -> Unary:
         return packed, pivots + 1, info
 
     return _batched(op, run)
+
+
+@evaluates(core.PivotsToPermutationOp)
+def pivots_to_permutation(op: core.PivotsToPermutationOp) -> Unary:
+    """The exchanges, one after the other."""
+
+    def run(pivots: Array) -> Sequence[Any]:
+        order = np.arange(shape(op.permutation)[-1], dtype=np.int32)
+        for i, row in enumerate(np.clip(pivots - 1, 0, order.size - 1)):
+            order[[i, row]] = order[[row, i]]
+        return (order,)
+
+    return lambda pivots: over_batches(run, [pivots], [1], [(shape(op.permutation), np.dtype(np.int32))])[0]
+
+
+@evaluates(core.LuSolveOp)
+def lu_solve(op: core.LuSolveOp) -> Variadic:
+    """Two triangular systems, on rows in the order of the permutation."""
+    dtype, turned = dtype_of(element(op.b)), int(bool(int_of(op.transpose)))
+    low = triangular_solver(dtype, left=True, lower=True, unit=True, transpose=turned)
+    high = triangular_solver(dtype, left=True, lower=False, unit=False, transpose=turned)
+
+    def run(a: Array, lu: Array, order: Array, b: Array) -> Sequence[Any]:
+        order = np.clip(order, 0, len(order) - 1)
+        if not turned:
+            return high(lu, low(lu, b[order])[0])
+        x = np.empty_like(b)
+        x[order] = low(lu, high(lu, b)[0])[0]
+        return (x,)
+
+    return lambda *operands: over_batches(run, operands, [2, 2, 1, 2], [(shape(op.x), dtype)])[0]
+
+
+@evaluates(core.LuDiagonalOp)
+def lu_diagonal(op: core.LuDiagonalOp) -> Ternary:
+    """A part of lu."""
+    return lambda a, lu, pivots: np.diagonal(lu, axis1=-2, axis2=-1).copy()
 
 
 @evaluates(core.QrOp)

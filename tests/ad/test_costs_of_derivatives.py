@@ -30,6 +30,7 @@ EXCEPTIONS = {
     "strided convolution": (4.5, "both transposes visit the zeros that strides leave"),
     "negative padding": (4.5, "both transposes visit what the padding cropped"),
     "cholesky of one triangle": (5, "n = 2: the cubic terms do not yet dominate"),
+    "lu, diagonal, complex, batched": (6, "two triangular solves with as many sides as the order, against n^3/3"),
     **dict.fromkeys(
         ("lu", "lu with exchanges, batched", "lu, tall", "lu, wide", "lu, complex"),
         (11, "two triangular solves and two full products against n^3/3, and n is at most 4 here"),

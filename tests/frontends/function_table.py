@@ -146,6 +146,7 @@ F("cholesky_upper_batched", "m2x3x3", lambda xp, t, a: xp.linalg.cholesky(a, upp
 F("solve", "m3x3 3x2", lambda xp, t, a, b: xp.linalg.solve(a, b))
 F("solve_vector_batched", "m2x3x3 2x3x1", lambda xp, t, a, b: xp.linalg.solve(a + 0.3 * xp.triu(a), b))
 F("solve_column", "3x3 3", lambda xp, t, a, b: xp.linalg.solve(a, b), tolerance=1e3)
+F("solve_shared", "m3x3 2x3x2", lambda xp, t, a, b: xp.linalg.solve(a, b))
 F("inv", "m3x3", lambda xp, t, a: xp.linalg.inv(a))
 F("det_slogdet", "m2x3x3", lambda xp, t, a: xp.linalg.det(a) + xp.linalg.slogdet(a)[1])
 F("det_negative", "3x3", lambda xp, t, a: xp.linalg.det(a) * xp.linalg.slogdet(a)[0])

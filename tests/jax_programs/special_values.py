@@ -7,7 +7,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
+from jax import lax, vmap
 
 inf, nan = np.inf, np.nan
 
@@ -54,10 +54,25 @@ OF_ROWS: dict[str, Function] = {
     "scan": lambda x: lax.scan(lambda c, r: (c * r, c + r), jnp.ones(11), x.T),
 }
 
+SINGULAR = np.array(
+    [
+        *([[1, 2, 3], [2, 1, 5], [1, 1, 1]], [[1, 2, 3], [2, 4, 6], [1, 1, 1]], [[0, 1, 2], [0, 3, 1], [0, 1, 1]], [[1, 2, 3], [0, 0, 0], [1, 1, 1]]),
+        *([[1, 0, 0], [0, 1, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 0], [0, 0, 0]], [[2, 0, 0], [0, inf, 0], [0, 0, 1]]),
+    ],
+    float,
+)
+SIDES = np.array([[1, 1, 1], [1, 0, -2], [0, 0, 0], [inf, 0, 1], [0, nan, 0], [1, 0, 0], [0, 0, 1]])
+SYSTEMS: dict[str, Function] = {
+    "solve": lambda a, b: jnp.linalg.solve(a, b[..., None]),
+    "vmap of solve": vmap(jnp.linalg.solve),
+    "inv": lambda a, b: jnp.linalg.inv(a) * b[..., None],
+}
+
 GROUPS: dict[str, tuple[dict[str, Function], list[np.ndarray]]] = {
     "unary": (UNARY, [POINTS]),
     "binary": (BINARY, PAIRS),
     "rows": (OF_ROWS, [ROWS]),
+    "systems": (SYSTEMS, [SINGULAR, SIDES]),
     "tridiagonal": ({"solve": lax.linalg.tridiagonal_solve}, [np.array([0.0, 1, nan]), np.array([2.0, inf, 3]), np.array([1.0, 1, 0]), ROWS[:3]]),
 }
 """Functions by name and the inputs of each."""

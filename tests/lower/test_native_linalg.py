@@ -124,6 +124,37 @@ def test_lu_of_different_matrices(held: str) -> None:
 
 
 @pytest.mark.parametrize("held", TYPES)
+@pytest.mark.parametrize(("batch", "n", "k"), [((), 1, 1), ((2,), 5, 3), ((), 20, 1), ((3, 7), 8, 8), ((17,), 7, 1), ((33,), 20, 3), ((0,), 3, 2), ((), 3, 0)])
+def test_lu_solve(held: str, batch: tuple[int, ...], n: int, k: int) -> None:
+    rng = np.random.default_rng(8)
+    lu, b = matrix(6, (*batch, n, n), held), matrix(7, (*batch, n, k), held)
+    lu += (2 * n * np.eye(n)).astype(lu.dtype)
+    order = rng.permuted(np.broadcast_to(np.arange(n, dtype=np.int32), (*batch, n)), axis=-1)
+    t, sides = tensor(lu.shape, held), tensor(b.shape, held)
+    for turned in ("false", "true"):
+        text = function([t, t, tensor(order.shape, "i32"), sides], [sides], f'"core.lu_solve"($in) <{{transpose = {turned}}}> : $type')
+        check(text, [np.full_like(lu, np.nan), lu, order, b], 10 * TOLERANCE[held])
+        check(text, [lu, lu, order + n // 2, b], 10 * TOLERANCE[held]) if turned == "false" else None
+
+
+@pytest.mark.parametrize("held", TYPES)
+@pytest.mark.parametrize(("batch", "n", "k"), [((), 1, 1), ((2,), 5, 3), ((), 20, 1), ((3, 7), 8, 8), ((17,), 7, 1), ((0,), 3, 2), ((), 3, 0)])
+def test_cholesky_solve(held: str, batch: tuple[int, ...], n: int, k: int) -> None:
+    factor, b = matrix(6, (*batch, n, n), held), matrix(7, (*batch, n, k), held)
+    factor += (2 * n * np.eye(n)).astype(factor.dtype)
+    t, sides = tensor(factor.shape, held), tensor(b.shape, held)
+    for lower in ("false", "true"):
+        text = function([t, t, sides], [sides], f'"core.cholesky_solve"($in) <{{lower = {lower}, a_lower = true}}> : $type')
+        check(text, [np.full_like(factor, np.nan), factor, b], 10 * TOLERANCE[held])
+
+
+@pytest.mark.parametrize(("batch", "k", "m"), [((), 4, 4), ((3,), 3, 5), ((40, 5), 6, 6), ((), 0, 2)])
+def test_pivots_to_permutation(batch: tuple[int, ...], k: int, m: int) -> None:
+    pivots = np.random.default_rng(9).integers(0, m + 3, (*batch, k), dtype=np.int32)  # those out of bounds count as the nearest
+    check(function([tensor(pivots.shape, "i32")], [tensor((*batch, m), "i32")], '"core.pivots_to_permutation"($in) : $type'), [pivots])
+
+
+@pytest.mark.parametrize("held", TYPES)
 @pytest.mark.parametrize(("batch", "m", "n"), RECTANGLES)
 @pytest.mark.parametrize("full", ["true", "false"])
 def test_qr_and_svd(held: str, batch: tuple[int, ...], m: int, n: int, full: str) -> None:

@@ -5,6 +5,11 @@ from __future__ import annotations
 from rewrite_cases import case, constant
 
 ROWS = "offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1"
+DIAGONAL = "offset_dims = [0], collapsed_slice_dims = [1, 2], start_index_map = [1, 2], index_vector_dim = 1"
+SOLVE = (
+    '"stablehlo.triangular_solve"({a}, {b}) <{{left_side = true, lower = {lower}, unit_diagonal = false, transpose_a = #stablehlo<transpose {how}>}}> '
+    ": (tensor<3x3xf64>, tensor<3x2xf64>) -> tensor<3x2xf64>"
+)
 NUMBERS = "offset_dims = [0], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 0"
 
 
@@ -247,6 +252,49 @@ INDEXING = [
         slices("%1", "0:5, 2:4", "5x5xf64", "5x2xf64"),
         "%2 : tensor<5x2xf64>",
         left="gather slice",
+    ),
+    case(
+        "diagonal-of-factors",
+        "%x: tensor<2x3x3xf64>",
+        '%lu:3 = "core.lu"(%x) : (tensor<2x3x3xf64>) -> (tensor<2x3x3xf64>, tensor<2x3xi32>, tensor<2xi32>)',
+        "stablehlo.iota dim = 0 : tensor<3xi64>",
+        reshape("%1", "3xi64", "3x1xi64"),
+        "stablehlo.concatenate %2, %2, dim = 1 : (tensor<3x1xi64>, tensor<3x1xi64>) -> tensor<3x2xi64>",
+        f'"stablehlo.gather"(%lu#0, %3) <{{dimension_numbers = #stablehlo.gather<{DIAGONAL}>, slice_sizes = array<i64: 2, 1, 1>}}> '
+        ": (tensor<2x3x3xf64>, tensor<3x2xi64>) -> tensor<2x3xf64>",
+        "%4 : tensor<2x3xf64>",
+        left="lu lu_diagonal",
+    ),
+    *(
+        case(
+            "system-by-cholesky",
+            "%x: tensor<3x3xf64>, %b: tensor<3x2xf64>",
+            f'%l:2 = "core.cholesky"(%x) <{{lower = {lower}}}> : (tensor<3x3xf64>) -> (tensor<3x3xf64>, tensor<i32>)',
+            constant("0", "tensor<i32>"),
+            constant("0x7FF8000000000000", "tensor<3x3xf64>"),
+            "stablehlo.compare EQ, %l#1, %1, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>",
+            "stablehlo.select %3, %l#0, %2 : tensor<i1>, tensor<3x3xf64>",
+            *[SOLVE.format(a="%4", b=b, lower=lower, how=how) for b, how in zip(("%b", "%5"), hows, strict=True)],
+            "%6 : tensor<3x2xf64>",
+            left=left,
+        )
+        for lower, hows, left in (
+            ("true", ("NO_TRANSPOSE", "TRANSPOSE"), "cholesky constant constant compare select cholesky_solve"),
+            ("false", ("ADJOINT", "NO_TRANSPOSE"), "cholesky constant constant compare select cholesky_solve"),
+        )
+    ),
+    *(
+        case(
+            "iota-beside-constant",
+            "%x: tensor<4xi64>",
+            "stablehlo.iota dim = 0 : tensor<4xi64>",
+            constant(limit, "tensor<4xi64>"),
+            f"stablehlo.compare {direction}, %0, %1, SIGNED : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi1>",
+            "stablehlo.select %2, %0, %x : tensor<4xi1>, tensor<4xi64>",
+            "%3 : tensor<4xi64>",
+            left=left,
+        )
+        for direction, limit, left in (("LT", "0", ""), ("LT", "4", "iota"), ("GE", "0", "iota"), ("LE", "3", "iota"), ("GT", "3", ""))
     ),
     case(
         "gather-at-constant",

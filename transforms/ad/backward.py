@@ -45,7 +45,13 @@ def copy_linear(ops: Iterable[Operation], env: dict[SSAValue, SSAValue], lb: Lin
 
 _ONE_OF = (hlo.MultiplyOp, hlo.DotGeneralOp, hlo.ConvolutionOp)
 """Ops that are linear in each of their first two operands, but not in both."""
-_NEVER: dict[type[Operation], tuple[int, ...]] = {hlo.DivideOp: (1,), hlo.TriangularSolveOp: (0,), core.TridiagonalSolveOp: (0, 1, 2)}
+_NEVER: dict[type[Operation], tuple[int, ...]] = {
+    hlo.DivideOp: (1,),
+    hlo.TriangularSolveOp: (0,),
+    core.CholeskySolveOp: (0, 1),
+    core.LuSolveOp: (0, 1, 2),
+    core.TridiagonalSolveOp: (0, 1, 2),
+}
 """Operands that an op with a transpose is not linear in."""
 
 

@@ -67,6 +67,26 @@ def solve(b: OpBuilder, a: Value, x: Value, *, left: bool = True, lower: bool, u
     return b.one(hlo.TriangularSolveOp, (a, x), x.type, **properties)
 
 
+def pivots_to_permutation(b: OpBuilder, pivots: Value, m: int) -> Value:
+    """core.pivots_to_permutation of m rows."""
+    return b.one(core.PivotsToPermutationOp, (pivots,), tensor([*shape(pivots)[:-1], m], i32))
+
+
+def lu_solve(b: OpBuilder, factors: Sequence[Value], x: Value, *, transpose: bool = False) -> Value:
+    """core.lu_solve; ``factors`` are a, lu and the permutation."""
+    return b.one(core.LuSolveOp, (*factors, x), x.type, transpose=bool_attr(transpose))
+
+
+def cholesky_solve(b: OpBuilder, op: core.CholeskySolveOp, x: Value) -> Value:
+    """The same core.cholesky_solve on other right-hand sides."""
+    return b.one(core.CholeskySolveOp, (op.a, op.factor, x), x.type, lower=op.lower, a_lower=op.a_lower)
+
+
+def lu_diagonal(b: OpBuilder, a: Value, lu: Value, pivots: Value) -> Value:
+    """core.lu_diagonal."""
+    return b.one(core.LuDiagonalOp, (a, lu, pivots), tensor(shape(a)[:-1], element(a)))
+
+
 def hermitian(b: OpBuilder, x: Value, lower: bool) -> Value:
     """The Hermitian matrix that is written in one triangle of x (its diagonal is real)."""
     strict = keep(b, x, "GT" if lower else "LT")

@@ -13,7 +13,7 @@ convolution                            2 * n * kernel elements * input features 
 scatter, select_and_scatter            one body per update (and one selection per element of a window but the first)
 sort, top_k                            one comparison for each of m * ceil(log2 m) steps per line of length m
 fft                                    5 N log2 N per complex transform, half for a real one
-cholesky                               n^3 / 3; triangular_solve: n^2 per right-hand side
+cholesky                               n^3 / 3; triangular_solve: n^2 per right-hand side, by factors 2 n^2
 getrf, geqrf, orgqr, gehrd, sytrd      2 n^3/3, 2 m n^2 - 2 n^3/3, the same, 10 n^3/3, 4 n^3/3 (LAPACK Working Note 41)
 syevd, geev, gees, gesdd               9, 25, 25 and 22 n^3: estimates (Golub, Van Loan, Matrix Computations, 8.6, 7.5)
 =====================================  ==============================================================================
@@ -364,6 +364,11 @@ _CORE_FACTORS: dict[type[Operation], tuple[str, ...]] = {
 @_costs(*_CORE_FACTORS)
 def _core_factors(op: Operation) -> tuple[int, int]:
     return sum(_factor(name, op.operands[0]) for name in _CORE_FACTORS[type(op)]), 0
+
+
+@_costs(core.CholeskySolveOp, core.LuSolveOp)
+def _by_factors(op: core.CholeskySolveOp | core.LuSolveOp) -> tuple[int, int]:
+    return 2 * size(op.b) * shape(op.a)[-1] * (4 if is_complex(element(op.a)) else 1), 0
 
 
 @_costs(core.TridiagonalSolveOp)

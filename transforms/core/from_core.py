@@ -21,9 +21,11 @@ from wengert.ir.traversal import ops_of
 from wengert.transforms.core.argreductions import expand_argreduce
 from wengert.transforms.core.control import open_control
 from wengert.transforms.core.lapack import expand_cholesky, expand_eig, expand_eigh, expand_lu, expand_qr, expand_svd, expand_tridiagonal_solve
+from wengert.transforms.core.permutations import expand_pivots_to_permutation
 from wengert.transforms.core.reductions import expand_reduce
 from wengert.transforms.core.scatters import expand_scatter
 from wengert.transforms.core.stopped import expand_stop
+from wengert.transforms.core.systems import expand_cholesky_solve, expand_lu_diagonal, expand_lu_solve
 from wengert.transforms.core.windows import expand_cumulative, expand_window
 from wengert.transforms.rewriter import Rewriter
 
@@ -36,7 +38,11 @@ EXPANSIONS: dict[type[Operation], Expansion] = {
     core.CumulativeOp: expand_cumulative,
     core.ScatterOp: expand_scatter,
     core.CholeskyOp: expand_cholesky,
+    core.CholeskySolveOp: expand_cholesky_solve,
     core.LuOp: expand_lu,
+    core.PivotsToPermutationOp: expand_pivots_to_permutation,
+    core.LuSolveOp: expand_lu_solve,
+    core.LuDiagonalOp: expand_lu_diagonal,
     core.QrOp: expand_qr,
     core.EighOp: expand_eigh,
     core.SvdOp: expand_svd,

@@ -27,8 +27,9 @@ _LETTERS: dict[Attribute, str] = {f32: "s", f64: "d", c64: "c", c128: "z"}
 Values = Sequence[SSAValue]
 
 
-def recognise_lapack(module: ModuleOp) -> None:
-    """Replaces the LAPACK calls of a module that stand for an op, in place."""
+def recognise_lapack(module: ModuleOp) -> bool:
+    """Replaces the LAPACK calls of a module that stand for an op, in place; returns whether there were any."""
+    found = False
     for op in ops_of(module, hlo.CustomCallOp):
         routine = _routine(op)
         if op.parent is None or routine not in _RECOGNISERS:
@@ -37,6 +38,8 @@ def recognise_lapack(module: ModuleOp) -> None:
         rewriter.move_to(op)
         if (values := _RECOGNISERS[routine](rewriter, op)) is not None:
             rewriter.replace(op, values)
+            found = True
+    return found
 
 
 def _routine(op: hlo.CustomCallOp) -> str:

@@ -37,6 +37,7 @@ from wengert.transforms.core.reductions import recognise_reduce
 from wengert.transforms.core.scatters import recognise_scatter
 from wengert.transforms.core.stopped import recognise_stop
 from wengert.transforms.core.symbol_dce import symbol_dce
+from wengert.transforms.core.systems import recognise_systems
 from wengert.transforms.core.windows import recognise_window
 from wengert.transforms.rewriter import Rewriter
 
@@ -79,8 +80,10 @@ def to_core(module: ModuleOp, *, keep_custom: bool = False) -> None:
                 rewriter.replace(op, values)
                 _erase_unused(operands)
                 break
-    recognise_lapack(module)
+    factorised = recognise_lapack(module)
     close_control(module)
+    if factorised:
+        recognise_systems(module)
 
 
 _FEEDERS = (

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from xdsl.ir import SSAValue
 
-from wengert.dialects import stablehlo
+from wengert.dialects import core, stablehlo
 from wengert.dialects.builder import OpBuilder
+from wengert.dialects.stablehlo.attributes import ComparisonDirection
 from wengert.ir import elements
 from wengert.ir.attributes import int_of, ints
-from wengert.ir.tensor_types import DYNAMIC, shape
-from wengert.transforms.optimize.matching import constant_of, made_by, splat
+from wengert.ir.tensor_types import DYNAMIC, element, i1, is_complex, shape, tensor
+from wengert.transforms.optimize.matching import constant_of, is_splat_of, made_by, splat
 from wengert.transforms.optimize.rewrites import Rewritten, rewrite
+
+_ORDERS: dict[ComparisonDirection, Callable[[Any, Any], Any]] = {
+    ComparisonDirection.GE: operator.ge,
+    ComparisonDirection.GT: operator.gt,
+    ComparisonDirection.LE: operator.le,
+    ComparisonDirection.LT: operator.lt,
+}
 
 
 def _known_starts(starts: Sequence[SSAValue], extents: Sequence[int], sizes: Sequence[int]) -> list[int] | None:
@@ -81,3 +91,41 @@ def gather_of_concatenate(b: OpBuilder, op: stablehlo.GatherOp) -> Rewritten:
         result[place] = extent
         parts.append(b.gather(part, op.start_indices, numbers, [*sizes[:dim], extent, *sizes[dim + 1 :]], result, is_sorted))
     return b.concatenate(parts, place)
+
+
+@rewrite(stablehlo.GatherOp, given=[core.LuOp])
+def diagonal_of_factors(b: OpBuilder, op: stablehlo.GatherOp) -> Rewritten:
+    """gather(lu, [iota, iota]) = core.lu_diagonal"""
+    made, places, numbers = made_by(op.operand, core.LuOp), made_by(op.start_indices, stablehlo.ConcatenateOp), op.dimension_numbers
+    if made is None or op.operand is not made.lu or places is None or len(places.inputs) != 2:
+        return None
+    *batch, m, n = shape(made.a)
+    both, lead = (len(batch), len(batch) + 1), tuple(range(len(batch)))
+    if m != n or DYNAMIC in shape(made.a) or int_of(numbers.index_vector_dim) != 1 or not all(_counts(x, n) for x in places.inputs):
+        return None
+    if (numbers.dims("start_index_map"), numbers.dims("collapsed_slice_dims"), numbers.dims("offset_dims")) != (both, both, lead):
+        return None
+    if tuple(ints(op.slice_sizes)) != (*batch, 1, 1):
+        return None
+    return b.one(core.LuDiagonalOp, (made.a, made.lu, made.pivots), op.result.type)
+
+
+def _counts(places: SSAValue, n: int) -> bool:
+    """Whether the elements of a column are 0, 1, ..., n - 1."""
+    if shape(places) != (n, 1):
+        return False
+    while isinstance(places.owner, stablehlo.ReshapeOp | stablehlo.ConvertOp):
+        places = places.owner.operand
+    return (isinstance(places.owner, stablehlo.IotaOp) and shape(places) == (n,)) or (n == 1 and is_splat_of(places, 0))
+
+
+@rewrite(stablehlo.CompareOp, given=[stablehlo.IotaOp])
+def iota_beside_constant(b: OpBuilder, op: stablehlo.CompareOp) -> Rewritten:
+    """compare(iota, c) is known if it is the same for the first and the last position"""
+    counted, limit = made_by(op.lhs, stablehlo.IotaOp), splat(op.rhs)
+    test = _ORDERS.get(op.comparison_direction.data)
+    if counted is None or limit is None or test is None or DYNAMIC in shape(op.lhs) or 0 in shape(op.lhs) or is_complex(element(op.lhs)):
+        return None
+    last = shape(op.lhs)[int_of(counted.iota_dimension)] - 1
+    at_first, at_last = bool(test(0, limit)), bool(test(last, limit))
+    return b.full(at_first, tensor(shape(op.result), i1)) if at_first == at_last else None

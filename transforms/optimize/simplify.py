@@ -29,14 +29,14 @@ from wengert.ir.builder import Properties
 from wengert.ir.construction import erase
 from wengert.ir.tensor_types import DYNAMIC, shape
 from wengert.ir.traversal import all_ops, operands_of
-from wengert.transforms.optimize import algebra, booleans, complex_numbers, contractions, control, conversions, indexing, movement, reductions, shapes
+from wengert.transforms.optimize import algebra, booleans, complex_numbers, contractions, control, conversions, indexing, movement, reductions, shapes, systems
 from wengert.transforms.optimize.dce import dce
 from wengert.transforms.optimize.flows import CLOSED, Flow, flow_of
 from wengert.transforms.optimize.folding import fold
 from wengert.transforms.optimize.rewrites import REWRITES, Assumption, Rewrite, Rewritten, rewrites_by_op
 from wengert.transforms.rewriter import Rewriter
 
-FAMILIES = (algebra, booleans, complex_numbers, conversions, shapes, movement, indexing, reductions, contractions, control)
+FAMILIES = (algebra, booleans, complex_numbers, conversions, shapes, movement, indexing, reductions, contractions, control, systems)
 """The modules whose rewrites make up the table (importing one registers them)."""
 
 DEFAULT = (Assumption.UNORDERED,)

@@ -33,7 +33,7 @@ def sort(batch: Batching, op: hlo.SortOp, operands: Operands) -> Results:
     return moved(batch, op, operands, dimension=int_attr(dimension % rank(op.inputs[0]) + 1))
 
 
-@batches(chlo.TopKOp, hlo.FftOp, hlo.CholeskyOp, hlo.TriangularSolveOp, *core.LINALG)
+@batches(chlo.TopKOp, hlo.FftOp, hlo.CholeskyOp, *(op for op in core.LINALG if op not in (core.CholeskySolveOp, core.LuSolveOp)))
 def in_last_dimensions(batch: Batching, op: Operation, operands: Operands) -> Results:
     """Ops on the last dimensions, for which all dimensions before are a batch already."""
     return moved(batch, op, operands)

@@ -8,19 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import Block, Region
-
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.dialects.core import Kind
-from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, Transpose, dimensions
-from wengert.ir.attributes import bool_attr, int_attr, int_of
-from wengert.ir.tensor_types import element, i32, i64, is_complex, shape, tensor, type_of
+from wengert.dialects.stablehlo.attributes import Transpose
+from wengert.ir.attributes import bool_attr, int_of
+from wengert.ir.tensor_types import element, i32, is_complex, shape, tensor
 from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.errors import refuse
-from wengert.transforms.ad.matrices import adjoint, hermitian, identity_like, keep, matmul, positive_definite, solve
+from wengert.transforms.ad.matrices import (
+    adjoint,
+    diagonal,
+    hermitian,
+    identity_like,
+    keep,
+    lu_diagonal,
+    matmul,
+    pivots_to_permutation,
+    positive_definite,
+    solve,
+)
 from wengert.transforms.ad.rule import LinearMap, Tangent, derivative, sum_of
+from wengert.transforms.core.systems import take_rows
 
 # -- Cholesky
 
@@ -85,6 +94,19 @@ def lu(b: OpBuilder, op: core.LuOp) -> LinearMap:
     return apply
 
 
+@derivative(core.LuDiagonalOp)
+def lu_diagonal_(b: OpBuilder, op: core.LuDiagonalOp) -> LinearMap:
+    # with x = l^-1 p da u^-1, du = triu(x) u, so du_ii = x_ii u_ii
+    permutation = pivots_to_permutation(b, op.pivots, shape(op.a)[-1])
+
+    def from_a(lb: OpBuilder, a_dot: Value) -> Value:
+        x = solve(lb, op.lu, take_rows(lb, a_dot, permutation), lower=True, unit=True)
+        x = solve(lb, op.lu, x, left=False, lower=False)
+        return lb.multiply(diagonal(lb, x), op.diagonal)
+
+    return sum_of([from_a, None, None])
+
+
 def _corner(b: OpBuilder, x: Value, m: int, n: int) -> Value:
     limits = [*shape(x)[:-2], m, n]
     return x if tuple(limits) == shape(x) else b.slice(x, [0] * len(limits), limits)
@@ -102,41 +124,6 @@ def _identity_from(b: OpBuilder, like: Value, k: int) -> Value:
     n = len(shape(like))
     rest = b.compare("GE", b.iota(n - 2, tensor(shape(like), i32)), b.full(k, tensor(shape(like), i32)))
     return b.select(rest, identity_like(b, like), b.full_like(like, 0))
-
-
-def pivots_to_permutation(b: OpBuilder, pivots: Value, m: int) -> Value:
-    """The order of rows that exchanging row i with row pivots[i] - 1, one after the other, makes: ``[.., m]``, i32."""
-    batch, k = list(shape(pivots)[:-1]), shape(pivots)[-1]
-    held = tensor([*batch, m], i32)
-    block = Block(arg_types=[tensor((), i64), pivots.type, held])
-    i, targets, order = block.args
-    inner = OpBuilder(block, location=b.location, pass_name=b.pass_name)
-    here = inner.broadcast_in_dim(inner.convert(i, i32), [], [*batch, m])
-    zeros = [inner.scalar(0, i64)] * len(batch)
-    target = inner.reshape(inner.dynamic_slice(targets, [*zeros, i], [*batch, 1]), batch)
-    there = inner.broadcast_in_dim(inner.subtract(target, inner.full(1, type_of(target))), list(range(len(batch))), [*batch, m])
-    places = inner.iota(len(batch), held)
-    at_here, at_there = inner.compare("EQ", places, here), inner.compare("EQ", places, there)
-
-    def value_at(mask: Value) -> Value:
-        picked = inner.reduce(Kind.add, inner.select(mask, order, inner.full(0, held)), [len(batch)])
-        return inner.broadcast_in_dim(picked, list(range(len(batch))), [*batch, m])
-
-    exchanged = inner.select(at_here, value_at(at_there), inner.select(at_there, value_at(at_here), order))
-    block.add_op(hlo.ReturnOp.create(operands=[exchanged]))
-    inputs = [b.scalar(k, i64), pivots, b.iota(len(batch), held)]
-    return b.create(core.ForOp, inputs, [held], {"constants": int_attr(1)}, [Region([block])])[0]
-
-
-def take_rows(b: OpBuilder, x: Value, order: Value) -> Value:
-    """Batched matrices with their rows in another order."""
-    rank = len(shape(x))
-    batch = list(range(rank - 2))
-    starts = b.reshape(order, [*shape(order), 1])
-    numbers = GatherDimensionNumbersAttr(
-        dimensions((rank - 1,)), dimensions((rank - 2,)), dimensions(batch), dimensions(batch), dimensions((rank - 2,)), int_attr(rank - 1)
-    )
-    return b.gather(x, starts, numbers, [*[1] * (rank - 1), shape(x)[-1]], shape(x))
 
 
 # -- QR
@@ -193,15 +180,24 @@ def _factor(op: type[core.CholeskyOp], b: OpBuilder, a: Value, lower: bool) -> V
     return b.create(op, (a,), (a.type, tensor(shape(a)[:-2], i32)), {"lower": bool_attr(lower)})[0]
 
 
-def _lu(b: OpBuilder, a: Value) -> Value:
+def _factors(b: OpBuilder, a: Value) -> Sequence[Value]:
     k = min(shape(a)[-2:])
-    return b.create(core.LuOp, (a,), (a.type, tensor([*shape(a)[:-2], k], i32), tensor(shape(a)[:-2], i32)))[0]
+    return b.create(core.LuOp, (a,), (a.type, tensor([*shape(a)[:-2], k], i32), tensor(shape(a)[:-2], i32)))
+
+
+def _lu(b: OpBuilder, a: Value) -> Value:
+    return _factors(b, a)[0]
 
 
 def _qr(b: OpBuilder, a: Value) -> Sequence[Value]:
     batch, (m, n) = shape(a)[:-2], shape(a)[-2:]
     k = min(m, n)
     return b.create(core.QrOp, (a,), (tensor([*batch, m, k], element(a)), tensor([*batch, k, n], element(a))), {"full": bool_attr(False)})
+
+
+def _lu_diagonal(b: OpBuilder, a: Value) -> Value:
+    lu, pivots, _ = _factors(b, a)
+    return lu_diagonal(b, a, lu, pivots)
 
 
 _M = Arg((3, 3))
@@ -218,6 +214,8 @@ CASES = [
     Case("lu, tall", _lu, (Arg((4, 2), values=(0.1, 2, 3, 0.2, 0.5, 0.4, 1, 1.5)),)),
     Case("lu, wide", _lu, (Arg((2, 4), values=(0.1, 2, 3, 0.2, 0.5, 0.4, 1, 1.5)),)),
     Case("lu, complex", _lu, (Arg((2, 2), complex=True),)),
+    Case("lu, diagonal", _lu_diagonal, (_SPLIT,)),
+    Case("lu, diagonal, complex, batched", _lu_diagonal, (Arg((2, 3, 3), complex=True),)),
     Case("qr, tall", _qr, (Arg((4, 2)),)),
     Case("qr, square, batched", _qr, (Arg((2, 3, 3)),)),
     Case("qr, wide", _qr, (Arg((2, 4)),)),

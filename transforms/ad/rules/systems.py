@@ -1,4 +1,4 @@
-"""Derivatives of linear systems whose matrix has a shape of its own: triangular and tridiagonal."""
+"""Derivatives of linear systems: triangular, general by their factors, and tridiagonal."""
 
 from __future__ import annotations
 
@@ -8,16 +8,21 @@ from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.stablehlo.attributes import Transpose
-from wengert.ir.attributes import int_of
+from wengert.ir.attributes import bool_attr, int_of
 from wengert.ir.tensor_types import element, i32, is_complex, shape, tensor
 from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.matrices import (
     adjoint,
     along_rows,
+    cholesky_solve,
+    hermitian,
     identity_like,
     keep,
+    lu_solve,
     matmul,
     paired_rows,
+    pivots_to_permutation,
+    positive_definite,
     rows_back,
     solve,
     transposed,
@@ -63,6 +68,70 @@ def triangular_solve_transpose(b: OpBuilder, op: hlo.TriangularSolveOp, linear: 
     return [None, solve(b, op.a, y_bars[0], left=left, lower=lower, unit=unit, how=turned)]
 
 
+# -- general systems by their factors
+
+
+@derivative(core.LuSolveOp)
+def lu_solve_(b: OpBuilder, op: core.LuSolveOp) -> LinearMap:
+    # op(a) x = b: dx = op(a)^-1 (db - op(da) x), by the same factors, which follow from a
+    factors, turned = op.operands[:3], bool(int_of(op.transpose))
+
+    def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
+        a_dot, total = tangents[0], tangents[3]
+        if a_dot is not None:
+            product = matmul(lb, transposed(lb, a_dot) if turned else a_dot, op.x)
+            total = lb.negate(product) if total is None else lb.subtract(total, product)
+        return [None if total is None else lu_solve(lb, factors, total, transpose=turned)]
+
+    return apply
+
+
+@transpose(core.LuSolveOp)
+def lu_solve_transpose(b: OpBuilder, op: core.LuSolveOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent]:
+    # x = op(a)^-1 b  <->  b_bar = op(a)^-T x_bar
+    return [None, None, None, lu_solve(b, op.operands[:3], y_bars[0], transpose=not int_of(op.transpose))]
+
+
+@derivative(core.CholeskySolveOp)
+def cholesky_solve_(b: OpBuilder, op: core.CholeskySolveOp) -> LinearMap:
+    # h x = b, h the Hermitian matrix in one triangle of a: dx = h^-1 (db - dh x), by the same factor
+    def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
+        a_dot, _, total = tangents
+        if a_dot is not None:
+            product = matmul(lb, hermitian(lb, a_dot, bool(int_of(op.a_lower))), op.x)
+            total = lb.negate(product) if total is None else lb.subtract(total, product)
+        return [None if total is None else cholesky_solve(lb, op, total)]
+
+    return apply
+
+
+@transpose(core.CholeskySolveOp)
+def cholesky_solve_transpose(b: OpBuilder, op: core.CholeskySolveOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent]:
+    # x = h^-1 b  <->  b_bar = h^-T x_bar, h^T = conj(h)
+    if not is_complex(element(op.b)):
+        return [None, None, cholesky_solve(b, op, y_bars[0])]
+    return [None, None, b.conj(cholesky_solve(b, op, b.conj(y_bars[0])))]
+
+
+def _cholesky_solve_case(lower: bool, a_lower: bool) -> Callable[[OpBuilder, Value, Value], Value]:
+    def build(b: OpBuilder, a: Value, x: Value) -> Value:
+        h = positive_definite(b, a)
+        factor = b.create(core.CholeskyOp, (h,), (h.type, tensor(shape(h)[:-2], i32)), {"lower": bool_attr(a_lower)})[0]
+        factor = factor if lower is a_lower else transposed(b, factor)
+        return b.one(core.CholeskySolveOp, (h, factor, x), x.type, lower=bool_attr(lower), a_lower=bool_attr(a_lower))
+
+    return build
+
+
+def _lu_solve_case(turned: bool) -> Callable[[OpBuilder, Value, Value], Value]:
+    def build(b: OpBuilder, a: Value, x: Value) -> Value:
+        batch, n = shape(a)[:-2], shape(a)[-1]
+        lu, pivots, _ = b.create(core.LuOp, (a,), (a.type, tensor([*batch, n], i32), tensor(batch, i32)))
+        return lu_solve(b, (a, lu, pivots_to_permutation(b, pivots, n)), x, transpose=turned)
+
+    return build
+
+
 # -- tridiagonal systems
 
 
@@ -103,6 +172,8 @@ def _solver(lower: bool, left: bool, unit: bool, how: Transpose) -> Callable[[Op
 
 _FLAGS = [(True, True, False), (False, False, False), (True, False, True)]
 
+_PIVOTED = (0.1, 2, 1, 3, 0.2, 1, 0.5, 0.4, 2)
+
 CASES = [
     *(
         Case(
@@ -118,6 +189,14 @@ CASES = [
         lambda b, a, x: solve(b, b.add(a, identity_like(b, a)), x, lower=True, how=Transpose.ADJOINT),
         (Arg((2, 2, 2), 1, 2, complex=True), Arg((2, 2, 3), complex=True)),
     ),
+    Case("cholesky solve", _cholesky_solve_case(True, True), (Arg((3, 3)), Arg((3, 2)))),
+    Case("cholesky solve, upper, batched", _cholesky_solve_case(False, False), (Arg((2, 3, 3)), Arg((2, 3, 1)))),
+    Case("cholesky solve, turned", _cholesky_solve_case(False, True), (Arg((3, 3)), Arg((3, 1)))),
+    Case("cholesky solve, complex", _cholesky_solve_case(True, True), (Arg((2, 2), complex=True), Arg((2, 2), complex=True))),
+    Case("lu solve", _lu_solve_case(False), (Arg((3, 3), values=_PIVOTED), Arg((3, 2)))),
+    Case("lu solve, transposed, batched", _lu_solve_case(True), (Arg((2, 3, 3), values=(*_PIVOTED, 1, 2, 3, 0.3, 0.1, 4, 5, 0.2, 0.1)), Arg((2, 3, 1)))),
+    Case("lu solve, complex", _lu_solve_case(False), (Arg((2, 2), complex=True), Arg((2, 3), complex=True))),
+    Case("lu solve, complex, transposed", _lu_solve_case(True), (Arg((2, 2), complex=True), Arg((2, 3), complex=True))),
     Case("tridiagonal solve", _tridiagonal_case, (Arg((4,)), Arg((4,)), Arg((4,)), Arg((4, 2)))),
     Case("tridiagonal solve, batched", _tridiagonal_case, (Arg((2, 3)), Arg((2, 3)), Arg((2, 3)), Arg((2, 3, 1)))),
     Case("tridiagonal solve, complex", _tridiagonal_case, (*[Arg((3,), complex=True)] * 3, Arg((3, 2), complex=True))),

@@ -5,6 +5,7 @@
 from wengert.transforms.lower.native import (  # noqa: F401
     cholesky,
     convolution,
+    factored_systems,
     fourier,
     lu,
     qr,

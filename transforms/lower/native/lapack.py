@@ -23,8 +23,8 @@ from wengert.transforms.lower.native.boxes import copy_box
 from wengert.transforms.lower.native.code import Code, Index
 from wengert.transforms.lower.native.held import held
 from wengert.transforms.lower.native.matrix_lanes import group_count, lanes_of
+from wengert.transforms.lower.native.substitution import PREFIX
 from wengert.transforms.lower.native.symbols import symbol
-from wengert.transforms.lower.native.triangular import PREFIX
 
 BLOCK = 64
 _STEP_NS = 0.5

@@ -16,12 +16,11 @@ from wengert.dialects.stablehlo.attributes import ScatterDimensionNumbersAttr, T
 from wengert.ir.attributes import int_attr, int_of
 from wengert.ir.tensor_types import element, i32, rank, shape, tensor, type_of
 from wengert.transforms.ad.direct.adjoint import Bars, adjoint
-from wengert.transforms.ad.direct.matrix_cotangents import conj, from_hermitian, real_part, total
+from wengert.transforms.ad.direct.matrix_cotangents import conj, from_hermitian, on_diagonal, real_part, total
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.matrices import adjoint as hermitian_transpose
-from wengert.transforms.ad.matrices import identity_like, keep, matmul, solve, transposed
+from wengert.transforms.ad.matrices import identity_like, keep, matmul, pivots_to_permutation, solve, transposed
 from wengert.transforms.ad.rule import Tangent
-from wengert.transforms.ad.rules.factorisations import pivots_to_permutation
 
 # -- Cholesky
 
@@ -67,6 +66,15 @@ def lu(b: OpBuilder, op: core.LuOp, y_bars: Sequence[Value], needed: Sequence[bo
     z_bar = solve(b, low, x_bar, lower=True, unit=True, how=Transpose.TRANSPOSE)
     z_bar = solve(b, u, z_bar, left=False, lower=False, how=Transpose.TRANSPOSE)
     return [_rows_back(b, z_bar, pivots_to_permutation(b, op.pivots, m))]
+
+
+@adjoint(core.LuDiagonalOp)
+def lu_diagonal(b: OpBuilder, op: core.LuDiagonalOp, y_bars: Sequence[Value], needed: Sequence[bool]) -> Bars:
+    # du_ii = x_ii u_ii with the x above, so x_bar is diagonal; p da = l x u gives a_bar = p^T l^-T x_bar u^-T
+    x_bar = on_diagonal(b, b.multiply(y_bars[0], op.diagonal), op.lu)
+    z_bar = solve(b, op.lu, x_bar, left=False, lower=False, how=Transpose.TRANSPOSE)
+    z_bar = solve(b, op.lu, z_bar, lower=True, unit=True, how=Transpose.TRANSPOSE)
+    return [_rows_back(b, z_bar, pivots_to_permutation(b, op.pivots, shape(op.a)[-1])), None, None]
 
 
 def _completed(b: OpBuilder, x: Value, m: int, n: int, from_packed: bool = False) -> Value:

@@ -1,4 +1,4 @@
-"""Adjoints of triangular and tridiagonal systems; ``matrix_cotangents`` states what they are derived from.
+"""Adjoints of triangular, general and tridiagonal systems; ``matrix_cotangents`` states what they are derived from.
 
 Where an op reads one triangle of its operand, only that has a cotangent.
 """
@@ -14,9 +14,9 @@ from wengert.dialects.stablehlo.attributes import Transpose
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import rank
 from wengert.transforms.ad.direct.adjoint import Bars, adjoint
-from wengert.transforms.ad.direct.matrix_cotangents import conj
+from wengert.transforms.ad.direct.matrix_cotangents import conj, from_hermitian
 from wengert.transforms.ad.matrices import adjoint as hermitian_transpose
-from wengert.transforms.ad.matrices import keep, matmul, paired_rows, rows_back, solve, transposed, tridiagonal, turned_diagonals
+from wengert.transforms.ad.matrices import cholesky_solve, keep, lu_solve, matmul, paired_rows, rows_back, solve, transposed, tridiagonal, turned_diagonals
 from wengert.transforms.ad.rule import Tangent
 
 
@@ -36,6 +36,28 @@ def triangular_solve(b: OpBuilder, op: hlo.TriangularSolveOp, y_bars: Sequence[V
         product = transposed(b, product) if how is Transpose.TRANSPOSE else hermitian_transpose(b, product)
     strict, whole = ("GT", "GE") if lower else ("LT", "LE")
     return [b.negate(keep(b, product, strict if unit else whole)), r_bar if needed[1] else None]
+
+
+@adjoint(core.CholeskySolveOp)
+def cholesky_solve_(b: OpBuilder, op: core.CholeskySolveOp, y_bars: Sequence[Value], needed: Sequence[bool]) -> Bars:
+    # h x = r: r_bar = h^-T x_bar with h^T = conj(h), and h_bar = -r_bar x^T, of which a has one triangle
+    r_bar = conj(b, cholesky_solve(b, op, conj(b, y_bars[0])))
+    a_bar = None
+    if needed[0]:
+        a_bar = from_hermitian(b, matmul(b, b.negate(r_bar), transposed(b, op.x)), bool(int_of(op.a_lower)))
+    return [a_bar, None, r_bar if needed[2] else None]
+
+
+@adjoint(core.LuSolveOp)
+def lu_solve_(b: OpBuilder, op: core.LuSolveOp, y_bars: Sequence[Value], needed: Sequence[bool]) -> Bars:
+    # m x = r: r_bar = m^-T x_bar by the factors that are there, and m_bar = -r_bar x^T; m = a or a^T. The factors follow from a.
+    turned = bool(int_of(op.transpose))
+    r_bar = lu_solve(b, op.operands[:3], y_bars[0], transpose=not turned)
+    a_bar = None
+    if needed[0]:
+        left, right = (op.x, b.negate(r_bar)) if turned else (b.negate(r_bar), op.x)
+        a_bar = matmul(b, left, transposed(b, right))
+    return [a_bar, None, None, r_bar if needed[3] else None]
 
 
 @adjoint(core.TridiagonalSolveOp)
