@@ -127,7 +127,8 @@ def test_argreduce_of_infinities() -> None:
 
 
 @pytest.mark.parametrize(
-    ("held", "kind"), [*[(held, "add") for held in (*SOME, "complex<f32>")], ("f64", "mul"), ("complex<f64>", "mul"), ("i64", "mul"), ("f32", "max"), ("i1", "min")]
+    ("held", "kind"),
+    [*[(held, "add") for held in (*SOME, "complex<f32>")], ("f64", "mul"), ("complex<f64>", "mul"), ("i64", "mul"), ("f32", "max"), ("i1", "min")],
 )
 @pytest.mark.parametrize("reverse", ["false", "true"])
 def test_cumulative(held: str, kind: str, reverse: str) -> None:

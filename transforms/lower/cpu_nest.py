@@ -17,6 +17,7 @@ from xdsl.ir import Operation, SSAValue
 from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, Guard, IndexOp, LoadOp, WithinOp
 from wengert.dialects.kernel_positions import Position, dimensions
 from wengert.ir.elements import splat_value
+from wengert.transforms.lower.cpu_instructions import one
 from wengert.transforms.lower.cpu_memory import Memory
 from wengert.transforms.lower.cpu_nest_loops import regroup
 from wengert.transforms.lower.cpu_nest_pieces import Piece, pieces
@@ -270,7 +271,10 @@ class NestCode(NestTiles):
             scalars = Scalars(self.out, lanes, not self.strict)
             arguments = tuple(op.operands)
             operands = [self._get(operand, lanes) for operand in arguments]
-            found = scalars.apply(op.function.data, operands, [element_of(o.type) for o in arguments], element_of(value.type))
+            if (at := self.contracted.get(op)) is not None and self.depth[arguments[at]] == self.depth[value]:
+                found = self._contracted(scalars, op, at, operands[1 - at], lanes)
+            else:
+                found = scalars.apply(op.function.data, operands, [element_of(o.type) for o in arguments], element_of(value.type))
         elif isinstance(op, IndexOp):
             found = self._index(op, lanes)
         elif isinstance(op, WithinOp):
@@ -284,6 +288,14 @@ class NestCode(NestTiles):
             self._prepare_based(value)
         if lanes == 1 and self.inner >= 0 and self.lanes > 1 and not isinstance(op, ConstantOp) and self._used_inside(value):
             self.scopes[-1][value, self.lanes] = self._widen(value, self.lanes)
+
+    def _contracted(self, scalars: Scalars, op: ApplyOp, at: int, other: Value, lanes: int) -> Value:
+        """x y + z, z - x y or x y - z, where the product is operand ``at``."""
+        x, y = [one(self._get(factor, lanes)) for factor in op.operands[at].owner.operands]
+        z, register = one(other), element_of(result(op).type).register
+        if op.function.data == "subtract":
+            z, x = (z, scalars.negate(register, x)) if at else (scalars.negate(register, z), x)
+        return scalars.intrinsic("fmuladd", register, x, y, z)
 
     def _known_choice(self, op: ApplyOp) -> SSAValue | None:
         """What a selection takes, where its guards are known for this piece of the innermost loop."""

@@ -14,6 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, Guard, IndexOp, LoadOp, NestOp, WithinOp, Write
 from wengert.dialects.kernel_positions import Position, Quotient, dimensions, span
 from wengert.ir.tensor_types import element
+from wengert.transforms.lower.cpu_contraction import shared_products
 from wengert.transforms.lower.cpu_floats import SPECIAL
 from wengert.transforms.lower.cpu_loops import Loops, crossed_loop, sums_short_rows
 from wengert.transforms.lower.cpu_memory import Memory
@@ -83,6 +84,7 @@ class NestState:
         self.out = Emitter(prefix="%v")
         self.ops = [inner for inner in op.body.block.ops if inner is not op.body.block.last_op]
         self.writes = op.writes
+        self.contracted = {} if strict else shared_products(self.ops, self.writes)
         self.loops = Loops(op.extents, _accesses(self.ops, self.writes))
         crossed = None if in_place else crossed_loop(self.loops, self.ops, self.writes)
         if crossed is not None:
