@@ -85,7 +85,7 @@ class NestState:
         self.ops = [inner for inner in op.body.block.ops if inner is not op.body.block.last_op]
         self.writes = op.writes
         self.contracted = {} if strict else shared_products(self.ops, self.writes)
-        self.loops = Loops(op.extents, _accesses(self.ops, self.writes))
+        self.loops = Loops(op.extents, accesses(self.ops, self.writes))
         crossed = None if in_place else crossed_loop(self.loops, self.ops, self.writes)
         if crossed is not None:
             self.loops.move_inward(crossed)
@@ -371,7 +371,8 @@ class NestState:
         return bit if scalars.lanes == 1 else self._splat("i1", bit, scalars.lanes)
 
 
-def _accesses(ops: Iterable[Operation], writes: Iterable[Write]) -> list[Position]:
+def accesses(ops: Iterable[Operation], writes: Iterable[Write]) -> list[Position]:
+    """All positions that a body mentions."""
     found = [write.at for write in writes]
     for op in ops:
         if isinstance(op, LoadOp | IndexOp):
