@@ -291,7 +291,9 @@ class NestCode(NestTiles):
 
     def _contracted(self, scalars: Scalars, op: ApplyOp, at: int, other: Value, lanes: int) -> Value:
         """x y + z, z - x y or x y - z, where the product is operand ``at``."""
-        x, y = [one(self._get(factor, lanes)) for factor in op.operands[at].owner.operands]
+        product = op.operands[at].owner
+        assert isinstance(product, ApplyOp)
+        x, y = [one(self._get(factor, lanes)) for factor in product.operands]
         z, register = one(other), element_of(result(op).type).register
         if op.function.data == "subtract":
             z, x = (z, scalars.negate(register, x)) if at else (scalars.negate(register, z), x)

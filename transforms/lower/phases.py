@@ -69,20 +69,20 @@ def _pays(op: NestOp, loops: Loops) -> bool:
 
 
 class _Rest(NamedTuple):
-    """The last ``count`` trips of loop ``d``."""
+    """The last few trips of loop ``d``."""
 
     op: NestOp
     d: int
-    count: int
+    trips: int
 
     def shortened(self) -> list[int]:
         """The extents without them."""
-        return [n - self.count if d == self.d else n for d, n in enumerate(self.op.extents)]
+        return [n - self.trips if d == self.d else n for d, n in enumerate(self.op.extents)]
 
     def nest(self, into: Sequence[SSAValue]) -> NestOp:
         """These trips, which write what is left of the results."""
-        op, start = self.op, self.op.extents[self.d] - self.count
-        extents = [self.count if d == self.d else n for d, n in enumerate(op.extents)]
+        op, start = self.op, self.op.extents[self.d] - self.trips
+        extents = [self.trips if d == self.d else n for d, n in enumerate(op.extents)]
         values = {d: index(d).shifted(start if d == self.d else 0) for d in range(len(extents))}
         body = Block(arg_types=[value.type for value in op.inputs])
         names: dict[SSAValue, SSAValue] = dict(zip(op.body.block.args, body.args, strict=True))
@@ -104,8 +104,8 @@ def _uneven_rest(op: NestOp) -> _Rest | None:
     for at in accesses(list(op.body.block.ops)[:-1], op.writes):
         for atom, _ in at.terms:
             if not isinstance(atom, int) and atom.divisor <= MOST_PHASES and atom.expression.terms in (((d, 1),), ((d, -1),)):
-                count = op.extents[d] % atom.divisor
-                return _Rest(op, d, count) if count else None
+                trips = op.extents[d] % atom.divisor
+                return _Rest(op, d, trips) if trips else None
     return None
 
 
