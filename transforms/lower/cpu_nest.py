@@ -10,6 +10,7 @@ over outer loops with an inner one kept accumulates in the result itself.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 
 from xdsl.ir import Operation, SSAValue
@@ -20,7 +21,7 @@ from wengert.ir.elements import splat_value
 from wengert.transforms.lower.cpu_instructions import one
 from wengert.transforms.lower.cpu_memory import Memory
 from wengert.transforms.lower.cpu_nest_loops import regroup
-from wengert.transforms.lower.cpu_nest_pieces import Piece, pieces
+from wengert.transforms.lower.cpu_nest_pieces import Piece, pieces, throughout
 from wengert.transforms.lower.cpu_nest_state import INDEX, Reduction, parts_of
 from wengert.transforms.lower.cpu_scalars import Scalars, Value, neutral
 from wengert.transforms.lower.cpu_tiles import NestTiles
@@ -33,6 +34,8 @@ LIGHT_BODY = 12
 ACCUMULATORS = 4
 CUT_FROM = 2048
 """Nests of fewer trips keep all masks: the body is generated up to seven times otherwise."""
+TWICE_FROM = 16384
+"""Nests of fewer trips have one version, which looks at all guards."""
 
 
 class NestCode(NestTiles):
@@ -119,10 +122,36 @@ class NestCode(NestTiles):
     def _inner_loop(self, reductions: list[Reduction]) -> None:
         """All trips of the innermost loop, and the reductions that end with it."""
         active = [r for r in self.reductions if r.in_registers]
+        if not active and self._may_overlap() and prod(self.extents) >= TWICE_FROM and self.extents[self.inner] >= self.lanes:
+            inside = throughout(self._guards(), self.inner, self.extents)
+            if inside:
+                self._in_two_versions(inside)
+                return
+        self._all_trips(active)
+
+    def _in_two_versions(self, inside: Mapping[Guard, tuple[Position, int]]) -> None:
+        """The innermost loop for the trips of outer loops for which these guards hold throughout, and for all others."""
+        tests = [self._add(f"icmp ult i64 {self._scalar_position(at)}, {count}") for at, count in dict.fromkeys(inside.values())]
+        while len(tests) > 1:
+            tests.append(self._add(f"and i1 {tests.pop(0)}, {tests.pop(0)}"))
+        label = self._fresh_label("version")
+        self.out.line(f"br i1 {tests[0]}, label %{label}.inside, label %{label}.edge")
+        for name, holding in (("inside", dict.fromkeys(inside, True)), ("edge", {})):
+            self.out.line(f"{label}.{name}:")
+            self.scopes.append({})
+            self.holding = self.known = holding
+            self._all_trips([])
+            self.scopes.pop()
+            self.out.line(f"br label %{label}.after")
+        self.out.line(f"{label}.after:")
+        self.holding = self.known = {}
+
+    def _all_trips(self, active: list[Reduction]) -> None:
+        """The innermost loop, and the reductions that end with it."""
         totals: list[Value] = [self._load_slot(r) if r.slot else self._neutral(r, self.lanes) for r in active]
         extent, lanes = self.extents[self.inner], self.lanes
         if not active and self._may_overlap() and prod(self.extents) >= CUT_FROM:
-            cut = pieces(self._guards(), self.inner, extent, lanes)
+            cut = pieces([(guard, at) for guard, at in self._guards() if guard not in self.holding], self.inner, extent, lanes)
             if cut[0].known or len(cut) > 1:
                 self._piecewise(cut)
                 return
@@ -176,12 +205,12 @@ class NestCode(NestTiles):
         for piece in cut:
             trips = -(-piece.length // lanes)
             start = min(piece.start, extent - trips * lanes) if not piece.known else piece.start
-            self.known = piece.known
+            self.known = {**self.holding, **piece.known}
             if piece.known and piece.length % lanes:
                 self._clamped_trips(trips, piece.stop - lanes, start)
             else:
                 self._trips([], [], start, trips, 1)
-        self.known = {}
+        self.known = self.holding
 
     def _may_overlap(self) -> bool:
         """Whether iterations may run twice."""
