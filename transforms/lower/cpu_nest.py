@@ -21,7 +21,7 @@ from wengert.ir.elements import splat_value
 from wengert.transforms.lower.cpu_instructions import one
 from wengert.transforms.lower.cpu_memory import Memory
 from wengert.transforms.lower.cpu_nest_loops import regroup
-from wengert.transforms.lower.cpu_nest_pieces import Piece, pieces, throughout
+from wengert.transforms.lower.cpu_nest_pieces import Piece, Throughout, pieces, throughout
 from wengert.transforms.lower.cpu_nest_state import INDEX, Reduction, parts_of
 from wengert.transforms.lower.cpu_scalars import Scalars, Value, neutral
 from wengert.transforms.lower.cpu_tiles import NestTiles
@@ -123,35 +123,37 @@ class NestCode(NestTiles):
         """All trips of the innermost loop, and the reductions that end with it."""
         active = [r for r in self.reductions if r.in_registers]
         if not active and self._may_overlap() and prod(self.extents) >= TWICE_FROM and self.extents[self.inner] >= self.lanes:
-            inside = throughout(self._guards(), self.inner, self.extents)
-            if inside:
-                self._in_two_versions(inside)
+            usual = throughout(self._guards(), self.inner, self.extents)
+            if usual:
+                self._in_two_versions(usual)
                 return
         self._all_trips(active)
 
-    def _in_two_versions(self, inside: Mapping[Guard, tuple[Position, int]]) -> None:
-        """The innermost loop for the trips of outer loops for which these guards hold throughout, and for all others."""
-        tests = [self._add(f"icmp ult i64 {self._scalar_position(at)}, {count}") for at, count in dict.fromkeys(inside.values())]
+    def _in_two_versions(self, usual: Mapping[Guard, Throughout]) -> None:
+        """The innermost loop for the trips of outer loops for which these guards have the usual answers throughout, and for all others."""
+        tests: list[str] = []
+        for position, count, answer in dict.fromkeys(usual.values()):
+            tests.append(self._add(f"icmp {'ult' if answer else 'uge'} i64 {self._scalar_position(position)}, {count}"))
         while len(tests) > 1:
             tests.append(self._add(f"and i1 {tests.pop(0)}, {tests.pop(0)}"))
         label = self._fresh_label("version")
-        self.out.line(f"br i1 {tests[0]}, label %{label}.inside, label %{label}.edge")
-        for name, holding in (("inside", dict.fromkeys(inside, True)), ("edge", {})):
+        self.out.line(f"br i1 {tests[0]}, label %{label}.usual, label %{label}.edge")
+        for name, answers in (("usual", {guard: known.answer for guard, known in usual.items()}), ("edge", dict[Guard, bool]())):
             self.out.line(f"{label}.{name}:")
             self.scopes.append({})
-            self.holding = self.known = holding
+            self.answers = self.known = answers
             self._all_trips([])
             self.scopes.pop()
             self.out.line(f"br label %{label}.after")
         self.out.line(f"{label}.after:")
-        self.holding = self.known = {}
+        self.answers = self.known = {}
 
     def _all_trips(self, active: list[Reduction]) -> None:
         """The innermost loop, and the reductions that end with it."""
         totals: list[Value] = [self._load_slot(r) if r.slot else self._neutral(r, self.lanes) for r in active]
         extent, lanes = self.extents[self.inner], self.lanes
         if not active and self._may_overlap() and prod(self.extents) >= CUT_FROM:
-            cut = pieces([(guard, at) for guard, at in self._guards() if guard not in self.holding], self.inner, extent, lanes)
+            cut = pieces([(guard, at) for guard, at in self._guards() if guard not in self.answers], self.inner, extent, lanes)
             if cut[0].known or len(cut) > 1:
                 self._piecewise(cut)
                 return
@@ -205,12 +207,12 @@ class NestCode(NestTiles):
         for piece in cut:
             trips = -(-piece.length // lanes)
             start = min(piece.start, extent - trips * lanes) if not piece.known else piece.start
-            self.known = {**self.holding, **piece.known}
+            self.known = {**self.answers, **piece.known}
             if piece.known and piece.length % lanes:
                 self._clamped_trips(trips, piece.stop - lanes, start)
             else:
                 self._trips([], [], start, trips, 1)
-        self.known = self.holding
+        self.known = self.answers
 
     def _may_overlap(self) -> bool:
         """Whether iterations may run twice."""

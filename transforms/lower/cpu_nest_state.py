@@ -108,7 +108,7 @@ class NestState:
         self.labels = 0
         self.at_index: str | int = 0
         self.known: Mapping[Guard, bool] = {}
-        self.holding: Mapping[Guard, bool] = {}
+        self.answers: Mapping[Guard, bool] = {}
 
     # -- analysis
 
