@@ -132,8 +132,8 @@ class NestCode(NestTiles):
     def _in_two_versions(self, usual: Mapping[Guard, Throughout]) -> None:
         """The innermost loop for the trips of outer loops for which these guards have the usual answers throughout, and for all others."""
         tests: list[str] = []
-        for position, count, answer in dict.fromkeys(usual.values()):
-            tests.append(self._add(f"icmp {'ult' if answer else 'uge'} i64 {self._scalar_position(position)}, {count}"))
+        for position, bound, answer in dict.fromkeys(usual.values()):
+            tests.append(self._add(f"icmp {'ult' if answer else 'uge'} i64 {self._scalar_position(position)}, {bound}"))
         while len(tests) > 1:
             tests.append(self._add(f"and i1 {tests.pop(0)}, {tests.pop(0)}"))
         label = self._fresh_label("version")

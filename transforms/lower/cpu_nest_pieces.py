@@ -63,10 +63,10 @@ def pieces(guards: Sequence[tuple[Guard, Position]], inner: int, extent: int, la
 
 
 class Throughout(NamedTuple):
-    """A guard has one answer in all trips of the innermost loop if ``0 <= position < count`` has this answer, too; the position is one of outer loops."""
+    """A guard has one answer in all trips of the innermost loop if ``0 <= position < bound`` has this answer, too; the position is one of outer loops."""
 
     position: Position
-    count: int
+    bound: int
     answer: bool
 
 
