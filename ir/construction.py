@@ -11,13 +11,15 @@ compares the results with xDSL's own).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from abc import ABCMeta
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, OpResult, ParametrizedAttribute, Region, SSAValue, Use
 from xdsl.ir.core import SSAValues
 from xdsl.irdl import IRDLOperation, OptionalDef
+from xdsl.irdl.operations import BaseAccessor, BeforeVariadicSingleAccessor, UniqueVariadicAccessor, VarIRConstruct
 
 Op = TypeVar("Op", bound=Operation)
 A = TypeVar("A", bound=ParametrizedAttribute)
@@ -30,7 +32,39 @@ _new = object.__new__
 SSAValue.__hash__ = object.__hash__
 
 
-class DialectOperation(IRDLOperation):
+class OperationType(ABCMeta):
+    """The type of our op classes: ``isinstance`` is the language's own, since nobody registers virtual subclasses of an op, and named
+    operands, results and regions are read in one step where xDSL takes five."""
+
+    __instancecheck__ = type.__instancecheck__
+
+    def __setattr__(cls, name: str, value: Any) -> None:
+        super().__setattr__(name, _direct(value) if isinstance(value, BaseAccessor) else value)
+
+
+def _direct(accessor: BaseAccessor) -> BaseAccessor | property:
+    """A property that reads what an accessor reads, or the accessor where sizes of several segments have to be looked up."""
+    if isinstance(accessor, BeforeVariadicSingleAccessor) and accessor.construct in _ONE:
+        return property(_ONE[accessor.construct](accessor.idx))
+    if isinstance(accessor, UniqueVariadicAccessor) and accessor.num_defs == 1 and accessor.construct in _ALL:
+        return property(_ALL[accessor.construct])
+    return accessor
+
+
+_item = tuple[Any, ...].__getitem__
+_ONE: dict[VarIRConstruct, Callable[[int], Callable[[Operation], Any]]] = {
+    VarIRConstruct.OPERAND: lambda index: lambda op: _item(op._operands, index),
+    VarIRConstruct.RESULT: lambda index: lambda op: _item(op.results, index),
+    VarIRConstruct.REGION: lambda index: lambda op: op.regions[index],
+}
+_ALL: dict[VarIRConstruct, Callable[[Operation], Any]] = {
+    VarIRConstruct.OPERAND: lambda op: op._operands,
+    VarIRConstruct.RESULT: lambda op: op.results,
+    VarIRConstruct.REGION: lambda op: op.regions,
+}
+
+
+class DialectOperation(IRDLOperation, metaclass=OperationType):
     """An operation of a dialect of ours: made quickly, hashed by identity."""
 
     __hash__ = object.__hash__

@@ -175,8 +175,12 @@ def real_element(element: Attribute) -> Attribute:
 
 
 def dtype_of(element: Attribute) -> np.dtype[Any]:
-    """The NumPy dtype (ml_dtypes for bf16) of an element type; KeyError if there is none."""
-    return _DTYPES[element]
+    """The NumPy dtype (ml_dtypes for bf16) of an element type, kept on it as extents are; KeyError if there is none."""
+    dtype = element.__dict__.get("_dtype")
+    if dtype is None:
+        dtype = _DTYPES[element]
+        object.__setattr__(element, "_dtype", dtype)
+    return dtype
 
 
 def element_of(dtype: np.dtype[Any]) -> Attribute:

@@ -31,6 +31,7 @@ from wengert.ir.dominance import Scope, dominating_values, explain, name_of
 from wengert.ir.locations import origin, provenance
 from wengert.ir.structure import Structure, structure_of
 from wengert.ir.symbols import CallsFunction, called_symbol, recursive_calls, signature, symbol_name, symbols_of, symbols_used
+from wengert.ir.traversal import operands_of
 from wengert.ir.typing_rules import TYPING_RULES, TypingError, TypingRule
 
 MAX_ERRORS = 20
@@ -160,7 +161,7 @@ class _Verifier:
         op = block.first_op
         last_class = None
         while op is not None:
-            for value in op.operands:
+            for value in operands_of(op):
                 if id(value) not in visible:
                     self.report_undominated(op, value)
             last_class = _class_of(type(op))
@@ -315,7 +316,7 @@ def _signature(op: Operation) -> tuple[object, ...]:
     """What decides whether an op without regions is well-typed, by identity: the objects live as long as the module does."""
     return (
         type(op),
-        *[id(v.type) for v in op.operands],
+        *[id(v.type) for v in operands_of(op)],
         None,
         *[id(r.type) for r in op.results],
         *[(name, id(value)) for name, value in op.properties.items()],

@@ -3,14 +3,18 @@
 import pytest
 from xdsl.dialects.builtin import ModuleOp, StringAttr, UnregisteredOp, f64
 from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.irdl import VariadicDef
+from xdsl.irdl.operations import BaseAccessor, BeforeVariadicSingleAccessor, UniqueVariadicAccessor, get_accessors_from_op_def
 
 import wengert as wg
-from wengert.dialects import core
+from wengert.dialects import ad, chlo, core, kernel
 from wengert.dialects import stablehlo as hlo
-from wengert.ir.construction import append, copy_module, copy_op, erase, insert_before, replace_uses
+from wengert.dialects.stablehlo.base import UnaryOp
+from wengert.ir.construction import DialectOperation, append, copy_module, copy_op, erase, insert_before, replace_uses
 from wengert.ir.locations import called_from
 from wengert.ir.printer import print_module
 from wengert.ir.tensor_types import tensor
+from wengert.ir.traversal import operands_of, ops_in
 from wengert.ir.verifier import verify
 
 T = tensor((3,), f64)
@@ -139,3 +143,45 @@ def test_branches_and_unknown_ops_are_copied_as_xdsl_does():
     first, second = copied.blocks
     assert first.first_op is not None
     assert first.first_op.successors[0] is second
+
+
+OURS: list[type[DialectOperation]] = [
+    op for dialect in (hlo.StableHLO, chlo.Chlo, core.Core, ad.AD, kernel.Kernel) for op in dialect.operations if issubclass(op, DialectOperation)
+]
+
+
+@pytest.mark.parametrize("cls", OURS, ids=lambda cls: cls.name)
+def test_named_parts_are_those_that_xdsl_reads(cls: type[DialectOperation]):
+    """Every operand, result and region that a class names, read our way and by the accessors that xDSL makes of the same definition."""
+    definition = cls.get_irdl_definition()
+    parts = {"operands": definition.operands, "results": definition.results, "regions": definition.regions}
+    count = {name: len(defs) + 2 * any(isinstance(d, VariadicDef) for _, d in defs) for name, defs in parts.items()}
+    values = Block(arg_types=[T] * count["operands"]).args
+    op = cls.create(operands=values, result_types=[T] * count["results"], regions=[Region(Block()) for _ in range(count["regions"])])
+    accessors: dict[str, BaseAccessor] = {name: a for name, a in get_accessors_from_op_def(definition, None).items() if isinstance(a, BaseAccessor)}
+    compared = 0
+    for name, accessor in accessors.items():
+        if isinstance(accessor, BeforeVariadicSingleAccessor | UniqueVariadicAccessor):
+            assert getattr(op, name) == accessor.index(tuple(getattr(op, f"{accessor.construct.name.lower()}s")))
+            compared += 1
+        with pytest.raises((AttributeError, NotImplementedError)):
+            setattr(op, name, None)
+    assert compared or not accessors
+
+
+def test_isinstance_asks_for_the_class():
+    op = hlo.NegateOp.create(operands=Block(arg_types=[T]).args, result_types=[T])
+    assert isinstance(op, hlo.NegateOp)
+    assert isinstance(op, UnaryOp | hlo.AddOp)
+    assert isinstance(op, DialectOperation)
+    assert not isinstance(op, hlo.AddOp)
+    assert issubclass(hlo.NegateOp, Operation)
+
+
+def test_what_an_op_uses_and_a_block_holds():
+    block = Block(arg_types=[T, T])
+    op = hlo.AddOp.create(operands=block.args, result_types=[T])
+    append(block, op)
+    assert operands_of(op) == tuple(op.operands)
+    assert ops_in(block) == list(block.ops) == [op]
+    assert ops_in(Block()) == []

@@ -15,6 +15,7 @@ from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
 from wengert.ir.locations import Role, with_role
+from wengert.ir.traversal import operands_of
 from wengert.transforms.ad.affine import adds_a_constant
 from wengert.transforms.ad.cotangents import Cotangents
 from wengert.transforms.ad.errors import refuse
@@ -29,7 +30,7 @@ def copy_linear(ops: Iterable[Operation], env: dict[SSAValue, SSAValue], lb: Lin
     Raises a DiagnosticError for an op that adds what does not depend on tangents, as far as that can be seen, unless the function may be affine.
     """
     for op in ops:
-        operands = [env[operand] for operand in op.operands]
+        operands = [env[operand] for operand in operands_of(op)]
         if not affine and adds_a_constant(op, operands, [o in lb.linear for o in operands]):
             raise refuse(op, "adds something that does not depend on a tangent, so that the function is affine, not linear, and has no transpose")
         target = lb.primal if lb.linear.isdisjoint(operands) else lb
@@ -61,7 +62,7 @@ def transpose_ops(b: OpBuilder, ops: Iterable[Operation], linear: set[SSAValue],
         y_bars = [cotangents.take(result) for result in op.results]
         if all(y_bar is None for y_bar in y_bars):
             continue
-        is_linear = [operand in linear for operand in op.operands]
+        is_linear = [operand in linear for operand in operands_of(op)]
         step = TRANSPOSE_STEPS.get(type(op))
         rule: Any = TRANSPOSES.get(type(op))
         if step is None and rule is None:
@@ -73,6 +74,6 @@ def transpose_ops(b: OpBuilder, ops: Iterable[Operation], linear: set[SSAValue],
                 step(b, op, is_linear, y_bars, cotangents)
                 continue
             x_bars = rule(b, op, is_linear, y_bars)
-            for operand, flag, x_bar in zip(op.operands, is_linear, x_bars, strict=True):
+            for operand, flag, x_bar in zip(operands_of(op), is_linear, x_bars, strict=True):
                 if flag:
                     cotangents.add(operand, x_bar)

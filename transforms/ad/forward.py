@@ -13,6 +13,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.locations import Role, derived
+from wengert.ir.traversal import operands_of
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.invariance import invariant_values
 from wengert.transforms.ad.linear import LinearBuilder
@@ -70,13 +71,13 @@ class ForwardSweep:
 
     def _step(self, op: Operation) -> None:
         step = STEPS.get(type(op))
-        if step is not None and any(operand in self.tangents for operand in op.operands):
+        if step is not None and any(operand in self.tangents for operand in operands_of(op)):
             with self.b.at(op.location), self.lb.at(derived(op, Role.TANGENT, self.b.pass_name)):
                 step(self, op)
             return
         new = self._emit_primal(op)
         self.primals.update(zip(op.results, new.results, strict=True))
-        x_dots = [self.tangents.get(operand) for operand in op.operands]
+        x_dots = [self.tangents.get(operand) for operand in operands_of(op)]
         captured = self._captures_tangent(op)
         if not captured and all(x_dot is None for x_dot in x_dots):
             return
@@ -99,7 +100,7 @@ class ForwardSweep:
 
     def _emit_primal(self, op: Operation) -> Operation:
         if not op.regions:
-            results = self.b.copy(op, [self.primals[operand] for operand in op.operands])
+            results = self.b.copy(op, [self.primals[operand] for operand in operands_of(op)])
             owner = results[0].owner if results else self.b.block.last_op
             assert isinstance(owner, Operation)
             return owner
@@ -108,4 +109,4 @@ class ForwardSweep:
     def _captures_tangent(self, op: Operation) -> bool:
         if not op.regions:
             return False
-        return any(operand in self.tangents for inner in op.walk() if inner is not op for operand in inner.operands)
+        return any(operand in self.tangents for inner in op.walk() if inner is not op for operand in operands_of(inner))

@@ -34,7 +34,7 @@ from wengert.dialects import stablehlo
 from wengert.ir.construction import erase, insert_before, replace_uses
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.locations import called_from, error_at
-from wengert.ir.traversal import ops_of
+from wengert.ir.traversal import operands_of, ops_of
 from wengert.transforms.core.symbol_dce import is_private, references
 
 CUSTOM_DERIVATIVES = ("ad.custom_jvp", "ad.custom_vjp")
@@ -169,7 +169,7 @@ class _Copier:
     def copy(self, op: Operation) -> Operation:
         values = self.values
         clone = type(op).create(
-            operands=[values.get(o, o) for o in op.operands],
+            operands=[values.get(o, o) for o in operands_of(op)],
             result_types=[r.type for r in op.results],
             properties=op.properties,
             attributes=op.attributes,

@@ -79,9 +79,11 @@ Scratch = Callable[[Operation], int]
 
 def byte_size(value: SSAValue) -> int:
     """How many bytes the elements of a tensor value, or the handle of a tape, take."""
-    if isinstance(value.type, TapeType):
+    held = value.type
+    if not isinstance(held, TensorType):
+        assert isinstance(held, TapeType)
         return TAPE_BYTES
-    type = cast("TensorType[Any]", value.type)
+    type = cast("TensorType[Any]", held)
     return prod(shape_of_type(type)) * dtype_of(type.element_type).itemsize
 
 

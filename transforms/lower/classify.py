@@ -41,7 +41,7 @@ from wengert.ir.tensor_types import (
     ui32,
     ui64,
 )
-from wengert.ir.traversal import all_ops
+from wengert.ir.traversal import all_ops, operands_of
 from wengert.transforms.lower.matmul_types import supports as matmul_supports
 
 
@@ -197,7 +197,7 @@ _COMPLEX_COSTS: dict[type[Operation], int] = {
 def cost(op: Operation) -> int:
     """The cost of a scalar function on this op's element type; 0 if there is no scalar function for it."""
     kind = type(op)
-    held = element(op.operands[1 if kind is stablehlo.SelectOp else 0])
+    held = element(operands_of(op)[1 if kind is stablehlo.SelectOp else 0])
     if kind in _CONDITIONAL and not _has_function(op, held):
         return 0
     if is_float(held):
@@ -253,7 +253,7 @@ def role(op: Operation) -> Role:
     kind = type(op)
     if kind not in _KNOWN:
         return Role.OPAQUE
-    if kind not in _CONTROL and not all(_is_held(value.type) for value in (*op.operands, *op.results)):
+    if kind not in _CONTROL and not all(_is_held(value.type) for value in (*operands_of(op), *op.results)):
         return Role.OPAQUE
     if kind in _ELEMENTWISE:
         return Role.SCALAR if cost(op) else Role.OPAQUE
@@ -338,7 +338,7 @@ _NAMED = frozenset((stablehlo.CompareOp, stablehlo.ReducePrecisionOp, chlo.Polyg
 
 def is_storable(type: Attribute) -> bool:
     """Whether values of this type can be held in a buffer within a program: what arguments may be, and tapes of that."""
-    return is_compilable(type.held if isinstance(type, TapeType) else type)
+    return is_compilable(type) or (isinstance(type, TapeType) and is_compilable(type.held))
 
 
 def is_compilable(type: Attribute) -> bool:

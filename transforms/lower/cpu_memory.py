@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from wengert.transforms.lower.cpu_scalars import Scalars, Value
 from wengert.transforms.lower.cpu_types import Element, vector
@@ -66,10 +66,25 @@ class Memory:
         order = range(self.lanes) if step > 0 else [self.active - 1 - i if i < self.active else i for i in range(self.lanes)]
         return self._shuffle(element.memory, raw, width, [2 * i for i in order]), self._shuffle(element.memory, raw, width, [2 * i + 1 for i in order])
 
-    def load_lanes(self, element: Element, address: Address) -> Value:
-        """Elements at any addresses, lane by lane."""
+    def load_strided(self, element: Element, address: str, step: int) -> Value | None:
+        """Every ``step``-th element: what two registers hold that begin with the first element and end with the last, from which the lanes are
+        picked. None where it takes more than two, or lanes are not active. ``address`` is that of the element which comes first in memory."""
+        lanes, apart = self.lanes, abs(step)
+        half = lanes // 2
+        if element.kind == "c" or self.active < lanes or lanes < 4 or lanes % 2 or apart < 2 or (half - 1) * apart >= lanes:
+            return None
+        start = (lanes - 1) * (apart - 1)
+        behind = self.scalars.op(f"getelementptr {element.memory}, ptr {address}, i64 {start}")
+        low, high = self._raw(element, address, lanes), self._raw(element, behind, lanes)
+        picked = [lane * apart if lane < half else lanes + lane * apart - start for lane in range(lanes)]
+        order = ", ".join(f"i32 {i}" for i in (picked if step > 0 else reversed(picked)))
+        kind = self.scalars.type(element.memory)
+        return _to_register(self.scalars, element, self.scalars.op(f"shufflevector {kind} {low}, {kind} {high}, <{lanes} x i32> <{order}>"))
+
+    def load_lanes(self, element: Element, address: Address, chosen: Sequence[int] | None = None) -> Value:
+        """Elements at any addresses, lane by lane; of some lanes only, if these are given."""
         parts: list[str] = ["zeroinitializer", "zeroinitializer"]
-        for lane in range(self.active):
+        for lane in range(self.active) if chosen is None else chosen:
             found = self.load(element, address(lane))
             for number, scalar in enumerate(found if isinstance(found, tuple) else (found,)):
                 parts[number] = self.insert(element.register, parts[number], scalar, lane)

@@ -16,8 +16,9 @@ from math import prod
 from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, Guard, IndexOp, LoadOp, WithinOp
-from wengert.dialects.kernel_positions import Position, dimensions
+from wengert.dialects.kernel_positions import dimensions
 from wengert.ir.elements import splat_value
+from wengert.ir.traversal import operands_of
 from wengert.transforms.lower.cpu_instructions import one
 from wengert.transforms.lower.cpu_memory import Memory
 from wengert.transforms.lower.cpu_nest_loops import regroup
@@ -123,7 +124,7 @@ class NestCode(NestTiles):
         """All trips of the innermost loop, and the reductions that end with it."""
         active = [r for r in self.reductions if r.in_registers]
         if not active and self._may_overlap() and prod(self.extents) >= TWICE_FROM and self.extents[self.inner] >= self.lanes:
-            usual = throughout(self._guards(), self.inner, self.extents)
+            usual = throughout(self._guards, self.inner, self.extents)
             if usual:
                 self._in_two_versions(usual)
                 return
@@ -153,7 +154,7 @@ class NestCode(NestTiles):
         totals: list[Value] = [self._load_slot(r) if r.slot else self._neutral(r, self.lanes) for r in active]
         extent, lanes = self.extents[self.inner], self.lanes
         if not active and self._may_overlap() and prod(self.extents) >= CUT_FROM:
-            cut = pieces([(guard, at) for guard, at in self._guards() if guard not in self.answers], self.inner, extent, lanes)
+            cut = pieces([(guard, at) for guard, at in self._guards if guard not in self.answers], self.inner, extent, lanes)
             if cut[0].known or len(cut) > 1:
                 self._piecewise(cut)
                 return
@@ -195,11 +196,6 @@ class NestCode(NestTiles):
             return (found[0], found[1]) if len(found) == 2 else found[0]
 
         return [scalars.combine(r.write.kind, part(r, total, 0), part(r, total, half), r.element) for r, total in zip(active, totals, strict=True)]
-
-    def _guards(self) -> list[tuple[Guard, Position]]:
-        """All guards of the body, and the positions that they are about."""
-        guards = [guard for op in self.ops if isinstance(op, LoadOp | WithinOp) and op.where is not None for guard in op.where.data]
-        return [(guard, self.loops[guard[0]]) for guard in dict.fromkeys(guards)]
 
     def _piecewise(self, cut: list[Piece]) -> None:
         """The innermost loop piece by piece. A trip takes a whole register, so the last of a piece may repeat some of what is done."""
@@ -263,6 +259,8 @@ class NestCode(NestTiles):
         """One trip of the innermost loop at an index, with so many active lanes; the totals after it."""
         self.scopes.append({("index", self.inner): at})
         self.at_index = at
+        throughout = self.known
+        self.known = {**throughout, **self._known_in_trip(lanes)}
         for op in self.levels[-1]:
             self._emit(op, self.lanes, lanes)
         scalars = Scalars(self.out, self.lanes, not self.strict)
@@ -274,6 +272,7 @@ class NestCode(NestTiles):
                 value = self._masked(scalars, reduction, value, lanes)
             found.append(scalars.combine(reduction.write.kind, total, value, reduction.element))
         self.scopes.pop()
+        self.known = throughout
         return found
 
     def _masked(self, scalars: Scalars, reduction: Reduction, value: Value, active: int) -> Value:
@@ -300,7 +299,7 @@ class NestCode(NestTiles):
             found = self._get(chosen, lanes)
         elif isinstance(op, ApplyOp):
             scalars = Scalars(self.out, lanes, not self.strict)
-            arguments = tuple(op.operands)
+            arguments = operands_of(op)
             operands = [self._get(operand, lanes) for operand in arguments]
             if (at := self.contracted.get(op)) is not None and self.depth[arguments[at]] == self.depth[value]:
                 found = self._contracted(scalars, op, at, operands[1 - at], lanes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import inf
 
@@ -10,7 +11,8 @@ from xdsl.ir import SSAValue
 from wengert.dialects.kernel import STORE, Guard, LoadOp, Write
 from wengert.dialects.kernel_positions import Position, dimensions
 from wengert.transforms.lower.cpu_memory import Memory
-from wengert.transforms.lower.cpu_nest_state import Lanes, Load, NestState, deepest, parts_of, unit
+from wengert.transforms.lower.cpu_nest_guards import NestGuards, lane_mask
+from wengert.transforms.lower.cpu_nest_state import Lanes, Load, deepest, parts_of, unit
 from wengert.transforms.lower.cpu_scalars import Scalars, Value
 from wengert.transforms.lower.cpu_types import Element, element_of, literal, splat, vector
 from wengert.transforms.lower.views import result
@@ -19,7 +21,7 @@ NEAR = 2
 """A masked load may begin so many registers before the array, or behind it; only few of them do."""
 
 
-class NestAccesses(NestState):
+class NestAccesses(NestGuards):
     """Reads and writes elements at the current point of the loops."""
 
     # -- addresses before the innermost loop
@@ -89,12 +91,22 @@ class NestAccesses(NestState):
         """How the lanes of an access lie: a first address and the step from lane to lane, if there is one."""
         index = self.at_index
         if any(not isinstance(atom, int) and self.inner in dimensions(atom.expression) for atom, _ in at.terms):
-            return Lanes("", None, lambda lane: self._address(pointer, held, at, self._plus(index, lane)))
+            return Lanes("", None, self._divided_address(pointer, held, at))
         step = at.coefficient(self.inner)
         base = self._inner_base(pointer, held, at)
         offset = self._times(index, step)
         first = base if offset == 0 else self._add(f"getelementptr {unit(held)}, ptr {base}, i64 {offset}")
         return Lanes(first, step, lambda lane: first if lane * step == 0 else self._add(f"getelementptr {unit(held)}, ptr {first}, i64 {lane * step}"))
+
+    def _divided_address(self, pointer: str, held: Element, at: Position) -> Callable[[int], str]:
+        """The addresses of lanes whose positions are quotients or remainders."""
+        index = self.at_index
+        if isinstance(index, int):
+            return lambda lane: self._address(pointer, held, at, index + lane)
+        numbers, number = self._lane_numbers(at)
+        memory = Memory(Scalars(self.out, self.lanes, False), self.lanes)
+        kind = number.register
+        return lambda lane: self._add(f"getelementptr {unit(held)}, ptr {pointer}, {kind} {memory.extract(kind, numbers, lane)}")
 
     def _load(self, op: LoadOp, lanes: int, active: int) -> Value:
         load = self.loads[op]
@@ -120,10 +132,15 @@ class NestAccesses(NestState):
             return memory.load_contiguous(held, where.first, 1)
         if where.step == -1:
             return memory.load_contiguous(held, self._last_address(where, held, active), -1)
+        if where.step is not None and abs(where.step) <= lanes:
+            lowest = where.first if where.step > 0 else self._last_address(where, held, active)
+            if (found := memory.load_strided(held, lowest, where.step)) is not None:
+                return found
         return memory.load_lanes(held, where.address)
 
     def _last_address(self, where: Lanes, held: Element, active: int) -> str:
-        return self._add(f"getelementptr {unit(held)}, ptr {where.first}, i64 {1 - active}") if active > 1 else where.first
+        assert where.step is not None
+        return self._add(f"getelementptr {unit(held)}, ptr {where.first}, i64 {where.step * (active - 1)}") if active > 1 else where.first
 
     def _load_scattered(self, memory: Memory, pointer: str, held: Element, at: Position, guards: tuple[Guard, ...], base: SSAValue) -> Value:
         """A load whose computed position is another one in every lane."""
@@ -154,6 +171,8 @@ class NestAccesses(NestState):
     def _load_guarded(self, memory: Memory, load: Load, pointer: str) -> Value:
         lanes, held, at, guards = self.lanes, load.held, load.at, load.guards
         inner = self._guard_depth(guards) == self.inner
+        if inner and (inside := self._lanes_inside(guards)) is not None:
+            return self._load_chosen(memory, load, pointer, inside)
         mask = self._within(guards, lanes if inner else 1)
         if self._is_straight(at) and at.coefficient(self.inner) == 1 and held.size in (4, 8) and held.kind != "c" and not held.narrow:
             wide = mask if inner else self._splat("i1", mask, lanes)
@@ -161,12 +180,32 @@ class NestAccesses(NestState):
                 wide = memory.scalars.binary("and", "i1", wide, memory.active_mask())
             return memory.load_contiguous(held, self._inside_address(memory, load, pointer, wide), 1, wide)
         where = self._lane_address(pointer, held, at)
+        if where.step == 0:
+            return self._load_for_all(memory, load, pointer, where.first, mask if inner else self._splat("i1", mask, lanes))
 
         def address(lane: int) -> str:
             bit = memory.extract("i1", mask, lane) if inner else mask
             return self._add(f"select i1 {bit}, ptr {where.address(lane)}, ptr {pointer}")
 
         return memory.load_lanes(held, address)
+
+    def _load_chosen(self, memory: Memory, load: Load, pointer: str, inside: list[bool]) -> Value:
+        """The lanes that are known to be inside."""
+        where = self._lane_address(pointer, load.held, load.at)
+        chosen = [lane for lane in range(memory.active) if inside[lane]]
+        if where.step == 1 and load.held.size in (4, 8) and load.held.kind != "c" and not load.held.narrow and len(chosen) > 1:
+            return memory.load_contiguous(load.held, where.first, 1, lane_mask([lane in chosen for lane in range(self.lanes)]))
+        return memory.load_lanes(load.held, where.address, chosen)
+
+    def _load_for_all(self, memory: Memory, load: Load, pointer: str, address: str, mask: str) -> Value:
+        """One element in all lanes, where the guards of any lane let it be read; the first of the array is there always."""
+        if load.at.terms or load.at.offset:
+            some = self._add(f"call i1 @llvm.vector.reduce.or.v{self.lanes}i1({memory.scalars.type('i1')} {mask})")
+            address = self._add(f"select i1 {some}, ptr {address}, ptr {pointer}")
+        found = memory.load(load.held, address if load.at.terms or load.at.offset else pointer)
+        if isinstance(found, tuple):
+            return self._splat(load.held.register, found[0], self.lanes), self._splat(load.held.register, found[1], self.lanes)
+        return self._splat(load.held.register, found, self.lanes)
 
     def _inside_address(self, memory: Memory, load: Load, pointer: str, mask: str) -> str:
         """Where the lanes of a masked load begin: close to the array, whatever the guards say."""

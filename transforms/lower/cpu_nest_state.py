@@ -14,12 +14,12 @@ from xdsl.ir import Operation, SSAValue
 from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, Guard, IndexOp, LoadOp, NestOp, WithinOp, Write
 from wengert.dialects.kernel_positions import Position, Quotient, dimensions, span
 from wengert.ir.tensor_types import element
+from wengert.ir.traversal import operands_of, ops_in
 from wengert.transforms.lower.cpu_contraction import shared_products
 from wengert.transforms.lower.cpu_floats import SPECIAL
 from wengert.transforms.lower.cpu_loops import Loops, crossed_loop, sums_short_rows
-from wengert.transforms.lower.cpu_memory import Memory
 from wengert.transforms.lower.cpu_parallel import NestWork, most_work
-from wengert.transforms.lower.cpu_scalars import Scalars, Value
+from wengert.transforms.lower.cpu_scalars import Value
 from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.cpu_types import Element, element_of, splat, vector
 from wengert.transforms.lower.math import Emitter
@@ -82,7 +82,7 @@ class NestState:
         self.target = target
         self.strict = strict
         self.out = Emitter(prefix="%v")
-        self.ops = [inner for inner in op.body.block.ops if inner is not op.body.block.last_op]
+        self.ops = ops_in(op.body.block)[:-1]
         self.writes = op.writes
         self.contracted = {} if strict else shared_products(self.ops, self.writes)
         self.loops = Loops(op.extents, accesses(self.ops, self.writes))
@@ -144,12 +144,12 @@ class NestState:
             elif isinstance(op, WithinOp):
                 found = self._guard_depth(op.where.data)
             else:
-                found = max([depth[operand] for operand in op.operands], default=-1)
+                found = max([depth[operand] for operand in operands_of(op)], default=-1)
             depth[result(op)] = found
         return depth
 
     def _described(self, op: LoadOp) -> Load:
-        source, base = (*op.operands, None)[:2]
+        source, base = (*operands_of(op), None)[:2]
         assert source is not None
         return Load(self.pointers[source], element_of(result(op).type), self.loops[op.at.data], op.where.data if op.where is not None else (), base)
 
@@ -319,57 +319,52 @@ class NestState:
 
     def _lane_numbers(self, at: Position) -> tuple[str, Element]:
         """A position in every lane, in the narrowest integer that holds it."""
+        held = SHORT_INDEX if self._is_short(at) else INDEX
+        return self._numbers(at, held), held
+
+    def _is_short(self, at: Position) -> bool:
+        """Whether a position and what it is computed from fit 32 bits, also in lanes past the end of the loop."""
         low, high = span(at, self.extents)
         margin = abs(at.coefficient(self.inner)) * self.lanes
-        held = SHORT_INDEX if low - margin >= -(2**31) and high + margin < 2**31 else INDEX
-        scalars = Scalars(self.out, self.lanes, False)
-        memory = Memory(scalars, self.lanes)
-        kind = scalars.type(held.register)
-        if any(not isinstance(atom, int) and self.inner in dimensions(atom.expression) for atom, _ in at.terms):
-            found = "zeroinitializer"
-            for lane in range(self.lanes):
-                number = self._narrow(self._scalar_position(at, self._plus(self.at_index, lane)), held)
-                found = memory.insert(held.register, found, number, lane)
-            return found, held
-        step = at.coefficient(self.inner)
-        start = self._narrow(self._scalar_position(at, self.at_index), held)
-        first = self._splat(held.register, start, self.lanes)
-        steps = ", ".join(f"{held.register} {lane * step}" for lane in range(self.lanes))
-        return self._add(f"add {kind} {first}, <{steps}>"), held
+        return low - margin >= -(2**31) and high + margin < 2**31 and all(isinstance(atom, int) or self._is_short(atom.expression) for atom, _ in at.terms)
+
+    def _numbers(self, at: Position, held: Element) -> str:
+        key = ("numbers", at, held.register)
+        found = self._lookup(key)
+        if found is None:
+            found = self.scopes[-1][key] = self._new_numbers(at, held)
+        return found  # pyright: ignore[reportReturnType]
+
+    def _new_numbers(self, at: Position, held: Element) -> str:
+        kind, divided = (
+            vector(held.register, self.lanes),
+            [(atom, c) for atom, c in at.terms if not isinstance(atom, int) and self.inner in dimensions(atom.expression)],
+        )
+        lifts = [max(-(span(atom.expression, self.extents)[0] // atom.divisor), 0) for atom, _ in divided]
+        lowered = sum(c * lift for (atom, c), lift in zip(divided, lifts, strict=True) if isinstance(atom, Quotient))
+        rest = Position(at.offset - lowered, tuple([term for term in at.terms if term not in divided]))
+        found = self._steps(self._scalar_position(rest, self.at_index), rest.coefficient(self.inner), held)
+        for (atom, c), lift in zip(divided, lifts, strict=True):
+            number = self._numbers(atom.expression.shifted(lift * atom.divisor), held)
+            number = self._add(f"{'udiv' if isinstance(atom, Quotient) else 'urem'} {kind} {number}, {splat(held.register, str(atom.divisor), self.lanes)}")
+            if c != 1:
+                number = self._add(f"mul {kind} {number}, {splat(held.register, str(c), self.lanes)}")
+            found = self._add(f"add {kind} {found}, {number}") if found != "zeroinitializer" else number
+        return found
+
+    def _steps(self, start: str | int, step: int, held: Element) -> str:
+        """A number and its successors, one in each lane."""
+        if isinstance(start, int):
+            numbers = [start + lane * step for lane in range(self.lanes)]
+            return "<" + ", ".join([f"{held.register} {number}" for number in numbers]) + ">" if any(numbers) else "zeroinitializer"
+        first = self._splat(held.register, self._narrow(start, held), self.lanes)
+        steps = ", ".join([f"{held.register} {lane * step}" for lane in range(self.lanes)])
+        return self._add(f"add {vector(held.register, self.lanes)} {first}, <{steps}>") if step else first
 
     def _narrow(self, number: str | int, held: Element) -> str:
         if isinstance(number, int):
             return str(number)
         return number if held is INDEX else self._add(f"trunc i64 {number} to i32")
-
-    def _unknown(self, guards: tuple[Guard, ...]) -> tuple[Guard, ...] | None:
-        """The guards that have to be looked at in this piece of the innermost loop; None where one fails throughout."""
-        if not self.known:
-            return guards
-        return None if any(self.known.get(guard) is False for guard in guards) else tuple([guard for guard in guards if guard not in self.known])
-
-    def _within(self, guards: tuple[Guard, ...], lanes: int) -> str:
-        """Whether all guards hold, in every lane."""
-        key = ("within", guards, lanes)
-        found = self._lookup(key)
-        if found is None:
-            scalars = Scalars(self.out, lanes, False)
-            parts = [self._one_guard(scalars, self.loops[at], low, high) for at, low, high in guards]
-            while len(parts) > 1:
-                parts.append(scalars.binary("and", "i1", parts.pop(0), parts.pop(0)))
-            found = self.scopes[-1][key] = parts[0]
-        return found  # pyright: ignore[reportReturnType]
-
-    def _one_guard(self, scalars: Scalars, at: Position, low: int, high: int) -> str:
-        """low <= at < high, as one unsigned comparison."""
-        shifted = at.shifted(-low)
-        if scalars.lanes > 1 and self.inner in dimensions(at):
-            number, held = self._lane_numbers(shifted)
-            return scalars.compare("ult", held.register, number, scalars.constant(held.register, high - low))
-        inner = self.at_index if self.inner >= 0 and self.inner in dimensions(at) else None
-        number = self._scalar_position(shifted, inner)
-        bit = self._add(f"icmp ult i64 {number}, {high - low}")
-        return bit if scalars.lanes == 1 else self._splat("i1", bit, scalars.lanes)
 
 
 def accesses(ops: Iterable[Operation], writes: Iterable[Write]) -> list[Position]:

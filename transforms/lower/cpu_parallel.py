@@ -16,6 +16,7 @@ from xdsl.ir import Operation, SSAValue
 from wengert.dialects.kernel import STORE, ApplyOp, LoadOp, NestOp, StripsOp, Write
 from wengert.dialects.kernel_positions import Position, dimensions, span
 from wengert.ir.tensor_types import size
+from wengert.ir.traversal import ops_in
 from wengert.transforms.lower.cpu_loops import Loops
 from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.cpu_types import Element, element_of
@@ -44,8 +45,9 @@ UNIT = 64
 
 def most_work(op: NestOp) -> float:
     """Nanoseconds that the nest takes at most, quickly found."""
-    costly = sum(isinstance(inner, ApplyOp) and inner.function.data not in _CHEAP for inner in op.body.block.ops)
-    return prod(op.extents) * (costly * _COSTLY_NS / 2 + len(op.body.block.ops) * _LONE_NS)
+    ops = ops_in(op.body.block)
+    costly = sum([isinstance(inner, ApplyOp) and inner.function.data not in _CHEAP for inner in ops])
+    return prod(op.extents) * (costly * _COSTLY_NS / 2 + len(ops) * _LONE_NS)
 
 
 def op_ns(op: Operation, inner_step: int | None, vectorised: bool, target: Target) -> float:

@@ -26,7 +26,7 @@ from wengert.dialects.kernel_positions import index
 from wengert.ir.attributes import ints
 from wengert.ir.elements import is_splat
 from wengert.ir.tensor_types import shape, size
-from wengert.ir.traversal import all_ops
+from wengert.ir.traversal import all_ops, operands_of
 from wengert.transforms.lower.classify import Role, cost, role
 from wengert.transforms.lower.contractions import strided
 from wengert.transforms.lower.fusion_plan import Copy, Group, Member, Piece, Plan, Update
@@ -102,17 +102,17 @@ class _Fusion:
     def _mark_memory(self) -> None:
         for op in self.ops:
             if self.roles[op] is Role.BARRIER:
-                self.alias.update(zip(op.results, op.operands, strict=True))
+                self.alias.update(zip(op.results, operands_of(op), strict=True))
         for op in self.ops:
             if self.roles[op] in (Role.OPAQUE, Role.CONTROL):
-                for operand in op.operands:
+                for operand in operands_of(op):
                     self._needs_memory(operand)
                 for value in captured(op):
                     self._needs_memory(value)
             elif self.roles[op] is Role.UPDATE or isinstance(op, stablehlo.DynamicSliceOp | stablehlo.GatherOp):
-                self._needs_memory(op.operands[0])
+                self._needs_memory(operands_of(op)[0])
             elif self.roles[op] is Role.CONTRACT:
-                for operand in op.operands:
+                for operand in operands_of(op):
                     self._needs_memory(strided(operand, self.resolve).base)
         self._break_long_chains()
 
@@ -121,7 +121,7 @@ class _Fusion:
         for op in self.ops:
             if self.roles[op] is Role.VIEW:
                 value = result(op)
-                depth[value] = 1 + max([depth.get(self.resolve(operand), 0) for operand in op.operands])
+                depth[value] = 1 + max([depth.get(self.resolve(operand), 0) for operand in operands_of(op)])
                 if depth[value] > VIEW_DEPTH:
                     depth[value] = 0
                     self.forced.add(value)
@@ -141,10 +141,10 @@ class _Fusion:
     def _place(self, op: Operation) -> None:
         kind = self.roles[op]
         if kind is Role.SCALAR:
-            self._place_member(op, shape(result(op)), op.operands)
+            self._place_member(op, shape(result(op)), operands_of(op))
         elif kind is Role.REDUCE:
             assert isinstance(op, core.ReduceOp)
-            self._place_member(op, shape(op.operand), op.operands, op)
+            self._place_member(op, shape(op.operand), operands_of(op), op)
             group = self.home[result(op)]
             self.ready[result(op)] = (group + 1, group + 1)
         elif kind is Role.VIEW:
@@ -172,9 +172,9 @@ class _Fusion:
     def _place_view(self, op: Operation) -> None:
         value = result(op)
         if keeps_position(op):
-            self.ready[value] = self._available(op.operands[0])
+            self.ready[value] = self._available(operands_of(op)[0])
         else:
-            latest = max([self._available(operand)[1] for operand in op.operands])
+            latest = max([self._available(operand)[1] for operand in operands_of(op)])
             if isinstance(op, stablehlo.DynamicSliceOp | stablehlo.GatherOp):
                 latest = max(latest, self._stored_at(op.operand))
             self.ready[value] = (latest, latest)
@@ -200,7 +200,7 @@ class _Fusion:
     def _place_concatenate(self, op: Operation) -> None:
         assert isinstance(op, stablehlo.ConcatenateOp)
         done = 0
-        for number, operand in enumerate(op.operands):
+        for number, operand in enumerate(operands_of(op)):
             if size(operand):
                 group = self._join(shape(operand), [operand])
                 self.groups[group].members.append(Piece(op, number))
@@ -257,7 +257,7 @@ class _Fusion:
                 self._sink_one(op)
                 self._use_scalar(op)
             elif kind is Role.REDUCE:
-                self._demand(op.operands[0]).same.add(self.home[result(op)])
+                self._demand(operands_of(op)[0]).same.add(self.home[result(op)])
             elif kind in (Role.VIEW, Role.SOURCE):
                 value = result(op)
                 if value in self.copied:
@@ -273,13 +273,13 @@ class _Fusion:
     def _use_scalar(self, op: Operation) -> None:
         group = self.home[result(op)]
         extents = shape(result(op))
-        for operand in op.operands:
+        for operand in operands_of(op):
             demand = self._demand(operand)
             (demand.same if shape(operand) == extents else demand.hoisted).add(group)
 
     def _use_view(self, op: Operation) -> None:
         demand = self._demand(result(op))
-        for operand in op.operands:
+        for operand in operands_of(op):
             inner = self._demand(operand)
             if keeps_position(op):
                 inner.same |= demand.same
@@ -292,7 +292,7 @@ class _Fusion:
                 inner.other |= demand.same | demand.hoisted | demand.other
 
     def _use_pieces(self, op: Operation) -> None:
-        for number, operand in enumerate(op.operands):
+        for number, operand in enumerate(operands_of(op)):
             if (op, number) in self.pieces:
                 self._demand(operand).same.add(self.pieces[op, number])
 
@@ -340,10 +340,10 @@ class _Fusion:
         for op in self.ops:
             kind = self.roles[op]
             if kind is Role.VIEW:
-                costs[result(op)] = self._cost_of(op.operands, costs, 0, 0)
+                costs[result(op)] = self._cost_of(operands_of(op), costs, 0, 0)
             elif kind is Role.SCALAR:
                 value = result(op)
-                costs[value] = self._cost_of(op.operands, costs, cost(op), 1)
+                costs[value] = self._cost_of(operands_of(op), costs, cost(op), 1)
                 if value in self.in_memory or self._must_store(value, costs[value]):
                     stored.add(value)
                     costs[value] = (0, 0)

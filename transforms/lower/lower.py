@@ -7,7 +7,7 @@ from xdsl.dialects.func import FuncOp
 
 from wengert.dialects.stablehlo import ConvolutionOp
 from wengert.ir.locations import describe
-from wengert.ir.traversal import ops_of
+from wengert.ir.traversal import ops_in, ops_of
 from wengert.transforms.lower.classify import is_compilable, is_storable
 from wengert.transforms.lower.fusion import plan
 from wengert.transforms.lower.kernels import build
@@ -39,7 +39,7 @@ def lower(module: ModuleOp, entry: str = "main", *, reassociate: bool = True) ->
     for number, argument in enumerate(block.args):
         if not is_compilable(argument.type):
             raise LoweringError(f"{describe(found.location)}: error: argument {number} of @{entry} has type {argument.type}, which cannot be compiled")
-    for op in block.ops:
+    for op in ops_in(block):
         for result in op.results:
             if not is_storable(result.type):
                 raise LoweringError(f"{describe(op.location)}: error: '{op.name}' has a result of type {result.type}, which cannot be compiled")

@@ -20,6 +20,7 @@ from wengert.ir.attributes import int_array, int_of, ints
 from wengert.ir.construction import append
 from wengert.ir.elements import is_splat
 from wengert.ir.tensor_types import dtype_of, element, i1, i32, i64, shape, size, tensor, type_of
+from wengert.ir.traversal import operands_of
 from wengert.transforms.lower.classify import function_name, reduction_kind, write_kind
 from wengert.transforms.lower.fusion_plan import Copy, Group, Piece, Plan, Update
 from wengert.transforms.lower.indexing import Access, Start, read, write
@@ -229,7 +230,7 @@ class NestBuilder:
 
     def _apply(self, op: Operation, at: Index, guards: Guards) -> SSAValue:
         extents = shape(result(op))
-        operands = [self._value(operand, at if shape(operand) == extents else (), guards) for operand in op.operands]
+        operands = [self._value(operand, at if shape(operand) == extents else (), guards) for operand in operands_of(op)]
         properties: dict[str, Attribute] = {"function": string(function_name(op))}
         return self._add(ApplyOp.create(operands=operands, result_types=[element(result(op))], properties=properties, location=op.location))
 

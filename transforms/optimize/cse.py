@@ -23,6 +23,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from wengert.ir.construction import erase, replace_uses
+from wengert.ir.traversal import operands_of, ops_in
 from wengert.transforms.optimize.effects import is_shareable
 from wengert.transforms.optimize.flows import CLOSED
 
@@ -85,7 +86,7 @@ class _Sharer:
     def _key(self, op: Operation, inner: dict[SSAValue, int]) -> Any:
         """Equal for ops that compute the same. Values in ``inner`` were defined in the region being keyed: their number counts."""
         number = self._number
-        operands = tuple([inner.get(o, o) for o in op.operands]) if inner else tuple(op.operands)
+        operands = tuple([inner.get(o, o) for o in operands_of(op)]) if inner else operands_of(op)
         properties = tuple([(name, number(op.properties[name])) for name in sorted(op.properties)]) if op.properties else ()
         attributes = tuple([(name, number(op.attributes[name])) for name in sorted(op.attributes)]) if op.attributes else ()
         regions = tuple([self._region_key(region, dict(inner)) for region in op.regions]) if op.regions else ()
@@ -97,7 +98,7 @@ class _Sharer:
             for argument in block.args:
                 inner[argument] = len(inner)
             keys.append(tuple([self._number(a.type) for a in block.args]))
-            for op in block.ops:
+            for op in ops_in(block):
                 keys.append(self._key(op, inner))
                 for result in op.results:
                     inner[result] = len(inner)

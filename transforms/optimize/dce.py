@@ -16,16 +16,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
 from wengert.ir.attributes import int_attr
 from wengert.ir.construction import erase
+from wengert.ir.traversal import operands_of, ops_in
 from wengert.transforms.optimize.effects import is_removable
 from wengert.transforms.optimize.flows import Flow, flow_of
 
@@ -60,7 +61,7 @@ class _Needed:
         """Marks what functions return and the ops with effects, with all ops around them."""
         for region in root.regions:
             for block in region.blocks:
-                for op in block.ops:
+                for op in ops_in(block):
                     if op.regions:
                         self.mark_roots(op)
                     if not (is_removable(root) if op is block.last_op and op.has_trait(IsTerminator) else is_removable(op)):
@@ -92,19 +93,19 @@ class _Needed:
                 self._need_all(end.operands)
             self.ops.update((*flow.deciding(), *flow.returning()))
             return
-        self._need_all(op.operands)
+        self._need_all(operands_of(op))
         for inner in op.walk() if op.regions and is_removable(op) else ():
             self.ops.add(inner)
-            self._need_all(inner.operands)
+            self._need_all(operands_of(inner))
 
     def spread(self) -> None:
         """Marks all that needed values depend on."""
         while self._pending:
             value = self._pending.pop()
-            if isinstance(value, BlockArgument):
-                self._need_source(value)
+            if not isinstance(value, OpResult):
+                self._need_source(cast(BlockArgument, value))
                 continue
-            op = cast(Operation, value.owner)
+            op = cast("OpResult[Any]", value).op
             self._need_op(op)
             flow = flow_of(op) if op.regions else None
             if flow is not None:

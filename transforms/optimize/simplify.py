@@ -28,7 +28,7 @@ from wengert.dialects import stablehlo
 from wengert.ir.builder import Properties
 from wengert.ir.construction import erase
 from wengert.ir.tensor_types import DYNAMIC, shape
-from wengert.ir.traversal import all_ops
+from wengert.ir.traversal import all_ops, operands_of
 from wengert.transforms.optimize import algebra, booleans, complex_numbers, contractions, control, conversions, indexing, movement, reductions, shapes
 from wengert.transforms.optimize.dce import dce
 from wengert.transforms.optimize.flows import CLOSED, Flow, flow_of
@@ -178,10 +178,10 @@ class Simplifier(Rewriter):
         return values
 
     def _rewritten(self, op: Operation) -> Sequence[SSAValue] | None:
-        if self._has_dynamic_shapes and any(_is_dynamic(value) for value in (*op.operands, *op.results)):
+        if self._has_dynamic_shapes and any(_is_dynamic(value) for value in (*operands_of(op), *op.results)):
             return None  # laws of shapes compute with extents
         candidates = self._table.get(type(op))
-        makers = {type(operand.owner) for operand in op.operands}
+        makers = {type(operand.owner) for operand in operands_of(op)}
         values: Rewritten = fold(self, op) if makers == _CONSTANT else None
         if values is not None:
             if self._trace is not None:

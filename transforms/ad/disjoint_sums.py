@@ -1,0 +1,141 @@
+"""Sums whose terms are zero where the others are not: put beside each other, with no addition.
+
+Slices of one tensor (a split into heads, gates or halves, the entries of a vector taken one by one) transpose to zero paddings. Those that differ in one
+dimension only, and do not overlap there, become a concatenation, with zeros in the gaps and a padding around it if something is left at the ends; what is
+put together in one dimension may then be put together in another, so that the entries of a matrix become the matrix. A real and an imaginary part
+become a complex number.
+
+Before and after::
+
+    %a = pad %x, low = [0], high = [3]       %a = concatenate %x, %zero, %y
+    %b = pad %y, low = [3], high = [0]
+    %c = add %a, %b
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from wengert.dialects import stablehlo as hlo
+from wengert.dialects.builder import OpBuilder, Value
+from wengert.ir import elements
+from wengert.ir.attributes import int_of, ints
+from wengert.ir.tensor_types import element, shape, tensor
+
+
+def fewer_terms(b: OpBuilder, values: Sequence[Value]) -> list[Value]:
+    """Values of the same sum, with those put together that need no addition; the order is that of the first of each."""
+    return _side_by_side(b, _completed(b, list(values))) if len(values) > 1 else list(values)
+
+
+# -- parts of complex numbers
+
+
+def _completed(b: OpBuilder, values: list[Value]) -> list[Value]:
+    real = [n for n, x in enumerate(values) if isinstance(x.owner, hlo.ComplexOp) and _is_zero(x.owner.rhs)]
+    imag = [n for n, x in enumerate(values) if isinstance(x.owner, hlo.ComplexOp) and _is_zero(x.owner.lhs) and n not in real]
+    for one, other in zip(real, imag, strict=False):
+        re, im = values[one].owner, values[other].owner
+        assert isinstance(re, hlo.ComplexOp)
+        assert isinstance(im, hlo.ComplexOp)
+        values[min(one, other)] = b.complex(re.lhs, im.rhs)
+    gone = {max(pair) for pair in zip(real, imag, strict=False)}
+    return [x for n, x in enumerate(values) if n not in gone]
+
+
+def _is_zero(value: Value) -> bool:
+    return isinstance(value.owner, hlo.ConstantOp) and not elements.to_numpy(value.owner.value).any()
+
+
+# -- slices of tensors
+
+
+@dataclass(frozen=True)
+class _Term:
+    """A term that is zero around a block.
+
+    Attributes:
+        number: its place in the sum, or that of the first term that it was put together from.
+        block: what it is within.
+        low, high: how many zeros are before and after the block in each dimension.
+        whole: the term as it was, if it was not put together.
+    """
+
+    number: int
+    block: Value
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    whole: Value | None = None
+
+    def across(self, dim: int) -> tuple[tuple[int, ...], ...]:
+        """Where it lies in all dimensions but one."""
+        return self.low[:dim], self.low[dim + 1 :], self.high[:dim], self.high[dim + 1 :]
+
+    def stop(self, dim: int) -> int:
+        """Where the block ends."""
+        return self.low[dim] + shape(self.block)[dim]
+
+    def value(self, b: OpBuilder) -> Value:
+        """The term as a value."""
+        if self.whole is not None:
+            return self.whole
+        return b.pad(self.block, b.scalar(0, element(self.block)), self.low, self.high) if any((*self.low, *self.high)) else self.block
+
+
+def _side_by_side(b: OpBuilder, values: list[Value]) -> list[Value]:
+    terms = [term for number, value in enumerate(values) if (term := _padded(number, value)) is not None]
+    if len(terms) < 2:
+        return values
+    found = dict(enumerate(values))
+    for term in terms:
+        del found[term.number]
+    for dim in reversed(range(len(terms[0].low))):
+        rows: dict[tuple[tuple[int, ...], ...], list[_Term]] = {}
+        for term in terms:
+            rows.setdefault(term.across(dim), []).append(term)
+        terms = [term for row in rows.values() for chain in _chains(row, dim) for term in (_joined(b, chain, dim),)]
+    found |= {term.number: term.value(b) for term in terms}
+    return [found[number] for number in sorted(found)]
+
+
+def _padded(number: int, value: Value) -> _Term | None:
+    """The term if it is a block with zeros around it."""
+    op = value.owner
+    if not isinstance(op, hlo.PadOp) or any(ints(op.interior_padding)) or not _is_zero(op.padding_value):
+        return None
+    low, high = tuple(ints(op.edge_padding_low)), tuple(ints(op.edge_padding_high))
+    return _Term(number, op.operand, low, high, value) if min((*low, *high), default=-1) >= 0 else None
+
+
+def _chains(row: list[_Term], dim: int) -> list[list[_Term]]:
+    """The terms in sequences of blocks that do not overlap; a block follows the one that ends where it begins, else the nearest before it."""
+    chains: list[list[_Term]] = []
+    for term in sorted(row, key=lambda term: (term.low[dim], term.stop(dim), term.number)):
+        before = [chain for chain in chains if chain[-1].stop(dim) <= term.low[dim]]
+        if before:
+            max(before, key=lambda chain: chain[-1].stop(dim)).append(term)
+        else:
+            chains.append([term])
+    return chains
+
+
+def _joined(b: OpBuilder, chain: list[_Term], dim: int) -> _Term:
+    """The blocks of a chain as one, with zeros in the gaps."""
+    first, last = chain[0], chain[-1]
+    if first is last:
+        return first
+    pieces: list[Value] = []
+    stop = first.low[dim]
+    for term in chain:
+        if gap := term.low[dim] - stop:
+            pieces.append(b.zeros(tensor([*shape(term.block)[:dim], gap, *shape(term.block)[dim + 1 :]], element(term.block))))
+        pieces += _pieces(term.block, dim)
+        stop = term.stop(dim)
+    return _Term(min(term.number for term in chain), b.concatenate(pieces, dim), first.low, (*first.high[:dim], last.high[dim], *first.high[dim + 1 :]))
+
+
+def _pieces(value: Value, dim: int) -> list[Value]:
+    """The parts of a concatenation along a dimension, or the value itself."""
+    op = value.owner
+    return list(op.inputs) if isinstance(op, hlo.ConcatenateOp) and int_of(op.dimension) == dim else [value]
