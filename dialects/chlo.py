@@ -225,7 +225,7 @@ class ConstantOp(TensorOp):
 
 @irdl_op_definition
 class TopKOp(TensorOp):
-    """The k largest (or smallest) elements of the last dimension, in order, and their positions."""
+    """The k largest (or smallest) elements of the last dimension, in order (of floats the total order), and their positions."""
 
     name = "chlo.top_k"
     SYNTAX: ClassVar = sx.Syntax(TopKText(), sx.ArrowTypes())

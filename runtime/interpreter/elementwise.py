@@ -194,11 +194,11 @@ def compare(op: stablehlo.CompareOp) -> Binary:
     """Comparison of numbers; in TOTALORDER of their bits: -NaN < -inf < ... < -0 < 0 < ... < inf < NaN."""
     function = COMPARISONS[op.comparison_direction.data]
     if op.compare_type is not None and op.compare_type.data == "TOTALORDER":
-        return lambda x, y: function(_total_order(x), _total_order(y))
+        return lambda x, y: function(total_order(x), total_order(y))
     return function
 
 
-def _total_order(x: Any) -> Any:
+def total_order(x: Any) -> Any:
     """Signed integers in the total order of floats: for negative numbers more bits mean less."""
     signed = x.view(np.dtype(f"i{x.dtype.itemsize}"))
     flipped: Any = np.bitwise_xor(signed, np.where(signed < 0, np.iinfo(signed.dtype).max, 0).astype(signed.dtype))

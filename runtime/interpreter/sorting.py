@@ -15,6 +15,7 @@ import numpy as np
 from wengert.dialects import chlo, stablehlo
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import dtype_of, element, shape
+from wengert.runtime.interpreter.elementwise import total_order
 from wengert.runtime.interpreter.meaning import Array, Function, Scope, Unary, evaluates, evaluates_in_scope, one_or_tuple
 from wengert.runtime.interpreter.precision import working_dtype
 
@@ -76,11 +77,13 @@ def _search(order: Array, low: Array, high: Array, is_left: Array, before: Befor
 
 @evaluates(chlo.TopKOp)
 def top_k(op: chlo.TopKOp) -> Unary:
-    """The first k of the last dimension in stable descending order; NaN comes before every number."""
+    """The first k of the last dimension, stable, in the total order of floats (``compare``), as XLA has it: 0 comes before -0, and NaN first
+    unless its sign is set."""
     k, keys = int_of(op.k), working_dtype(element(op.operand))
     descending = op.largest is None or bool(int_of(op.largest))
     dtype = dtype_of(element(op.indices))
-    return lambda x: top_k_of(x.astype(keys, copy=False), x, k, descending, dtype)
+    ordered: Unary = total_order if keys.kind == "f" else lambda x: x
+    return lambda x: top_k_of(ordered(x.astype(keys, copy=False)), x, k, descending, dtype)
 
 
 def top_k_of(keys: Array, x: Array, k: int, descending: bool, dtype: np.dtype[Any]) -> tuple[Array, Array]:

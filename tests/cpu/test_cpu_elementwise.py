@@ -263,3 +263,27 @@ def test_polygamma(name: str, order: int) -> None:
     assert not compiled.stats.interpreted
     found, wanted = compiled(x)[0].astype(np.float64), run(module, [x])[0].astype(np.float64)
     np.testing.assert_allclose(found, wanted, rtol=4 * float(ml_dtypes.finfo(DTYPES[name]).eps))
+
+
+def _of_a_product(results: str, body: str) -> str:
+    """A function of x, y and z, with t = x y and its results f64 vectors."""
+    kinds = ", ".join(["tensor<5xf64>"] * (results.count(",") + 1))
+    return f"""func.func @main(%x: tensor<5xf64>, %y: tensor<5xf64>, %z: tensor<5xf64>) -> ({kinds}) {{
+      %t = stablehlo.multiply %x, %y : tensor<5xf64>
+      {body}
+      return {results} : {kinds}
+    }}"""
+
+
+@pytest.mark.parametrize("sum_", ["subtract %t, %z", "subtract %z, %t", "add %z, %t"])
+def test_products_that_feed_a_sum(sum_: str) -> None:
+    """A sum is contracted (if the processor can) whether or not another result has the product, but not if the same result sees both."""
+    x, y = 1 + np.array([2.0**-30, 2.0**-29, 2.0**-28, 0.0, 1.0]), 1 - np.array([2.0**-30, 2.0**-29, 2.0**-28, 0.5, 0.5])
+    z = -np.ones(5) if "add" in sum_ else np.ones(5)
+    one_sum, other = f"%s = stablehlo.{sum_} : tensor<5xf64>", "%u = stablehlo.multiply %t, %x : tensor<5xf64>"
+    (alone,) = compile(parse_module(_of_a_product("%s", one_sum)))(x, y, z)
+    beside, product, _ = compile(parse_module(_of_a_product("%s, %t, %u", f"{one_sum}\n{other}")))(x, y, z)
+    np.testing.assert_array_equal(beside, alone)
+    np.testing.assert_array_equal(product, x * y)
+    rest = "%f = stablehlo.floor %t : tensor<5xf64>\n%s = stablehlo.subtract %t, %f : tensor<5xf64>\n%r = stablehlo.sqrt %s : tensor<5xf64>"
+    np.testing.assert_array_equal(compile(parse_module(_of_a_product("%r, %t", rest)))(x, y, z)[0], np.sqrt(x * y - np.floor(x * y)))

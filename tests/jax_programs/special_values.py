@@ -50,6 +50,8 @@ OF_ROWS: dict[str, Function] = {
     "window max": lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (1, 2), (1, 1), "VALID"),
     "scatter": lambda x: jnp.zeros((11, 3)).at[:, TO].set(x),
     "scatter add": lambda x: jnp.zeros((11, 3)).at[:, TO].add(x),
+    "scatter mul": lambda x: x.at[:, jnp.array([1, 3, 0])].mul(x[:, :3], unique_indices=True)[:, jnp.array([0, 1, 3])],
+    "top k": lambda x: lax.top_k(x * jnp.array([1.0, -1.0, 1.0, 1.0]), 3)[0],
     "loop": lambda x: lax.fori_loop(0, 3, lambda i, s: jnp.sin(s) * x, x),
     "scan": lambda x: lax.scan(lambda c, r: (c * r, c + r), jnp.ones(11), x.T),
 }

@@ -79,7 +79,7 @@ def assert_close(mine: np.ndarray, theirs: np.ndarray, tolerance: float) -> None
 
 
 def values(rng: np.random.Generator, shape: Sequence[int], held: str, *, special: bool = True) -> np.ndarray:
-    """Elements of a type, with ties; among floats also zeros of both signs, infinities and NaN."""
+    """Elements of a type, with ties; among floats also zeros and NaN of both signs, infinities."""
     dtype = np.dtype(DTYPES[held])
     if held == "i1":
         return rng.integers(0, 2, shape).astype(np.bool_)
@@ -91,6 +91,6 @@ def values(rng: np.random.Generator, shape: Sequence[int], held: str, *, special
         return (rng.integers(-3, 4, shape) + 1j * rng.integers(-3, 4, shape)).astype(dtype)
     found = rng.integers(-4, 5, shape) / 2
     if special:
-        odd = np.array([0.0, -0.0, np.inf, -np.inf, np.nan])
+        odd = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan])
         found = np.where(rng.random(shape) < 0.2, odd[rng.integers(0, len(odd), shape)], found)
     return np.asarray(found).astype(dtype)

@@ -16,6 +16,8 @@ from wengert.dialects.kernel_positions import ZERO, Atom, Position, Quotient, Re
 
 SMALLEST_TILE = 4
 """Loops with fewer trips are not run in tiles."""
+MOST_PHASES = 4
+"""A loop of so few trips may be unrolled (:mod:`wengert.transforms.lower.phases`)."""
 SHORT_ROW = 4
 MANY_ROWS = 32
 """Rows and columns of a matrix whose columns are summed one after another."""
@@ -35,6 +37,11 @@ class Loops:
 
     def __getitem__(self, position: Position) -> Position:
         return self._found[position]
+
+    @property
+    def positions(self) -> Iterable[Position]:
+        """All accesses in terms of the loops."""
+        return self._found.values()
 
     def _replace(self, values: dict[int, Position], extents: list[int]) -> None:
         self.extents = extents
@@ -90,9 +97,16 @@ class Loops:
         if isinstance(atom, int):
             return
         inner = atom.expression
-        if inner.offset == 0 and len(inner.terms) == 1:
+        if len(inner.terms) == 1:
             (d, c), by = inner.terms[0], atom.divisor
-            if isinstance(d, int) and c == 1 and self.extents[d] % by == 0 and d not in divisors and 1 < by < self.extents[d]:
+            plain = inner.offset == 0 and c == 1
+            if (
+                isinstance(d, int)
+                and (plain or (by <= MOST_PHASES and abs(c) == 1))
+                and self.extents[d] % by == 0
+                and d not in divisors
+                and 1 < by < self.extents[d]
+            ):
                 divisors[d] = by
         for nested, _ in inner.terms:
             self._find_divisors(nested, divisors)

@@ -133,6 +133,20 @@ class Memory:
             self.out.line(f"store {vector(element.memory, piece)} {part}, ptr {at}, align {element.part_size}")
             done += piece
 
+    def store_interleaved(self, element: Element, values: Sequence[str], address: str) -> None:
+        """The first lanes of two to four values, then the second ones, and so on, from ``address`` on; all lanes are active."""
+        lanes, width = self.lanes, 2 * self.lanes
+        kind, double = self.scalars.type(element.memory), vector(element.memory, width)
+        order = [part * lanes + lane for lane in range(lanes) for part in range(len(values))]
+        raws = [_to_memory(self.scalars, element, value) for value in values]
+        if len(raws) > 2:
+            joined = ", ".join([f"i32 {i}" for i in range(width)])
+            raws = [self.scalars.op(f"shufflevector {kind} {x}, {kind} {y}, <{width} x i32> <{joined}>") for x, y in ((raws[0], raws[1]), (raws[2], raws[-1]))]
+            kind = double
+        indices = ", ".join([f"i32 {i}" for i in order])
+        mixed = self.scalars.op(f"shufflevector {kind} {raws[0]}, {kind} {raws[1]}, <{len(order)} x i32> <{indices}>")
+        self.out.line(f"store {vector(element.memory, len(order))} {mixed}, ptr {address}, align {element.part_size}")
+
     def store_lanes(self, element: Element, value: Value, address: Address) -> None:
         """Elements to any addresses, lane by lane."""
         for lane in range(self.active):

@@ -10,17 +10,19 @@ over outer loops with an inner one kept accumulates in the result itself.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
-from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, IndexOp, LoadOp, WithinOp
+from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, Guard, IndexOp, LoadOp, WithinOp
 from wengert.dialects.kernel_positions import dimensions
 from wengert.ir.elements import splat_value
 from wengert.ir.traversal import operands_of
+from wengert.transforms.lower.cpu_instructions import one
 from wengert.transforms.lower.cpu_memory import Memory
 from wengert.transforms.lower.cpu_nest_loops import regroup
-from wengert.transforms.lower.cpu_nest_pieces import Piece, pieces
+from wengert.transforms.lower.cpu_nest_pieces import Piece, Throughout, pieces, throughout
 from wengert.transforms.lower.cpu_nest_state import INDEX, Reduction, parts_of
 from wengert.transforms.lower.cpu_scalars import Scalars, Value, neutral
 from wengert.transforms.lower.cpu_tiles import NestTiles
@@ -33,6 +35,8 @@ LIGHT_BODY = 12
 ACCUMULATORS = 4
 CUT_FROM = 2048
 """Nests of fewer trips keep all masks: the body is generated up to seven times otherwise."""
+TWICE_FROM = 16384
+"""Nests of fewer trips have one version, which looks at all guards."""
 
 
 class NestCode(NestTiles):
@@ -119,10 +123,38 @@ class NestCode(NestTiles):
     def _inner_loop(self, reductions: list[Reduction]) -> None:
         """All trips of the innermost loop, and the reductions that end with it."""
         active = [r for r in self.reductions if r.in_registers]
+        if not active and self._may_overlap() and prod(self.extents) >= TWICE_FROM and self.extents[self.inner] >= self.lanes:
+            usual = throughout(self._guards, self.inner, self.extents)
+            if usual:
+                self._in_two_versions(usual)
+                return
+        self._all_trips(active)
+
+    def _in_two_versions(self, usual: Mapping[Guard, Throughout]) -> None:
+        """The innermost loop for the trips of outer loops for which these guards have the usual answers throughout, and for all others."""
+        tests: list[str] = []
+        for position, bound, answer in dict.fromkeys(usual.values()):
+            tests.append(self._add(f"icmp {'ult' if answer else 'uge'} i64 {self._scalar_position(position)}, {bound}"))
+        while len(tests) > 1:
+            tests.append(self._add(f"and i1 {tests.pop(0)}, {tests.pop(0)}"))
+        label = self._fresh_label("version")
+        self.out.line(f"br i1 {tests[0]}, label %{label}.usual, label %{label}.edge")
+        for name, answers in (("usual", {guard: known.answer for guard, known in usual.items()}), ("edge", dict[Guard, bool]())):
+            self.out.line(f"{label}.{name}:")
+            self.scopes.append({})
+            self.answers = self.known = answers
+            self._all_trips([])
+            self.scopes.pop()
+            self.out.line(f"br label %{label}.after")
+        self.out.line(f"{label}.after:")
+        self.answers = self.known = {}
+
+    def _all_trips(self, active: list[Reduction]) -> None:
+        """The innermost loop, and the reductions that end with it."""
         totals: list[Value] = [self._load_slot(r) if r.slot else self._neutral(r, self.lanes) for r in active]
         extent, lanes = self.extents[self.inner], self.lanes
         if not active and self._may_overlap() and prod(self.extents) >= CUT_FROM:
-            cut = pieces(self._guards, self.inner, extent, lanes)
+            cut = pieces([(guard, at) for guard, at in self._guards if guard not in self.answers], self.inner, extent, lanes)
             if cut[0].known or len(cut) > 1:
                 self._piecewise(cut)
                 return
@@ -171,12 +203,12 @@ class NestCode(NestTiles):
         for piece in cut:
             trips = -(-piece.length // lanes)
             start = min(piece.start, extent - trips * lanes) if not piece.known else piece.start
-            self.known = piece.known
+            self.known = {**self.answers, **piece.known}
             if piece.known and piece.length % lanes:
                 self._clamped_trips(trips, piece.stop - lanes, start)
             else:
                 self._trips([], [], start, trips, 1)
-        self.known = {}
+        self.known = self.answers
 
     def _may_overlap(self) -> bool:
         """Whether iterations may run twice."""
@@ -269,7 +301,10 @@ class NestCode(NestTiles):
             scalars = Scalars(self.out, lanes, not self.strict)
             arguments = operands_of(op)
             operands = [self._get(operand, lanes) for operand in arguments]
-            found = scalars.apply(op.function.data, operands, [element_of(o.type) for o in arguments], element_of(value.type))
+            if (at := self.contracted.get(op)) is not None and self.depth[arguments[at]] == self.depth[value]:
+                found = self._contracted(scalars, op, at, operands[1 - at], lanes)
+            else:
+                found = scalars.apply(op.function.data, operands, [element_of(o.type) for o in arguments], element_of(value.type))
         elif isinstance(op, IndexOp):
             found = self._index(op, lanes)
         elif isinstance(op, WithinOp):
@@ -283,6 +318,16 @@ class NestCode(NestTiles):
             self._prepare_based(value)
         if lanes == 1 and self.inner >= 0 and self.lanes > 1 and not isinstance(op, ConstantOp) and self._used_inside(value):
             self.scopes[-1][value, self.lanes] = self._widen(value, self.lanes)
+
+    def _contracted(self, scalars: Scalars, op: ApplyOp, at: int, other: Value, lanes: int) -> Value:
+        """x y + z, z - x y or x y - z, where the product is operand ``at``."""
+        product = op.operands[at].owner
+        assert isinstance(product, ApplyOp)
+        x, y = [one(self._get(factor, lanes)) for factor in product.operands]
+        z, register = one(other), element_of(result(op).type).register
+        if op.function.data == "subtract":
+            z, x = (z, scalars.negate(register, x)) if at else (scalars.negate(register, z), x)
+        return scalars.intrinsic("fmuladd", register, x, y, z)
 
     def _known_choice(self, op: ApplyOp) -> SSAValue | None:
         """What a selection takes, where its guards are known for this piece of the innermost loop."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from math import inf
 
 from xdsl.ir import SSAValue
 
 from wengert.dialects.kernel import STORE, Guard, LoadOp, Write
 from wengert.dialects.kernel_positions import Position, dimensions
+from wengert.transforms.lower.cpu_instructions import one
+from wengert.transforms.lower.cpu_loops import MOST_PHASES
 from wengert.transforms.lower.cpu_memory import Memory
 from wengert.transforms.lower.cpu_nest_guards import NestGuards, lane_mask
 from wengert.transforms.lower.cpu_nest_state import Lanes, Load, deepest, parts_of, unit
@@ -233,7 +236,11 @@ class NestAccesses(NestGuards):
     def _write_all(self, scalars: Scalars, active: int) -> None:
         """The writes of one trip: stores, and combinations with what a result holds already."""
         memory = Memory(scalars, active)
-        for write in self.writes:
+        mixed = self._interleaved if 1 < scalars.lanes == active else []
+        for group in mixed:
+            self._write_interleaved(memory, [self.writes[number] for number in group])
+        done = {number for group in mixed for number in group}
+        for write in [write for number, write in enumerate(self.writes) if number not in done] if done else self.writes:
             held = element_of(write.value.type)
             at = self.loops[write.at]
             if write.base is not None or (self.op.tied[write.target] >= 0 and write.kind != STORE):
@@ -251,6 +258,23 @@ class NestAccesses(NestGuards):
                 memory.store(held, value, address)
             else:
                 self._write_lanes(memory, write, held, at, value, combining)
+
+    @cached_property
+    def _interleaved(self) -> list[list[int]]:
+        """The numbers of writes that together fill neighbouring elements, by turns, in their order."""
+        groups: dict[tuple[object, ...], dict[int, int]] = {}
+        for number, write in enumerate(self.writes):
+            at = self.loops[write.at]
+            plain = write.kind == STORE and write.base is None and write.condition is None and self.op.tied[write.target] < 0 and at.is_affine()
+            if plain and 1 < at.coefficient(self.inner) <= MOST_PHASES and element_of(write.value.type).kind != "c":
+                groups.setdefault((at.coefficient(self.inner), write.target, at.terms), {})[at.offset] = number
+        ordered = [(key[0], sorted(group.items())) for key, group in groups.items()]
+        return [[number for _, number in group] for step, group in ordered if len(group) == step == group[-1][0] - group[0][0] + 1]
+
+    def _write_interleaved(self, memory: Memory, group: list[Write]) -> None:
+        held = element_of(group[0].value.type)
+        values = [one(self._get(write.value, memory.lanes)) for write in group]
+        memory.store_interleaved(held, values, self._lane_address(f"%q{group[0].target}", held, self.loops[group[0].at]).first)
 
     def _write_computed(self, memory: Memory, write: Write, held: Element, at: Position) -> None:
         """A write to a computed position, or one that combines with what its result held before the nest."""

@@ -2,6 +2,9 @@
 
 A guard ``low <= c d + k < high`` of the innermost index d alone changes at two places at most. Between them lie pieces for whose trips it is
 known: there neither masks nor what a guard excludes are computed. What is left at the edges keeps its masks.
+
+A guard that outer loops have a part in (rows of padding, ranges of one long loop) may hold or fail throughout the innermost loop for most of
+their trips: for these the loop is there a second time, without it.
 """
 
 from __future__ import annotations
@@ -9,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from wengert.dialects.kernel import Guard
-from wengert.dialects.kernel_positions import Position
+from wengert.dialects.kernel_positions import Position, constant, dimensions, substitute
 
 LONG = 4
 """A piece of fewer registers keeps its masks."""
@@ -56,6 +60,32 @@ def pieces(guards: Sequence[tuple[Guard, Position]], inner: int, extent: int, la
         done = result[-1].stop if result else 0
         result += [Piece(done, piece.start, {})] * (done < piece.start) + [piece]
     return result + [Piece(result[-1].stop, extent, {})] * (result[-1].stop < extent)
+
+
+class Throughout(NamedTuple):
+    """A guard has one answer in all trips of the innermost loop if ``0 <= position < bound`` has this answer, too; the position is one of outer loops."""
+
+    position: Position
+    bound: int
+    answer: bool
+
+
+def throughout(guards: Sequence[tuple[Guard, Position]], inner: int, extents: Sequence[int]) -> dict[Guard, Throughout]:
+    """The guards that hold in all trips of the innermost loop once the outer loops are halfway, or in none; and when they do so."""
+    middle = {d: constant(n // 2) for d, n in enumerate(extents)}
+    found: dict[Guard, Throughout] = {}
+    for guard, at in guards:
+        _, low, high = guard
+        outer = Position(at.offset, tuple([term for term in at.terms if term[0] != inner]))
+        if not outer.terms or inner in dimensions(outer):
+            continue
+        least, most = sorted((0, at.coefficient(inner) * (extents[inner] - 1)))
+        first = substitute(outer, middle, extents).offset
+        if low <= first + least and first + most < high:
+            found[guard] = Throughout(outer.shifted(least - low), high - low - (most - least), True)
+        elif first + most < low or high <= first + least:
+            found[guard] = Throughout(outer.shifted(most - low), high - low + (most - least), False)
+    return found
 
 
 def _range(factor: int, offset: int, guard: Guard) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, Guard, IndexOp, 
 from wengert.dialects.kernel_positions import Position, Quotient, dimensions, span
 from wengert.ir.tensor_types import element
 from wengert.ir.traversal import operands_of, ops_in
+from wengert.transforms.lower.cpu_contraction import shared_products
 from wengert.transforms.lower.cpu_floats import SPECIAL
 from wengert.transforms.lower.cpu_loops import Loops, crossed_loop, sums_short_rows
 from wengert.transforms.lower.cpu_parallel import NestWork, most_work
@@ -83,7 +84,8 @@ class NestState:
         self.out = Emitter(prefix="%v")
         self.ops = ops_in(op.body.block)[:-1]
         self.writes = op.writes
-        self.loops = Loops(op.extents, _accesses(self.ops, self.writes))
+        self.contracted = {} if strict else shared_products(self.ops, self.writes)
+        self.loops = Loops(op.extents, accesses(self.ops, self.writes))
         crossed = None if in_place else crossed_loop(self.loops, self.ops, self.writes)
         if crossed is not None:
             self.loops.move_inward(crossed)
@@ -106,6 +108,7 @@ class NestState:
         self.labels = 0
         self.at_index: str | int = 0
         self.known: Mapping[Guard, bool] = {}
+        self.answers: Mapping[Guard, bool] = {}
 
     # -- analysis
 
@@ -364,7 +367,8 @@ class NestState:
         return number if held is INDEX else self._add(f"trunc i64 {number} to i32")
 
 
-def _accesses(ops: Iterable[Operation], writes: Iterable[Write]) -> list[Position]:
+def accesses(ops: Iterable[Operation], writes: Iterable[Write]) -> list[Position]:
+    """All positions that a body mentions."""
     found = [write.at for write in writes]
     for op in ops:
         if isinstance(op, LoadOp | IndexOp):

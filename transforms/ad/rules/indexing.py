@@ -110,7 +110,7 @@ def scatter(b: OpBuilder, op: core.ScatterOp) -> LinearMap:
     kind = op.kind.data
     if fits_nowhere(op):
         return lambda lb, tangents: [tangents[0]]
-    if kind is Kind.add or (kind is Kind.set and (int_of(op.unique_indices) or size(op.scatter_indices) <= _components(op))):
+    if kind is Kind.add or (kind is Kind.set and _writes_nothing_twice(op)):
         return same_op(op, [0, 2])
     if kind is Kind.set:
         return _scatter_set(b, op)
@@ -121,9 +121,10 @@ def scatter(b: OpBuilder, op: core.ScatterOp) -> LinearMap:
     raise refuse(op, f"of kind {kind} has no derivative")
 
 
-def _components(op: core.ScatterOp) -> int:
-    """The length of one index vector; a scatter with no more indices than that writes one window and nothing twice."""
-    return len(op.scatter_dimension_numbers.dims("scatter_dims_to_operand_dims"))
+def _writes_nothing_twice(op: core.ScatterOp) -> bool:
+    """Whether the op says so, or there is only one index vector, and so only one window."""
+    components = len(op.scatter_dimension_numbers.dims("scatter_dims_to_operand_dims"))
+    return bool(int_of(op.unique_indices)) or size(op.scatter_indices) <= components
 
 
 def _gather_back(b: OpBuilder, op: core.ScatterOp, x: Value) -> Value:
@@ -182,8 +183,8 @@ def _in_bounds(b: OpBuilder, op: core.ScatterOp) -> Value:
 
 
 def _scatter_mul(b: OpBuilder, op: core.ScatterOp) -> LinearMap:
-    """y = x * product of the updates at each position. With repeated positions the product of the other updates is the
-    whole product divided by one's own, so this is right where no update that shares its position is zero."""
+    """y = x * product of the updates at each position. If positions repeat, the product of the other updates is the whole
+    product divided by one's own, or, for a zero, the product of those that are not zero."""
     ones = b.full_like(op.operand, 1)
     factor = b.one(core.ScatterOp, (ones, op.scatter_indices, op.updates), op.operand.type, **op.properties)
 
@@ -192,14 +193,18 @@ def _scatter_mul(b: OpBuilder, op: core.ScatterOp) -> LinearMap:
         y_dot = None if x_dot is None else lb.multiply(x_dot, factor)
         if update_dot is None:
             return [y_dot]
-        others = b.select(
-            b.compare("EQ", op.updates, b.full_like(op.updates, 0)), _product_without_zeros(b, op), b.divide(_gather_back(b, op, op.result), op.updates)
-        )
+        others = _gather_back(b, op, op.operand) if _writes_nothing_twice(op) else _other_factors(b, op)
         term = lb.multiply(update_dot, others)
         base = lb.zeros(type_of(op.operand)) if y_dot is None else y_dot
         return [lb.scatter(Kind.add, base, op.scatter_indices, term, op.scatter_dimension_numbers)]
 
     return apply
+
+
+def _other_factors(b: OpBuilder, op: core.ScatterOp) -> Value:
+    """For each update, the operand times all other updates at its position."""
+    is_zero = b.compare("EQ", op.updates, b.full_like(op.updates, 0))
+    return b.select(is_zero, _product_without_zeros(b, op), b.divide(_gather_back(b, op, op.result), op.updates))
 
 
 def _product_without_zeros(b: OpBuilder, op: core.ScatterOp) -> Value:
@@ -275,6 +280,7 @@ CASES = [
     _scatter_case(Kind.set, "scatter set with duplicates", -1, 1, 2, 0, 2, 9),
     _scatter_case(Kind.set, "scatter set once", -1, 1, 2),
     _scatter_case(Kind.mul, "scatter mul", 0.5, 2, 2, 0, 2, 9),
+    _scatter_case(Kind.mul, "scatter mul once", -1, 1, 2),
     _scatter_case(Kind.max, "scatter max", -1, 1, 2, 0, 2, 9),
     _scatter_case(Kind.min, "scatter min", -1, 1, 1, 1, 3),
 ]

@@ -30,7 +30,7 @@ def nest_kind(kind: Kind, boolean: bool) -> str:
 def neutral_value(code: Code, kind: str, held_: Element, lanes: int) -> Value:
     """The neutral element in every lane."""
     text = splat(held_.register, neutral(kind, held_), lanes)
-    return (text, text) if held_.kind == "c" else text
+    return (text, splat(held_.register, neutral("add", held_), lanes)) if held_.kind == "c" else text
 
 
 def chosen(code: Code, lanes: int, held_: Element, condition: str, x: Value, y: Value) -> Value:
@@ -74,7 +74,7 @@ class WindowReduce(Fold):
 
     @classmethod
     def supports(cls, op: core.WindowReduceOp) -> bool:
-        return not is_complex(element(op.operand)) or op.kind.data is Kind.add
+        return not is_complex(element(op.operand)) or op.kind.data in (Kind.add, Kind.mul)
 
     def start(self, code: Code, lanes: int) -> list[Value]:
         return [neutral_value(code, self.kind, self.element, lanes)]

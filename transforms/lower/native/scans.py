@@ -40,7 +40,7 @@ class Cumulative(NativeKernel):
 
     @classmethod
     def supports(cls, op: core.CumulativeOp) -> bool:
-        return not is_complex(element(op.operand)) or op.kind.data is Kind.add
+        return not is_complex(element(op.operand)) or op.kind.data in (Kind.add, Kind.mul)
 
     def _is_along_outer(self) -> bool:
         """Whether lanes are neighbours in the outer dimensions."""

@@ -173,7 +173,7 @@ FEW = 32
 
 @native(chlo.TopKOp)
 class TopK(MergeSort):
-    """The first k of a row in stable order, NaN before every number if the largest are wanted, else after.
+    """The first k of a row, stable; floats in their total order, as in XLA: -NaN < -inf < ... < -0 < 0 < ... < NaN.
 
     A few are found in one pass that keeps the best so far in order; most elements are not better than the last of them.
     """
@@ -200,11 +200,7 @@ class TopK(MergeSort):
         a, b = (cast(str, values[0]) for values in ((x, y) if self.largest else (y, x)))
         if held_.kind == "b":
             return scalars.binary("and", "i1", a, scalars.binary("xor", "i1", b, "true"))
-        greater = cast(str, scalars.apply("gt", [a, b], [held_, held_], held_))
-        if held_.kind != "f":
-            return greater
-        nan = scalars.binary("and", "i1", scalars.compare("uno", held_.register, a, a), scalars.compare("ord", held_.register, b, b))
-        return scalars.binary("or", "i1", greater, nan)
+        return scalars.float_function("total_gt", [a, b], held_) if held_.kind == "f" else cast(str, scalars.apply("gt", [a, b], [held_, held_], held_))
 
     def emit(self, code: Code) -> None:
         if self.rows * self.k == 0:
