@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects.kernel import ApplyOp, Write
+from wengert.ir.traversal import operands_of
 from wengert.transforms.lower.cpu_types import element_of
 from wengert.transforms.lower.views import result
 
@@ -31,7 +32,7 @@ def shared_products(ops: Sequence[Operation], writes: Sequence[Write]) -> dict[O
                 written[value] |= 1 << write.target
     reached = defaultdict(int, written)
     for op in reversed(ops):
-        for operand in op.operands:
+        for operand in operands_of(op):
             reached[operand] |= reached[result(op)]
     found: dict[Operation, int] = {}
     for op, at in candidates:
@@ -47,8 +48,9 @@ def shared_products(ops: Sequence[Operation], writes: Sequence[Write]) -> dict[O
 
 def _is_shared(op: ApplyOp, at: int) -> bool:
     """Whether the operand is a product of floats that something else uses, too."""
-    product = op.operands[at]
-    if not isinstance(owner := product.owner, ApplyOp) or owner.function.data != "multiply" or op.operands[0] is op.operands[1]:
+    operands = operands_of(op)
+    product = operands[at]
+    if not isinstance(owner := product.owner, ApplyOp) or owner.function.data != "multiply" or operands[0] is operands[1]:
         return False
     held = element_of(product.type)
-    return held.kind == "f" and not held.narrow and product.uses.get_length() > 1
+    return held.kind == "f" and not held.narrow and not product.has_one_use()

@@ -14,6 +14,7 @@ Where the loop's trips are no multiple of the phases, the last ones are a nest o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 from xdsl.dialects.builtin import ArrayAttr, BytesAttr, DenseIntOrFPElementsAttr
@@ -23,6 +24,7 @@ from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, Guard, IndexOp, 
 from wengert.dialects.kernel_positions import Position, constant, dimensions, index, span, substitute
 from wengert.ir.attributes import int_array
 from wengert.ir.tensor_types import dtype_of, i1, tensor
+from wengert.ir.traversal import ops_in
 from wengert.transforms.lower.cpu_loops import MOST_PHASES, Loops
 from wengert.transforms.lower.cpu_nest_state import accesses
 from wengert.transforms.lower.cpu_target import NOMINAL
@@ -37,26 +39,34 @@ _MOST_OPS = 96
 
 def unroll_phases(block: Block) -> None:
     """Replaces the nests of a block whose innermost loop runs over few phases, in place."""
-    for op in list(block.ops):
-        if isinstance(op, NestOp) and _is_plain(op):
+    for op in ops_in(block):
+        if isinstance(op, NestOp) and _has_phases(op) and _is_plain(op):
             rest = _uneven_rest(op)
-            loops = Loops(op.extents if rest is None else rest.shortened(), accesses(list(op.body.block.ops)[:-1], op.writes))
+            loops = Loops(op.extents if rest is None else rest.shortened(), accesses(ops_in(op.body.block)[:-1], op.writes))
             if _pays(op, loops):
                 _Phases(op, loops, rest).replace()
 
 
+def _has_phases(op: NestOp) -> bool:
+    """Whether a nest of many trips has a short innermost loop, or divides an index: what is quickly seen."""
+    if prod(op.extents) < 2 * _TRIPS:
+        return False
+    return op.extents[-1] <= MOST_PHASES or any(not at.is_affine() for at in accesses(ops_in(op.body.block)[:-1], op.writes))
+
+
 def _is_plain(op: NestOp) -> bool:
     """Whether a nest only stores, into results of its own, and reads at no computed position."""
-    if len(op.body.block.ops) * 2 > _MOST_OPS or not op.extents or 0 in op.extents or any(tie >= 0 for tie in op.tied):
+    inside = ops_in(op.body.block)
+    if len(inside) * 2 > _MOST_OPS or not op.extents or any(tie >= 0 for tie in op.tied):
         return False
     if any(write.kind != STORE or write.base is not None for write in op.writes):
         return False
-    return not any(isinstance(inner, LoadOp) and inner.base is not None for inner in op.body.block.ops)
+    return not any(isinstance(inner, LoadOp) and inner.base is not None for inner in inside)
 
 
 def _pays(op: NestOp, loops: Loops) -> bool:
     """Whether there are few phases of much, which lanes would not fill or which have guards of their own."""
-    inside, extents, last = list(op.body.block.ops)[:-1], loops.extents, len(loops.extents) - 1
+    inside, extents, last = ops_in(op.body.block)[:-1], loops.extents, len(loops.extents) - 1
     if last < 1 or not 1 < extents[last] <= MOST_PHASES or extents[last - 1] < _TRIPS or len(inside) * extents[last] > _MOST_OPS:
         return False
     loads = [inner for inner in inside if isinstance(inner, LoadOp)]
@@ -101,7 +111,7 @@ class _Rest(NamedTuple):
 def _uneven_rest(op: NestOp) -> _Rest | None:
     """What is left over of the innermost loop if its index is divided by a number of phases that its trips are no multiple of."""
     d = len(op.extents) - 1
-    for at in accesses(list(op.body.block.ops)[:-1], op.writes):
+    for at in accesses(ops_in(op.body.block)[:-1], op.writes):
         for atom, _ in at.terms:
             if not isinstance(atom, int) and atom.divisor <= MOST_PHASES and atom.expression.terms in (((d, 1),), ((d, -1),)):
                 trips = op.extents[d] % atom.divisor
@@ -148,7 +158,7 @@ class _Phases:
         """The body of one phase; what its values are called there."""
         values: dict[SSAValue, SSAValue] = {**self.arguments}
         decided: dict[SSAValue, bool] = {}
-        for inner in list(self.op.body.block.ops)[:-1]:
+        for inner in ops_in(self.op.body.block)[:-1]:
             value = result(inner)
             if isinstance(inner, ApplyOp) and inner.function.data == "select" and inner.operands[0] in decided:
                 values[value] = values[inner.operands[1 if decided[inner.operands[0]] else 2]]
