@@ -202,11 +202,11 @@ class Course:
 
 
 def train(name: str, learner: Learner, digits: Digits, settings: Settings) -> Course:
-    """All epochs, under a progress bar where there is a terminal."""
+    """All epochs, under a progress bar."""
     from tqdm import tqdm
 
     course = Course(digits.count(settings))
-    with tqdm(total=settings.epochs * course.steps, desc=f"{name:>24}", unit="step", disable=None) as bar:
+    with tqdm(total=settings.epochs * course.steps, desc=f"{name:>24}", unit="step") as bar:
         for epoch in range(settings.epochs):
             start = time.perf_counter()
             for x, y in digits.batches(settings, epoch):
