@@ -223,8 +223,7 @@ class Program:
             DiagnosticError: an op has no derivative rule; names the op and its place.
         """
         inputs, outputs = self.resolve(wrt=wrt, of=of)
-        results = [self.signature.results[j] for j in outputs]
-        text = compressed_jacobian_pass(self.signature, inputs, outputs)
+        results, text = [self.signature.results[j] for j in outputs], compressed_jacobian_pass(self.signature, inputs, outputs)
         return self._transformed("compressed-jacobian", text, dump_dir, lambda module: name_compressed(module, self.signature, results))
 
     def _jacobian(self, mode: JacobianMode, wrt: Positions, of: Positions, holomorphic: bool, dump_dir: PathLike | None) -> Program:

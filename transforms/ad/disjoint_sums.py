@@ -5,7 +5,7 @@ dimension only, and do not overlap there, become a concatenation, with zeros in 
 put together in one dimension may then be put together in another, so that the entries of a matrix become the matrix. A real and an imaginary part
 become a complex number.
 
-Before and after::
+Before and after, x and y having two elements::
 
     %a = pad %x, low = [0], high = [3]       %a = concatenate %x, %zero, %y
     %b = pad %y, low = [3], high = [0]
@@ -35,13 +35,15 @@ def fewer_terms(b: OpBuilder, values: Sequence[Value]) -> list[Value]:
 
 def _completed(b: OpBuilder, values: list[Value]) -> list[Value]:
     real = [n for n, x in enumerate(values) if isinstance(x.owner, hlo.ComplexOp) and _is_zero(x.owner.rhs)]
-    imag = [n for n, x in enumerate(values) if isinstance(x.owner, hlo.ComplexOp) and _is_zero(x.owner.lhs) and n not in real]
-    for one, other in zip(real, imag, strict=False):
+    taken = set(real)
+    imag = [n for n, x in enumerate(values) if n not in taken and isinstance(x.owner, hlo.ComplexOp) and _is_zero(x.owner.lhs)]
+    pairs = list(zip(real, imag, strict=False))
+    for one, other in pairs:
         re, im = values[one].owner, values[other].owner
         assert isinstance(re, hlo.ComplexOp)
         assert isinstance(im, hlo.ComplexOp)
         values[min(one, other)] = b.complex(re.lhs, im.rhs)
-    gone = {max(pair) for pair in zip(real, imag, strict=False)}
+    gone = {max(pair) for pair in pairs}
     return [x for n, x in enumerate(values) if n not in gone]
 
 
