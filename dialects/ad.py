@@ -29,9 +29,9 @@ linear in the cotangents. ``ad.transposed_call`` is what forward mode makes of s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, cast
 
+from msgspec import Struct
 from xdsl.dialects.builtin import DenseArrayBase, FlatSymbolRefAttr, FunctionType, SymbolRefAttr
 from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, irdl_op_definition, operand_def, param_def, prop_def, result_def, traits_def, var_operand_def, var_result_def
@@ -65,8 +65,7 @@ class LinearType(ParametrizedAttribute, TypeAttribute):
             printer.print_attribute(self.signature)
 
 
-@dataclass(frozen=True)
-class CalleeText:
+class CalleeText(Struct, frozen=True):
     """``@f(%x, %c) tangents(%x_dot)``: the function, its inputs, and a second group of operands under a word."""
 
     word: str = ""
@@ -90,8 +89,7 @@ class CalleeText:
             writer.write(f" {self.word}({writer.values(op.operands[first:])})")
 
 
-@dataclass(frozen=True)
-class AppliedText:
+class AppliedText(Struct, frozen=True):
     """``%map(%x, %y)``: the linear map and what it is applied to."""
 
     properties: tuple[str, ...] = ()

@@ -8,8 +8,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
@@ -64,8 +64,7 @@ def share_names(writer: Writer, first: Block, other: Block) -> None:
         writer.share_name(twin, writer.name_argument(value, "arg"))
 
 
-@dataclass(frozen=True)
-class ForText:
+class ForText(Struct, frozen=True):
     """``%i to %n constants(...) carried(...) { ... }``."""
 
     properties: tuple[str, ...] = ("constants",)
@@ -96,8 +95,7 @@ class ForText:
         writer.region(op.regions[0], arguments=False)
 
 
-@dataclass(frozen=True)
-class WhileText:
+class WhileText(Struct, frozen=True):
     """``constants(...) carried(...) cond { ... } do { ... }``."""
 
     properties: tuple[str, ...] = ("constants",)
@@ -128,8 +126,7 @@ class WhileText:
         writer.region(op.regions[1], arguments=False)
 
 
-@dataclass(frozen=True)
-class CaseText:
+class CaseText(Struct, frozen=True):
     """``%i: tensor<i32> inputs(...) -> (T, U) branch { ... } branch { ... }``."""
 
     properties: tuple[str, ...] = ()

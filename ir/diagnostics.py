@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 _COLORS = {"error": "\x1b[1;31m", "warning": "\x1b[1;35m", "note": "\x1b[1;36m", "hint": "\x1b[1;32m"}
 _RESET = "\x1b[0m"
@@ -22,8 +23,7 @@ _CONTEXT = 160
 """How much of a source line is shown around the caret; lines that hold constants can be megabytes long."""
 
 
-@dataclass(frozen=True)
-class Diagnostic:
+class Diagnostic(Struct, frozen=True):
     """One finding at one place. Lines and columns count from 1; 0 means that the place is unknown."""
 
     message: str

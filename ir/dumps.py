@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from xdsl.dialects.builtin import ModuleOp
 
 from wengert.ir.pass_options import print_pass
@@ -28,8 +28,7 @@ _OURS = re.compile(r"\d\d+-[\w.-]+")
 _COMMENTS = {"mlir": "//", "ll": ";", "s": "#", "ptx": "//"}
 
 
-@dataclass(frozen=True)
-class Stage:
+class Stage(Struct, frozen=True):
     """A row of the index. ``file`` is empty where the pass changed nothing; op counts and times are None where unknown."""
 
     label: str

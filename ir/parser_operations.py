@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
+from msgspec import Struct, field
 from xdsl.dialects.builtin import LocationAttr, UnregisteredOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation
@@ -34,8 +34,7 @@ _QUOTED_NAME = re.compile(SPACE + r'"([\w$.-]*)"\s*(?=\()')
 _SUCCESSOR = re.compile(SPACE + r"\[(?=\s*\^)")
 
 
-@dataclass(slots=True)
-class OpState:
+class OpState(Struct):
     """What has been read of an op. Operands are (name, number of the result, position)."""
 
     cls: type[Operation]

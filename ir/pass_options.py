@@ -17,10 +17,10 @@ import dataclasses
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Any, Literal, NoReturn, Union, cast, get_args, get_origin, get_type_hints
 
+from msgspec import Struct
 from xdsl.passes import ModulePass
 
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
@@ -29,16 +29,14 @@ _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|[^\s{}=,"]+|[{}=,"]')
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
-@dataclass(frozen=True)
-class Word:
+class Word(Struct, frozen=True):
     """A name or value and where it begins in the pipeline text."""
 
     text: str
     start: int
 
 
-@dataclass(frozen=True)
-class PassText:
+class PassText(Struct, frozen=True):
     """A pass as it was written: its name, and its options with their values."""
 
     name: Word

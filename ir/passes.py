@@ -18,11 +18,12 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -60,8 +61,7 @@ PASSES = PassRegistry()
 """The passes that :meth:`Pipeline.parse` knows."""
 
 
-@dataclass(frozen=True)
-class PassRun:
+class PassRun(Struct, frozen=True):
     """One execution of a pass: its position in the pipeline (from 1), the pass, and its wall time in seconds."""
 
     position: int
@@ -81,8 +81,7 @@ class Observer(Protocol):
         ...
 
 
-@dataclass
-class PassTimes:
+class PassTimes(Struct):
     """Collects the wall time of each pass; ``str`` is a table."""
 
     runs: list[PassRun] = field(default_factory=list[PassRun])
@@ -109,8 +108,7 @@ class InternalError(Exception):
         self.reproducer = reproducer
 
 
-@dataclass(frozen=True)
-class Pipeline:
+class Pipeline(Struct, frozen=True):
     """Passes that run one after the other; ``str`` prints the text that parses to an equal pipeline."""
 
     passes: tuple[ModulePass, ...] = ()

@@ -7,10 +7,10 @@ typing rules say more) need only counts; this compiles a definition to those cou
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
 
+from msgspec import Struct
 from xdsl.ir import Attribute, Operation
 from xdsl.irdl import AnyAttr, AttrSizedSegments, IRDLOperation, OpDef, OptPropertyDef, RangeOf, VariadicDef
 from xdsl.irdl.constraints import RangeLengthConstraint, VerificationContext
@@ -21,8 +21,7 @@ from wengert.ir.diagnostics import did_you_mean
 _ANY = RangeOf(AnyAttr())
 
 
-@dataclass(frozen=True)
-class Count:
+class Count(Struct, frozen=True):
     """How many operands (results, regions) an op has: one for each name, any number for each variadic one, those alike."""
 
     what: str
@@ -42,8 +41,7 @@ class Count:
             raise VerifyException(f"expected equally many of each of the {self.what}s {', '.join(self.names)}, found {found} in all")
 
 
-@dataclass(frozen=True)
-class Structure:
+class Structure(Struct, frozen=True):
     """What is checked of an op before its typing rule."""
 
     operands: Count

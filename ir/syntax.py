@@ -11,9 +11,9 @@ needs is a class of its own beside the op.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol, cast
 
+from msgspec import Struct
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
@@ -108,8 +108,7 @@ class Syntax:
             write(op, writer)
 
 
-@dataclass(frozen=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """A punctuation mark or word that is always there."""
 
     text: str
@@ -123,8 +122,7 @@ class Mark:
         writer.write(self.written or self.text)
 
 
-@dataclass(frozen=True)
-class Operands:
+class Operands(Struct, frozen=True):
     """All operands: ``%a, %b``. With ``optional`` there may be none; ``count`` is how many there have to be, if fixed."""
 
     optional: bool = False
@@ -139,8 +137,7 @@ class Operands:
             writer.write(f" {writer.values(op.operands)}")
 
 
-@dataclass(frozen=True)
-class ParenthesizedOperands:
+class ParenthesizedOperands(Struct, frozen=True):
     """All operands in parentheses: ``(%a, %b)``."""
 
     properties: tuple[str, ...] = ()
@@ -165,8 +162,7 @@ class _OneProperty:
         return (self.held,)
 
 
-@dataclass(frozen=True)
-class Value(_OneProperty):
+class Value(_OneProperty, Struct, frozen=True):
     """A property without a key, such as the direction of a comparison."""
 
     held: str
@@ -191,8 +187,7 @@ class Value(_OneProperty):
             writer.write(f"{self.before} {self.codec.text(value, writer)}")
 
 
-@dataclass(frozen=True)
-class Phrase(_OneProperty):
+class Phrase(_OneProperty, Struct, frozen=True):
     """``word value`` for a property, such as ``along 1``."""
 
     word: str
@@ -207,8 +202,7 @@ class Phrase(_OneProperty):
         writer.write(f" {self.word} {self.codec.text(op.properties[self.held], writer)}")
 
 
-@dataclass(frozen=True)
-class Flag(_OneProperty):
+class Flag(_OneProperty, Struct, frozen=True):
     """A word that is there if a boolean property holds."""
 
     word: str
@@ -222,8 +216,7 @@ class Flag(_OneProperty):
             writer.write(f" {self.word}")
 
 
-@dataclass(frozen=True)
-class SymbolName(_OneProperty):
+class SymbolName(_OneProperty, Struct, frozen=True):
     """``@name`` for a property that holds the name as a string."""
 
     held: str
@@ -235,8 +228,7 @@ class SymbolName(_OneProperty):
         writer.write(f" {writer.symbol(cast(StringAttr, op.properties[self.held]).data)}")
 
 
-@dataclass(frozen=True)
-class Key(_OneProperty):
+class Key(_OneProperty, Struct, frozen=True):
     """``key = value`` for one property."""
 
     key: str
@@ -312,8 +304,7 @@ class Keys:
             writer.write((", " if self.leading else " ") + ", ".join(parts))
 
 
-@dataclass(frozen=True)
-class AttributeDictionary:
+class AttributeDictionary(Struct, frozen=True):
     """``{a = 1}``: attributes, and the properties that no other part holds."""
 
     properties: tuple[str, ...] = ()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
+from msgspec import Struct
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, StringAttr
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute
@@ -27,8 +27,7 @@ class Codec(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Ints:
+class Ints(Struct, frozen=True):
     """``[1, 2]`` for ``array<i64: 1, 2>``."""
 
     def read(self, reader: Reader) -> Attribute:
@@ -40,8 +39,7 @@ class Ints:
         return f"[{', '.join(map(str, ints(value)))}]"
 
 
-@dataclass(frozen=True)
-class Int:
+class Int(Struct, frozen=True):
     """``3`` for ``3 : i64``."""
 
     width: int = 64
@@ -55,8 +53,7 @@ class Int:
         return str(cast("IntegerAttr[IntegerType]", value).value.data)
 
 
-@dataclass(frozen=True)
-class Bool:
+class Bool(Struct, frozen=True):
     """``true`` or ``false``."""
 
     def read(self, reader: Reader) -> Attribute:
@@ -68,8 +65,7 @@ class Bool:
         return "true" if int_of(value) else "false"
 
 
-@dataclass(frozen=True)
-class Word:
+class Word(Struct, frozen=True):
     """One of an enumeration's words."""
 
     attribute: type[EnumAttribute[Any]]
@@ -84,8 +80,7 @@ class Word:
         return str(cast("EnumAttribute[Any]", value).data)
 
 
-@dataclass(frozen=True)
-class Words:
+class Words(Struct, frozen=True):
     """``[A, B]``, an array of words of an enumeration."""
 
     attribute: type[EnumAttribute[Any]]
@@ -99,8 +94,7 @@ class Words:
         return f"[{', '.join(word.text(v, writer) for v in cast('ArrayAttr[Attribute]', value))}]"
 
 
-@dataclass(frozen=True)
-class String:
+class String(Struct, frozen=True):
     """``"text"`` for a string."""
 
     def read(self, reader: Reader) -> Attribute:
@@ -110,8 +104,7 @@ class String:
         return writer.attribute_text(value)
 
 
-@dataclass(frozen=True)
-class AnyAttribute:
+class AnyAttribute(Struct, frozen=True):
     """Any attribute as it stands."""
 
     def read(self, reader: Reader) -> Attribute:

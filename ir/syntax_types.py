@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, cast
 
+from msgspec import Struct
 from xdsl.dialects.builtin import TensorType, TupleType
 from xdsl.ir import Attribute, Operation
 
@@ -170,8 +170,7 @@ class TupleTypes(Types):
         return writer.type_text(type)
 
 
-@dataclass(frozen=True)
-class OptionalOperandTypes:
+class OptionalOperandTypes(Struct, frozen=True):
     """``%a, %b : T, U``, or nothing where there are no operands (``return``); with ``results`` they have the same types."""
 
     results: bool = False

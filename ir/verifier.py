@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from msgspec import Struct
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp, UnregisteredOp
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -49,8 +49,7 @@ def verify(module: ModuleOp, text: str | None = None) -> None:
         raise DiagnosticError(*errors)
 
 
-@dataclass(frozen=True)
-class _OpClass:
+class _OpClass(Struct, frozen=True):
     """What the walk asks about an op's class."""
 
     rule: TypingRule | None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, cast
 
 import numpy as np
+from msgspec import Struct
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
@@ -20,8 +20,7 @@ NAME_ATTRIBUTES = ("jax.result_info", "jax.arg_info", "wengert.name")
 """Where exporters put the name of an argument or a result, in order of preference."""
 
 
-@dataclass(frozen=True)
-class Parameter:
+class Parameter(Struct, frozen=True, dict=True):
     """One argument or result: its position, its type, and its name where the program gives one."""
 
     role: Literal["argument", "result"]
@@ -68,8 +67,7 @@ class Parameter:
         return f"{self.label}: {self.type}"
 
 
-@dataclass(frozen=True)
-class Signature:
+class Signature(Struct, frozen=True):
     """The arguments and results of an entry function."""
 
     arguments: tuple[Parameter, ...]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 import numpy as np
+from msgspec import Struct
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, Block, Operation, Region
 
@@ -23,8 +23,7 @@ _RANGE = re.compile(r"\s*(\d{1,18})\s*:\s*(\d{1,18})\s*(?::\s*(\d{1,18})\s*)?")
 _FORMAT = re.compile(r"e(\d{1,5})m(\d{1,5})")
 
 
-@dataclass(frozen=True)
-class ConstantText:
+class ConstantText(Struct, frozen=True):
     """``{attributes} dense<...> : T``: the constant says its type."""
 
     properties: tuple[str, ...] = ("value",)
@@ -47,8 +46,7 @@ class ConstantText:
         writer.write(f" {writer.attribute_text(value)}")
 
 
-@dataclass(frozen=True)
-class Ranges:
+class Ranges(Struct, frozen=True):
     """``[0:4, 1:8:2]``: start, limit and stride of every dimension."""
 
     properties: tuple[str, ...] = ("start_indices", "limit_indices", "strides")

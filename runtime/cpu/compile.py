@@ -6,11 +6,11 @@ import time
 from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from xdsl.dialects.builtin import ModuleOp
 
 from wengert.dialects.kernel import MatmulOp, NativeOp, NestOp
@@ -33,8 +33,7 @@ from wengert.transforms.lower.parallel import BLAS_HOLD, DECLARATIONS
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(Struct, frozen=True):
     """``strict`` turns reassociation and contraction off; ``opt`` is the tier of the code generator."""
 
     strict: bool = False

@@ -8,9 +8,10 @@ code generation. Machine code lives as long as the :class:`Library` that holds i
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from wengert.runtime.cpu.idle_passes import without_idle_passes
 from wengert.transforms.lower.cpu_cells import PROMOTE
@@ -31,8 +32,7 @@ def _llvm() -> Any:
     return llvmlite.binding
 
 
-@dataclass(frozen=True)
-class Host:
+class Host(Struct, frozen=True):
     """The processor that code is generated for, as LLVM names it."""
 
     triple: str

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
+from msgspec import Struct, field
 
 from wengert.runtime.arguments import bind
 from wengert.runtime.cpu.engine import Library
@@ -44,8 +44,7 @@ address_of = _read_address if _is_readable() else _ask_address
 """The address of an array's data (``array.ctypes.data``, which takes several times as long)."""
 
 
-@dataclass(frozen=True)
-class Stats:
+class Stats(Struct, frozen=True):
     """What the compiler made of a program.
 
     ``interpreted`` counts, by name, the ops that run in the interpreter; ``kernels`` are distinct loop nests and ``calls``

@@ -20,11 +20,11 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from wengert.runtime.cpu.engine import Library
 from wengert.runtime.cpu.native_entry_code import HEADER, TEXT
@@ -43,8 +43,7 @@ _RELEASE_ABOVE = 1 << 16
 """Programs that touch more bytes than this, or call back, let other Python threads run meanwhile."""
 
 
-@dataclass(frozen=True)
-class Callee:
+class Callee(Struct, frozen=True):
     """A compiled program: the address of its entry, what the table of pointers ends with, and its types."""
 
     address: int

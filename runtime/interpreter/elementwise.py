@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from xdsl.ir import Attribute, Operation
 
 from wengert.dialects import chlo, stablehlo
@@ -16,8 +16,7 @@ from wengert.runtime.interpreter.meaning import Binary, Function, Ternary, Unary
 from wengert.runtime.interpreter.precision import arithmetic, transcendental
 
 
-@dataclass(frozen=True)
-class Kernel:
+class Kernel(Struct, frozen=True):
     """What an op does to real, complex, integer and boolean elements (None: not defined for them)."""
 
     real: Function | None = None

@@ -7,10 +7,10 @@ operand, so each step is one operation on whole arrays.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from wengert.dialects import core, stablehlo
 from wengert.dialects.core import Kind
@@ -24,8 +24,7 @@ from wengert.runtime.interpreter.precision import working_dtype
 from wengert.runtime.interpreter.shape import padded
 
 
-@dataclass(frozen=True)
-class Windows:
+class Windows(Struct, frozen=True):
     """Windows over an array: where they start, how they are dilated, and what surrounds the array."""
 
     extents: tuple[int, ...]

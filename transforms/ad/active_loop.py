@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from wengert.dialects import core
@@ -18,8 +18,7 @@ from wengert.transforms.ad.tangents import materialized
 Loop = core.ForOp | core.WhileOp
 
 
-@dataclass(frozen=True)
-class ActiveLoop:
+class ActiveLoop(Struct, frozen=True):
     """A loop with its operands in the new function, and which of them have tangents."""
 
     op: Loop

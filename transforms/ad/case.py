@@ -7,10 +7,10 @@ second order and both modes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
+from msgspec import Struct
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
@@ -19,8 +19,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import element_of, tensor
 
 
-@dataclass(frozen=True)
-class Arg:
+class Arg(Struct, frozen=True):
     """A random argument: uniform in [low, high] (both parts, if complex), or given values; ``dtype`` for integers."""
 
     shape: tuple[int, ...]
@@ -50,8 +49,7 @@ Build = (
 """Builds the body of a function from its arguments."""
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(Struct, frozen=True):
     """A function to differentiate, built from ops, with its arguments."""
 
     name: str

@@ -6,8 +6,7 @@ A sum is not always a chain of additions. Contributions that are zero where the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from msgspec import Struct, field
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import SSAValue
 
@@ -17,8 +16,7 @@ from wengert.transforms.ad.disjoint_sums import fewer_terms
 from wengert.transforms.ad.rule import Into, Tangent
 
 
-@dataclass
-class _Contributions:
+class _Contributions(Struct):
     """What was added so far, and where the last of it comes from."""
 
     values: list[Value] = field(default_factory=list[Value])

@@ -15,8 +15,9 @@ Before and after, x and y having two elements::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec import Struct
 
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
@@ -54,8 +55,7 @@ def _is_zero(value: Value) -> bool:
 # -- slices of tensors
 
 
-@dataclass(frozen=True)
-class _Term:
+class _Term(Struct, frozen=True):
     """A term that is zero around a block.
 
     Attributes:

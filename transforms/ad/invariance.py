@@ -17,8 +17,8 @@ no tangent. This holds for real numbers and any finite m; it says nothing about 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from msgspec import Struct
 from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects import core
@@ -28,8 +28,7 @@ from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import element, is_float, rank, shape
 
 
-@dataclass(frozen=True)
-class _Dependence:
+class _Dependence(Struct, frozen=True):
     """How a value depends on m: by addition or by multiplication, with which coefficient, and along which dimensions of the
     value m varies (the same element of m stands everywhere along all others)."""
 

@@ -7,8 +7,7 @@ computed from (:mod:`wengert.transforms.ad.residuals`). This is the forward swee
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 
@@ -24,8 +23,7 @@ from wengert.transforms.ad.rule import Tangent
 from wengert.transforms.ad.tangents import materialized
 
 
-@dataclass(frozen=True)
-class Linearized:
+class Linearized(Struct, frozen=True):
     """The two halves while they still share values: linear ops in ``block`` use primal values as they are."""
 
     sweep: ForwardSweep

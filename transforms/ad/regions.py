@@ -19,8 +19,8 @@ JAX lowers cumulative_logsumexp to such a window on the CPU.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, SSAValue
 
@@ -49,8 +49,7 @@ def expand_regions(module: ModuleOp) -> None:
         rewriter.replace(op, _with_initial(combine, op.init_values, values))
 
 
-@dataclass(frozen=True)
-class Combination:
+class Combination(Struct, frozen=True):
     """A region of scalars as a function of tensors of one shape, element by element."""
 
     b: OpBuilder

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
@@ -24,8 +24,7 @@ def has_requests(module: ModuleOp) -> bool:
     return bool(ops_of(module, *REQUESTS))
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(Struct, frozen=True):
     """A function with one block, and the positions of its active arguments and results."""
 
     function: FuncOp

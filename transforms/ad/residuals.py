@@ -12,8 +12,8 @@ The linear ops of a loop's body use *residuals*, values of the primal body. Keep
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -64,8 +64,7 @@ MUCH = 8
 """How many times smaller several values are than one that they are kept in place of."""
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """Residuals to keep, and the ops that compute the others from them, in order."""
 
     kept: list[SSAValue]

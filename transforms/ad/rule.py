@@ -30,9 +30,9 @@ infinite or NaN on a path that does not matter cannot poison the result.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from xdsl.ir import Operation
 
 from wengert.dialects.builder import OpBuilder, Value
@@ -64,8 +64,7 @@ INACTIVE: set[type[Operation]] = set()
 """Ops whose results never have a tangent."""
 
 
-@dataclass(frozen=True)
-class Into:
+class Into(Struct, frozen=True):
     """A cotangent that can be added to what is there already more cheaply than by forming it and adding: an indexed read
     transposes to an addition in place, whatever the size of what was read from."""
 

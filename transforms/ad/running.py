@@ -12,7 +12,8 @@ So n elements take fewer than 2 n combinations on 2 log2(n) levels.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import rank, shape
@@ -34,8 +35,7 @@ def running(b: OpBuilder, combine: Callable[[Values, Values], Values], parts: Va
     return [interleaved(b, x, y) for x, y in zip(even, odd, strict=True)]
 
 
-@dataclass(frozen=True)
-class Direction:
+class Direction(Struct, frozen=True):
     """The dimension of a running combination, and whether it begins at the end.
 
     Trees are built over tensors with that dimension in front: neighbours along it are rows then, which are combined in vectors.

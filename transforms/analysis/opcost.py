@@ -26,10 +26,10 @@ calls, control flow, tuples and barriers move nothing themselves: what their reg
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import ceil, log2, prod
 from typing import Any, cast
 
+from msgspec import Struct
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ComplexType, TensorType
 from xdsl.ir import Attribute, Operation, Region, SSAValue
@@ -39,8 +39,7 @@ from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import dtype_of, element, is_complex, is_float, shape, size
 
 
-@dataclass(frozen=True)
-class Cost:
+class Cost(Struct, frozen=True):
     """The cost of executing an op once."""
 
     flops: int = 0

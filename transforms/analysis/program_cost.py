@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
+from msgspec import Struct, field
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, Operation
@@ -22,8 +22,7 @@ from wengert.transforms.analysis.opcost import cost
 from wengert.transforms.analysis.trip_count import trip_count
 
 
-@dataclass
-class ProgramCost:
+class ProgramCost(Struct):
     """Executed ops by name, and what they do.
 
     Attributes:

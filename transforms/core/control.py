@@ -7,7 +7,6 @@ counter can be found the loop becomes a ``core.for`` whose induction variables a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -71,22 +70,14 @@ def _opened(block: Block, values: Sequence[SSAValue], arguments: Sequence[SSAVal
 # -- loops
 
 
-@dataclass
 class _Loop:
     """A while with closed copies of its regions, and what is known of each value that it carries."""
 
-    op: hlo.WhileOp
-    condition: Block
-    body: Block
-    captured: list[SSAValue]
-
-    @staticmethod
-    def of(op: hlo.WhileOp) -> _Loop:
+    def __init__(self, op: hlo.WhileOp):
+        self.op = op
         regions = [copy_region(region) for region in op.regions]
-        captured = close_regions(regions)
-        return _Loop(op, regions[0].block, regions[1].block, captured)
-
-    def __post_init__(self) -> None:
+        self.captured = close_regions(regions)
+        self.condition, self.body = regions[0].block, regions[1].block
         last = self.body.last_op
         assert last is not None
         self.returned = list(last.operands)
@@ -111,7 +102,7 @@ class _Loop:
 
 def close_while(b: OpBuilder, op: hlo.WhileOp) -> Sequence[SSAValue]:
     """A while as a core.for if it is counted, else as a core.while; the values that stand for its results."""
-    loop = _Loop.of(op)
+    loop = _Loop(op)
     counter = find_counter(loop.condition, loop.body, loop.fixed, loop.invariant)
     return _condition_loop(b, loop) if counter is None else _counted_loop(b, loop, counter)
 

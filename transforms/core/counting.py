@@ -7,9 +7,9 @@ order of the comparison do not matter; start and bound may be known only at run 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, cast
 
+from msgspec import Struct
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Block, BlockArgument, SSAValue
 
@@ -21,8 +21,7 @@ from wengert.ir.tensor_types import element, i1, i64, is_integer, is_unsigned, r
 _MIRRORED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "NE": "NE"}
 
 
-@dataclass(frozen=True)
-class Counter:
+class Counter(Struct, frozen=True):
     """A carried value that each trip changes by a constant, and the bound that it is compared with."""
 
     position: int

@@ -7,10 +7,10 @@ padded element, so the padding is written out before the neutral reduction.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
+from msgspec import Struct
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, SSAValue
 
@@ -25,8 +25,7 @@ from wengert.transforms.core.kinds import combine_with_scalar, combiner_kinds, i
 Pairs = tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(Struct, frozen=True):
     """How windows lie on a tensor; everything is per dimension."""
 
     extents: tuple[int, ...]

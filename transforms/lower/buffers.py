@@ -13,11 +13,11 @@ pointers that the op around it provides, and its arena is a range of the enclosi
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import Enum, auto
 from math import prod
 from typing import Any, cast
 
+from msgspec import Struct, field
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -41,24 +41,21 @@ class Space(Enum):
     ARENA = auto()
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Struct, frozen=True):
     """A buffer's memory: the number of the input, output or constant, or the offset in the arena."""
 
     space: Space
     at: int
 
 
-@dataclass
-class Copy:
+class Copy(Struct):
     """An output that is made by copying: what is returned is an input, a constant, or returned twice."""
 
     source: SSAValue
     output: int
 
 
-@dataclass
-class Buffers:
+class Buffers(Struct):
     """Places of all values, copies to make at the end, the arena's size in bytes, and scratch memory of single ops.
 
     ``initial`` says which results begin as copies of operands (what they continue is needed again). ``inner`` holds the

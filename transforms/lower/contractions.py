@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from msgspec import Struct
 from xdsl.ir import SSAValue
 
 from wengert.dialects import stablehlo
@@ -17,8 +17,7 @@ from wengert.transforms.lower.views import Index, operand_index
 _VIEWS = (stablehlo.BroadcastInDimOp, stablehlo.ReshapeOp, stablehlo.TransposeOp, stablehlo.SliceOp)
 
 
-@dataclass(frozen=True)
-class Strided:
+class Strided(Struct, frozen=True):
     """A value as elements ``offset + sum of index * stride`` of another value's buffer."""
 
     base: SSAValue

@@ -7,9 +7,9 @@ what its body updates in place stays where it is.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
+from msgspec import Struct
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
@@ -30,8 +30,7 @@ from wengert.transforms.lower.native import native_kernel
 from wengert.transforms.lower.parallel import parameters, prologue, split
 
 
-@dataclass(frozen=True)
-class Code:
+class Code(Struct, frozen=True):
     """LLVM text, the buffers that it assumes, and the ops that the callback must run, by number."""
 
     text: str

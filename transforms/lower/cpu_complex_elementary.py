@@ -7,7 +7,9 @@ as NumPy has them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from wengert.transforms.lower.cpu_complex import ComplexFunctions
 from wengert.transforms.lower.cpu_floats import FloatFunctions
@@ -20,8 +22,7 @@ LARGEST = {"double": 2.0**1023, "float": 2.0**127}
 BITS = {"double": 53, "float": 24}
 
 
-@dataclass(frozen=True)
-class Real:
+class Real(Struct, frozen=True):
     """A register of floats, with Python's operators for its instructions."""
 
     code: FloatFunctions

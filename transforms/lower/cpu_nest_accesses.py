@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cached_property
 from math import inf
 
+from msgspec.structs import replace
 from xdsl.ir import SSAValue
 
 from wengert.dialects.kernel import STORE, Guard, LoadOp, Write

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from wengert.dialects.kernel_positions import dimensions
 from wengert.ir.tensor_types import size
@@ -14,8 +15,7 @@ from wengert.transforms.lower.cpu_scalars import Scalars, Value, neutral
 from wengert.transforms.lower.cpu_types import Element, float_literal, splat, vector
 
 
-@dataclass(frozen=True)
-class OpenLoop:
+class OpenLoop(Struct, frozen=True):
     """An open loop: its label, its index and the index after a trip, and carried registers with their values after one."""
 
     label: str

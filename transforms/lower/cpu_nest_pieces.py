@@ -10,9 +10,10 @@ their trips: for these the loop is there a second time, without it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from wengert.dialects.kernel import Guard
 from wengert.dialects.kernel_positions import Position, constant, dimensions, substitute
@@ -23,8 +24,7 @@ MOST = 3
 """If there were more long pieces, only the longest is one: each repeats the machine code of the body."""
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """Trips from ``start`` up to ``stop``, and the guards that are known for them."""
 
     start: int

@@ -6,9 +6,9 @@ What has been computed is remembered per loop: a table of scopes, the innermost 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from math import prod
 
+from msgspec import Struct
 from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, Guard, IndexOp, LoadOp, NestOp, WithinOp, Write
@@ -40,8 +40,7 @@ PAIRED_FUNCTIONS = frozenset(("tanh", "exponential", "exponential_minus_one", "l
 """So does a body with other functions than these, or with more than two of them: its machine code is long already."""
 
 
-@dataclass
-class Reduction:
+class Reduction(Struct):
     """A write that combines: ``level`` is the innermost loop that its position depends on."""
 
     write: Write
@@ -53,8 +52,7 @@ class Reduction:
     slot: str = ""
 
 
-@dataclass(frozen=True)
-class Load:
+class Load(Struct, frozen=True):
     """A load in terms of the generated loops: base pointer, element, position, guards, computed position."""
 
     pointer: str
@@ -64,8 +62,7 @@ class Load:
     base: SSAValue | None
 
 
-@dataclass(frozen=True)
-class Lanes:
+class Lanes(Struct, frozen=True):
     """Where the lanes of an access lie: the first address, the step from lane to lane if there is one, and every address."""
 
     first: str

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(Struct, frozen=True):
     """A processor: the bytes of a vector register, how many there are, and whether f16 conversion is in hardware.
 
     ``attributes`` are LLVM function attributes that every kernel gets.

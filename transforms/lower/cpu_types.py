@@ -7,17 +7,16 @@ Booleans are bytes in memory and ``i1`` in registers. 16-bit floats are computed
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from xdsl.ir import Attribute
 
 from wengert.ir.tensor_types import bf16, c64, c128, dtype_of, f16, f32, f64, i1, is_integer, is_unsigned
 
 
-@dataclass(frozen=True)
-class Element:
+class Element(Struct, frozen=True):
     """One element type: ``kind`` is f(loat), i(nteger), u(nsigned), b(oolean) or c(omplex); ``size`` is in bytes.
 
     ``memory`` and ``register`` are LLVM types (of one part, for complex numbers); ``narrow`` names a 16-bit float.

@@ -16,9 +16,9 @@ Multi-output kernels, reductions with fused producers, and the recomputation of 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from math import prod
 
+from msgspec import Struct, field
 from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects import core, stablehlo
@@ -44,8 +44,7 @@ SMALL_CONSTANT = 4096
 """Constants are stored in the program up to this many elements; larger splats are filled in at run time."""
 
 
-@dataclass(slots=True)
-class _Demand:
+class _Demand(Struct):
     """Which groups use a value: at the same element, at an element of outer loops only, or at others."""
 
     same: set[int] = field(default_factory=set[int])

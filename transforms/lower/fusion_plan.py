@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from msgspec import Struct, field
 from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects import core, stablehlo
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """Writing one operand of a concatenate to its place in the result."""
 
     op: stablehlo.ConcatenateOp
@@ -21,8 +19,7 @@ class Piece:
         return self.op.operands[self.number]
 
 
-@dataclass(frozen=True)
-class Update:
+class Update(Struct, frozen=True):
     """Writing the update of a dynamic_update_slice or a scatter into its operand."""
 
     op: stablehlo.DynamicUpdateSliceOp | core.ScatterOp
@@ -36,8 +33,7 @@ class Update:
         return tuple(self.op.start_indices) if isinstance(self.op, stablehlo.DynamicUpdateSliceOp) else (self.op.scatter_indices,)
 
 
-@dataclass(frozen=True)
-class Copy:
+class Copy(Struct, frozen=True):
     """Writing a view or a large constant to memory, for someone who cannot compute it."""
 
     value: SSAValue
@@ -46,16 +42,14 @@ class Copy:
 Member = Operation | Piece | Update | Copy
 
 
-@dataclass
-class Group:
+class Group(Struct):
     """Members of one loop nest (``domain`` is the shape of its loops), or a single opaque op (``domain`` is None)."""
 
     domain: tuple[int, ...] | None
     members: list[Member] = field(default_factory=list[Member])
 
 
-@dataclass
-class Plan:
+class Plan(Struct):
     """The result of fusion: groups in order, the group of every computed value, and the values that go to memory."""
 
     groups: list[Group]

@@ -7,8 +7,7 @@ scatter drops windows that do not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from xdsl.ir import SSAValue
 
 from wengert.dialects import core, stablehlo
@@ -19,8 +18,7 @@ from wengert.ir.tensor_types import shape
 from wengert.transforms.lower.views import Index
 
 
-@dataclass(frozen=True)
-class Start:
+class Start(Struct, frozen=True):
     """A start along one dimension: an element of a tensor of integers, which must lie in [0, limit]."""
 
     dimension: int
@@ -29,8 +27,7 @@ class Start:
     limit: int
 
 
-@dataclass(frozen=True)
-class Access:
+class Access(Struct, frozen=True):
     """An element of ``operand``: its static index plus the starts."""
 
     operand: SSAValue

@@ -11,7 +11,8 @@ every element is computed by the same instructions whichever thread runs its chu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 POOL_RUN = "wg.pool.run"
 BLAS_HOLD = "wg.pool.hold_blas"
@@ -31,8 +32,7 @@ MOST_CHUNKS = 64
 """More chunks would balance better, but each sets up its loops again."""
 
 
-@dataclass(frozen=True)
-class Split:
+class Split(Struct, frozen=True):
     """``trips`` trips in chunks of ``grain`` (the last may have fewer), and about how many nanoseconds all of them take.
 
     ``step`` is not 1 where a trip is a range of elements from ``min(trip * step, last)`` on, ranges which overlap at the end.

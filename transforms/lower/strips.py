@@ -16,11 +16,11 @@ have found: a reassociation, which strict programs do not allow.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import cast
 
+from msgspec import Struct
 from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
@@ -51,8 +51,7 @@ SMALL = 1 << 10
 """A nest of at most so many trips does not keep its neighbours apart."""
 
 
-@dataclass(frozen=True)
-class _Rows:
+class _Rows(Struct, frozen=True):
     """A nest seen row by row: elements per row of every operand (0: read whole) and of every result (0: combined across rows)."""
 
     op: NestOp
@@ -173,8 +172,7 @@ def _in_strip(at: Position, extents: Sequence[int], leading: int) -> Position:
 # -- several nests
 
 
-@dataclass
-class _Group:
+class _Group(Struct, dict=True):
     """Nests that may run strip by strip, and small ones between them that may run after them."""
 
     members: list[_Rows]

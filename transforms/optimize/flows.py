@@ -8,9 +8,9 @@ constants, and its branches no arguments at all.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
+from msgspec import Struct
 from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects import core, stablehlo
@@ -22,8 +22,7 @@ CLOSED = (core.ForOp, core.WhileOp, core.CaseOp)
 """Ops whose regions use nothing from outside but their arguments."""
 
 
-@dataclass(frozen=True)
-class Flow:
+class Flow(Struct, frozen=True):
     """The parts of a control flow op."""
 
     op: Operation

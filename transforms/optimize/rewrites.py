@@ -14,10 +14,10 @@ says which :class:`Assumption` it needs, and is applied only where that assumpti
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from msgspec import Struct
 from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects.builder import OpBuilder
@@ -39,8 +39,7 @@ class Assumption(StrEnum):
     """No value is infinite or NaN."""
 
 
-@dataclass(frozen=True)
-class Rewrite:
+class Rewrite(Struct, frozen=True):
     """A law as a function, with its name, the op classes it looks at and the assumptions it needs."""
 
     name: str

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from xdsl.ir import Operation
 
 from wengert.dialects.stablehlo.typing.checks import Shape, fail, int_list, padding_pairs
 from wengert.ir.tensor_types import DYNAMIC
 
 
-@dataclass(frozen=True)
-class Windows:
+class Windows(Struct, frozen=True):
     """One entry per dimension that a window slides along."""
 
     sizes: Shape

@@ -8,8 +8,7 @@ together. So the positions that a body uses decide; they are found as sums ``a *
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects import core
@@ -19,8 +18,7 @@ from wengert.ir.tensor_types import i64, tensor
 from wengert.transforms.core.counting import constant_integer
 
 
-@dataclass(frozen=True)
-class Position:
+class Position(Struct, frozen=True):
     """``a * iteration + b * trips + c``."""
 
     a: int

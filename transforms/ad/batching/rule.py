@@ -21,9 +21,9 @@ SysML 2018), on IR in place of traces.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, cast
 
+from msgspec import Struct, field
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import Pure
@@ -37,8 +37,7 @@ from wengert.transforms.ad.errors import refuse
 from wengert.transforms.core.closing import free_values
 
 
-@dataclass(frozen=True)
-class Mapped:
+class Mapped(Struct, frozen=True):
     """A value of the new function: with the batch dimension in front, or the same for all instances."""
 
     value: Value
@@ -73,8 +72,7 @@ def batches(*ops: type[Operation], control: bool = False) -> Callable[[BatchRule
     return register
 
 
-@dataclass
-class Functions:
+class Functions(Struct):
     """The batched forms, by name, of the functions of a module that are called and not inlined."""
 
     module: ModuleOp

@@ -8,9 +8,9 @@ other value. Every kept value has a *slot*: one or two values that the loop carr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from msgspec import Struct
 from xdsl.ir import Attribute
 
 from wengert.dialects import core
@@ -33,8 +33,7 @@ class Slot(Protocol):
     def read(self, b: OpBuilder, held: Sequence[Value], trip: Value) -> Value: ...
 
 
-@dataclass(frozen=True)
-class Stack:
+class Stack(Struct, frozen=True):
     """A tensor with a row per trip."""
 
     like: Value
@@ -57,8 +56,7 @@ class Stack:
         return [trip, *[b.scalar(0, i64)] * len(shape(self.like))]
 
 
-@dataclass(frozen=True)
-class Tape:
+class Tape(Struct, frozen=True):
     """A tape with an entry per trip."""
 
     like: Value
@@ -77,8 +75,7 @@ class Tape:
         return b.create(core.TapeReadOp, (held[0], trip), (self.like.type,))[0]
 
 
-@dataclass(frozen=True)
-class TapeOfTapes:
+class TapeOfTapes(Struct, frozen=True):
     """The tapes of an inner loop one after the other, and where each begins."""
 
     like: Value

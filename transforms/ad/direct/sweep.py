@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.dialects.func import CallOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -18,8 +18,7 @@ from wengert.transforms.ad.function import discard
 from wengert.transforms.ad.rule import Tangent
 
 
-@dataclass(frozen=True)
-class Note:
+class Note(Struct, frozen=True):
     """An active op as it stands in the forward sweep, and what the reverse sweep does for it."""
 
     results: Sequence[Value]

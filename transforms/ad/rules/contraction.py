@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from xdsl.ir import Attribute
 
 from wengert.dialects import stablehlo as hlo
@@ -45,8 +45,7 @@ def _dot_transpose(b: OpBuilder, op: hlo.DotGeneralOp, y_bar: Value, side: int) 
     return b.transpose(product, [at.index(d) for d in range(len(at))])
 
 
-@dataclass(frozen=True)
-class _Window:
+class _Window(Struct, frozen=True):
     """A convolution's attributes as lists of numbers."""
 
     strides: tuple[int, ...]

@@ -8,8 +8,8 @@ runs exactly as often.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -52,8 +52,7 @@ def linearize_loop(sweep: ForwardSweep, loop: ActiveLoop) -> None:
     finish(sweep, loop, primals, dict(zip(loop.carried_dots, made)))
 
 
-@dataclass(frozen=True)
-class _Record:
+class _Record(Struct, frozen=True):
     """Where residuals are kept: stacks if the number of trips is a constant, else tapes."""
 
     values: list[Value]
@@ -134,8 +133,7 @@ def _begin_positions(b: OpBuilder, record: _Record, position: TensorType) -> Val
     return b.zeros(tensor([record.trips], i64))
 
 
-@dataclass(frozen=True)
-class _LinearHalf:
+class _LinearHalf(Struct, frozen=True):
     """The linear loop in the making: linear ops of the body, what they need, and where that is recorded."""
 
     loop: ActiveLoop

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
@@ -117,8 +118,7 @@ def _extremum_step(b: OpBuilder, kind: Kind, here: Value, back: Value) -> tuple[
     return y, share(here), share(back)
 
 
-@dataclass(frozen=True)
-class _Level:
+class _Level(Struct, frozen=True):
     """One level of a running combination's tree, by its derivatives.
 
     pair: of ``x[2i] x[2i+1]`` by its second and its first side. rest: of ``y[2i-1] x[2i]``, for 0 < 2i < n; None if there are none.

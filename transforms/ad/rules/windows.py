@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, cast
 
 import numpy as np
+from msgspec import Struct
 from xdsl.ir import Attribute, Block, Region
 
 from wengert.dialects import core
@@ -23,8 +23,7 @@ from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.rule import LinearMap, Tangent, derivative, same_op, sum_of, transpose
 
 
-@dataclass(frozen=True)
-class Windows:
+class Windows(Struct, frozen=True):
     """A window op's attributes as numbers, one entry per dimension."""
 
     window: tuple[int, ...]

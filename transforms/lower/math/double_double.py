@@ -5,13 +5,12 @@ Algorithms: T. J. Dekker, Numer. Math. 18 (1971); D. E. Knuth, TAOCP 2, 4.2.2; p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from wengert.transforms.lower.math.vector import Code, Float, Operand
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """hi + lo with |lo| <= ulp(hi)/2."""
 
     hi: Float

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 
-@dataclass
-class Emitter:
+class Emitter(Struct):
     """Collects the body of one LLVM function.
 
     `lines` is the text in order, without indentation rules.  An emitted expression may open new basic blocks (the rare path of sin

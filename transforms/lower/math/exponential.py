@@ -8,7 +8,8 @@ results above the largest become infinite by themselves.  Source of the scheme: 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from wengert.transforms.lower.math import coefficients
 from wengert.transforms.lower.math.double_double import Pair, quick_sum
@@ -21,8 +22,7 @@ LN2_PARTS = {"f32": (0.693145751953125, 1.428606765330187e-06), "f64": (0.693147
 RANGE = {"f32": (-105.0, 89.5), "f64": (-746.0, 710.5)}
 
 
-@dataclass(frozen=True)
-class Scale:
+class Scale(Struct, frozen=True):
     """2^n as a product of two floats."""
 
     half: Float

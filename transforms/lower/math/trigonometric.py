@@ -7,7 +7,7 @@ comes out as a pair), then the minimax polynomials of sin and cos on [-pi/4, pi/
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from wengert.transforms.lower.math import coefficients
 from wengert.transforms.lower.math.double_double import Pair, exact_product, exact_sum, quick_sum
@@ -23,8 +23,7 @@ HALF_PI = {
 LIMIT = {"f32": 2.0**15, "f64": 2.0**30}
 
 
-@dataclass(frozen=True)
-class Reduced:
+class Reduced(Struct, frozen=True):
     """x = quadrant * pi/2 + remainder; only the two low bits of `quadrant` count."""
 
     quadrant: Integer

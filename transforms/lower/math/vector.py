@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeVar
+
+from msgspec import Struct
 
 from wengert.transforms.lower.math.emitter import Emitter
 
@@ -19,8 +20,7 @@ Element = Literal["f32", "f64"]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Format:
+class Format(Struct, frozen=True):
     """The parameters of an IEEE format: `mantissa` is the number of stored fraction bits."""
 
     element: Element
@@ -45,8 +45,7 @@ def float_literal(value: float, element: str) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
-@dataclass(frozen=True)
-class Mask:
+class Mask(Struct, frozen=True):
     """One truth value per lane."""
 
     code: Code
@@ -65,8 +64,7 @@ class Mask:
         return Mask(self.code, self.code.op(f"xor {self.code.mask_type} {self.name}, {self.code.splat('i1', 'true')}"))
 
 
-@dataclass(frozen=True)
-class Integer:
+class Integer(Struct, frozen=True):
     """One integer per lane, as wide as the floating-point element."""
 
     code: Code
@@ -107,8 +105,7 @@ class Integer:
         return Float(self.code, self.code.op(f"bitcast {self.code.integer_type} {self.name} to {self.code.type}"))
 
 
-@dataclass(frozen=True)
-class Float:
+class Float(Struct, frozen=True):
     """One floating-point number per lane."""
 
     code: Code

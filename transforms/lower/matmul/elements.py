@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from wengert.transforms.lower.matmul.function_text import FunctionText
 from wengert.transforms.lower.matmul.target import ELEMENT_BYTES
 
 
-@dataclass(frozen=True)
-class Arithmetic:
+class Arithmetic(Struct, frozen=True):
     """Vectors of `lanes` elements (scalars if 1)."""
 
     element: str

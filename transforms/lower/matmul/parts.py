@@ -9,7 +9,9 @@ and are made so large that this does not count.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from wengert.transforms.lower.matmul.emission import emit_function
 from wengert.transforms.lower.matmul.planner import COMPLEX, MatmulPlan, aligned
@@ -29,8 +31,7 @@ VECTORS = ("rows", "packed", "gathered")
 """The methods with vectors along n."""
 
 
-@dataclass(frozen=True)
-class Parts:
+class Parts(Struct, frozen=True):
     """The plan of all parts but a smaller last one, that of the last one, and how far the pointers move from part to part."""
 
     part: MatmulPlan

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from wengert.transforms.lower.matmul.conversion import NARROW, convertible
 from wengert.transforms.lower.matmul.target import ELEMENT_BYTES, Target
@@ -34,8 +36,7 @@ class UnsupportedMatmul(ValueError):
     """The element types or layouts have no kernel here."""
 
 
-@dataclass(frozen=True)
-class Loop:
+class Loop(Struct, frozen=True):
     """A loop around the matrix product and the steps of the three pointers, in elements."""
 
     size: int
@@ -44,8 +45,7 @@ class Loop:
     c: int
 
 
-@dataclass(frozen=True)
-class Copy:
+class Copy(Struct, frozen=True):
     """A contiguous copy of an operand at this offset of the scratch memory: its element type, dimensions in order, their strides in it."""
 
     element: str
@@ -54,8 +54,7 @@ class Copy:
     offset_bytes: int
 
 
-@dataclass(frozen=True)
-class MatmulPlan:
+class MatmulPlan(Struct, frozen=True):
     """C[i, j] = sum over p of A[i, p] B[p, j] inside `loops`; strides count elements.
 
     `rows`: vectors along n straight from B.  `packed`: the same after a copy of each column group of B (turned if its columns are
@@ -106,8 +105,7 @@ class MatmulPlan:
         return (f"wg.blas.{'s' if self.element == 'f32' else 'd'}gemm",) if self.method == "blas" and not self.empty else ()
 
 
-@dataclass(frozen=True)
-class Operand:
+class Operand(Struct, frozen=True):
     """An operand of dot_general: sizes and strides by dimension, and its dimension numbers."""
 
     shape: tuple[int, ...]

@@ -6,7 +6,7 @@ used for keep a column group of B in the first-level cache.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from wengert.transforms.lower.matmul.elements import Arithmetic
 from wengert.transforms.lower.matmul.function_text import FunctionText
@@ -17,8 +17,7 @@ from wengert.transforms.lower.matmul.tiling import Group, split_columns
 UNROLLED_STEPS = 24  # multiply-adds of a tile up to which its loop along k is written out
 
 
-@dataclass(frozen=True)
-class Panel:
+class Panel(Struct, frozen=True):
     """Where a tile reads B: the address of its first column and the distances of rows and of columns in elements."""
 
     pointer: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 ELEMENT_BYTES = {
     "f32": 4, "f64": 8, "bf16": 2, "f16": 2, "c64": 8, "c128": 16,
@@ -11,8 +12,7 @@ ELEMENT_BYTES = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(Struct, frozen=True):
     """`vector_bytes` per register and `registers` of them."""
 
     vector_bytes: int

@@ -7,14 +7,14 @@ than a vector has lanes use a shorter vector.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from wengert.transforms.lower.matmul.target import Target
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(Struct, frozen=True):
     """`count` column groups next to one another from column `start`, each `width` wide, its vectors at `offsets`."""
 
     start: int
@@ -23,8 +23,7 @@ class Group:
     offsets: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Columns:
+class Columns(Struct, frozen=True):
     """The column groups, the lanes of a vector, and the rows of a tile."""
 
     lanes: int

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
+from msgspec import Struct
 from xdsl.ir import Operation, Region, SSAValue
 
 from wengert.dialects.kernel import NativeOp
@@ -26,8 +26,7 @@ from wengert.transforms.lower.native.regions import inline
 from wengert.transforms.lower.parallel import Split, parameters, prologue, split
 
 
-@dataclass(frozen=True)
-class NativeText:
+class NativeText(Struct, frozen=True):
     """A function, its helpers by symbol, and the external functions that it calls, with their declarations."""
 
     text: str

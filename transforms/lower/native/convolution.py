@@ -13,10 +13,11 @@ Where the output's order of dimensions is not one that a product has, it is comp
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import Any
+
+from msgspec import Struct
 
 from wengert.dialects import stablehlo
 from wengert.ir.tensor_types import c64, c128, element, f32, f64, is_integer, is_unsigned, rank, shape
@@ -46,8 +47,7 @@ def _name(type: Any) -> str:
     return f"{'ui' if is_unsigned(type) else 'i'}{type.width.data}" if is_integer(type) else _NAMES.get(type, str(type))
 
 
-@dataclass(frozen=True)
-class _Axis:
+class _Axis(Struct, frozen=True):
     """A dimension of the product: its extent and its strides in the padded input, in the kernel and in the output."""
 
     extent: int

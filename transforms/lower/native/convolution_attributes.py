@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from wengert.dialects import stablehlo
 from wengert.ir.attributes import bools, int_of, ints
@@ -10,8 +10,7 @@ from wengert.ir.elements import to_numpy
 from wengert.ir.tensor_types import rank
 
 
-@dataclass(frozen=True)
-class Windows:
+class Windows(Struct, frozen=True):
     """A convolution's numbers, per spatial dimension, and the roles of dimensions: (batch, feature, spatial...)."""
 
     strides: tuple[int, ...]

@@ -9,12 +9,12 @@ one: sub-pixel convolutions in W. Shi et al., arXiv:1609.07009.)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import gcd
 
+from msgspec import Struct
 
-@dataclass(frozen=True)
-class Phase:
+
+class Phase(Struct, frozen=True):
     """Outputs ``first + step q``, q < count, look at inputs ``origin + x_step q + x_window j`` with window positions ``w_first + w_step j``, j < window."""
 
     first: int

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from wengert.transforms.lower.buffers import aligned
 from wengert.transforms.lower.cpu_target import Target
@@ -20,8 +21,7 @@ FAR_BYTES = 1 << 14
 """Rows of a kernel that are further apart than this in total are copied into groups of columns."""
 
 
-@dataclass(frozen=True)
-class Form:
+class Form(Struct, frozen=True):
     """What all parts of a convolution share: what lanes are, the element type, groups that are computed one after another and the distances between them."""
 
     target: Target
@@ -38,8 +38,7 @@ class Form:
         return self.element.math
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(Struct, frozen=True, dict=True):
     """A part with what is decided about it, and where its tables and its copy of the kernel lie (byte offsets in the scratch memory).
 
     ``tall`` rows and ``wide`` vectors are a tile. ``outer`` and ``inner`` are the contraction, cut; ``width`` columns are a group, and the

@@ -6,8 +6,9 @@ in the result. A tile is some rows (window positions) of one group; each has a r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from wengert.transforms.lower.buffers import aligned
 from wengert.transforms.lower.matmul.elements import Arithmetic
@@ -20,8 +21,7 @@ from wengert.transforms.lower.native.convolution_tiles import MOST_ROWS
 PARAMETERS = "ptr noalias %a, ptr %rows, i64 %tiles, ptr noalias %b, ptr %steps, i64 %k, ptr %ends, i64 %lines, ptr noalias %c"
 
 
-@dataclass(frozen=True)
-class LineTile:
+class LineTile(Struct, frozen=True):
     """``whole``: lines have whole registers; ``rest``: how many elements each has beyond them; ``adds``: to what C holds."""
 
     element: str
@@ -80,8 +80,7 @@ class LineTile:
         return "\n".join([f"define internal void @{self.symbol}({PARAMETERS}) noinline {attributes} {{", "entry:", *text.lines, "ret void", "}"]) + "\n"
 
 
-@dataclass(frozen=True)
-class LineJob:
+class LineJob(Struct, frozen=True, dict=True):
     """A part whose last contracted dimension is a line that both operands have as neighbours; where its tables lie."""
 
     part: Part

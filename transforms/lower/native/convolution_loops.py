@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import prod
+
+from msgspec import Struct
 
 from wengert.transforms.lower.native.boxes import strides_of
 from wengert.transforms.lower.native.code import Code, Index
 
 
-@dataclass(frozen=True)
-class Axis:
+class Axis(Struct, frozen=True):
     """A dimension of the loops: its extent and its strides in A, in B and in the result."""
 
     extent: int
@@ -20,8 +20,7 @@ class Axis:
     c: int = 0
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(Struct, frozen=True):
     """One combination of phases: rows, columns and contracted dimensions, and the offsets of the first of them."""
 
     rows: tuple[Axis, ...]

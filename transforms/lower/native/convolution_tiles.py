@@ -8,7 +8,7 @@ like large ones. The tables take a load of four bytes per step of a tile, which 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from wengert.transforms.lower.matmul.elements import Arithmetic
 from wengert.transforms.lower.matmul.function_text import FunctionText
@@ -21,8 +21,7 @@ PARAMETERS = (
 )
 
 
-@dataclass(frozen=True)
-class Tile:
+class Tile(Struct, frozen=True):
     """The form of a tile.
 
     ``scattered``: vectors of B and C are found by a table of columns, and B by the table of steps; otherwise the vectors are neighbours, and

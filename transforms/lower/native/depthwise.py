@@ -6,8 +6,9 @@ features where they are innermost, else along a row of the image.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import cast
+
+from msgspec.structs import replace
 
 from wengert.dialects import stablehlo
 from wengert.ir.tensor_types import element, i1, shape

@@ -18,10 +18,11 @@ Overhead Direct Convolutions, ICML 2018. A dilated input falls into phases (:mod
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from math import gcd, prod
+
+from msgspec.structs import replace
 
 from wengert.dialects import stablehlo
 from wengert.ir.tensor_types import element, f32, f64, rank, shape

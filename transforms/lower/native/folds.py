@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
+
+from msgspec import Struct
 
 from wengert.transforms.lower.cpu_scalars import Value
 from wengert.transforms.lower.cpu_types import Element, vector
@@ -23,8 +24,7 @@ UNROLLED = 9
 """Up to so many positions are written out instead of looped over."""
 
 
-@dataclass(frozen=True)
-class Axis:
+class Axis(Struct, frozen=True):
     """One operand dimension of ``extent`` elements, ``base - 1`` holes between them: at result index o and fold index f it is
     read at position ``o * out_step + f * fold_step - low``, if there is an element there."""
 
@@ -37,8 +37,7 @@ class Axis:
     base: int = 1
 
 
-@dataclass(frozen=True)
-class Lanes:
+class Lanes(Struct, frozen=True):
     """Which elements of the result are computed: ``active`` of ``count`` lanes, from ``index`` on. ``interior`` ones look
     beyond no end of the operand's dimension that the lanes move along."""
 

@@ -8,9 +8,11 @@ C. Van Loan, Computational Frameworks for the Fast Fourier Transform, SIAM 1992)
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from wengert.dialects import stablehlo
 from wengert.dialects.stablehlo.attributes import FftType
@@ -31,8 +33,7 @@ WIDE = 1024
 """From this length on a single line goes in whole vectors of f32: their first stage, of radix 8 or 16, takes long to compile."""
 
 
-@dataclass(frozen=True)
-class Pass:
+class Pass(Struct, frozen=True):
     """Transforms along one dimension of [outer, n, inner]; of an RFFT or an IRFFT ``n`` is the length on the real side."""
 
     kind: FftType

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from wengert.transforms.lower.cpu_instructions import pair
@@ -40,8 +42,7 @@ def swapped(x: Number) -> Number:
     return x[1], x[0]
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(Struct, frozen=True):
     """Complex numbers in memory: from an index to the next and from a lane to the next it is so many elements."""
 
     code: Code

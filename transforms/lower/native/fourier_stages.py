@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from wengert.transforms.lower.cpu_types import Element, vector
 from wengert.transforms.lower.native.code import Code, Index
@@ -26,8 +26,7 @@ Load = Callable[[Index], Number]
 Store = Callable[[Index, Number], None]
 
 
-@dataclass(frozen=True)
-class Units:
+class Units(Struct, frozen=True):
     """Scratch memory that holds one number of each lane at every index."""
 
     code: Code

@@ -6,8 +6,7 @@ the other triangle and from the other side: no operand is moved.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from xdsl.ir import Attribute, SSAValue
 
 from wengert.dialects.stablehlo.attributes import Transpose
@@ -39,8 +38,7 @@ def lanes_for(matrices: SSAValue, sides: SSAValue, target: Target, batch: int) -
     return lanes_of(held(matrices), target, batch) if small else 1
 
 
-@dataclass(frozen=True)
-class TriangularSystem:
+class TriangularSystem(Struct, frozen=True):
     """``op(a) x = b`` or ``x op(a) = b``, x and b ``rows`` by ``columns``; the element type is an IR type."""
 
     kind: Attribute
@@ -94,8 +92,7 @@ class TriangularSystem:
         code.call(symbol("blas", f"{prefix}trsm"), arguments)
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """Steps of the matrix from row to row and from column to column; of a solution from element to element, and from one
     right-hand side to the next; the order of the matrix, how many right-hand sides there are, and where substitution begins."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from xdsl.ir import Attribute
 
 from wengert.dialects import stablehlo as hlo
@@ -46,8 +46,7 @@ def dot_general(b: OpBuilder, op: hlo.DotGeneralOp, y_bars: Sequence[Value], nee
 # -- convolution
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(Struct, frozen=True):
     """What one spatial dimension of a convolution does: the window of extent ``kernel`` at output position p covers the
     padded, dilated input at ``p stride + q rhs_dilation``, q = 0, 1, ..."""
 

@@ -8,8 +8,8 @@ counts its trips.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from xdsl.ir import Block, Region, SSAValue
 
 from wengert.dialects import core
@@ -50,8 +50,7 @@ def _no_trip(sweep: Sweep, op: Loop) -> Back:
     return back
 
 
-@dataclass(frozen=True)
-class _Reverse:
+class _Reverse(Struct, frozen=True):
     """The reverse loop's body, and what it takes: constants and records, then carried cotangents and sums."""
 
     block: Block
