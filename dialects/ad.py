@@ -34,7 +34,7 @@ from typing import ClassVar, cast
 from msgspec import Struct
 from xdsl.dialects.builtin import DenseArrayBase, FlatSymbolRefAttr, FunctionType, SymbolRefAttr
 from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, TypeAttribute
-from xdsl.irdl import irdl_attr_definition, irdl_op_definition, operand_def, param_def, prop_def, result_def, traits_def, var_operand_def, var_result_def
+from xdsl.irdl import irdl_attr_definition, operand_def, param_def, prop_def, result_def, traits_def, var_operand_def, var_result_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
@@ -43,6 +43,7 @@ from wengert.dialects.stablehlo.base import TensorOp, UnaryOp
 from wengert.dialects.stablehlo.typing.checks import BOOLEAN, expect_elements, expect_result, fail, operand
 from wengert.ir import syntax as sx
 from wengert.ir.attributes import ints
+from wengert.ir.operations import op_definition
 from wengert.ir.parser_operations import OpState, Reader
 from wengert.ir.printer import Writer
 from wengert.ir.typing_rules import typing_rule
@@ -116,7 +117,7 @@ class RequestOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class JvpOp(RequestOp):
     """Outputs and tangents of the outputs ``of``, from inputs and tangents of the inputs ``wrt``."""
 
@@ -124,7 +125,7 @@ class JvpOp(RequestOp):
     SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(CalleeText("tangents", "wrt"), _POSITIONS, sx.FunctionType())
 
 
-@irdl_op_definition
+@op_definition
 class VjpOp(RequestOp):
     """Outputs and cotangents of the inputs ``wrt``, from inputs and cotangents of the outputs ``of``."""
 
@@ -132,7 +133,7 @@ class VjpOp(RequestOp):
     SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(CalleeText("cotangents", "of"), _POSITIONS, sx.FunctionType())
 
 
-@irdl_op_definition
+@op_definition
 class LinearizeOp(RequestOp):
     """Outputs, and the derivative at the inputs as a linear map."""
 
@@ -140,7 +141,7 @@ class LinearizeOp(RequestOp):
     SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(CalleeText(), _POSITIONS, sx.FunctionType())
 
 
-@irdl_op_definition
+@op_definition
 class ApplyOp(TensorOp):
     """A linear map applied to tangents."""
 
@@ -152,7 +153,7 @@ class ApplyOp(TensorOp):
     SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(AppliedText(), sx.FunctionType())
 
 
-@irdl_op_definition
+@op_definition
 class ApplyTransposeOp(TensorOp):
     """The transpose of a linear map applied to cotangents."""
 
@@ -164,7 +165,7 @@ class ApplyTransposeOp(TensorOp):
     SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(AppliedText(), sx.FunctionType())
 
 
-@irdl_op_definition
+@op_definition
 class TransposedCallOp(TensorOp):
     """The transpose of a linear function applied to tangents. ``callee: (residuals, cotangents) -> x`` is linear in its
     last arguments; this op is ``(residuals, x) -> cotangents``. The residuals come first; ``linear`` counts the x."""
@@ -178,7 +179,7 @@ class TransposedCallOp(TensorOp):
     SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(CalleeText(), sx.Keys(sx.Key("wrt", "wrt", sx.INTS), leading=False), sx.FunctionType())
 
 
-@irdl_op_definition
+@op_definition
 class BatchOp(TensorOp):
     """A function of one instance for many: arguments hold them along ``in_axes``, results along ``out_axes`` (-1: one for all)."""
 
@@ -194,7 +195,7 @@ class BatchOp(TensorOp):
     )
 
 
-@irdl_op_definition
+@op_definition
 class CheckpointOp(TensorOp):
     """A call whose inside reverse mode does not keep: the backward sweep computes it again from the arguments."""
 
@@ -206,7 +207,7 @@ class CheckpointOp(TensorOp):
     SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(CalleeText(), sx.FunctionType())
 
 
-@irdl_op_definition
+@op_definition
 class PushforwardOp(RequestOp):
     """The tangents of a function's outputs ``of`` from its inputs and tangents of the inputs ``wrt``, without the outputs."""
 
@@ -214,7 +215,7 @@ class PushforwardOp(RequestOp):
     SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(CalleeText("tangents", "wrt"), _POSITIONS, sx.FunctionType())
 
 
-@irdl_op_definition
+@op_definition
 class PullbackOp(RequestOp):
     """The cotangents of a function's inputs ``wrt`` from its inputs and cotangents of the outputs ``of``, without the outputs."""
 
@@ -222,7 +223,7 @@ class PullbackOp(RequestOp):
     SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(CalleeText("cotangents", "of"), _POSITIONS, sx.FunctionType())
 
 
-@irdl_op_definition
+@op_definition
 class StopGradientOp(UnaryOp):
     """The operand, with a derivative of zero."""
 
@@ -230,7 +231,7 @@ class StopGradientOp(UnaryOp):
     SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(sx.Operands(), sx.SameType())
 
 
-@irdl_op_definition
+@op_definition
 class GuardOp(TensorOp):
     """The operand as it is, with the promise that nothing depends on its parts for which the mask does not hold.
 

@@ -6,13 +6,14 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import BoolAttr
 from xdsl.ir import Dialect, Operation
-from xdsl.irdl import irdl_op_definition, operand_def, opt_attr_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import operand_def, opt_attr_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from wengert.dialects.stablehlo.base import BinaryOp, TensorOp, UnaryOp
 from wengert.dialects.stablehlo.syntax import ConstantText
 from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr
+from wengert.ir.operations import op_definition
 from wengert.ir.parser_operations import OpState, Reader
 from wengert.ir.printer import Writer
 
@@ -51,168 +52,168 @@ class TopKText:
 _TOP_K = sx.Keys(sx.Key("k", "k", sx.INT))
 
 
-@irdl_op_definition
+@op_definition
 class AcosOp(ChloUnaryOp):
     """Arc cosine."""
 
     name = "chlo.acos"
 
 
-@irdl_op_definition
+@op_definition
 class AcoshOp(ChloUnaryOp):
     """Inverse hyperbolic cosine."""
 
     name = "chlo.acosh"
 
 
-@irdl_op_definition
+@op_definition
 class AsinOp(ChloUnaryOp):
     """Arc sine."""
 
     name = "chlo.asin"
 
 
-@irdl_op_definition
+@op_definition
 class AsinhOp(ChloUnaryOp):
     """Inverse hyperbolic sine."""
 
     name = "chlo.asinh"
 
 
-@irdl_op_definition
+@op_definition
 class AtanOp(ChloUnaryOp):
     """Arc tangent."""
 
     name = "chlo.atan"
 
 
-@irdl_op_definition
+@op_definition
 class AtanhOp(ChloUnaryOp):
     """Inverse hyperbolic tangent."""
 
     name = "chlo.atanh"
 
 
-@irdl_op_definition
+@op_definition
 class BesselI1eOp(ChloUnaryOp):
     """Exponentially scaled modified Bessel function of order 1."""
 
     name = "chlo.bessel_i1e"
 
 
-@irdl_op_definition
+@op_definition
 class ConjOp(ChloUnaryOp):
     """Complex conjugate."""
 
     name = "chlo.conj"
 
 
-@irdl_op_definition
+@op_definition
 class CoshOp(ChloUnaryOp):
     """Hyperbolic cosine."""
 
     name = "chlo.cosh"
 
 
-@irdl_op_definition
+@op_definition
 class DigammaOp(ChloUnaryOp):
     """Logarithmic derivative of the gamma function."""
 
     name = "chlo.digamma"
 
 
-@irdl_op_definition
+@op_definition
 class ErfOp(ChloUnaryOp):
     """Error function."""
 
     name = "chlo.erf"
 
 
-@irdl_op_definition
+@op_definition
 class ErfInvOp(ChloUnaryOp):
     """Inverse error function."""
 
     name = "chlo.erf_inv"
 
 
-@irdl_op_definition
+@op_definition
 class ErfcOp(ChloUnaryOp):
     """Complementary error function."""
 
     name = "chlo.erfc"
 
 
-@irdl_op_definition
+@op_definition
 class IsInfOp(ChloUnaryOp):
     """Infinite of either sign."""
 
     name = "chlo.is_inf"
 
 
-@irdl_op_definition
+@op_definition
 class IsNegInfOp(ChloUnaryOp):
     """Negative infinity."""
 
     name = "chlo.is_neg_inf"
 
 
-@irdl_op_definition
+@op_definition
 class IsPosInfOp(ChloUnaryOp):
     """Positive infinity."""
 
     name = "chlo.is_pos_inf"
 
 
-@irdl_op_definition
+@op_definition
 class LgammaOp(ChloUnaryOp):
     """Logarithm of |gamma(x)|."""
 
     name = "chlo.lgamma"
 
 
-@irdl_op_definition
+@op_definition
 class SinhOp(ChloUnaryOp):
     """Hyperbolic sine."""
 
     name = "chlo.sinh"
 
 
-@irdl_op_definition
+@op_definition
 class SquareOp(ChloUnaryOp):
     """X times x."""
 
     name = "chlo.square"
 
 
-@irdl_op_definition
+@op_definition
 class TanOp(ChloUnaryOp):
     """Tangent."""
 
     name = "chlo.tan"
 
 
-@irdl_op_definition
+@op_definition
 class NextAfterOp(ChloBinaryOp):
     """The next representable number after lhs towards rhs."""
 
     name = "chlo.next_after"
 
 
-@irdl_op_definition
+@op_definition
 class PolygammaOp(ChloBinaryOp):
     """Derivative of order lhs of digamma at rhs."""
 
     name = "chlo.polygamma"
 
 
-@irdl_op_definition
+@op_definition
 class ZetaOp(ChloBinaryOp):
     """Hurwitz zeta function of exponent lhs and offset rhs."""
 
     name = "chlo.zeta"
 
 
-@irdl_op_definition
+@op_definition
 class ConstantOp(TensorOp):
     """A constant tensor."""
 
@@ -223,7 +224,7 @@ class ConstantOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class TopKOp(TensorOp):
     """The k largest (or smallest) elements of the last dimension, in order (of floats the total order), and their positions."""
 
@@ -237,7 +238,7 @@ class TopKOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class RaggedDotOp(TensorOp):
     """A contraction over groups of rows of different sizes."""
 

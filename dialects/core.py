@@ -13,7 +13,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Dialect, SpacedOpaqueSyntaxAttribute
-from xdsl.irdl import irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import irdl_attr_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
 
@@ -53,6 +53,7 @@ from wengert.dialects.stablehlo.attributes import ScatterDimensionNumbersAttr
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr
+from wengert.ir.operations import op_definition
 
 
 class Kind(StrEnum):
@@ -84,7 +85,7 @@ class ExtremeAttr(EnumAttribute[Extreme], SpacedOpaqueSyntaxAttribute):
     name = "core.extreme"
 
 
-@irdl_op_definition
+@op_definition
 class ReduceOp(TensorOp):
     """Combines all elements along the dimensions, which disappear; an empty reduction gives the kind's neutral element."""
 
@@ -97,7 +98,7 @@ class ReduceOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class ArgReduceOp(TensorOp):
     """The largest (smallest) element along one dimension and its lowest position; NaN wins over every number."""
 
@@ -111,7 +112,7 @@ class ArgReduceOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class WindowReduceOp(TensorOp):
     """Combines the elements of every window; padding holds the kind's neutral element.
 
@@ -142,7 +143,7 @@ class WindowReduceOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class CumulativeOp(TensorOp):
     """The running combination along a dimension, inclusive; from the end if reverse."""
 
@@ -162,7 +163,7 @@ class CumulativeOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class ScatterOp(TensorOp):
     """The operand with updates combined into it at computed positions; those out of bounds are dropped.
 

@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import (
     irdl_attr_definition,
-    irdl_op_definition,
     operand_def,
     param_def,
     prop_def,
@@ -35,9 +34,10 @@ from wengert.dialects import core_syntax as cx
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr, int_of
+from wengert.ir.operations import op_definition
 
 
-@irdl_op_definition
+@op_definition
 class ForOp(TensorOp):
     """Runs the body ``trip_count`` times (not at all if that is negative).
 
@@ -67,7 +67,7 @@ class ForOp(TensorOp):
         return self.body.block
 
 
-@irdl_op_definition
+@op_definition
 class WhileOp(TensorOp):
     """Runs the body as long as the condition holds. Both regions take the constants and the carried values."""
 
@@ -89,7 +89,7 @@ class WhileOp(TensorOp):
         return self.inputs[int_of(self.constants) :]
 
 
-@irdl_op_definition
+@op_definition
 class CaseOp(TensorOp):
     """Runs the branch that the index (``tensor<i32>``) picks, the last one if it is out of range; each takes all inputs."""
 
@@ -119,7 +119,7 @@ class TapeType(ParametrizedAttribute, TypeAttribute):
             printer.print_attribute(self.held)
 
 
-@irdl_op_definition
+@op_definition
 class TapeCreateOp(TensorOp):
     """A new empty tape. Not pure: two tapes are two."""
 
@@ -128,7 +128,7 @@ class TapeCreateOp(TensorOp):
     tape = result_def(TapeType)
 
 
-@irdl_op_definition
+@op_definition
 class TapePushOp(TensorOp):
     """The tape with a value at its end; the tape given is consumed."""
 
@@ -139,7 +139,7 @@ class TapePushOp(TensorOp):
     tape = result_def(TapeType)
 
 
-@irdl_op_definition
+@op_definition
 class TapeExtendOp(TensorOp):
     """The tape with all values of another at its end; the first tape is consumed."""
 
@@ -150,7 +150,7 @@ class TapeExtendOp(TensorOp):
     tape = result_def(TapeType)
 
 
-@irdl_op_definition
+@op_definition
 class TapeSizeOp(TensorOp):
     """The number of values on a tape, ``tensor<i64>``."""
 
@@ -160,7 +160,7 @@ class TapeSizeOp(TensorOp):
     size = result_def()
 
 
-@irdl_op_definition
+@op_definition
 class TapeReadOp(TensorOp):
     """The value at a position (``tensor<i64>``) of a tape that is complete."""
 
@@ -172,7 +172,7 @@ class TapeReadOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class TapeFromOp(TensorOp):
     """The part of a complete tape that begins at a position."""
 
@@ -184,7 +184,7 @@ class TapeFromOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class TapeGetOp(TensorOp):
     """The value at a position of a tape, zeros where nothing was set."""
 
@@ -195,7 +195,7 @@ class TapeGetOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class TapeSetOp(TensorOp):
     """The tape with a value at a position, grown as needed; the tape given is consumed."""
 
@@ -206,7 +206,7 @@ class TapeSetOp(TensorOp):
     tape = result_def(TapeType)
 
 
-@irdl_op_definition
+@op_definition
 class TapeAddOp(TensorOp):
     """The tape with a value added to what is at a position (zeros if nothing is), grown as needed; consumes the tape."""
 
@@ -217,7 +217,7 @@ class TapeAddOp(TensorOp):
     tape = result_def(TapeType)
 
 
-@irdl_op_definition
+@op_definition
 class TapeSetFromOp(TensorOp):
     """The tape with the values of another from a position on; the first tape is consumed."""
 
@@ -228,7 +228,7 @@ class TapeSetFromOp(TensorOp):
     tape = result_def(TapeType)
 
 
-@irdl_op_definition
+@op_definition
 class TapeAddFromOp(TensorOp):
     """The tape with the values of another added from a position on; the first tape is consumed."""
 

@@ -8,13 +8,14 @@ factorisation succeeded, as in LAPACK. Triangular systems are ``stablehlo.triang
 from __future__ import annotations
 
 from xdsl.dialects.builtin import BoolAttr
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from wengert.dialects.stablehlo.base import TensorOp
+from wengert.ir.operations import op_definition
 
 
-@irdl_op_definition
+@op_definition
 class CholeskyOp(TensorOp):
     """``a = l l^H`` (lower) or ``u^H u``: the factor, zero in the other triangle. Reads that triangle of ``a`` only."""
 
@@ -26,7 +27,7 @@ class CholeskyOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class CholeskySolveOp(TensorOp):
     """``a x = b`` by a Cholesky factor of a that is there already: ``a = l l^H`` (``lower``) or ``u^H u``, ``b, x: [.., n, k]``.
 
@@ -44,7 +45,7 @@ class CholeskySolveOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class LuOp(TensorOp):
     """``p a = l u`` by partial pivoting, ``a: [.., m, n]``: l and u packed in one matrix (l has ones on its diagonal), and
     the pivots (``[.., min(m, n)]``, i32, from 1): row i was exchanged with row pivots[i] - 1, for i = 0, 1, ... in turn."""
@@ -57,7 +58,7 @@ class LuOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class PivotsToPermutationOp(TensorOp):
     """The order of m rows that exchanging row i with row pivots[i] - 1, for i = 0, 1, ..., brings about: ``pivots: [.., k]``, i32, from
     1 to m, as ``core.lu`` returns them, to ``[.., m]``, i32, from 0, with m at least k. Row i is then what was row permutation[i].
@@ -69,7 +70,7 @@ class PivotsToPermutationOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class LuSolveOp(TensorOp):
     """``a x = b``, or ``a^T x = b`` if ``transpose``, by factors of a that are there already: ``a[permutation] = l u``, packed as
     ``core.lu`` does. ``a, lu: [.., n, n]``, ``permutation: [.., n]``, i32, ``b, x: [.., n, k]``.
@@ -88,7 +89,7 @@ class LuSolveOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class LuDiagonalOp(TensorOp):
     """The diagonal of u, ``[.., n]``, where lu and pivots are those that ``core.lu`` returns for this very a: ``[.., n, n]``.
 
@@ -103,7 +104,7 @@ class LuDiagonalOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class QrOp(TensorOp):
     """``a = q r``, ``a: [.., m, n]``, with q of orthonormal columns and r upper triangular: ``q: [.., m, k]``, ``r: [.., k, n]``
     with k = min(m, n), or m if ``full``. The signs are those of Householder's method (LAPACK geqrf)."""
@@ -116,7 +117,7 @@ class QrOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class EighOp(TensorOp):
     """``a v = v diag(w)`` for symmetric (Hermitian) a: eigenvectors in columns, eigenvalues ascending. Reads one triangle."""
 
@@ -129,7 +130,7 @@ class EighOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class SvdOp(TensorOp):
     """``a = u diag(s) vh``, s descending; with k = min(m, n), ``u: [.., m, k]`` and ``vh: [.., k, n]``, or square if ``full``."""
 
@@ -143,7 +144,7 @@ class SvdOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class EigOp(TensorOp):
     """``a v = v diag(w)`` and ``u^H a = diag(w) u^H`` for any square a; all results are complex, vectors of norm 1."""
 
@@ -156,7 +157,7 @@ class EigOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class TridiagonalSolveOp(TensorOp):
     """``a x = b`` by elimination with partial pivoting, a given by its diagonals: ``a[i, i - 1] = lower[i]``, ``a[i, i] = main[i]``
     and ``a[i, i + 1] = upper[i]``, each ``[.., n]``; ``lower[0]`` and ``upper[n - 1]`` are not read. ``b, x: [.., n, k]``."""

@@ -36,7 +36,6 @@ from xdsl.ir import Attribute, Block, Data, Dialect, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     irdl_attr_definition,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -56,7 +55,7 @@ from wengert.dialects import kernel_positions as positions
 from wengert.dialects.kernel_positions import Position
 from wengert.dialects.stablehlo.attributes import DotDimensionNumbersAttr
 from wengert.ir.attributes import int_array, ints, segment_sizes
-from wengert.ir.construction import DialectOperation
+from wengert.ir.operations import DialectOperation, op_definition
 from wengert.ir.tensor_types import shape_of_type, type_of
 
 STORE = "store"
@@ -122,7 +121,7 @@ def string(text: str) -> StringAttr:
     return StringAttr(text)
 
 
-@irdl_op_definition
+@op_definition
 class LoadOp(DialectOperation):
     """The element at a position (plus ``base``, a computed position).
 
@@ -139,7 +138,7 @@ class LoadOp(DialectOperation):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class IndexOp(DialectOperation):
     """The value of an expression of loop indices, as a number of the result's type."""
 
@@ -149,7 +148,7 @@ class IndexOp(DialectOperation):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class WithinOp(DialectOperation):
     """Whether the guards hold."""
 
@@ -159,7 +158,7 @@ class WithinOp(DialectOperation):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class ConstantOp(DialectOperation):
     """A scalar constant (``value`` is a rank-0 tensor constant)."""
 
@@ -169,7 +168,7 @@ class ConstantOp(DialectOperation):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class ApplyOp(DialectOperation):
     """A scalar function: StableHLO's or CHLO's elementwise op of this name on one element."""
 
@@ -180,7 +179,7 @@ class ApplyOp(DialectOperation):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class YieldOp(DialectOperation):
     """Ends a body: for a nest, what goes where and how; for an interpreted op, its results.
 
@@ -213,7 +212,7 @@ class Write(NamedTuple):
     condition: SSAValue | None = None
 
 
-@irdl_op_definition
+@op_definition
 class NestOp(DialectOperation):
     """A loop nest; see the module's docstring. Result i continues ``into`` operand ``ties[i]`` unless that is -1."""
 
@@ -293,7 +292,7 @@ class NestOp(DialectOperation):
             raise VerifyException(f"position {op.at.data} reaches [{low}, {high}], outside of {op.source.type}")
 
 
-@irdl_op_definition
+@op_definition
 class EmptyOp(DialectOperation):
     """A tensor whose elements are not yet written."""
 
@@ -302,7 +301,7 @@ class EmptyOp(DialectOperation):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class MatmulOp(DialectOperation):
     """A contraction: ``stablehlo.dot_general`` of two strided views of buffers.
 
@@ -332,7 +331,7 @@ class MatmulOp(DialectOperation):
                 raise VerifyException(f"the operand reaches position {reach}, outside of {value.type}")
 
 
-@irdl_op_definition
+@op_definition
 class InterpretOp(DialectOperation):
     """Runs one op that has no kernel in the interpreter. The body holds the op and a yield of its results."""
 
@@ -342,7 +341,7 @@ class InterpretOp(DialectOperation):
     outputs = var_result_def()
 
 
-@irdl_op_definition
+@op_definition
 class NativeOp(DialectOperation):
     """Runs one op by code of its own (:mod:`wengert.transforms.lower.native`). The body holds the op and a yield of its results."""
 
@@ -352,7 +351,7 @@ class NativeOp(DialectOperation):
     outputs = var_result_def()
 
 
-@irdl_op_definition
+@op_definition
 class StripsOp(DialectOperation):
     """Runs nests on one strip of rows after another; see :mod:`wengert.transforms.lower.strips`.
 

@@ -9,11 +9,12 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import StringAttr, UnregisteredAttr
 from xdsl.ir import Attribute, Dialect, Operation
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, region_def, result_def, traits_def, var_operand_def, var_result_def
+from xdsl.irdl import operand_def, prop_def, region_def, result_def, traits_def, var_operand_def, var_result_def
 from xdsl.traits import IsTerminator, Pure, SymbolOpInterface
 
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
+from wengert.ir.operations import op_definition
 from wengert.ir.parser_operations import OpState, Reader
 from wengert.ir.printer import Writer
 
@@ -81,7 +82,7 @@ class ManualComputationText:
         writer.region(op.regions[0], arguments=False)
 
 
-@irdl_op_definition
+@op_definition
 class MeshOp(TensorOp):
     """A named mesh of devices."""
 
@@ -92,7 +93,7 @@ class MeshOp(TensorOp):
     traits = traits_def(SymbolOpInterface())
 
 
-@irdl_op_definition
+@op_definition
 class ShardingConstraintOp(TensorOp):
     """The operand, sharded as the attribute says."""
 
@@ -104,7 +105,7 @@ class ShardingConstraintOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class ManualComputationOp(TensorOp):
     """A computation on the shards of its operands."""
 
@@ -118,7 +119,7 @@ class ManualComputationOp(TensorOp):
     results_ = var_result_def()
 
 
-@irdl_op_definition
+@op_definition
 class ReturnOp(TensorOp):
     """Ends a manual computation and gives its values."""
 

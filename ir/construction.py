@@ -1,135 +1,27 @@
 """Making IR quickly: what xDSL's constructors do, without the checks that hold by how we use them.
 
-A compiler mostly makes ops. xDSL's ``Operation.create`` takes five times as long as what is below, and its ``Block.add_op`` walks
-up all parents to see that an op is not put into itself. Ops of our dialects derive from :class:`DialectOperation`, so that
-everybody who makes one, xDSL included, gets the quick way; the objects that come out are the same. This module and
-:mod:`wengert.ir.traversal` alone touch what xDSL keeps private (its version is pinned, and ``tests/ir/test_construction.py``
-compares the results with xDSL's own).
+A compiler mostly makes ops, and copies and moves them. xDSL's ``Block.add_op`` walks up all parents to see that an op is not put
+into itself, its ``clone`` makes every op by way of its checks; the objects that come out here are the same. This module,
+:mod:`wengert.ir.operations` and :mod:`wengert.ir.traversal` alone touch what xDSL keeps private (its version is pinned, and
+``tests/ir/test_construction.py`` compares the results with xDSL's own).
 """
 
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
-from abc import ABCMeta
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self, TypeVar
+from collections.abc import Mapping
+from typing import TypeVar
 
-from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, ModuleOp
-from xdsl.ir import Attribute, Block, Operation, OpResult, ParametrizedAttribute, Region, SSAValue, Use
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, Region, SSAValue
 from xdsl.ir.core import SSAValues
-from xdsl.irdl import IRDLOperation, OptionalDef
-from xdsl.irdl.operations import BaseAccessor, BeforeVariadicSingleAccessor, UniqueVariadicAccessor, VarIRConstruct
 
 Op = TypeVar("Op", bound=Operation)
 A = TypeVar("A", bound=ParametrizedAttribute)
 Attributes = Mapping[str, Attribute]
 _NONE: dict[str, Attribute] = {}
 _new = object.__new__
-
-# xDSL hashes values and ops by methods in Python that return their identity. object's own hash is the same in C, and dictionaries of
-# values are what passes are made of.
-SSAValue.__hash__ = object.__hash__
-
-
-class OperationType(ABCMeta):
-    """The type of our op classes: ``isinstance`` is the language's own, since nobody registers virtual subclasses of an op, and named
-    operands, results and regions are read in one step where xDSL takes five."""
-
-    __instancecheck__ = type.__instancecheck__
-
-    def __setattr__(cls, name: str, value: Any) -> None:
-        super().__setattr__(name, _direct(value) if isinstance(value, BaseAccessor) else value)
-
-
-def _direct(accessor: BaseAccessor) -> BaseAccessor | property:
-    """A property that reads what an accessor reads, or the accessor where sizes of several segments have to be looked up."""
-    if isinstance(accessor, BeforeVariadicSingleAccessor) and accessor.construct in _ONE:
-        return property(_ONE[accessor.construct](accessor.idx))
-    if isinstance(accessor, UniqueVariadicAccessor) and accessor.num_defs == 1 and accessor.construct in _ALL:
-        return property(_ALL[accessor.construct])
-    return accessor
-
-
-_item = tuple[Any, ...].__getitem__
-_ONE: dict[VarIRConstruct, Callable[[int], Callable[[Operation], Any]]] = {
-    VarIRConstruct.OPERAND: lambda index: lambda op: _item(op._operands, index),
-    VarIRConstruct.RESULT: lambda index: lambda op: _item(op.results, index),
-    VarIRConstruct.REGION: lambda index: lambda op: op.regions[index],
-}
-_ALL: dict[VarIRConstruct, Callable[[Operation], Any]] = {
-    VarIRConstruct.OPERAND: lambda op: op._operands,
-    VarIRConstruct.RESULT: lambda op: op.results,
-    VarIRConstruct.REGION: lambda op: op.regions,
-}
-
-
-class DialectOperation(IRDLOperation, metaclass=OperationType):
-    """An operation of a dialect of ours: made quickly, hashed by identity."""
-
-    __hash__ = object.__hash__
-
-    @classmethod
-    def create(
-        cls,
-        *,
-        operands: Sequence[SSAValue] = (),
-        result_types: Sequence[Attribute] = (),
-        properties: Attributes = _NONE,
-        attributes: Attributes = _NONE,
-        location: LocationAttr | None = None,
-        successors: Sequence[Block] = (),
-        regions: Sequence[Region] = (),
-    ) -> Self:
-        """An op from its parts, as xDSL's method of this name."""
-        op = _new(cls)
-        op._operands, op._operand_uses = _used(op, operands)
-        results: list[OpResult[Any]] = []
-        for index, kind in enumerate(result_types):
-            result: OpResult[Any] = _new(OpResult)
-            result._type, result.op, result.index = kind, op, index
-            results.append(result)
-        op.results = SSAValues(results)
-        op.properties = dict(properties)
-        op.attributes = dict(attributes)
-        op.location = UNKNOWN_LOC if location is None else location
-        op.regions = tuple(regions)
-        for region in regions:
-            if region.parent is not None:
-                raise ValueError("a region of another op cannot become one of this one")
-            region.parent = op
-        if successors:
-            op.successors = successors
-        defaults = _DEFAULTS.get(cls)
-        for name, value in _defaults(cls) if defaults is None else defaults:
-            op.properties.setdefault(name, value)
-        return op
-
-
-def _used(op: Operation, operands: Sequence[SSAValue]) -> tuple[SSAValues[Any], tuple[Use, ...]]:
-    """The operands of an op that has none yet, each told of its new use."""
-    uses: list[Use] = []
-    for index, value in enumerate(operands):
-        use = _new(Use)
-        first = value.first_use
-        use._operation, use._index, use._prev_use, use._next_use = op, index, None, first
-        if first is not None:
-            first._prev_use = use
-        value.first_use = use
-        uses.append(use)
-    return SSAValues(operands), tuple(uses)
-
-
-_DEFAULTS: dict[type[IRDLOperation], tuple[tuple[str, Attribute], ...]] = {}
-"""By class: the properties that an op has if nobody gives it another."""
-
-
-def _defaults(cls: type[IRDLOperation]) -> tuple[tuple[str, Attribute], ...]:
-    definition = cls.get_irdl_definition()
-    assert all(d.default_value is None for d in definition.attributes.values() if not isinstance(d, OptionalDef)), f"{cls}: defaults are for properties"
-    found = {n: d.default_value for n, d in definition.properties.items() if not isinstance(d, OptionalDef)}
-    _DEFAULTS[cls] = tuple((name, value) for name, value in found.items() if value is not None)
-    return _DEFAULTS[cls]
 
 
 def unverified(cls: type[A], **parameters: Attribute) -> A:

@@ -12,8 +12,8 @@ from xdsl.irdl import operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from wengert.ir import syntax as sx
-from wengert.ir.construction import DialectOperation
 from wengert.ir.foreign import print_operation, read_operation
+from wengert.ir.operations import DialectOperation
 from wengert.ir.typing_rules import TYPING_RULES
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, region_def, result_def, var_operand_def, var_result_def
+from xdsl.irdl import operand_def, opt_prop_def, prop_def, region_def, result_def, var_operand_def, var_result_def
 
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr
+from wengert.ir.operations import op_definition
 
 
-@irdl_op_definition
+@op_definition
 class AllGatherOp(TensorOp):
     """Concatenates the operands of a group."""
 
@@ -25,7 +26,7 @@ class AllGatherOp(TensorOp):
     results_ = var_result_def()
 
 
-@irdl_op_definition
+@op_definition
 class AllReduceOp(TensorOp):
     """Reduces the operands of a group."""
 
@@ -38,7 +39,7 @@ class AllReduceOp(TensorOp):
     results_ = var_result_def()
 
 
-@irdl_op_definition
+@op_definition
 class ReduceScatterOp(TensorOp):
     """Reduces over a group and splits the result."""
 
@@ -52,7 +53,7 @@ class ReduceScatterOp(TensorOp):
     result = result_def()
 
 
-@irdl_op_definition
+@op_definition
 class AllToAllOp(TensorOp):
     """Splits and exchanges within a group."""
 
@@ -66,7 +67,7 @@ class AllToAllOp(TensorOp):
     results_ = var_result_def()
 
 
-@irdl_op_definition
+@op_definition
 class CollectivePermuteOp(TensorOp):
     """Sends along source-target pairs."""
 
@@ -77,7 +78,7 @@ class CollectivePermuteOp(TensorOp):
     result = result_def()
 
 
-@irdl_op_definition
+@op_definition
 class PartitionIdOp(TensorOp):
     """The number of this partition."""
 
@@ -86,7 +87,7 @@ class PartitionIdOp(TensorOp):
     result = result_def()
 
 
-@irdl_op_definition
+@op_definition
 class ReplicaIdOp(TensorOp):
     """The number of this replica."""
 

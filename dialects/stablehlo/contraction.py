@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DenseIntOrFPElementsAttr
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from wengert.dialects.stablehlo import syntax as st
@@ -13,9 +13,10 @@ from wengert.dialects.stablehlo.attributes import ConvDimensionNumbersAttr, DotD
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr
+from wengert.ir.operations import op_definition
 
 
-@irdl_op_definition
+@op_definition
 class DotGeneralOp(TensorOp):
     """Batched contraction of two tensors; result dimensions are batch, then lhs free, then rhs free."""
 
@@ -30,7 +31,7 @@ class DotGeneralOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class ConvolutionOp(TensorOp):
     """Windowed contraction of lhs with the kernel rhs, with strides, padding, dilations, reversal and groups."""
 

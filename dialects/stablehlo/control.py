@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, DictionaryAttr, StringAttr, SymbolRefAttr
 from xdsl.irdl import (
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
@@ -23,10 +22,11 @@ from wengert.dialects.stablehlo import syntax as st
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
 from wengert.ir.attributes import I32Attr
+from wengert.ir.operations import op_definition
 from wengert.ir.symbols import CallsFunction
 
 
-@irdl_op_definition
+@op_definition
 class WhileOp(TensorOp):
     """Repeats the body while the condition holds; carried values are the operands and results."""
 
@@ -39,7 +39,7 @@ class WhileOp(TensorOp):
     traits = traits_def(RecursiveMemoryEffect())
 
 
-@irdl_op_definition
+@op_definition
 class CaseOp(TensorOp):
     """Runs the branch that the index picks (the last one where it is out of range)."""
 
@@ -50,7 +50,7 @@ class CaseOp(TensorOp):
     traits = traits_def(RecursiveMemoryEffect())
 
 
-@irdl_op_definition
+@op_definition
 class IfOp(TensorOp):
     """Runs one of two branches."""
 
@@ -62,7 +62,7 @@ class IfOp(TensorOp):
     traits = traits_def(RecursiveMemoryEffect())
 
 
-@irdl_op_definition
+@op_definition
 class ReturnOp(TensorOp):
     """Ends a region and gives its values."""
 
@@ -72,7 +72,7 @@ class ReturnOp(TensorOp):
     traits = traits_def(IsTerminator(), Pure())
 
 
-@irdl_op_definition
+@op_definition
 class CustomCallOp(TensorOp):
     """A call to a function outside the program, by name."""
 
@@ -90,7 +90,7 @@ class CustomCallOp(TensorOp):
     results_ = var_result_def()
 
 
-@irdl_op_definition
+@op_definition
 class CompositeOp(TensorOp):
     """An op with a name of its own and a decomposition into others."""
 
@@ -106,7 +106,7 @@ class CompositeOp(TensorOp):
     traits = traits_def(Pure(), CallsFunction("decomposition"))
 
 
-@irdl_op_definition
+@op_definition
 class OptimizationBarrierOp(TensorOp):
     """The operands, behind a line that no optimisation crosses."""
 
@@ -116,7 +116,7 @@ class OptimizationBarrierOp(TensorOp):
     results_ = var_result_def()
 
 
-@irdl_op_definition
+@op_definition
 class AfterAllOp(TensorOp):
     """A token after all of the given tokens."""
 
@@ -126,7 +126,7 @@ class AfterAllOp(TensorOp):
     result = result_def()
 
 
-@irdl_op_definition
+@op_definition
 class CreateTokenOp(TensorOp):
     """A new token."""
 
@@ -135,7 +135,7 @@ class CreateTokenOp(TensorOp):
     output = result_def()
 
 
-@irdl_op_definition
+@op_definition
 class TupleOp(TensorOp):
     """A tuple of values."""
 
@@ -146,7 +146,7 @@ class TupleOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class GetTupleElementOp(TensorOp):
     """One element of a tuple."""
 

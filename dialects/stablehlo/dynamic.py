@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr
+from wengert.ir.operations import op_definition
 
 
-@irdl_op_definition
+@op_definition
 class GetDimensionSizeOp(TensorOp):
     """The extent of a dimension."""
 
@@ -26,7 +27,7 @@ class GetDimensionSizeOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class SetDimensionSizeOp(TensorOp):
     """The operand with the extent of a dimension cut to a run-time value."""
 
@@ -39,7 +40,7 @@ class SetDimensionSizeOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class DynamicBroadcastInDimOp(TensorOp):
     """broadcast_in_dim to a computed shape."""
 
@@ -54,7 +55,7 @@ class DynamicBroadcastInDimOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class DynamicIotaOp(TensorOp):
     """iota of a computed shape."""
 
@@ -66,7 +67,7 @@ class DynamicIotaOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class DynamicReshapeOp(TensorOp):
     """reshape to a computed shape."""
 
@@ -78,7 +79,7 @@ class DynamicReshapeOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class DynamicPadOp(TensorOp):
     """pad by computed amounts."""
 
@@ -93,7 +94,7 @@ class DynamicPadOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class DynamicGatherOp(TensorOp):
     """gather with computed slice sizes."""
 
@@ -107,7 +108,7 @@ class DynamicGatherOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class RealDynamicSliceOp(TensorOp):
     """slice with computed bounds."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from wengert.dialects.stablehlo import syntax as st
@@ -12,16 +12,17 @@ from wengert.dialects.stablehlo.attributes import ComparisonDirectionAttr, Compa
 from wengert.dialects.stablehlo.base import BinaryOp, TensorOp, UnaryOp
 from wengert.ir import syntax as sx
 from wengert.ir.attributes import I32Attr
+from wengert.ir.operations import op_definition
 
 
-@irdl_op_definition
+@op_definition
 class AbsOp(UnaryOp):
     """Absolute value; the modulus of a complex number."""
 
     name = "stablehlo.abs"
 
 
-@irdl_op_definition
+@op_definition
 class CbrtOp(UnaryOp):
     """Cube root."""
 
@@ -29,14 +30,14 @@ class CbrtOp(UnaryOp):
     result_accuracy = opt_prop_def()
 
 
-@irdl_op_definition
+@op_definition
 class CeilOp(UnaryOp):
     """Least integer not below."""
 
     name = "stablehlo.ceil"
 
 
-@irdl_op_definition
+@op_definition
 class CosineOp(UnaryOp):
     """Cosine."""
 
@@ -44,14 +45,14 @@ class CosineOp(UnaryOp):
     result_accuracy = opt_prop_def()
 
 
-@irdl_op_definition
+@op_definition
 class CountLeadingZerosOp(UnaryOp):
     """Number of leading zero bits."""
 
     name = "stablehlo.count_leading_zeros"
 
 
-@irdl_op_definition
+@op_definition
 class ExponentialOp(UnaryOp):
     """E to the power of the operand."""
 
@@ -59,7 +60,7 @@ class ExponentialOp(UnaryOp):
     result_accuracy = opt_prop_def()
 
 
-@irdl_op_definition
+@op_definition
 class ExponentialMinusOneOp(UnaryOp):
     """Exp(x) - 1, accurate near 0."""
 
@@ -67,28 +68,28 @@ class ExponentialMinusOneOp(UnaryOp):
     result_accuracy = opt_prop_def()
 
 
-@irdl_op_definition
+@op_definition
 class FloorOp(UnaryOp):
     """Greatest integer not above."""
 
     name = "stablehlo.floor"
 
 
-@irdl_op_definition
+@op_definition
 class ImagOp(UnaryOp):
     """Imaginary part."""
 
     name = "stablehlo.imag"
 
 
-@irdl_op_definition
+@op_definition
 class IsFiniteOp(UnaryOp):
     """Neither infinite nor NaN."""
 
     name = "stablehlo.is_finite"
 
 
-@irdl_op_definition
+@op_definition
 class LogOp(UnaryOp):
     """Natural logarithm."""
 
@@ -96,7 +97,7 @@ class LogOp(UnaryOp):
     result_accuracy = opt_prop_def()
 
 
-@irdl_op_definition
+@op_definition
 class LogPlusOneOp(UnaryOp):
     """Log(1 + x), accurate near 0."""
 
@@ -104,7 +105,7 @@ class LogPlusOneOp(UnaryOp):
     result_accuracy = opt_prop_def()
 
 
-@irdl_op_definition
+@op_definition
 class LogisticOp(UnaryOp):
     """1 / (1 + exp(-x))."""
 
@@ -112,49 +113,49 @@ class LogisticOp(UnaryOp):
     result_accuracy = opt_prop_def()
 
 
-@irdl_op_definition
+@op_definition
 class NegateOp(UnaryOp):
     """Negation."""
 
     name = "stablehlo.negate"
 
 
-@irdl_op_definition
+@op_definition
 class NotOp(UnaryOp):
     """Bitwise or logical complement."""
 
     name = "stablehlo.not"
 
 
-@irdl_op_definition
+@op_definition
 class PopcntOp(UnaryOp):
     """Number of bits set."""
 
     name = "stablehlo.popcnt"
 
 
-@irdl_op_definition
+@op_definition
 class RealOp(UnaryOp):
     """Real part."""
 
     name = "stablehlo.real"
 
 
-@irdl_op_definition
+@op_definition
 class RoundNearestAfzOp(UnaryOp):
     """Rounding, ties away from zero."""
 
     name = "stablehlo.round_nearest_afz"
 
 
-@irdl_op_definition
+@op_definition
 class RoundNearestEvenOp(UnaryOp):
     """Rounding, ties to even."""
 
     name = "stablehlo.round_nearest_even"
 
 
-@irdl_op_definition
+@op_definition
 class RsqrtOp(UnaryOp):
     """1 / sqrt(x)."""
 
@@ -162,14 +163,14 @@ class RsqrtOp(UnaryOp):
     result_accuracy = opt_prop_def()
 
 
-@irdl_op_definition
+@op_definition
 class SignOp(UnaryOp):
     """-1, 0 or 1 by sign; z / |z| for complex numbers."""
 
     name = "stablehlo.sign"
 
 
-@irdl_op_definition
+@op_definition
 class SineOp(UnaryOp):
     """Sine."""
 
@@ -177,7 +178,7 @@ class SineOp(UnaryOp):
     result_accuracy = opt_prop_def()
 
 
-@irdl_op_definition
+@op_definition
 class SqrtOp(UnaryOp):
     """Square root."""
 
@@ -185,7 +186,7 @@ class SqrtOp(UnaryOp):
     result_accuracy = opt_prop_def()
 
 
-@irdl_op_definition
+@op_definition
 class TanOp(UnaryOp):
     """Tangent."""
 
@@ -193,7 +194,7 @@ class TanOp(UnaryOp):
     result_accuracy = opt_prop_def()
 
 
-@irdl_op_definition
+@op_definition
 class TanhOp(UnaryOp):
     """Hyperbolic tangent."""
 
@@ -201,126 +202,126 @@ class TanhOp(UnaryOp):
     result_accuracy = opt_prop_def()
 
 
-@irdl_op_definition
+@op_definition
 class ConvertOp(UnaryOp):
     """Conversion to the result's element type."""
 
     name = "stablehlo.convert"
 
 
-@irdl_op_definition
+@op_definition
 class BitcastConvertOp(UnaryOp):
     """The same bits under another element type."""
 
     name = "stablehlo.bitcast_convert"
 
 
-@irdl_op_definition
+@op_definition
 class AddOp(BinaryOp):
     """Sum (or for booleans)."""
 
     name = "stablehlo.add"
 
 
-@irdl_op_definition
+@op_definition
 class Atan2Op(BinaryOp):
     """Angle of the point (rhs, lhs)."""
 
     name = "stablehlo.atan2"
 
 
-@irdl_op_definition
+@op_definition
 class DivideOp(BinaryOp):
     """Quotient."""
 
     name = "stablehlo.divide"
 
 
-@irdl_op_definition
+@op_definition
 class MaximumOp(BinaryOp):
     """Larger of two; NaN if either is NaN."""
 
     name = "stablehlo.maximum"
 
 
-@irdl_op_definition
+@op_definition
 class MinimumOp(BinaryOp):
     """Smaller of two; NaN if either is NaN."""
 
     name = "stablehlo.minimum"
 
 
-@irdl_op_definition
+@op_definition
 class MultiplyOp(BinaryOp):
     """Product (and for booleans)."""
 
     name = "stablehlo.multiply"
 
 
-@irdl_op_definition
+@op_definition
 class PowerOp(BinaryOp):
     """Lhs to the power of rhs."""
 
     name = "stablehlo.power"
 
 
-@irdl_op_definition
+@op_definition
 class RemainderOp(BinaryOp):
     """Remainder with the sign of lhs."""
 
     name = "stablehlo.remainder"
 
 
-@irdl_op_definition
+@op_definition
 class SubtractOp(BinaryOp):
     """Difference."""
 
     name = "stablehlo.subtract"
 
 
-@irdl_op_definition
+@op_definition
 class AndOp(BinaryOp):
     """Bitwise or logical and."""
 
     name = "stablehlo.and"
 
 
-@irdl_op_definition
+@op_definition
 class OrOp(BinaryOp):
     """Bitwise or logical or."""
 
     name = "stablehlo.or"
 
 
-@irdl_op_definition
+@op_definition
 class XorOp(BinaryOp):
     """Bitwise or logical exclusive or."""
 
     name = "stablehlo.xor"
 
 
-@irdl_op_definition
+@op_definition
 class ShiftLeftOp(BinaryOp):
     """Shift left."""
 
     name = "stablehlo.shift_left"
 
 
-@irdl_op_definition
+@op_definition
 class ShiftRightArithmeticOp(BinaryOp):
     """Shift right, copying the sign bit."""
 
     name = "stablehlo.shift_right_arithmetic"
 
 
-@irdl_op_definition
+@op_definition
 class ShiftRightLogicalOp(BinaryOp):
     """Shift right, filling with zeros."""
 
     name = "stablehlo.shift_right_logical"
 
 
-@irdl_op_definition
+@op_definition
 class ComplexOp(BinaryOp):
     """Complex number from real and imaginary parts."""
 
@@ -328,7 +329,7 @@ class ComplexOp(BinaryOp):
     SYNTAX: ClassVar = sx.Syntax(sx.Operands(), sx.ComplexTypes())
 
 
-@irdl_op_definition
+@op_definition
 class CompareOp(TensorOp):
     """Comparison; the result is boolean."""
 
@@ -348,7 +349,7 @@ class CompareOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class SelectOp(TensorOp):
     """on_true where pred holds, else on_false; pred may be a scalar."""
 
@@ -361,7 +362,7 @@ class SelectOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class ClampOp(TensorOp):
     """min(max(operand, min), max); min and max may be scalars."""
 
@@ -374,7 +375,7 @@ class ClampOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class ReducePrecisionOp(TensorOp):
     """Rounding to a format of fewer exponent and mantissa bits, and back."""
 

@@ -7,7 +7,6 @@ from typing import ClassVar
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase
 from xdsl.irdl import (
     SameVariadicOperandSize,
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
@@ -23,9 +22,10 @@ from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, Sc
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr
+from wengert.ir.operations import op_definition
 
 
-@irdl_op_definition
+@op_definition
 class DynamicSliceOp(TensorOp):
     """A slice of static size at a computed start, clamped so that it fits."""
 
@@ -38,7 +38,7 @@ class DynamicSliceOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class DynamicUpdateSliceOp(TensorOp):
     """The operand with a slice replaced at a computed start, clamped so that it fits."""
 
@@ -51,7 +51,7 @@ class DynamicUpdateSliceOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class GatherOp(TensorOp):
     """Slices of the operand at computed starts (clamped), arranged by the dimension numbers."""
 
@@ -65,7 +65,7 @@ class GatherOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class ScatterOp(TensorOp):
     """The inputs with updates combined into them by the region at computed positions; those out of bounds are dropped."""
 
@@ -82,7 +82,7 @@ class ScatterOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class TorchIndexSelectOp(TensorOp):
     """Slices of the operand along a dimension at the given indices."""
 

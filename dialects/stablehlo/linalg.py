@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from wengert.dialects.stablehlo.attributes import FftTypeAttr, TransposeAttr
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
+from wengert.ir.operations import op_definition
 
 
-@irdl_op_definition
+@op_definition
 class CholeskyOp(TensorOp):
     """The Cholesky factor of batched symmetric (Hermitian) positive definite matrices."""
 
@@ -25,7 +26,7 @@ class CholeskyOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class TriangularSolveOp(TensorOp):
     """Solves op(a) x = b, or x op(a) = b, for batched triangular a."""
 
@@ -40,7 +41,7 @@ class TriangularSolveOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class FftOp(TensorOp):
     """Discrete Fourier transform over the trailing dimensions."""
 

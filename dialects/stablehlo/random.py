@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from wengert.dialects.stablehlo.attributes import RngAlgorithmAttr, RngDistributionAttr
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
+from wengert.ir.operations import op_definition
 
 
-@irdl_op_definition
+@op_definition
 class RngBitGeneratorOp(TensorOp):
     """Random bits and the next state from a state, by a named algorithm."""
 
@@ -25,7 +26,7 @@ class RngBitGeneratorOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class RngOp(TensorOp):
     """Random numbers of a distribution (the generator is left to the backend)."""
 

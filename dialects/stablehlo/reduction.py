@@ -7,7 +7,6 @@ from typing import ClassVar
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, DenseIntOrFPElementsAttr
 from xdsl.irdl import (
     SameVariadicOperandSize,
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
@@ -23,9 +22,10 @@ from wengert.dialects.stablehlo import syntax as st
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr
+from wengert.ir.operations import op_definition
 
 
-@irdl_op_definition
+@op_definition
 class ReduceOp(TensorOp):
     """Folds dimensions away with the region, starting from the initial values."""
 
@@ -40,7 +40,7 @@ class ReduceOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class ReduceWindowOp(TensorOp):
     """Folds every window of the inputs with the region."""
 
@@ -58,7 +58,7 @@ class ReduceWindowOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class SelectAndScatterOp(TensorOp):
     """Selects one element of every window and scatters the source value of that window onto it."""
 
@@ -75,7 +75,7 @@ class SelectAndScatterOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class SortOp(TensorOp):
     """Sorts the inputs together along a dimension by the comparator region."""
 
@@ -88,7 +88,7 @@ class SortOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class MapOp(TensorOp):
     """Applies a scalar region elementwise."""
 

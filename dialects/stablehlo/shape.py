@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def, var_operand_def
+from xdsl.irdl import operand_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import Pure
 
 from wengert.dialects.stablehlo import syntax as st
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr
+from wengert.ir.operations import op_definition
 
 
-@irdl_op_definition
+@op_definition
 class ConstantOp(TensorOp):
     """A constant tensor."""
 
@@ -25,7 +26,7 @@ class ConstantOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class IotaOp(TensorOp):
     """Each element is its own index along one dimension."""
 
@@ -36,7 +37,7 @@ class IotaOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class BroadcastInDimOp(TensorOp):
     """Dimension i of the operand becomes dimension broadcast_dimensions[i]; extents of 1 and new dimensions repeat."""
 
@@ -48,7 +49,7 @@ class BroadcastInDimOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class ReshapeOp(TensorOp):
     """The same elements in row-major order under another shape."""
 
@@ -59,7 +60,7 @@ class ReshapeOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class TransposeOp(TensorOp):
     """Dimension i of the result is dimension permutation[i] of the operand."""
 
@@ -71,7 +72,7 @@ class TransposeOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class SliceOp(TensorOp):
     """Elements start, start + stride, ... below limit, in every dimension."""
 
@@ -85,7 +86,7 @@ class SliceOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class PadOp(TensorOp):
     """The operand between (and, with interior padding, among) copies of the padding value; negative edges crop."""
 
@@ -104,7 +105,7 @@ class PadOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class ConcatenateOp(TensorOp):
     """The operands one after the other along a dimension."""
 
@@ -116,7 +117,7 @@ class ConcatenateOp(TensorOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class ReverseOp(TensorOp):
     """The elements in reverse order along some dimensions."""
 

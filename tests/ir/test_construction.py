@@ -10,8 +10,9 @@ import wengert as wg
 from wengert.dialects import ad, chlo, core, kernel
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.stablehlo.base import UnaryOp
-from wengert.ir.construction import DialectOperation, append, copy_module, copy_op, erase, insert_before, replace_uses
+from wengert.ir.construction import append, copy_module, copy_op, erase, insert_before, replace_uses
 from wengert.ir.locations import called_from
+from wengert.ir.operations import DialectOperation
 from wengert.ir.printer import print_module
 from wengert.ir.tensor_types import tensor
 from wengert.ir.traversal import operands_of, ops_in
