@@ -17,6 +17,7 @@ from wengert.transforms.lower.classify import Role, role
 from wengert.transforms.lower.contractions import matmul, strided
 from wengert.transforms.lower.fusion import captured, plan
 from wengert.transforms.lower.fusion_plan import Plan
+from wengert.transforms.lower.instances import merge_instances
 from wengert.transforms.lower.native import kernel_class
 from wengert.transforms.lower.nests import NestBuilder
 from wengert.transforms.lower.partial_sums import split_sums
@@ -35,6 +36,7 @@ def build(block: Block, found: Plan, name: str = "main", *, reassociate: bool = 
 
 def finish(block: Block, *, reassociate: bool) -> None:
     """What is decided about neighbouring nests, and about long ones, once a block is complete."""
+    merge_instances(block)
     form_strips(block, reassociate=reassociate)
     if reassociate:
         split_sums(block)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from wengert.dialects.stablehlo import ConvolutionOp
+from wengert.dialects.stablehlo import ConvolutionOp, DotGeneralOp
 from wengert.ir.locations import describe
 from wengert.ir.traversal import ops_in, ops_of
 from wengert.transforms.lower.classify import is_compilable, is_storable
@@ -48,5 +48,9 @@ def lower(module: ModuleOp, entry: str = "main", *, reassociate: bool = True) ->
         from wengert.transforms.lower.patches import patched  # here: most programs do without
 
         found = patched(found)
+    if ops_of(found, DotGeneralOp):
+        from wengert.transforms.lower.short_products import expanded
+
+        found = expanded(found)
     block = found.body.block
     return build(block, plan(block), entry, reassociate=reassociate)

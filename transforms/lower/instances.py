@@ -1,0 +1,325 @@
+"""One scalar program over many instances: nests over short rows merged into one loop, with lanes across the instances.
+
+A residual of points and cameras under ``vmap``, states of three numbers, quaternions: the values have shapes like [10000, 3], sums
+over the three stand between other ops, and each such sum ends a nest. Lanes along three elements are hardly filled, and every
+nest takes its operands from memory that the one before it has just written. Here the short loops are unrolled, a sum over them
+becomes as many additions, and what one nest writes for an instance and the next one reads for the same instance stays in registers::
+
+    s = nest [10000, 3]: add x[3 d0 + d1] * x[3 d0 + d1] at d0        r = nest [10000]: y0 = x[3 d0], y1 = ..., y2 = ...
+    r = nest [10000, 3]: store x[3 d0 + d1] / s[d0] at 3 d0 + d1  ->      s = 0 + y0 * y0 + y1 * y1 + y2 * y2
+                                                                          store y0 / s at 3 d0, y1 / s at 3 d0 + 1, ...
+
+Nothing is rounded differently: sums keep their order. What the nests have in common is computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise, product
+from math import prod
+from typing import Any
+
+from xdsl.dialects.builtin import ArrayAttr, BytesAttr, DenseIntOrFPElementsAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, EmptyOp, Guard, IndexOp, LoadOp, NestOp, WhereAttr, WithinOp, YieldOp, at_attr, nest, string
+from wengert.dialects.kernel_positions import Position, constant, index, span, substitute
+from wengert.ir.attributes import int_array
+from wengert.ir.construction import append, erase, insert_before, replace_uses
+from wengert.ir.tensor_types import dtype_of, i1, tensor
+from wengert.ir.traversal import operands_of, ops_in
+from wengert.transforms.lower.cpu_types import element_of
+from wengert.transforms.lower.views import result
+
+MOST_POINTS = 9
+"""Rows of so many elements are unrolled: vectors in space, matrices of order three."""
+WHOLE_REGISTERS = 8
+"""Not those of this many, which fill registers as they are."""
+LEAST_INSTANCES = 32
+MOST_OPS = 640
+"""A merged body becomes no longer: code generation is superlinear in the size of a function."""
+
+_FUNCTIONS = {"add": "add", "mul": "multiply", "max": "maximum", "min": "minimum", "and": "and", "or": "or"}
+
+
+def merge_instances(block: Block) -> None:
+    """Merges runs of nests of a block that work on the same instances where that keeps something in registers, in place."""
+    open_: _Instances | None = None
+    for op in ops_in(block):
+        loops = _instance_loops(op) if isinstance(op, NestOp) else 0
+        if isinstance(op, NestOp) and loops:
+            if open_ is not None and open_.add(op, loops):
+                continue
+            if open_ is not None and (open_.feeds(op) or not open_.forwarded):
+                open_.finish()
+                open_ = None
+            if open_ is None:
+                started = _Instances(op.extents[:loops])
+                open_ = started if started.add(op, loops) else None
+        elif open_ is not None and open_.feeds(op):
+            open_.finish()
+            open_ = None
+    if open_ is not None:
+        open_.finish()
+
+
+def is_short(instances: Sequence[int], points: int) -> bool:
+    """Whether there are many instances of few elements, or of few multiplications, each."""
+    return bool(instances) and instances[-1] >= LEAST_INSTANCES and 1 <= points <= MOST_POINTS and points != WHOLE_REGISTERS
+
+
+def _instance_loops(op: NestOp) -> int:
+    """How many loops run over instances; the others together are short. 0 if there are no such loops, or the nest is not plain."""
+    extents = op.extents
+    leading = len(extents)
+    while leading and prod(extents[leading - 1 :]) <= MOST_POINTS:
+        leading -= 1
+    points = prod(extents[leading:])
+    if not is_short(extents[:leading], points):
+        return 0
+    inside = ops_in(op.body.block)
+    if len(inside) * points > MOST_OPS or any(isinstance(inner, LoadOp) and inner.base is not None for inner in inside):
+        return 0
+    return leading if all(write.base is None and write.condition is None for write in op.writes) else 0
+
+
+def is_apart(at: Position, extents: Sequence[int]) -> bool:
+    """Whether the position is another one for each instance, and stays so when up to as much as separates neighbours is added to its offset."""
+    steps = sorted((abs(c), extents[atom]) for atom, c in at.terms if isinstance(atom, int))
+    if len(steps) < sum(n > 1 for n in extents) or not at.is_affine():
+        return False
+    return all(step * n <= above for (step, n), (above, _) in pairwise(steps)) and 0 <= at.offset < steps[0][0]
+
+
+class _Instances:
+    """Nests that are written as one so far."""
+
+    def __init__(self, extents: Sequence[int]):
+        self.extents = tuple(extents)
+        self.members: list[NestOp] = []
+        self.body = Block()
+        self.inputs: dict[SSAValue, SSAValue] = {}
+        self.into: list[SSAValue] = []
+        self.ties: dict[SSAValue, int] = {}
+        self.held: dict[SSAValue, dict[Position, SSAValue]] = {}
+        self.writes: dict[SSAValue, list[tuple[SSAValue, Position, str]]] = {}
+        self.numbered: dict[tuple[Any, ...], SSAValue] = {}
+        self.forwarded = 0
+        self.unrolled = False
+
+    def feeds(self, op: Operation) -> bool:
+        """Whether an op, or one in its regions, uses what the members compute."""
+        mine = {value for member in self.members for value in member.outputs}
+        return any(operand in mine for inner in op.walk() for operand in inner.operands)
+
+    # -- taking a nest in
+
+    def add(self, op: NestOp, loops: int) -> bool:
+        """Takes a nest in if it can be; else nothing changes."""
+        if op.extents[:loops] != self.extents or not self._may_write(op):
+            return False
+        points = [_Point(self, op, loops, rest) for rest in product(*map(range, op.extents[loops:]))]
+        size = len(self.numbered) + len(points) * len(ops_in(op.body.block))
+        if size > MOST_OPS or not all(point.reads_what_is_there() for point in points) or not self._writes_apart(op, points):
+            return False
+        for point in points:
+            point.compute()
+        self._collect(op, points)
+        self.members.append(op)
+        self.unrolled |= len(points) > 1
+        return True
+
+    def _may_write(self, op: NestOp) -> bool:
+        """Whether the values that the nest continues are this loop's own, or touched by nobody in it."""
+        for tie in op.tied:
+            if tie < 0:
+                continue
+            value = op.into[tie]
+            if value in self.inputs or value in op.inputs or value in self.into:
+                return False
+            if value in self.held and any(use.operation is not op and use.operation not in self.members for use in value.uses):
+                return False
+        return not any(value in self.into for value in op.inputs)
+
+    def _writes_apart(self, op: NestOp, points: Sequence[_Point]) -> bool:
+        """Whether no two instances write on one element, but for what is combined over all of them."""
+        for number, write in enumerate(op.writes):
+            places = {point.places[number] for point in points}
+            apart = all(is_apart(at, self.extents) for at in places)
+            if write.kind == STORE:
+                if not apart or len(places) != len(points):
+                    return False
+                continue
+            element = element_of(write.value.type)
+            if element.narrow or element.kind == "c" or op.tied[write.target] >= 0:
+                return False
+            if not apart and (len(places) > 1 or any(at.terms for at in places)):
+                return False
+        return True
+
+    def _collect(self, op: NestOp, points: Sequence[_Point]) -> None:
+        for value, tie in zip(op.outputs, op.tied, strict=True):
+            self.held[value], self.writes[value] = {}, []
+            if tie < 0:
+                continue
+            before = op.into[tie]
+            if before not in self.held:
+                self.ties[value] = len(self.into)
+                self.into.append(before)
+                continue
+            self.held[value] |= self.held[before]
+            self.writes[value] += self.writes.pop(before)
+            if before in self.ties:
+                self.ties[value] = self.ties.pop(before)
+        for number, write in enumerate(op.writes):
+            target = op.outputs[write.target]
+            found: dict[Position, list[SSAValue]] = {}
+            for point in points:
+                found.setdefault(point.places[number], []).append(point.values[write.value])
+            for at, parts in found.items():
+                total = self._combined(write.kind, parts, bool(at.terms))
+                if at in self.held[target]:
+                    self.writes[target] = [earlier for earlier in self.writes[target] if earlier[1] != at]
+                self.writes[target].append((total, at, STORE if at.terms else write.kind))
+                if at.terms:
+                    self.held[target][at] = total
+
+    def _combined(self, kind: str, parts: Sequence[SSAValue], whole: bool) -> SSAValue:
+        """The parts of a sum one after the other; a sum that is whole begins with zero, which makes a difference to -0."""
+        total, *rest = parts
+        if kind == STORE:
+            return total
+        if whole and kind == "add" and element_of(total.type).kind == "f":
+            total, rest = self.constant(total.type, 0), parts
+        for part in rest:
+            total = self.put(ApplyOp.create(operands=[total, part], result_types=[part.type], properties={"function": string(_FUNCTIONS[kind])}))
+        return total
+
+    # -- the body
+
+    def put(self, op: Operation) -> SSAValue:
+        """The value of an op: that of an equal one that is there, or its own in the body."""
+        key = (type(op), *operands_of(op), *op.properties.items(), result(op).type)
+        found = self.numbered.get(key)
+        if found is None:
+            append(self.body, op)
+            found = self.numbered[key] = result(op)
+        else:
+            op.drop_all_references()
+        return found
+
+    def constant(self, held: Attribute, number: int) -> SSAValue:
+        """Zero, or (of i1) one."""
+        kind: Any = tensor((), held)
+        data = bytes([1]) if held == i1 and number else bytes(dtype_of(held).itemsize)
+        return self.put(ConstantOp.create(result_types=[held], properties={"value": DenseIntOrFPElementsAttr(kind, BytesAttr(data))}))
+
+    def argument(self, value: SSAValue) -> SSAValue:
+        """What the body calls a value from outside."""
+        found = self.inputs.get(value)
+        if found is None:
+            found = self.inputs[value] = self.body.insert_arg(value.type, len(self.body.args))
+        return found
+
+    # -- the merged nest
+
+    def finish(self) -> None:
+        """Puts one nest in the place of the members, if that pays."""
+        if len(self.members) < 2 or not self.forwarded or not self.unrolled:
+            return
+        used = [value for value in self.writes if any(use.operation not in self.members for use in value.uses)]
+        parts = [(scalar, at, kind, number) for number, value in enumerate(used) for scalar, at, kind in self.writes[value]]
+        properties: dict[str, Attribute] = {
+            "at": ArrayAttr([at_attr(at) for _, at, _, _ in parts]),
+            "kinds": ArrayAttr([string(kind) for _, _, kind, _ in parts]),
+            "targets": int_array([number for *_, number in parts]),
+        }
+        append(self.body, YieldOp.create(operands=[scalar for scalar, *_ in parts], properties=properties))
+        _erase_unused(self.body)
+        continued = {value: into for value, number in self.ties.items() if not isinstance((into := self.into[number]).owner, EmptyOp)}
+        into = [continued[value] for value in used if value in continued]
+        ties = [into.index(continued[value]) if value in continued else -1 for value in used]
+        merged = nest(list(self.inputs), into, [value.type for value in used], self.extents, ties, self.body)
+        last = self.members[-1]
+        merged.location = last.location
+        insert_before(last, merged)
+        for old, new in zip(used, merged.outputs, strict=True):
+            replace_uses(old, new)
+        for member in reversed(self.members):
+            erase(member)
+        for value in self.into:
+            if isinstance(value.owner, EmptyOp) and value.first_use is None:
+                erase(value.owner)
+
+
+class _Point:
+    """One point of the short loops of a nest."""
+
+    def __init__(self, instances: _Instances, op: NestOp, loops: int, rest: Sequence[int]):
+        self.instances, self.op = instances, op
+        self.indices = {d: index(d) for d in range(loops)} | {loops + d: constant(at) for d, at in enumerate(rest)}
+        self.places = [self._at(write.at) for write in op.writes]
+        self.sources: dict[SSAValue, SSAValue] = dict(zip(op.body.block.args, op.inputs, strict=True))
+        self.values: dict[SSAValue, SSAValue] = {}
+
+    def _at(self, at: Position) -> Position:
+        return substitute(at, self.indices, self.instances.extents)
+
+    def reads_what_is_there(self) -> bool:
+        """Whether all that is read of what other members write is what they write for the same instance."""
+        for inner in ops_in(self.op.body.block):
+            if isinstance(inner, LoadOp) and (held := self.instances.held.get(self.sources[inner.source])) is not None:
+                where = inner.where.data if inner.where is not None else ()
+                if self._left(where) is not None and self._at(inner.at.data) not in held:
+                    return False
+        return True
+
+    def compute(self) -> None:
+        """Puts the body of this point into the merged one."""
+        decided: dict[SSAValue, bool] = {}
+        for inner in ops_in(self.op.body.block)[:-1]:
+            value = result(inner)
+            if isinstance(inner, LoadOp | WithinOp):
+                left = self._left(inner.where.data if inner.where is not None else ())
+                if isinstance(inner, WithinOp) and not left:
+                    decided[value] = left is not None
+                self.values[value] = self._read(inner, left)
+            elif isinstance(inner, ApplyOp) and inner.function.data == "select" and inner.operands[0] in decided:
+                self.values[value] = self.values[inner.operands[1 if decided[inner.operands[0]] else 2]]
+            else:
+                properties = dict(inner.properties)
+                if isinstance(inner, IndexOp):
+                    properties["at"] = at_attr(self._at(inner.at.data))
+                operands = [self.values[operand] for operand in operands_of(inner)]
+                self.values[value] = self.instances.put(type(inner).create(operands=operands, result_types=[value.type], properties=properties))
+
+    def _read(self, op: LoadOp | WithinOp, left: tuple[Guard, ...] | None) -> SSAValue:
+        instances, kind = self.instances, result(op).type
+        if left is None or (isinstance(op, WithinOp) and not left):
+            return instances.constant(kind, left is not None)
+        where: dict[str, Attribute] = {"where": WhereAttr(left)} if left else {}
+        if isinstance(op, WithinOp):
+            return instances.put(WithinOp.create(result_types=[kind], properties=where))
+        at, source = self._at(op.at.data), self.sources[op.source]
+        if source in instances.held:
+            instances.forwarded += 1
+            return instances.held[source][at]
+        return instances.put(LoadOp.create(operands=[instances.argument(source)], result_types=[kind], properties={"at": at_attr(at), **where}))
+
+    def _left(self, guards: Iterable[Guard]) -> tuple[Guard, ...] | None:
+        """The guards that are not known to hold for all instances; None if one never does."""
+        found: list[Guard] = []
+        for at, low, high in guards:
+            moved = self._at(at)
+            least, greatest = span(moved, self.instances.extents)
+            if greatest < low or least >= high:
+                return None
+            if least < low or greatest >= high:
+                found.append((moved, low, high))
+        return tuple(found)
+
+
+def _erase_unused(body: Block) -> None:
+    for op in reversed(ops_in(body)[:-1]):
+        if result(op).first_use is None:
+            erase(op)
