@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import gcd
 
 from wengert.transforms.lower.cpu_scalars import Scalars, Value
 from wengert.transforms.lower.cpu_types import Element, vector
 
 Address = Callable[[int], str]
 """The address of a lane, in order from lane 0 on."""
+_MOST_BLENDED = 8
+"""More lanes are several registers, or bytes."""
 
 
 class Memory:
@@ -67,19 +70,51 @@ class Memory:
         return self._shuffle(element.memory, raw, width, [2 * i for i in order]), self._shuffle(element.memory, raw, width, [2 * i + 1 for i in order])
 
     def load_strided(self, element: Element, address: str, step: int) -> Value | None:
-        """Every ``step``-th element: what two registers hold that begin with the first element and end with the last, from which the lanes are
-        picked. None where it takes more than two, or lanes are not active. ``address`` is that of the element which comes first in memory."""
+        """Every ``step``-th element, picked out of registers that begin with the first element or behind it and end with the last or before
+        it. None where that does not pay, or lanes are not active. ``address`` is that of the element which comes first in memory."""
         lanes, apart = self.lanes, abs(step)
-        half = lanes // 2
-        if element.kind == "c" or self.active < lanes or lanes < 4 or lanes % 2 or apart < 2 or (half - 1) * apart >= lanes:
+        if element.kind == "c" or self.active < lanes or lanes < 4 or lanes % 2 or apart < 2:
             return None
-        start = (lanes - 1) * (apart - 1)
-        behind = self.scalars.op(f"getelementptr {element.memory}, ptr {address}, i64 {start}")
-        low, high = self._raw(element, address, lanes), self._raw(element, behind, lanes)
-        picked = [lane * apart if lane < half else lanes + lane * apart - start for lane in range(lanes)]
+        found = self._from_two(element, address, apart) if (lanes // 2 - 1) * apart < lanes else self._from_many(element, address, apart)
+        if found is None:
+            return None
+        raws, picked = found
         order = ", ".join(f"i32 {i}" for i in (picked if step > 0 else reversed(picked)))
         kind = self.scalars.type(element.memory)
-        return _to_register(self.scalars, element, self.scalars.op(f"shufflevector {kind} {low}, {kind} {high}, <{lanes} x i32> <{order}>"))
+        return _to_register(self.scalars, element, self.scalars.op(f"shufflevector {kind} {raws[0]}, {kind} {raws[1]}, <{lanes} x i32> <{order}>"))
+
+    def _from_two(self, element: Element, address: str, apart: int) -> tuple[tuple[str, str], list[int]]:
+        """The registers that begin with the first element and end with the last one; where in them the elements are."""
+        lanes = self.lanes
+        start = (lanes - 1) * (apart - 1)
+        picked = [lane * apart if lane < lanes // 2 else lanes + lane * apart - start for lane in range(lanes)]
+        return (self._raw(element, address, lanes), self._raw(element, self._behind(element, address, start), lanes)), picked
+
+    def _from_many(self, element: Element, address: str, apart: int) -> tuple[tuple[str, str], list[int]] | None:
+        """One register with all elements, each from the register that has it at a place which no other one takes; a blend costs what a load does.
+
+        Registers that begin ``lanes - 1`` elements after each other have element ``apart * lane`` at ``apart * lane mod (lanes - 1)``, so ``apart`` of
+        them do if the two numbers have no common divisor. Where each lane has a register of its own, the element is at the lane's place in the one that
+        begins ``(apart - 1) * lane`` elements on.
+        """
+        lanes = self.lanes
+        if element.narrow or element.size not in (4, 8) or lanes > _MOST_BLENDED:
+            return None
+        if gcd(apart, lanes - 1) == 1 and apart + 1 < lanes:
+            starts = [number * (lanes - 1) for number in range(apart)]
+            homes = [min(divmod(apart * lane, lanes - 1), (apart - 1, lanes - 1)) for lane in range(lanes)]
+        else:
+            starts = [lane * (apart - 1) for lane in range(lanes)]
+            homes = [(lane, lane) for lane in range(lanes)]
+        kind, found = self.scalars.type(element.memory), ""
+        for number, start in enumerate(starts):
+            raw = self._raw(element, self._behind(element, address, start), lanes)
+            order = ", ".join(f"i32 {place + lanes * ((number, place) in homes)}" for place in range(lanes))
+            found = self.scalars.op(f"shufflevector {kind} {found}, {kind} {raw}, <{lanes} x i32> <{order}>") if number else raw
+        return (found, "poison"), [place for _, place in homes]
+
+    def _behind(self, element: Element, address: str, elements: int) -> str:
+        return self.scalars.op(f"getelementptr {element.memory}, ptr {address}, i64 {elements}") if elements else address
 
     def load_lanes(self, element: Element, address: Address, chosen: Sequence[int] | None = None) -> Value:
         """Elements at any addresses, lane by lane; of some lanes only, if these are given."""
@@ -146,6 +181,33 @@ class Memory:
         indices = ", ".join([f"i32 {i}" for i in order])
         mixed = self.scalars.op(f"shufflevector {kind} {raws[0]}, {kind} {raws[1]}, <{len(order)} x i32> <{indices}>")
         self.out.line(f"store {vector(element.memory, len(order))} {mixed}, ptr {address}, align {element.part_size}")
+
+    def store_rows(self, element: Element, values: Sequence[str], address: Address) -> None:
+        """The first lanes of two or four values side by side at the first lane's address, the second lanes at the second's, and so on; all lanes are active.
+
+        Values are turned within the 16 bytes that processors shuffle in one step.
+        """
+        kind, lanes, block = self.scalars.type(element.memory), self.lanes, 16 // element.size
+        raws = [_to_memory(self.scalars, element, value) for value in values]
+        width, half = len(raws), block // 2
+
+        def mixed(x: str, y: str, part: int, run: int) -> str:
+            """In every block, runs of elements from that half of x and of y by turns."""
+            order = [b + part * half + i + j * lanes for b in range(0, lanes, block) for i in range(0, half, run) for j in (0, 1)]
+            picked = ", ".join(f"i32 {first + i}" for first in order for i in range(run))
+            return self.scalars.op(f"shufflevector {kind} {x}, {kind} {y}, <{lanes} x i32> <{picked}>")
+
+        pairs = [[mixed(x, y, part, 1) for part in (0, 1)] for x, y in zip(raws[::2], raws[1::2], strict=True)]
+        if width == 4 and half > 1:
+            pairs = [[mixed(pairs[0][number], pairs[1][number], part, half) for number in (0, 1) for part in (0, 1)]]
+        rows = len(pairs[0])
+        for lane in range(lanes):
+            number, inside = lane % block * rows // block, lane % (block // rows) * width
+            first = lane // block * block + inside
+            picked = ", ".join(f"i32 {first + i + lanes * part}" for part in range(len(pairs)) for i in range(width // len(pairs)))
+            x, y = pairs[0][number], pairs[-1][number]
+            row = self.scalars.op(f"shufflevector {kind} {x}, {kind} {y}, <{width} x i32> <{picked}>")
+            self.out.line(f"store {vector(element.memory, width)} {row}, ptr {address(lane)}, align {element.part_size}")
 
     def store_lanes(self, element: Element, value: Value, address: Address) -> None:
         """Elements to any addresses, lane by lane."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from math import inf
 
@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 
 from wengert.dialects.kernel import STORE, Guard, LoadOp, Write
 from wengert.dialects.kernel_positions import Position, dimensions
+from wengert.ir.tensor_types import type_of
 from wengert.transforms.lower.cpu_instructions import one
 from wengert.transforms.lower.cpu_loops import MOST_PHASES
 from wengert.transforms.lower.cpu_memory import Memory
@@ -135,7 +136,7 @@ class NestAccesses(NestGuards):
             return memory.load_contiguous(held, where.first, 1)
         if where.step == -1:
             return memory.load_contiguous(held, self._last_address(where, held, active), -1)
-        if where.step is not None and abs(where.step) <= lanes:
+        if where.step is not None:
             lowest = where.first if where.step > 0 else self._last_address(where, held, active)
             if (found := memory.load_strided(held, lowest, where.step)) is not None:
                 return found
@@ -236,9 +237,9 @@ class NestAccesses(NestGuards):
     def _write_all(self, scalars: Scalars, active: int) -> None:
         """The writes of one trip: stores, and combinations with what a result holds already."""
         memory = Memory(scalars, active)
-        mixed = self._interleaved if 1 < scalars.lanes == active else []
+        mixed = self._neighbours if 1 < scalars.lanes == active else []
         for group in mixed:
-            self._write_interleaved(memory, [self.writes[number] for number in group])
+            self._write_neighbours(memory, [self.writes[number] for number in group])
         done = {number for group in mixed for number in group}
         for write in [write for number, write in enumerate(self.writes) if number not in done] if done else self.writes:
             held = element_of(write.value.type)
@@ -260,21 +261,31 @@ class NestAccesses(NestGuards):
                 self._write_lanes(memory, write, held, at, value, combining)
 
     @cached_property
-    def _interleaved(self) -> list[list[int]]:
-        """The numbers of writes that together fill neighbouring elements, by turns, in their order."""
-        groups: dict[tuple[object, ...], dict[int, int]] = {}
+    def _neighbours(self) -> list[list[int]]:
+        """The numbers of writes that together fill neighbouring elements, in their order: whole rows of up to four, else two or four of a row."""
+        groups: dict[tuple[int, Position], dict[int, int]] = {}
         for number, write in enumerate(self.writes):
-            at = self.loops[write.at]
-            plain = write.kind == STORE and write.base is None and write.condition is None and self.op.tied[write.target] < 0 and at.is_affine()
-            if plain and 1 < at.coefficient(self.inner) <= MOST_PHASES and element_of(write.value.type).kind != "c":
-                groups.setdefault((at.coefficient(self.inner), write.target, at.terms), {})[at.offset] = number
-        ordered = [(key[0], sorted(group.items())) for key, group in groups.items()]
-        return [[number for _, number in group] for step, group in ordered if len(group) == step == group[-1][0] - group[0][0] + 1]
+            at, held = self.loops[write.at], element_of(write.value.type)
+            plain = write.kind == STORE and write.base is None and write.condition is None and at.is_affine()
+            if plain and at.coefficient(self.inner) > 1 and held.kind != "c":
+                groups.setdefault((write.target, at.shifted(-at.offset)), {})[at.offset] = number
+        found: list[list[int]] = []
+        for (target, at), group in groups.items():
+            step, offsets, held = at.coefficient(self.inner), sorted(group), element_of(type_of(self.op.outputs[target]).element_type)
+            if len(group) == step == offsets[-1] - offsets[0] + 1 <= MOST_PHASES and self.op.tied[target] < 0:
+                found.append([group[offset] for offset in offsets])
+            elif held.size in (4, 8) and not held.narrow and self.lanes * held.size >= 16:
+                found += _runs(group)
+        return found
 
-    def _write_interleaved(self, memory: Memory, group: list[Write]) -> None:
-        held = element_of(group[0].value.type)
+    def _write_neighbours(self, memory: Memory, group: list[Write]) -> None:
+        held, at = element_of(group[0].value.type), self.loops[group[0].at]
         values = [one(self._get(write.value, memory.lanes)) for write in group]
-        memory.store_interleaved(held, values, self._lane_address(f"%q{group[0].target}", held, self.loops[group[0].at]).first)
+        where = self._lane_address(f"%q{group[0].target}", held, at)
+        if at.coefficient(self.inner) == len(group) and self.op.tied[group[0].target] < 0:
+            memory.store_interleaved(held, values, where.first)
+        else:
+            memory.store_rows(held, values, where.address)
 
     def _write_computed(self, memory: Memory, write: Write, held: Element, at: Position) -> None:
         """A write to a computed position, or one that combines with what its result held before the nest."""
@@ -343,6 +354,18 @@ class NestAccesses(NestGuards):
             old = memory.load_lanes(held, addresses.__getitem__)
             value = rounded(memory.scalars, held, memory.scalars.combine(write.kind, old, value, held))
         memory.store_lanes(held, value, addresses.__getitem__)
+
+
+def _runs(group: Mapping[int, int]) -> list[list[int]]:
+    """The numbers at neighbouring offsets, four or two at a time."""
+    found: list[list[int]] = []
+    left = sorted(group)
+    while left:
+        count = next(n for n in (4, 2, 1) if left[n - 1 : n] == [left[0] + n - 1])
+        if count > 1:
+            found.append([group[offset] for offset in left[:count]])
+        left = left[count:]
+    return found
 
 
 def rounded(scalars: Scalars, held: Element, value: Value) -> Value:
