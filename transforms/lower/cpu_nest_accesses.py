@@ -247,7 +247,7 @@ class NestAccesses(NestGuards):
             if write.base is not None or (self.op.tied[write.target] >= 0 and write.kind != STORE):
                 self._write_computed(memory, write, held, at)
                 continue
-            combining = write.kind != STORE and len(dimensions(at)) < len(self.extents)
+            combining = self._combines(write)
             if write.kind != STORE and self.inner >= 0 and self.inner not in dimensions(at):
                 continue
             value = self._get(write.value, scalars.lanes)
@@ -266,7 +266,7 @@ class NestAccesses(NestGuards):
         groups: dict[tuple[int, Position], dict[int, int]] = {}
         for number, write in enumerate(self.writes):
             at, held = self.loops[write.at], element_of(write.value.type)
-            plain = write.kind == STORE and write.base is None and write.condition is None and at.is_affine()
+            plain = (write.kind == STORE or self.op.tied[write.target] < 0) and write.base is None and write.condition is None and at.is_affine()
             if plain and at.coefficient(self.inner) > 1 and held.kind != "c":
                 groups.setdefault((write.target, at.shifted(-at.offset)), {})[at.offset] = number
         found: list[list[int]] = []
@@ -274,18 +274,31 @@ class NestAccesses(NestGuards):
             step, offsets, held = at.coefficient(self.inner), sorted(group), element_of(type_of(self.op.outputs[target]).element_type)
             if len(group) == step == offsets[-1] - offsets[0] + 1 <= MOST_PHASES and self.op.tied[target] < 0:
                 found.append([group[offset] for offset in offsets])
-            elif held.size in (4, 8) and not held.narrow and self.lanes * held.size >= 16:
+            elif held.size in (4, 8) and not held.narrow and self.lanes * held.size >= 16 and offsets[-1] - offsets[0] < step:
                 found += _runs(group)
         return found
 
     def _write_neighbours(self, memory: Memory, group: list[Write]) -> None:
         held, at = element_of(group[0].value.type), self.loops[group[0].at]
         values = [one(self._get(write.value, memory.lanes)) for write in group]
+        if self._combines(group[0]):
+            values = [self._with_old(memory, write, held, value) for write, value in zip(group, values, strict=True)]
         where = self._lane_address(f"%q{group[0].target}", held, at)
         if at.coefficient(self.inner) == len(group) and self.op.tied[group[0].target] < 0:
             memory.store_interleaved(held, values, where.first)
         else:
             memory.store_rows(held, values, where.address)
+
+    def _combines(self, write: Write) -> bool:
+        """Whether a write adds to what other trips have written."""
+        return write.kind != STORE and len(dimensions(self.loops[write.at])) < len(self.extents)
+
+    def _with_old(self, memory: Memory, write: Write, held: Element, value: str) -> str:
+        """A value combined with the elements that it will be written on, whose step is positive."""
+        where = self._lane_address(f"%q{write.target}", held, self.loops[write.at])
+        assert where.step is not None
+        old = memory.load_strided(held, where.first, where.step) or memory.load_lanes(held, where.address)
+        return one(rounded(memory.scalars, held, memory.scalars.combine(write.kind, old, value, held)))
 
     def _write_computed(self, memory: Memory, write: Write, held: Element, at: Position) -> None:
         """A write to a computed position, or one that combines with what its result held before the nest."""

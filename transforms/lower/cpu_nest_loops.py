@@ -114,7 +114,7 @@ class NestLoops(NestAccesses):
 
         Within a trip of the outermost loop it is only the block of elements that this trip combines.
         """
-        for reduction in self.reductions:
+        for reduction in {reduction.write.target: reduction for reduction in self.reductions}.values():
             outputs = size(self.op.outputs[reduction.write.target])
             empty = 0 in self.extents
             accumulates = reduction.in_memory or (not reduction.in_registers and self._reduces(reduction))

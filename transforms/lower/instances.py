@@ -139,10 +139,12 @@ class _Instances:
                 return False
             if value in self.held and any(use.operation is not op and use.operation not in self.members for use in value.uses):
                 return False
+            if any(kind != STORE for _, _, kind in self.writes.get(value, ())):
+                return False
         return not any(value in self.into for value in op.inputs)
 
     def _writes_apart(self, op: NestOp, points: Sequence[_Point]) -> bool:
-        """Whether no two instances write on one element, but for what is combined over all of them."""
+        """Whether no two instances write on one element, but for what is combined over several of them."""
         for number, write in enumerate(op.writes):
             places = {point.places[number] for point in points}
             apart = all(is_apart(at, self.extents) for at in places)
@@ -153,7 +155,7 @@ class _Instances:
             element = element_of(write.value.type)
             if element.narrow or element.kind == "c" or op.tied[write.target] >= 0:
                 return False
-            if not apart and (len(places) > 1 or any(at.terms for at in places)):
+            if not all(at.is_affine() for at in places):
                 return False
         return True
 
@@ -177,11 +179,12 @@ class _Instances:
             for point in points:
                 found.setdefault(point.places[number], []).append(point.values[write.value])
             for at, parts in found.items():
-                total = self._combined(write.kind, parts, bool(at.terms))
+                whole = write.kind == STORE or is_apart(at, self.extents)
+                total = self._combined(write.kind, parts, whole)
                 if at in self.held[target]:
                     self.writes[target] = [earlier for earlier in self.writes[target] if earlier[1] != at]
-                self.writes[target].append((total, at, STORE if at.terms else write.kind))
-                if at.terms:
+                self.writes[target].append((total, at, STORE if whole else write.kind))
+                if whole:
                     self.held[target][at] = total
 
     def _combined(self, kind: str, parts: Sequence[SSAValue], whole: bool) -> SSAValue:

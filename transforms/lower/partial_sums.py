@@ -66,8 +66,6 @@ class _Parts:
         plain = all(write.base is None for write in op.writes) and all(tie < 0 for tie in op.tied)
         if not combined or not plain or 0 in op.extents or any(element_of(write.value.type).narrow for write in combined):
             return
-        if len({write.target for write in op.writes}) != len(op.writes):
-            return
         state = NestState(op, NOMINAL, strict=False)
         loops, extents = state.loops, state.loops.extents
         nanoseconds = state.work().nanoseconds
@@ -84,7 +82,7 @@ class _Parts:
             crossing = [write for write in combined if d not in dimensions(loops[write.at])]
             if loops.is_divided(d) or not all(block(write, d) for write in combined if write not in crossing):
                 return 0
-            elements = sum(size(op.outputs[write.target]) for write in crossing)
+            elements = sum(size(op.outputs[target]) for target in {write.target for write in crossing})
             return best_divisor(extents[d], min(wanted, int(_SHARE * nanoseconds / (_COMBINING_NS * max(elements, 1))))) or 0
 
         if not exact and len(extents) > 1 and extents[0] >= min(FEW_TRIPS, wanted) and all(block(write, 0) for write in combined):
@@ -106,7 +104,7 @@ class _Parts:
         parts.location = op.location
         outer.insert_op_before(parts, op)
         results: list[SSAValue] = list(parts.outputs)
-        for write in self.crossing:
+        for write in {write.target: write for write in self.crossing}.values():
             combined = total(parts.outputs[write.target], op.outputs[write.target], write.kind, self.count)
             combined.location = op.location
             outer.insert_op_before(combined, op)
