@@ -170,17 +170,26 @@ def test_instances_that_do_not_meet(at: str, apart: bool) -> None:
 
 
 class Writer:
-    """Draws ops that fit the values made so far, all of which have 40 instances."""
+    """Draws ops that fit the values made so far, all of which have the same instances."""
 
     def __init__(self, draw: Any, held: Attribute):
         self.draw, self.held = draw, held
-        self.block = Block(arg_types=[tensor((40, *draw(st.sampled_from([(3,), (2,), (1,), (), (2, 2)]))), held) for _ in range(draw(st.integers(1, 3)))])
+        self.leading: tuple[int, ...] = draw(st.sampled_from([(40,), (40,), (3000,), (5, 40), (70, 60)]))
+        rows = st.sampled_from([(3,), (2,), (1,), (), (2, 2)])
+        self.block = Block(arg_types=[tensor((*self.leading, *draw(rows)), held) for _ in range(draw(st.integers(1, 3)))])
         self.b = OpBuilder(self.block)
         self.values: list[SSAValue] = list(self.block.args)
 
-    def pick(self, least: int = 1) -> SSAValue:
-        found = [v for v in self.values if rank(v) >= least]
-        return self.draw(st.sampled_from(found)) if found else self.b.broadcast_in_dim(self.values[0], [0], [40, 3])
+    @property
+    def batch(self) -> list[int]:
+        return list(range(len(self.leading)))
+
+    def row(self, x: SSAValue) -> tuple[int, ...]:
+        return shape(x)[len(self.leading) :]
+
+    def pick(self, *, rows: bool = False) -> SSAValue:
+        found = [v for v in self.values if self.row(v) or not rows]
+        return self.draw(st.sampled_from(found)) if found else self.b.broadcast_in_dim(self.values[0], self.batch, [*self.leading, 3])
 
     def step(self) -> None:
         self.values.append(self.draw(st.sampled_from(STEPS))(self))
@@ -195,55 +204,57 @@ class Writer:
         return self.draw(st.sampled_from([self.b.add, self.b.subtract, self.b.multiply, self.b.maximum]))(x, self.draw(st.sampled_from(same)))
 
     def reduce(self) -> SSAValue:
-        x = self.pick(2)
-        dims = self.draw(st.sampled_from([[rank(x) - 1], list(range(1, rank(x)))]))
+        x = self.pick(rows=True)
+        dims = self.draw(st.sampled_from([[rank(x) - 1], list(range(len(self.leading), rank(x)))]))
         return self.b.reduce(self.draw(st.sampled_from([Kind.add, Kind.add, Kind.max, Kind.mul])), x, dims)
 
     def spread(self) -> SSAValue:
         x = self.pick()
-        if rank(x) > 2:
+        if len(self.row(x)) > 1:
             return x
-        extents = [*shape(x), self.draw(st.integers(1, 3))]
-        return self.b.broadcast_in_dim(x, range(rank(x)), extents)
+        return self.b.broadcast_in_dim(x, range(rank(x)), [*shape(x), self.draw(st.integers(1, 3))])
 
     def part(self) -> SSAValue:
-        x = self.pick(2)
+        x = self.pick(rows=True)
         start = self.draw(st.integers(0, shape(x)[-1] - 1))
         stop = self.draw(st.integers(start + 1, shape(x)[-1]))
         return self.b.slice(x, [0] * (rank(x) - 1) + [start], [*shape(x)[:-1], stop])
 
     def join(self) -> SSAValue:
-        x = self.pick(2)
+        x = self.pick(rows=True)
         other = self.draw(st.sampled_from([v for v in self.values if shape(v)[:-1] == shape(x)[:-1] and rank(v) == rank(x)] or [x]))
         return self.b.concatenate([x, other], rank(x) - 1) if shape(x)[-1] + shape(other)[-1] < 8 else x
 
     def turn(self) -> SSAValue:
-        x = self.pick(2)
+        x = self.pick(rows=True)
         return self.b.reverse(x, self.draw(st.sampled_from([[rank(x) - 1], [0]])))
 
     def pad(self) -> SSAValue:
-        x = self.pick(2)
+        x = self.pick(rows=True)
         low, high = ([0] * (rank(x) - 1) + [self.draw(st.integers(0, 1))] for _ in range(2))
         return self.b.pad(x, self.b.scalar(0.5, self.held), low, high) if shape(x)[-1] < 4 else x
 
     def flat(self) -> SSAValue:
-        x = self.pick(2)
-        return self.b.reshape(x, (40, int(np.prod(shape(x)[1:]))))
+        x = self.pick(rows=True)
+        return self.b.reshape(x, (*self.leading, int(np.prod(self.row(x)))))
 
     def dot(self) -> SSAValue:
-        x = self.pick(2)
-        y = self.draw(st.sampled_from([v for v in self.values if rank(v) > 1 and shape(v)[-1] == shape(x)[-1]] or [x]))
-        found = self.b.dot_general(x, y, ([rank(x) - 1], [rank(y) - 1]), ([0], [0]))
-        return found if np.prod(shape(found)[1:]) < 8 else x
+        x = self.pick(rows=True)
+        y = self.draw(st.sampled_from([v for v in self.values if self.row(v) and shape(v)[-1] == shape(x)[-1]] or [x]))
+        found = self.b.dot_general(x, y, ([rank(x) - 1], [rank(y) - 1]), (self.batch, self.batch))
+        return found if np.prod(self.row(found)) < 8 else x
 
     def outer(self) -> SSAValue:
-        x, y = ([v for v in self.values if rank(v) == 2][-1:] or [self.pick(2)] for _ in range(2))
-        found = self.b.dot_general(x[0], y[0], ([], []), ([0], [0]))
-        return found if np.prod(shape(found)[1:]) < 10 else x[0]
+        x, y = ([v for v in self.values if len(self.row(v)) == 1][-1:] or [self.pick(rows=True)] for _ in range(2))
+        found = self.b.dot_general(x[0], y[0], ([], []), (self.batch, self.batch))
+        return found if np.prod(self.row(found)) < 10 else x[0]
 
-    def column_sums(self) -> SSAValue:
+    def sums(self) -> SSAValue:
+        """Sums over some loops of the instances, for all of them."""
         x = self.pick()
-        return self.b.broadcast_in_dim(self.b.reduce_sum(x, [0]), range(1, rank(x)), shape(x))
+        dropped = self.draw(st.sampled_from([self.batch, self.batch[:1], self.batch[-1:]]))
+        kept = [d for d in range(rank(x)) if d not in dropped]
+        return self.b.broadcast_in_dim(self.b.reduce(self.draw(st.sampled_from([Kind.add, Kind.max])), x, dropped), kept, shape(x))
 
 
 STEPS = [
@@ -260,7 +271,7 @@ STEPS = [
     Writer.flat,
     Writer.dot,
     Writer.outer,
-    Writer.column_sums,
+    Writer.sums,
 ]
 
 

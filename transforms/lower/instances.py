@@ -38,6 +38,8 @@ WHOLE_REGISTERS = 8
 LEAST_INSTANCES = 32
 MOST_OPS = 640
 """A merged body becomes no longer: code generation is superlinear in the size of a function."""
+SMALL = 1 << 10
+"""A nest of at most so many trips, such as the one that divides a loss, does not keep its neighbours apart: it runs after them."""
 
 _FUNCTIONS = {"add": "add", "mul": "multiply", "max": "maximum", "min": "minimum", "and": "and", "or": "or"}
 
@@ -57,6 +59,9 @@ def merge_instances(block: Block) -> None:
                 started = _Instances(op.extents[:loops])
                 open_ = started if started.add(op, loops) else None
         elif open_ is not None and open_.feeds(op):
+            if isinstance(op, NestOp) and prod(op.extents) <= SMALL:
+                open_.later.append(op)
+                continue
             open_.finish()
             open_ = None
     if open_ is not None:
@@ -97,6 +102,7 @@ class _Instances:
     def __init__(self, extents: Sequence[int]):
         self.extents = tuple(extents)
         self.members: list[NestOp] = []
+        self.later: list[Operation] = []
         self.body = Block()
         self.inputs: dict[SSAValue, SSAValue] = {}
         self.into: list[SSAValue] = []
@@ -108,15 +114,15 @@ class _Instances:
         self.unrolled = False
 
     def feeds(self, op: Operation) -> bool:
-        """Whether an op, or one in its regions, uses what the members compute."""
-        mine = {value for member in self.members for value in member.outputs}
+        """Whether an op, or one in its regions, uses what the members compute, or what runs after them."""
+        mine = {value for member in (*self.members, *self.later) for value in member.results}
         return any(operand in mine for inner in op.walk() for operand in inner.operands)
 
     # -- taking a nest in
 
     def add(self, op: NestOp, loops: int) -> bool:
         """Takes a nest in if it can be; else nothing changes."""
-        if op.extents[:loops] != self.extents or not self._may_write(op):
+        if op.extents[:loops] != self.extents or not self._may_write(op) or any(value.owner in self.later for value in operands_of(op)):
             return False
         points = [_Point(self, op, loops, rest) for rest in product(*map(range, op.extents[loops:]))]
         size = len(self.numbered) + len(points) * len(ops_in(op.body.block))
@@ -246,6 +252,9 @@ class _Instances:
         last = self.members[-1]
         merged.location = last.location
         insert_before(last, merged)
+        for op in self.later:
+            op.detach()
+            insert_before(last, op)
         for old, new in zip(used, merged.outputs, strict=True):
             replace_uses(old, new)
         for member in reversed(self.members):
