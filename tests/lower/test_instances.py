@@ -15,13 +15,13 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.core import Kind
 from wengert.dialects.kernel import EmptyOp, MatmulOp, NestOp
-from wengert.dialects.kernel_positions import Position, parse
+from wengert.dialects.kernel_positions import parse
 from wengert.ir.tensor_types import dtype_of, element, f32, f64, i32, rank, shape, tensor
 from wengert.ir.traversal import ops_of
 from wengert.ir.verifier import verify
 from wengert.runtime.cpu import compile
 from wengert.runtime.interpreter import run
-from wengert.transforms.lower.instances import is_apart
+from wengert.transforms.lower.instances import are_apart
 from wengert.transforms.lower.lower import lower
 
 Build = Callable[..., Sequence[SSAValue]]
@@ -158,12 +158,24 @@ def test_many_instances_of_short_rows(extents: tuple[int, ...], merged: bool) ->
 
 
 @pytest.mark.parametrize(
-    ("at", "apart"),
-    [("d0", True), ("d0 * 3 + 2", True), ("d0 * 3 + 3", False), ("d0 * 120 + d1 * 3 + 1", True), ("d0 * 100 + d1 * 3", False), ("d1", False), ("5", False)],
+    ("places", "extents", "apart"),
+    [
+        (["d0"], (40,), True),
+        (["d0 * 3", "d0 * 3 + 2"], (40,), True),
+        (["d0 * 3", "d0 * 3 + 3"], (40,), False),
+        (["d0", "d0 + 40", "d0 + 80"], (40,), True),
+        (["d0", "d0 + 39"], (40,), False),
+        (["d0 * 120 + d1 * 3 + 1"], (4, 40), True),
+        (["d0 + d1 * 4"], (4, 40), True),
+        (["d0 * 100 + d1 * 3"], (4, 40), False),
+        (["d0 + d1"], (4, 40), False),
+        (["d1"], (4, 40), False),
+        (["d1"], (1, 40), True),
+        (["5"], (40,), False),
+    ],
 )
-def test_instances_that_do_not_meet(at: str, apart: bool) -> None:
-    position: Position = parse(at)
-    assert is_apart(position, (4, 40) if "d1" in at else (40,)) == apart
+def test_instances_that_do_not_meet(places: list[str], extents: tuple[int, ...], apart: bool) -> None:
+    assert are_apart([parse(at) for at in places], extents) == apart
 
 
 # -- random programs

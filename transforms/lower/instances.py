@@ -14,7 +14,7 @@ Nothing is rounded differently: sums keep their order. What the nests have in co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise, product
 from math import prod
 from typing import Any
@@ -88,12 +88,16 @@ def _instance_loops(op: NestOp) -> int:
     return leading if all(write.base is None and write.condition is None for write in op.writes) else 0
 
 
-def is_apart(at: Position, extents: Sequence[int]) -> bool:
-    """Whether the position is another one for each instance, and stays so when up to as much as separates neighbours is added to its offset."""
-    steps = sorted((abs(c), extents[atom]) for atom, c in at.terms if isinstance(atom, int))
-    if len(steps) < sum(n > 1 for n in extents) or not at.is_affine():
+def are_apart(places: Collection[Position], extents: Sequence[int]) -> bool:
+    """Whether no two instances, and no two of these positions, ever meet on one element."""
+    first, *others = places
+    steps = sorted((abs(c), extents[atom]) for atom, c in first.terms if isinstance(atom, int))
+    if len(steps) < sum(n > 1 for n in extents) or not first.is_affine() or any(at.terms != first.terms for at in others):
         return False
-    return all(step * n <= above for (step, n), (above, _) in pairwise(steps)) and 0 <= at.offset < steps[0][0]
+    offsets = sorted(at.offset for at in places)
+    between = offsets[-1] - offsets[0] < steps[0][0]
+    reach = sum(step * (n - 1) for step, n in steps)
+    return all(step * n <= above for (step, n), (above, _) in pairwise(steps)) and (between or all(high - low > reach for low, high in pairwise(offsets)))
 
 
 class _Instances:
@@ -153,10 +157,7 @@ class _Instances:
         """Whether no two instances write on one element, but for what is combined over several of them."""
         for number, write in enumerate(op.writes):
             places = {point.places[number] for point in points}
-            apart = all(is_apart(at, self.extents) for at in places)
             if write.kind == STORE:
-                if not apart or len(places) != len(points):
-                    return False
                 continue
             element = element_of(write.value.type)
             if element.narrow or element.kind == "c" or op.tied[write.target] >= 0:
@@ -184,8 +185,8 @@ class _Instances:
             found: dict[Position, list[SSAValue]] = {}
             for point in points:
                 found.setdefault(point.places[number], []).append(point.values[write.value])
+            whole = write.kind == STORE or are_apart(found, self.extents)
             for at, parts in found.items():
-                whole = write.kind == STORE or is_apart(at, self.extents)
                 total = self._combined(write.kind, parts, whole)
                 if at in self.held[target]:
                     self.writes[target] = [earlier for earlier in self.writes[target] if earlier[1] != at]
