@@ -387,6 +387,23 @@ Kernel = Dialect(
 )
 
 
+def yielded(writes: Sequence[Write]) -> YieldOp:
+    """The end of a nest's body that writes this."""
+    properties: dict[str, Attribute] = {"at": ArrayAttr([at_attr(w.at) for w in writes]), "kinds": ArrayAttr([string(w.kind) for w in writes])}
+    if [w.target for w in writes] != list(range(len(writes))):
+        properties["targets"] = int_array([w.target for w in writes])
+    operands = [w.value for w in writes]
+    for name, extra in (("bases", [w.base for w in writes]), ("conditions", [w.condition for w in writes])):
+        numbers = [-1] * len(extra)
+        for number, scalar in enumerate(extra):
+            if scalar is not None:
+                numbers[number] = len(operands)
+                operands.append(scalar)
+        if any(n >= 0 for n in numbers):
+            properties[name] = int_array(numbers)
+    return YieldOp.create(operands=operands, properties=properties)
+
+
 def nest(
     inputs: Sequence[SSAValue], into: Sequence[SSAValue], outputs: Sequence[Attribute], extents: Sequence[int], ties: Sequence[int], body: Block
 ) -> NestOp:

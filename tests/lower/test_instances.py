@@ -170,7 +170,6 @@ def test_many_instances_of_short_rows(extents: tuple[int, ...], merged: bool) ->
         (["d0 * 100 + d1 * 3"], (4, 40), False),
         (["d0 + d1"], (4, 40), False),
         (["d1"], (4, 40), False),
-        (["d1"], (1, 40), True),
         (["5"], (40,), False),
     ],
 )

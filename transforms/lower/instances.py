@@ -19,12 +19,27 @@ from itertools import pairwise, product
 from math import prod
 from typing import Any
 
-from xdsl.dialects.builtin import ArrayAttr, BytesAttr, DenseIntOrFPElementsAttr
+from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, EmptyOp, Guard, IndexOp, LoadOp, NestOp, WhereAttr, WithinOp, YieldOp, at_attr, nest, string
+from wengert.dialects.kernel import (
+    STORE,
+    ApplyOp,
+    ConstantOp,
+    EmptyOp,
+    Guard,
+    IndexOp,
+    LoadOp,
+    NestOp,
+    WhereAttr,
+    WithinOp,
+    Write,
+    at_attr,
+    nest,
+    string,
+    yielded,
+)
 from wengert.dialects.kernel_positions import Position, constant, index, span, substitute
-from wengert.ir.attributes import int_array
 from wengert.ir.construction import append, erase, insert_before, replace_uses
 from wengert.ir.tensor_types import dtype_of, i1, tensor
 from wengert.ir.traversal import operands_of, ops_in
@@ -56,7 +71,7 @@ def merge_instances(block: Block) -> None:
                 open_.finish()
                 open_ = None
             if open_ is None:
-                started = _Instances(op.extents[:loops])
+                started = _Instances(_instances_of(op, loops))
                 open_ = started if started.add(op, loops) else None
         elif open_ is not None and open_.feeds(op):
             if isinstance(op, NestOp) and prod(op.extents) <= SMALL:
@@ -82,17 +97,24 @@ def _instance_loops(op: NestOp) -> int:
     points = prod(extents[leading:])
     if not is_short(extents[:leading], points):
         return 0
-    inside = ops_in(op.body.block)
-    if len(inside) * points > MOST_OPS or any(isinstance(inner, LoadOp) and inner.base is not None for inner in inside):
+    if len(ops_in(op.body.block)) * points > MOST_OPS or (points > 1 and any(_is_computed(write) for write in op.writes)):
         return 0
-    return leading if all(write.base is None and write.condition is None for write in op.writes) else 0
+    return leading
+
+
+def _is_computed(write: Write) -> bool:
+    return write.base is not None or write.condition is not None
+
+
+def _instances_of(op: NestOp, loops: int) -> tuple[int, ...]:
+    return tuple([n for n in op.extents[:loops] if n != 1])
 
 
 def are_apart(places: Collection[Position], extents: Sequence[int]) -> bool:
     """Whether no two instances, and no two of these positions, ever meet on one element."""
     first, *others = places
     steps = sorted((abs(c), extents[atom]) for atom, c in first.terms if isinstance(atom, int))
-    if len(steps) < sum(n > 1 for n in extents) or not first.is_affine() or any(at.terms != first.terms for at in others):
+    if len(steps) < len(extents) or not first.is_affine() or any(at.terms != first.terms for at in others):
         return False
     offsets = sorted(at.offset for at in places)
     between = offsets[-1] - offsets[0] < steps[0][0]
@@ -112,7 +134,7 @@ class _Instances:
         self.into: list[SSAValue] = []
         self.ties: dict[SSAValue, int] = {}
         self.held: dict[SSAValue, dict[Position, SSAValue]] = {}
-        self.writes: dict[SSAValue, list[tuple[SSAValue, Position, str]]] = {}
+        self.writes: dict[SSAValue, list[Write]] = {}
         self.numbered: dict[tuple[Any, ...], SSAValue] = {}
         self.forwarded = 0
         self.unrolled = False
@@ -126,7 +148,7 @@ class _Instances:
 
     def add(self, op: NestOp, loops: int) -> bool:
         """Takes a nest in if it can be; else nothing changes."""
-        if op.extents[:loops] != self.extents or not self._may_write(op) or any(value.owner in self.later for value in operands_of(op)):
+        if _instances_of(op, loops) != self.extents or not self._may_write(op) or any(value.owner in self.later for value in operands_of(op)):
             return False
         points = [_Point(self, op, loops, rest) for rest in product(*map(range, op.extents[loops:]))]
         size = len(self.numbered) + len(points) * len(ops_in(op.body.block))
@@ -149,7 +171,8 @@ class _Instances:
                 return False
             if value in self.held and any(use.operation is not op and use.operation not in self.members for use in value.uses):
                 return False
-            if any(kind != STORE for _, _, kind in self.writes.get(value, ())):
+            so_far = self.writes.get(value, ())
+            if any(write.kind != STORE or _is_computed(write) for write in so_far) or (so_far and any(map(_is_computed, op.writes))):
                 return False
         return not any(value in self.into for value in op.inputs)
 
@@ -157,7 +180,7 @@ class _Instances:
         """Whether no two instances write on one element, but for what is combined over several of them."""
         for number, write in enumerate(op.writes):
             places = {point.places[number] for point in points}
-            if write.kind == STORE:
+            if write.kind == STORE or _is_computed(write):
                 continue
             element = element_of(write.value.type)
             if element.narrow or element.kind == "c" or op.tied[write.target] >= 0:
@@ -185,12 +208,16 @@ class _Instances:
             found: dict[Position, list[SSAValue]] = {}
             for point in points:
                 found.setdefault(point.places[number], []).append(point.values[write.value])
+            if _is_computed(write):
+                base, condition = (None if part is None else points[0].values[part] for part in (write.base, write.condition))
+                self.writes[target].append(Write(points[0].values[write.value], points[0].places[number], write.kind, 0, base, condition))
+                continue
             whole = write.kind == STORE or are_apart(found, self.extents)
             for at, parts in found.items():
                 total = self._combined(write.kind, parts, whole)
                 if at in self.held[target]:
-                    self.writes[target] = [earlier for earlier in self.writes[target] if earlier[1] != at]
-                self.writes[target].append((total, at, STORE if whole else write.kind))
+                    self.writes[target] = [earlier for earlier in self.writes[target] if earlier.at != at]
+                self.writes[target].append(Write(total, at, STORE if whole else write.kind, 0))
                 if whole:
                     self.held[target][at] = total
 
@@ -238,13 +265,7 @@ class _Instances:
         if len(self.members) < 2 or not self.forwarded or not self.unrolled:
             return
         used = [value for value in self.writes if any(use.operation not in self.members for use in value.uses)]
-        parts = [(scalar, at, kind, number) for number, value in enumerate(used) for scalar, at, kind in self.writes[value]]
-        properties: dict[str, Attribute] = {
-            "at": ArrayAttr([at_attr(at) for _, at, _, _ in parts]),
-            "kinds": ArrayAttr([string(kind) for _, _, kind, _ in parts]),
-            "targets": int_array([number for *_, number in parts]),
-        }
-        append(self.body, YieldOp.create(operands=[scalar for scalar, *_ in parts], properties=properties))
+        append(self.body, yielded([write._replace(target=number) for number, value in enumerate(used) for write in self.writes[value]]))
         _erase_unused(self.body)
         continued = {value: into for value, number in self.ties.items() if not isinstance((into := self.into[number]).owner, EmptyOp)}
         into = [continued[value] for value in used if value in continued]
@@ -270,7 +291,9 @@ class _Point:
 
     def __init__(self, instances: _Instances, op: NestOp, loops: int, rest: Sequence[int]):
         self.instances, self.op = instances, op
-        self.indices = {d: index(d) for d in range(loops)} | {loops + d: constant(at) for d, at in enumerate(rest)}
+        number = iter(range(loops))
+        self.indices = {d: constant(0) if op.extents[d] == 1 else index(next(number)) for d in range(loops)}
+        self.indices |= {loops + d: constant(at) for d, at in enumerate(rest)}
         self.places = [self._at(write.at) for write in op.writes]
         self.sources: dict[SSAValue, SSAValue] = dict(zip(op.body.block.args, op.inputs, strict=True))
         self.values: dict[SSAValue, SSAValue] = {}
@@ -283,7 +306,7 @@ class _Point:
         for inner in ops_in(self.op.body.block):
             if isinstance(inner, LoadOp) and (held := self.instances.held.get(self.sources[inner.source])) is not None:
                 where = inner.where.data if inner.where is not None else ()
-                if self._left(where) is not None and self._at(inner.at.data) not in held:
+                if inner.base is not None or (self._left(where) is not None and self._at(inner.at.data) not in held):
                     return False
         return True
 
@@ -317,7 +340,8 @@ class _Point:
         if source in instances.held:
             instances.forwarded += 1
             return instances.held[source][at]
-        return instances.put(LoadOp.create(operands=[instances.argument(source)], result_types=[kind], properties={"at": at_attr(at), **where}))
+        operands = [instances.argument(source), *([] if op.base is None else [self.values[op.base]])]
+        return instances.put(LoadOp.create(operands=operands, result_types=[kind], properties={"at": at_attr(at), **where}))
 
     def _left(self, guards: Iterable[Guard]) -> tuple[Guard, ...] | None:
         """The guards that are not known to hold for all instances; None if one never does."""

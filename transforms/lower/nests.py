@@ -10,13 +10,28 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
-from xdsl.dialects.builtin import ArrayAttr, BytesAttr, DenseIntOrFPElementsAttr
+from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from wengert.dialects import core, stablehlo
-from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, EmptyOp, Guard, IndexOp, LoadOp, WhereAttr, WithinOp, Write, YieldOp, at_attr, nest, string
+from wengert.dialects.kernel import (
+    STORE,
+    ApplyOp,
+    ConstantOp,
+    EmptyOp,
+    Guard,
+    IndexOp,
+    LoadOp,
+    WhereAttr,
+    WithinOp,
+    Write,
+    at_attr,
+    nest,
+    string,
+    yielded,
+)
 from wengert.dialects.kernel_positions import ZERO, flatten, index, strides
-from wengert.ir.attributes import int_array, int_of, ints
+from wengert.ir.attributes import int_of, ints
 from wengert.ir.construction import append
 from wengert.ir.elements import is_splat
 from wengert.ir.tensor_types import dtype_of, element, i1, i32, i64, shape, size, tensor, type_of
@@ -146,19 +161,7 @@ class NestBuilder:
 
     def _finish(self) -> None:
         self._erase_dead()
-        properties: dict[str, Attribute] = {"at": ArrayAttr([at_attr(w.at) for w in self.writes]), "kinds": ArrayAttr([string(w.kind) for w in self.writes])}
-        if len(self.writes) != len(self.results):
-            properties["targets"] = int_array([w.target for w in self.writes])
-        operands = [w.value for w in self.writes]
-        for name, extra in (("bases", [w.base for w in self.writes]), ("conditions", [w.condition for w in self.writes])):
-            numbers = [-1] * len(extra)
-            for number, scalar in enumerate(extra):
-                if scalar is not None:
-                    numbers[number] = len(operands)
-                    operands.append(scalar)
-            if any(n >= 0 for n in numbers):
-                properties[name] = int_array(numbers)
-        self.body.add_op(YieldOp.create(operands=operands, properties=properties))
+        append(self.body, yielded(self.writes))
         op = nest(list(self.inputs), self.into, [value.type for value in self.results], self.domain, self.ties, self.body)
         self.function.outer.add_op(op)
         self.function.env.update(zip(self.results, op.results, strict=True))
