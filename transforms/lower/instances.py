@@ -137,7 +137,7 @@ class _Instances:
         self.writes: dict[SSAValue, list[Write]] = {}
         self.numbered: dict[tuple[Any, ...], SSAValue] = {}
         self.forwarded = 0
-        self.unrolled = False
+        self.unrolled = self.summed = False
 
     def feeds(self, op: Operation) -> bool:
         """Whether an op, or one in its regions, uses what the members compute, or what runs after them."""
@@ -213,6 +213,7 @@ class _Instances:
                 self.writes[target].append(Write(points[0].values[write.value], points[0].places[number], write.kind, 0, base, condition))
                 continue
             whole = write.kind == STORE or are_apart(found, self.extents)
+            self.summed |= not whole and len(found) > 1
             for at, parts in found.items():
                 total = self._combined(write.kind, parts, whole)
                 if at in self.held[target]:
@@ -228,6 +229,7 @@ class _Instances:
             return total
         if whole and kind == "add" and element_of(total.type).kind == "f":
             total, rest = self.constant(total.type, 0), parts
+        self.summed |= bool(rest)
         for part in rest:
             total = self.put(ApplyOp.create(operands=[total, part], result_types=[part.type], properties={"function": string(_FUNCTIONS[kind])}))
         return total
@@ -262,7 +264,7 @@ class _Instances:
 
     def finish(self) -> None:
         """Puts one nest in the place of the members, if that pays."""
-        if len(self.members) < 2 or not self.forwarded or not self.unrolled:
+        if not self.unrolled or not (self.forwarded or self.summed):
             return
         used = [value for value in self.writes if any(use.operation not in self.members for use in value.uses)]
         append(self.body, yielded([write._replace(target=number) for number, value in enumerate(used) for write in self.writes[value]]))

@@ -8,6 +8,7 @@ of what happens to the same instance anyway (:mod:`wengert.transforms.lower.inst
 from __future__ import annotations
 
 from math import prod
+from typing import NamedTuple
 
 from xdsl.dialects.func import FuncOp
 
@@ -16,48 +17,69 @@ from wengert.dialects.builder import Value
 from wengert.ir.tensor_types import element, f32, f64, rank, shape
 from wengert.ir.traversal import ops_of
 from wengert.transforms.lower.classify import has_product
+from wengert.transforms.lower.cpu_loops import MOST_PHASES
 from wengert.transforms.lower.instances import is_short
 from wengert.transforms.rewriter import Rewriter
+
+_MOST_READ = 6
+"""Elements of each instance that are read: they lie apart, and take longer than the multiplications."""
 
 
 def expanded(function: FuncOp) -> FuncOp:
     """The function itself if it has no such contraction, else a copy with sums of products in their place."""
-    if not any(_is_short(op) for op in ops_of(function, stablehlo.DotGeneralOp)):
+    if not any(_roles(op) for op in ops_of(function, stablehlo.DotGeneralOp)):
         return function
     copy, b = function.clone(), Rewriter("short-products")
-    for op in [op for op in ops_of(copy, stablehlo.DotGeneralOp) if _is_short(op)]:
-        b.move_to(op)
-        b.replace(op, [_sum(b, op)])
+    for op in ops_of(copy, stablehlo.DotGeneralOp):
+        if (roles := _roles(op)) is not None:
+            b.move_to(op)
+            b.replace(op, [_sum(b, op, roles)])
     return copy
 
 
-def _free(op: stablehlo.DotGeneralOp, side: str) -> list[int]:
-    numbers = op.dot_dimension_numbers
-    used = {*numbers.dims(f"{side}_batching_dimensions"), *numbers.dims(f"{side}_contracting_dimensions")}
-    return [d for d in range(rank(op.lhs if side == "lhs" else op.rhs)) if d not in used]
+class _Roles(NamedTuple):
+    """The loops of a contraction, those over instances first: which dimensions of both sides they are (-1: none of that side)."""
+
+    extents: tuple[int, ...]
+    lhs: tuple[int, ...]
+    rhs: tuple[int, ...]
+    summed: tuple[int, ...]
 
 
-def _is_short(op: stablehlo.DotGeneralOp) -> bool:
-    numbers = op.dot_dimension_numbers
-    batch = [shape(op.lhs)[d] for d in numbers.dims("lhs_batching_dimensions")]
-    if not batch or not has_product(op) or {element(value) for value in (op.lhs, op.rhs, op.result)} not in ({f32}, {f64}):
-        return False
-    left = [n for d, n in enumerate(shape(op.lhs)) if d not in numbers.dims("lhs_batching_dimensions")]
-    right = [shape(op.rhs)[d] for d in _free(op, "rhs")]
-    return is_short(batch, prod(left) * prod(right))
+def _roles(op: stablehlo.DotGeneralOp) -> _Roles | None:
+    """How the contraction becomes a sum over few elements for each of many instances; None if it does not."""
+    dims = op.dot_dimension_numbers.dims
+    if not has_product(op) or {element(value) for value in (op.lhs, op.rhs, op.result)} not in ({f32}, {f64}):
+        return None
+    batch = list(zip(dims("lhs_batching_dimensions"), dims("rhs_batching_dimensions"), strict=True))
+    summed = list(zip(dims("lhs_contracting_dimensions"), dims("rhs_contracting_dimensions"), strict=True))
+    left = [(d, -1) for d in range(rank(op.lhs)) if d not in {d for d, _ in (*batch, *summed)}]
+    right = [(-1, d) for d in range(rank(op.rhs)) if d not in {d for _, d in (*batch, *summed)}]
+
+    def extent(pair: tuple[int, int]) -> int:
+        return shape(op.lhs)[pair[0]] if pair[0] >= 0 else shape(op.rhs)[pair[1]]
+
+    for many in ([], left, right, summed):
+        first = [*batch, *many]
+        loops = [*first, *[pair for pair in (*left, *right, *summed) if pair not in first]]
+        extents = tuple([extent(pair) for pair in loops])
+        few = prod([extent(pair) for pair in loops if pair not in first])
+        read = sum(prod([extent(p) for p in loops if p not in first and p[side] >= 0]) for side in (0, 1) if any(p[side] >= 0 for p in first))
+        if is_short(extents[: len(first)], few) and (read <= _MOST_READ if summed else few <= MOST_PHASES):
+            kept = [pair for pair in loops if pair not in summed]
+            order = tuple([kept.index(pair) for pair in (*batch, *left, *right)])
+            lhs, rhs = zip(*loops, strict=True)
+            if order == tuple(sorted(order)):
+                return _Roles(extents, lhs, rhs, tuple([loops.index(pair) for pair in summed]))
+    return None
 
 
-def _sum(b: Rewriter, op: stablehlo.DotGeneralOp) -> Value:
-    """The products of all pairs of elements, batch first, then what is left of both sides, then what is summed."""
-    numbers, dims = op.dot_dimension_numbers, op.dot_dimension_numbers.dims
-    batch, summed = len(dims("lhs_batching_dimensions")), [shape(op.lhs)[d] for d in dims("lhs_contracting_dimensions")]
-    extents = [*shape(op.result), *summed]
-    left, right = _free(op, "lhs"), _free(op, "rhs")
-    places = {"lhs": [*range(batch), *range(batch, batch + len(left))], "rhs": [*range(batch), *range(batch + len(left), rank(op.result))]}
+def _sum(b: Rewriter, op: stablehlo.DotGeneralOp, roles: _Roles) -> Value:
+    """The products of all pairs of elements, those of an instance side by side, and their sums."""
     terms: list[Value] = []
-    for value, side, free in ((op.lhs, "lhs", left), (op.rhs, "rhs", right)):
-        order = [*numbers.dims(f"{side}_batching_dimensions"), *free, *numbers.dims(f"{side}_contracting_dimensions")]
-        moved = value if order == list(range(len(order))) else b.transpose(value, order)
-        terms.append(b.broadcast_in_dim(moved, [*places[side], *range(rank(op.result), len(extents))], extents))
+    for value, places in ((op.lhs, roles.lhs), (op.rhs, roles.rhs)):
+        order = [d for d in places if d >= 0]
+        moved = value if order == sorted(order) else b.transpose(value, order)
+        terms.append(b.broadcast_in_dim(moved, [loop for loop, d in enumerate(places) if d >= 0], roles.extents))
     found = b.multiply(*terms)
-    return b.reduce_sum(found, list(range(rank(op.result), len(extents)))) if summed else found
+    return b.reduce_sum(found, roles.summed) if roles.summed else found
