@@ -84,8 +84,12 @@ def crossed(b: OpBuilder, x: SSAValue, y: SSAValue) -> list[SSAValue]:
 
 
 def turned(b: OpBuilder, turns: SSAValue, x: SSAValue) -> list[SSAValue]:
-    batch = list(range(rank(x) - 1))
-    moved = b.dot_general(turns, x, ([rank(x)], [rank(x) - 1]), (batch, batch))
+    """A matrix for each point, or one for all of them."""
+    if rank(turns) == rank(x):
+        moved = b.tanh(b.dot_general(x, turns, ([rank(x) - 1], [0])))
+    else:
+        batch = list(range(rank(x) - 1))
+        moved = b.dot_general(turns, x, ([rank(x)], [rank(x) - 1]), (batch, batch))
     return [b.reduce_sum(b.square(moved), list(range(rank(x)))), moved]
 
 
@@ -93,7 +97,8 @@ CASES: list[tuple[str, list[tuple[int, ...]], Build]] = [
     ("rows by their length", [(50, 3)], normalised),
     ("rows of two loops", [(3, 40, 2)], normalised),
     ("cross products and determinants", [(50, 3), (50, 3)], crossed),
-    ("matrices of order three times vectors", [(50, 3, 3), (50, 3)], turned),
+    ("matrices of order two times vectors", [(50, 2, 2), (50, 2)], turned),
+    ("vectors times one matrix", [(3, 3), (50, 3)], turned),
 ]
 
 
@@ -152,7 +157,7 @@ def test_neighbours_are_not_merged() -> None:
     compare(module)
 
 
-@pytest.mark.parametrize(("extents", "merged"), [((31, 3), False), ((40, 8), False), ((40, 9), True), ((40, 12), False)])
+@pytest.mark.parametrize(("extents", "merged"), [((31, 3), False), ((40, 8), True), ((40, 12), True), ((40, 13), False)])
 def test_many_instances_of_short_rows(extents: tuple[int, ...], merged: bool) -> None:
     assert (len(nests(program([tensor(extents, f64)], normalised))) == 1) == merged
 
@@ -255,6 +260,16 @@ class Writer:
         found = self.b.dot_general(x, y, ([rank(x) - 1], [rank(y) - 1]), (self.batch, self.batch))
         return found if np.prod(self.row(found)) < 8 else x
 
+    def shared(self) -> SSAValue:
+        """Rows times a matrix that all instances share, or that is a sum over all of them."""
+        x = self.pick(rows=True)
+        n = shape(x)[-1]
+        if self.draw(st.booleans()) and len(self.row(x)) == 1:
+            matrix = self.b.dot_general(x, x, (self.batch, self.batch))
+        else:
+            matrix = self.b.convert(self.b.iota(0, tensor((n, self.draw(st.integers(1, 4))), i32)), self.held)
+        return self.b.tanh(self.b.dot_general(x, matrix, ([rank(x) - 1], [0])))
+
     def outer(self) -> SSAValue:
         x, y = ([v for v in self.values if len(self.row(v)) == 1][-1:] or [self.pick(rows=True)] for _ in range(2))
         found = self.b.dot_general(x[0], y[0], ([], []), (self.batch, self.batch))
@@ -283,6 +298,7 @@ STEPS = [
     Writer.dot,
     Writer.outer,
     Writer.sums,
+    Writer.shared,
 ]
 
 

@@ -46,10 +46,10 @@ from wengert.ir.traversal import operands_of, ops_in
 from wengert.transforms.lower.cpu_types import element_of
 from wengert.transforms.lower.views import result
 
-MOST_POINTS = 9
-"""Rows of so many elements are unrolled: vectors in space, matrices of order three."""
-WHOLE_REGISTERS = 8
-"""Not those of this many, which fill registers as they are."""
+MOST_POINTS = 12
+"""Rows of so many elements are unrolled: vectors in space, small matrices, a few classes. Longer ones fill registers as they are."""
+LONE_SUM = 7
+"""Rows that are only summed are unrolled up to so many elements: lanes of a register are added up more quickly than picked from rows."""
 LEAST_INSTANCES = 32
 MOST_OPS = 640
 """A merged body becomes no longer: code generation is superlinear in the size of a function."""
@@ -85,7 +85,7 @@ def merge_instances(block: Block) -> None:
 
 def is_short(instances: Sequence[int], points: int) -> bool:
     """Whether there are many instances of few elements, or of few multiplications, each."""
-    return bool(instances) and instances[-1] >= LEAST_INSTANCES and 1 <= points <= MOST_POINTS and points != WHOLE_REGISTERS
+    return bool(instances) and instances[-1] >= LEAST_INSTANCES and 1 <= points <= MOST_POINTS
 
 
 def _instance_loops(op: NestOp) -> int:
@@ -129,6 +129,7 @@ class _Instances:
         self.extents = tuple(extents)
         self.members: list[NestOp] = []
         self.later: list[Operation] = []
+        self.passed = 0
         self.body = Block()
         self.inputs: dict[SSAValue, SSAValue] = {}
         self.into: list[SSAValue] = []
@@ -158,6 +159,7 @@ class _Instances:
             point.compute()
         self._collect(op, points)
         self.members.append(op)
+        self.passed = len(self.later)
         self.unrolled |= len(points) > 1
         return True
 
@@ -229,7 +231,7 @@ class _Instances:
             return total
         if whole and kind == "add" and element_of(total.type).kind == "f":
             total, rest = self.constant(total.type, 0), parts
-        self.summed |= bool(rest)
+        self.summed |= bool(rest) and (kind in ("max", "min") or len(parts) <= LONE_SUM)
         for part in rest:
             total = self.put(ApplyOp.create(operands=[total, part], result_types=[part.type], properties={"function": string(_FUNCTIONS[kind])}))
         return total
@@ -276,7 +278,7 @@ class _Instances:
         last = self.members[-1]
         merged.location = last.location
         insert_before(last, merged)
-        for op in self.later:
+        for op in self.later[: self.passed]:
             op.detach()
             insert_before(last, op)
         for old, new in zip(used, merged.outputs, strict=True):

@@ -21,6 +21,7 @@ from wengert.transforms.lower.cpu_loops import MOST_PHASES
 from wengert.transforms.lower.instances import is_short
 from wengert.transforms.rewriter import Rewriter
 
+_MOST_PRODUCTS = 9
 _MOST_READ = 6
 """Elements of each instance that are read: they lie apart, and take longer than the multiplications."""
 
@@ -65,7 +66,7 @@ def _roles(op: stablehlo.DotGeneralOp) -> _Roles | None:
         extents = tuple([extent(pair) for pair in loops])
         few = prod([extent(pair) for pair in loops if pair not in first])
         read = sum(prod([extent(p) for p in loops if p not in first and p[side] >= 0]) for side in (0, 1) if any(p[side] >= 0 for p in first))
-        if is_short(extents[: len(first)], few) and (read <= _MOST_READ if summed else few <= MOST_PHASES):
+        if is_short(extents[: len(first)], few) and few <= _MOST_PRODUCTS and (read <= _MOST_READ if summed else few <= MOST_PHASES):
             kept = [pair for pair in loops if pair not in summed]
             order = tuple([kept.index(pair) for pair in (*batch, *left, *right)])
             lhs, rhs = zip(*loops, strict=True)
