@@ -121,6 +121,24 @@ def test_a_sum_of_negative_zeros_is_zero() -> None:
     assert not np.signbit(total).any()
 
 
+def test_strict_sums_over_rows_keep_their_order() -> None:
+    def build(b: OpBuilder, x: SSAValue) -> list[SSAValue]:
+        weights = b.sqrt(b.reduce_sum(b.multiply(x, x), [1]))
+        return [b.reduce_sum(b.divide(x, rows(b, weights, x)), [0, 1])]
+
+    module = program([tensor((500, 3), f32)], build)
+    (x,) = inputs_of(module)
+    (found,), (expected,) = compile(module, strict=True)(x), run(module, [x])
+    length = np.float32(0) + x[:, 0] * x[:, 0]
+    for i in (1, 2):
+        length += x[:, i] * x[:, i]
+    total = np.float32(0)
+    for term in (x / np.sqrt(length)[:, None]).ravel():
+        total += term
+    assert found == total
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
 def test_extremes_of_integers_and_of_nan() -> None:
     def build(b: OpBuilder, x: SSAValue, n: SSAValue) -> list[SSAValue]:
         largest, least = b.reduce(Kind.max, x, [1]), b.reduce(Kind.min, n, [1])

@@ -48,7 +48,7 @@ def sample(dtype: str, *extents: int) -> np.ndarray:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "backward"])
-@pytest.mark.parametrize("step", [2, 3, 4, 5])
+@pytest.mark.parametrize("step", [2, 3, 4, 5, 7, 8, 12])
 def test_every_so_many_elements(step: int, reverse: bool, dtype: str):
     for count in (4, 7, 8, 9, 33):
         size = (count - 1) * step + 1

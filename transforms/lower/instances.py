@@ -9,7 +9,8 @@ becomes as many additions, and what one nest writes for an instance and the next
     r = nest [10000, 3]: store x[3 d0 + d1] / s[d0] at 3 d0 + d1  ->      s = 0 + y0 * y0 + y1 * y1 + y2 * y2
                                                                           store y0 / s at 3 d0, y1 / s at 3 d0 + 1, ...
 
-Nothing is rounded differently: sums keep their order. What the nests have in common is computed once.
+A sum over a row keeps its order. A sum over rows as well adds up the elements of a row first, a reassociation, which strict programs do not allow. What the
+nests have in common is computed once.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ SMALL = 1 << 10
 _FUNCTIONS = {"add": "add", "mul": "multiply", "max": "maximum", "min": "minimum", "and": "and", "or": "or"}
 
 
-def merge_instances(block: Block) -> None:
+def merge_instances(block: Block, *, reassociate: bool = True) -> None:
     """Merges runs of nests of a block that work on the same instances where that keeps something in registers, in place."""
     open_: _Instances | None = None
     for op in ops_in(block):
@@ -71,7 +72,7 @@ def merge_instances(block: Block) -> None:
                 open_.finish()
                 open_ = None
             if open_ is None:
-                started = _Instances(_instances_of(op, loops))
+                started = _Instances(_instances_of(op, loops), reassociate)
                 open_ = started if started.add(op, loops) else None
         elif open_ is not None and open_.feeds(op):
             if isinstance(op, NestOp) and prod(op.extents) <= SMALL:
@@ -125,8 +126,8 @@ def are_apart(places: Collection[Position], extents: Sequence[int]) -> bool:
 class _Instances:
     """Nests that are written as one so far."""
 
-    def __init__(self, extents: Sequence[int]):
-        self.extents = tuple(extents)
+    def __init__(self, extents: tuple[int, ...], reassociate: bool):
+        self.extents, self.reassociate = extents, reassociate
         self.members: list[NestOp] = []
         self.later: list[Operation] = []
         self.passed = 0
@@ -188,6 +189,9 @@ class _Instances:
             if element.narrow or element.kind == "c" or op.tied[write.target] >= 0:
                 return False
             if not all(at.is_affine() for at in places):
+                return False
+            rounds = element.kind == "f" and write.kind in ("add", "mul") and len(points) > len(places)
+            if rounds and not self.reassociate and not are_apart(places, self.extents):
                 return False
         return True
 

@@ -36,7 +36,7 @@ def build(block: Block, found: Plan, name: str = "main", *, reassociate: bool = 
 
 def finish(block: Block, *, reassociate: bool) -> None:
     """What is decided about neighbouring nests, and about long ones, once a block is complete."""
-    merge_instances(block)
+    merge_instances(block, reassociate=reassociate)
     form_strips(block, reassociate=reassociate)
     if reassociate:
         split_sums(block)
