@@ -51,7 +51,9 @@ MOST_POINTS = 12
 """Rows of so many elements are unrolled: vectors in space, small matrices, a few classes. Longer ones fill registers as they are."""
 LONE_SUM = 7
 """Rows that are only summed are unrolled up to so many elements: lanes of a register are added up more quickly than picked from rows."""
-LEAST_INSTANCES = 32
+LEAST_INSTANCES = 16
+LEAST_TRIPS = 6
+"""The innermost loop over instances, which the lanes are along, has at least so many trips."""
 MOST_OPS = 640
 """A merged body becomes no longer: code generation is superlinear in the size of a function."""
 SMALL = 1 << 10
@@ -62,31 +64,29 @@ _FUNCTIONS = {"add": "add", "mul": "multiply", "max": "maximum", "min": "minimum
 
 def merge_instances(block: Block, *, reassociate: bool = True) -> None:
     """Merges runs of nests of a block that work on the same instances where that keeps something in registers, in place."""
-    open_: _Instances | None = None
+    runs: list[_Instances] = []
     for op in ops_in(block):
         loops = _instance_loops(op) if isinstance(op, NestOp) else 0
-        if isinstance(op, NestOp) and loops:
-            if open_ is not None and open_.add(op, loops):
+        feeding = [run for run in runs if run.feeds(op)]
+        if isinstance(op, NestOp) and len(feeding) == 1:
+            if loops and feeding[0].add(op, loops):
                 continue
-            if open_ is not None and (open_.feeds(op) or not open_.forwarded):
-                open_.finish()
-                open_ = None
-            if open_ is None:
-                started = _Instances(_instances_of(op, loops), reassociate)
-                open_ = started if started.add(op, loops) else None
-        elif open_ is not None and open_.feeds(op):
-            if isinstance(op, NestOp) and prod(op.extents) <= SMALL:
-                open_.later.append(op)
+            if not loops and prod(op.extents) <= SMALL:
+                feeding[0].later.append(op)
                 continue
-            open_.finish()
-            open_ = None
-    if open_ is not None:
-        open_.finish()
+        for run in feeding:  # it is complete: the op, in whichever run, uses its results
+            run.finish()
+            runs.remove(run)
+        if isinstance(op, NestOp) and loops and not any(run.add(op, loops) for run in reversed(runs)):
+            started = _Instances(_instances_of(op, loops), reassociate)
+            runs += [started] if started.add(op, loops) else []
+    for run in runs:
+        run.finish()
 
 
 def is_short(instances: Sequence[int], points: int) -> bool:
     """Whether there are many instances of few elements, or of few multiplications, each."""
-    return bool(instances) and instances[-1] >= LEAST_INSTANCES and 1 <= points <= MOST_POINTS
+    return bool(instances) and prod(instances) >= LEAST_INSTANCES and instances[-1] >= LEAST_TRIPS and 1 <= points <= MOST_POINTS
 
 
 def _instance_loops(op: NestOp) -> int:
