@@ -21,8 +21,8 @@ class Rewriter(OpBuilder):
         super().__init__(Block(), pass_name=pass_name)
         self.anchor: Operation | None = None
         self.changed = False
-        self.spliced: Operation | None = None
-        """The first op that :meth:`splice` moved, for a walk to go on from there."""
+        self.following: Operation | None = None
+        """An op in front of the one being replaced that a walk has yet to look at, and go on from."""
 
     def move_to(self, op: Operation) -> None:
         """Builds in front of this op from now on."""
@@ -56,5 +56,9 @@ class Rewriter(OpBuilder):
         for op in ops:
             op.detach()
             self.place(op)
-        self.spliced = ops[0] if ops else None
+        self.following = ops[0] if ops else None
         return returned
+
+    def visit_next(self, op: Operation) -> None:
+        """Has the walk go on with this op, which was made here around regions that are not simplified yet."""
+        self.following = op

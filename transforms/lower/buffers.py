@@ -23,7 +23,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects import core, stablehlo
 from wengert.dialects.core_control import TapeType
-from wengert.dialects.kernel import STORE, LoadOp, NestOp, StripsOp
+from wengert.dialects.kernel import STORE, IndexOp, LoadOp, NestOp, StripsOp, WithinOp
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import dtype_of, shape_of_type
 
@@ -184,11 +184,22 @@ class _Assignment:
         others = op.inputs if isinstance(op, NestOp) else op.operands
         uses = sum(self.storage[value] is storage for value in others) + (isinstance(op, NestOp) and sum(self.storage[value] is storage for value in op.into))
         taken = any(self.storage.get(other) is storage for other in op.results)
-        if not storage.fixed and storage.last == number and uses == 1 and not taken:
+        alone = uses == 1 or (uses == 2 and isinstance(op, NestOp) and self._reads_what_it_writes(op, op.results.index(result), storage))
+        if not storage.fixed and storage.last == number and alone and not taken:
             self._share(result, operand)
         else:
             self._new(result, number)
             self.found.initial[result] = operand
+
+    def _reads_what_it_writes(self, op: NestOp, target: int, storage: _Storage) -> bool:
+        """Whether a nest that continues a buffer reads of it, in every iteration, just the element that it then stores."""
+        writes = [write for write in op.writes if write.target == target]
+        if len(writes) != 1 or writes[0].kind != STORE or not (writes[0].base is None or _is_fixed(writes[0].base)):
+            return False
+        loads = [
+            use.operation for argument, operand in zip(op.body.block.args, op.inputs, strict=True) if self.storage[operand] is storage for use in argument.uses
+        ]
+        return all(isinstance(load, LoadOp) and load.at.data == writes[0].at and load.base is writes[0].base and load.where is None for load in loads)
 
     def _enter(self, op: Operation, block: Block) -> None:
         """Plans a region; a loop's body may overwrite what it carries."""
@@ -266,6 +277,16 @@ class _Assignment:
             return False
         loads = [use.operation for use in argument.uses]
         return all(isinstance(load, LoadOp) and load.at.data == at and load.where is None and load.base is None for load in loads)
+
+
+def _is_fixed(value: SSAValue) -> bool:
+    """Whether a scalar of a nest's body is the same in all iterations."""
+    op = value.owner
+    if isinstance(op, Block) or isinstance(op, IndexOp | WithinOp):
+        return False
+    if isinstance(op, LoadOp):
+        return not op.at.data.terms and (op.base is None or _is_fixed(op.base))
+    return all(_is_fixed(operand) for operand in op.operands)
 
 
 def _same_layout(one: SSAValue, other: SSAValue, held: _Storage, wanted: _Storage) -> bool:

@@ -30,6 +30,7 @@ from wengert.ir.traversal import all_ops, operands_of
 from wengert.transforms.lower.classify import Role, cost, role
 from wengert.transforms.lower.contractions import strided
 from wengert.transforms.lower.fusion_plan import Copy, Group, Member, Piece, Plan, Update
+from wengert.transforms.lower.joins import is_read_in_place
 from wengert.transforms.lower.views import keeps_position, repeats_rows, reshaped, result
 
 RECOMPUTE_COST = 6
@@ -85,6 +86,8 @@ class _Fusion:
         for op in self.ops:
             self.roles[op] = role(op)
         self._mark_memory()
+        self._read_joins_in_place()
+        self._break_long_chains()
         for op in self.ops:
             self._place(op)
         self._sink()
@@ -113,7 +116,11 @@ class _Fusion:
             elif self.roles[op] is Role.CONTRACT:
                 for operand in operands_of(op):
                     self._needs_memory(strided(operand, self.resolve).base)
-        self._break_long_chains()
+
+    def _read_joins_in_place(self) -> None:
+        for op in self.ops:
+            if isinstance(op, stablehlo.ConcatenateOp) and op.result not in self.in_memory and is_read_in_place(op, self.roles, self.resolve):
+                self.roles[op] = Role.VIEW
 
     def _break_long_chains(self) -> None:
         depth: dict[SSAValue, int] = {}

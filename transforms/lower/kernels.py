@@ -20,6 +20,7 @@ from wengert.transforms.lower.fusion_plan import Plan
 from wengert.transforms.lower.instances import merge_instances
 from wengert.transforms.lower.native import kernel_class
 from wengert.transforms.lower.nests import NestBuilder
+from wengert.transforms.lower.order import reads_first
 from wengert.transforms.lower.partial_sums import split_sums
 from wengert.transforms.lower.phases import unroll_phases
 from wengert.transforms.lower.strips import form_strips
@@ -41,6 +42,7 @@ def finish(block: Block, *, reassociate: bool) -> None:
     if reassociate:
         split_sums(block)
     unroll_phases(block)
+    reads_first(block)
 
 
 def build_block(block: Block, found: Plan, *, reassociate: bool = True) -> tuple[Block, list[SSAValue]]:

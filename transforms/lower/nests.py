@@ -207,6 +207,8 @@ class NestBuilder:
             return self._add(IndexOp.create(result_types=[element(value)], properties={"at": at_attr(at[int_of(owner.iota_dimension)])}))
         if isinstance(owner, stablehlo.PadOp):
             return self._pad(owner, at, guards)
+        if isinstance(owner, stablehlo.ConcatenateOp):
+            return self._join(owner, at, guards)
         if isinstance(owner, stablehlo.DynamicSliceOp | stablehlo.GatherOp):
             access = read(owner, at)
             return self._load(self.function.in_memory(access.operand), access.index, guards, self._base(access))
@@ -220,10 +222,29 @@ class NestBuilder:
         inner, more = pad_index(op, at, self.domain)
         if not more:
             return self._value(op.operand, inner, guards)
-        inside = self._within(more)
         scalar = self._value(op.operand, inner, tuple(dict.fromkeys((*guards, *more))))
         filler = self._value(op.padding_value, (), guards)
-        return self._add(ApplyOp.create(operands=[inside, scalar, filler], result_types=[scalar.type], properties={"function": string("select")}))
+        return self._choose(more, scalar, filler)
+
+    def _join(self, op: stablehlo.ConcatenateOp, at: Index, guards: Guards) -> SSAValue:
+        """The element of the operand in whose range the index lies."""
+        dimension = int_of(op.dimension)
+        found: SSAValue | None = None
+        start = 0
+        for operand in op.operands:
+            extent = shape(operand)[dimension]
+            if size(operand):
+                inside = (at[dimension], start, start + extent)
+                inner = (*at[:dimension], at[dimension].shifted(-start), *at[dimension + 1 :])
+                scalar = self._value(operand, inner, tuple(dict.fromkeys((*guards, inside))))
+                found = scalar if found is None else self._choose((inside,), scalar, found)
+            start += extent
+        assert found is not None, "an empty value is not computed"
+        return found
+
+    def _choose(self, inside: Guards, scalar: SSAValue, other: SSAValue) -> SSAValue:
+        condition = self._within(inside)
+        return self._add(ApplyOp.create(operands=[condition, scalar, other], result_types=[scalar.type], properties={"function": string("select")}))
 
     def _within(self, guards: Guards) -> SSAValue:
         found = self.known.get(guards)

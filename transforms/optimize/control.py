@@ -1,12 +1,17 @@
-"""Laws of control flow: a branch that is known to be taken takes the place of its op."""
+"""Laws of control flow: a branch that is known to be taken takes the place of its op, and what does not change is not carried."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
+
+from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects import core, stablehlo
 from wengert.dialects.builder import OpBuilder
-from wengert.ir.tensor_types import i64
+from wengert.ir.attributes import int_attr
+from wengert.ir.tensor_types import i64, shape
+from wengert.transforms.optimize.flows import flow_of
 from wengert.transforms.optimize.matching import splat
 from wengert.transforms.optimize.rewrites import Rewritten, rewrite
 from wengert.transforms.rewriter import Rewriter
@@ -51,3 +56,43 @@ def loop_of_few_trips(b: OpBuilder, op: core.ForOp) -> Rewritten:
     if trips < 1:
         return op.initial
     return cast(Rewriter, b).splice(op.block, [b.scalar(0, i64), *op.inputs])
+
+
+@rewrite(core.ForOp, core.WhileOp)
+def carried_unchanged(b: OpBuilder, op: core.ForOp | core.WhileOp) -> Rewritten:
+    """What every trip of a loop hands on as it was is a constant of the loop"""
+    flow = flow_of(op)
+    assert flow is not None
+    body = flow.blocks[-1]
+    end = flow.returning()[0]
+    first = flow.own_arguments + flow.constants
+    still = [k for k, value in enumerate(end.operands) if value is body.args[first + k]]
+    if not still:
+        return None
+    initial = op.operands[flow.own_operands + flow.constants :]
+    moving = [k for k in range(len(op.results)) if k not in still]
+    for block in flow.blocks:
+        _make_constants(block, first, still)
+    end.operands = [end.operands[k] for k in moving]
+    made = b.create(
+        type(op),
+        [*op.operands[: flow.own_operands + flow.constants], *(initial[k] for k in still), *(initial[k] for k in moving)],
+        [op.results[k].type for k in moving],
+        {"constants": int_attr(flow.constants + len(still))},
+        [op.detach_region(region) for region in list(op.regions)],
+    )
+    found = dict(zip(moving, made, strict=True))
+    if made:
+        cast(Rewriter, b).visit_next(cast(Operation, made[0].owner))
+    return [found.get(k, initial[k]) for k in range(len(op.results))]
+
+
+def _make_constants(block: Block, first: int, still: Sequence[int]) -> None:
+    """Puts these carried arguments in front of the others, and drops what they were."""
+    for position, k in enumerate(still):
+        old = block.args[first + position + k]
+        argument = block.insert_arg(old.type, first + position)
+        argument.name_hint = old.name_hint
+        old.replace_all_uses_with(argument)
+    for argument in [block.args[first + len(still) + k] for k in still]:
+        block.erase_arg(argument)

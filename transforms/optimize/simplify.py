@@ -24,7 +24,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from wengert.dialects import stablehlo
+from wengert.dialects import core, stablehlo
 from wengert.ir.builder import Properties
 from wengert.ir.construction import erase
 from wengert.ir.tensor_types import DYNAMIC, shape
@@ -33,6 +33,7 @@ from wengert.transforms.optimize import algebra, booleans, complex_numbers, cont
 from wengert.transforms.optimize.dce import dce
 from wengert.transforms.optimize.flows import CLOSED, Flow, flow_of
 from wengert.transforms.optimize.folding import fold
+from wengert.transforms.optimize.overwritten import hand_on
 from wengert.transforms.optimize.rewrites import REWRITES, Assumption, Rewrite, Rewritten, rewrites_by_op
 from wengert.transforms.rewriter import Rewriter
 
@@ -127,6 +128,8 @@ class Simplifier(Rewriter):
         while op is not None:
             following = op.next_op
             self.move_to(op)
+            if type(op) is core.ForOp and hand_on(op):
+                self.changed = True
             values = self._rewritten(op)
             if values is None:
                 if type(op) in CLOSED:
@@ -135,8 +138,8 @@ class Simplifier(Rewriter):
                     self.walk(region)
             else:
                 self.replace(op, values)
-                # What a rewrite builds is simplified already; the ops of a branch that it moved here are not.
-                following, self.spliced = self.spliced or following, None
+                # What a rewrite builds is simplified already; regions and the ops of a branch that it moved here are not.
+                following, self.following = self.following or following, None
             op = following
 
     def _bring_in_constants(self, op: Operation) -> None:
