@@ -282,11 +282,9 @@ class _Assignment:
 def _is_fixed(value: SSAValue) -> bool:
     """Whether a scalar of a nest's body is the same in all iterations."""
     op = value.owner
-    if isinstance(op, Block) or isinstance(op, IndexOp | WithinOp):
-        return False
     if isinstance(op, LoadOp):
         return not op.at.data.terms and (op.base is None or _is_fixed(op.base))
-    return all(_is_fixed(operand) for operand in op.operands)
+    return not isinstance(op, Block | IndexOp | WithinOp) and all(_is_fixed(operand) for operand in op.operands)
 
 
 def _same_layout(one: SSAValue, other: SSAValue, held: _Storage, wanted: _Storage) -> bool:

@@ -19,6 +19,7 @@ from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, Guard, IndexOp, 
 from wengert.dialects.kernel_positions import dimensions
 from wengert.ir.elements import splat_value
 from wengert.ir.traversal import operands_of
+from wengert.transforms.lower.cpu_floats import SPECIAL
 from wengert.transforms.lower.cpu_instructions import one
 from wengert.transforms.lower.cpu_memory import Memory
 from wengert.transforms.lower.cpu_nest_loops import regroup
@@ -160,8 +161,7 @@ class NestCode(NestTiles):
                 return
         trips, rest = divmod(extent, lanes)
         done = 0
-        accumulators = ACCUMULATORS // self.together
-        copies = accumulators if active and len(self.ops) <= LIGHT_BODY and trips >= 2 * accumulators and not (self.strict and lanes == 1) else 1
+        copies = self._accumulators(trips) if active else 1
         if copies > 1:
             totals = self._trips(active, totals, done, trips // copies, copies)
             done, trips = done + trips // copies * copies * lanes, trips % copies
@@ -183,6 +183,14 @@ class NestCode(NestTiles):
             else:
                 self._finish_reduction(reduction, total)
         self.lanes = lanes
+
+    def _accumulators(self, trips: int) -> int:
+        """How many registers a light body adds up in turn. A special function takes longer than the addition that waits for the one before."""
+        count = ACCUMULATORS // self.together
+        special = self.together == 1 and any(isinstance(op, ApplyOp) and op.function.data in SPECIAL for op in self.ops)
+        if special or len(self.ops) > LIGHT_BODY or trips < 2 * count or (self.strict and self.lanes == 1):
+            return 1
+        return count
 
     def _halves(self, active: list[Reduction], totals: list[Value]) -> list[Value]:
         """Totals in pairs of registers combined into one register."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation
 
 from wengert.dialects import core, stablehlo
 from wengert.dialects.builder import OpBuilder
 from wengert.ir.attributes import int_attr
-from wengert.ir.tensor_types import i64, shape
+from wengert.ir.tensor_types import i64
 from wengert.transforms.optimize.flows import flow_of
 from wengert.transforms.optimize.matching import splat
 from wengert.transforms.optimize.rewrites import Rewritten, rewrite

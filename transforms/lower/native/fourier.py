@@ -24,7 +24,7 @@ from wengert.transforms.lower.cpu_types import Element
 from wengert.transforms.lower.native.base import NativeKernel, native
 from wengert.transforms.lower.native.boxes import zero
 from wengert.transforms.lower.native.code import Code, Index
-from wengert.transforms.lower.native.fourier_lines import Across, Along, Line, swapped
+from wengert.transforms.lower.native.fourier_lines import Across, Along, Line, Read, swapped
 from wengert.transforms.lower.native.fourier_stages import blocks
 from wengert.transforms.lower.native.fourier_tables import LARGEST, convolution_length, is_smooth
 from wengert.transforms.lower.native.held import held
@@ -194,7 +194,7 @@ class Fourier(NativeKernel):
 
     def _complex(self, step: Pass, lines: Across | Along, x: Line, y: Line) -> None:
         if step.kind is FftType.FFT:
-            lines.transform(step.n, x.load, y.store)
+            lines.transform(step.n, Read(x), y.store)
             return
         numbers = lines.numbers
         factor = None if step.scale == 1 else numbers.constant(step.scale)
@@ -202,4 +202,4 @@ class Fourier(NativeKernel):
         def store(index: Index, value: tuple[str, str]) -> None:
             y.store(index, swapped(value) if factor is None else numbers.scale(swapped(value), factor))
 
-        lines.transform(step.n, lambda index: swapped(x.load(index)), store)
+        lines.transform(step.n, Read(x, exchanged=True), store)

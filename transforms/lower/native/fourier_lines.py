@@ -20,7 +20,7 @@ from wengert.transforms.lower.cpu_instructions import pair
 from wengert.transforms.lower.cpu_types import Element, vector
 from wengert.transforms.lower.native.code import Code, Index
 from wengert.transforms.lower.native.fourier_butterflies import Number, Numbers
-from wengert.transforms.lower.native.fourier_stages import Load, Store, Units, blocks, spread, transform, trips
+from wengert.transforms.lower.native.fourier_stages import Load, Store, Units, blocks, shared_spread, spread, transform, trips
 from wengert.transforms.lower.native.fourier_tables import (
     by_pairs,
     by_planes,
@@ -125,6 +125,17 @@ class Line(Struct, frozen=True):
             self.code.line(f"store <2 x {self.element.register}> {found}, ptr {self.at(index, lane)}, align {self.element.part_size}")
 
 
+class Read(Struct, frozen=True):
+    """Reads complex numbers of a line; ``exchanged``: imaginary parts as real ones and the reverse."""
+
+    line: Line
+    exchanged: bool = False
+
+    def __call__(self, index: Index) -> Number:
+        found = self.line.load(index)
+        return swapped(found) if self.exchanged else found
+
+
 @dataclass(frozen=True)
 class Lines(ABC):
     """How transforms lie in lanes. ``buffers`` are the pieces of scratch memory, by name."""
@@ -172,6 +183,10 @@ class Lines(ABC):
     def _smooth(self, n: int, load: Load, store: Store, work: tuple[str, str, str]) -> None:
         """A transform whose length has butterflies."""
 
+    @staticmethod
+    def _reading(kept: Line | Units) -> Load:
+        return Read(kept) if isinstance(kept, Line) else kept.load
+
     def transform(self, n: int, load: Load, store: Store) -> None:
         """A complex transform of any length."""
         work = (self.buffers["first"], self.buffers["second"], self.buffers["prime"])
@@ -193,8 +208,8 @@ class Lines(ABC):
         def meet(k: Index, value: Number) -> None:
             kept.store(k, swapped(numbers.multiply(value, self.constants(f"convolver{n}", chirp_spectrum(n), k))))
 
-        self._smooth(length, kept.load, meet, work)
-        self._smooth(length, kept.load, kept.store, work)
+        self._smooth(length, self._reading(kept), meet, work)
+        self._smooth(length, self._reading(kept), kept.store, work)
         with self.each(n) as k:
             store(k, numbers.multiply(swapped(kept.load(k)), self.constants(f"chirp{n}", wave, k)))
 
@@ -212,7 +227,7 @@ class Lines(ABC):
             with self.each(half + 1) as k:
                 y.store(k, kept.load(k))
             return
-        self.transform(half, x.load, kept.store)
+        self.transform(half, Read(x), kept.store)
         single = self.one(kept)
         single.store(half, single.load(0))
         factors = -0.5j * roots(np.arange(half + 1), n)
@@ -227,7 +242,7 @@ class Lines(ABC):
         factor = numbers.constant(scale)
         if n % 2:
             self._complete(n, x, kept)
-            self.transform(n, kept.load, lambda k, value: y.store_real(k, numbers.scale(swapped(value), factor)))
+            self.transform(n, self._reading(kept), lambda k, value: y.store_real(k, numbers.scale(swapped(value), factor)))
             return
         factors = 1j * roots(np.arange(half), n).conj()
         with self.each(half) as k:
@@ -238,7 +253,7 @@ class Lines(ABC):
         real = Numbers(self.code, self.element.register, first.lanes)
         low, high = ends.load(0)[0], ends.load(half)[0]
         first.store(0, (real.real("fsub", low, high), real.real("fadd", low, high)))
-        self.transform(half, kept.load, lambda k, value: y.store(k, numbers.scale(swapped(value), factor)))
+        self.transform(half, self._reading(kept), lambda k, value: y.store(k, numbers.scale(swapped(value), factor)))
 
     def _complete(self, n: int, x: Line, kept: Line | Units) -> None:
         """The whole spectrum of an odd number of reals, parts exchanged."""
@@ -313,5 +328,13 @@ class Along(Lines):
 
     def _smooth(self, n: int, load: Load, store: Store, work: tuple[str, str, str]) -> None:
         units = Units(self.code, self.part, self.lanes, work[0])
-        spread(units, n, load, work[0])
+        if isinstance(load, Read):
+            found = load.line
+
+            def read(code: Code, pointer: str, index: Index) -> Number:
+                return replace(found, code=code, pointer=pointer).load(index)
+
+            shared_spread(units, n, found.pointer, work[0], read, exchanged=load.exchanged)
+        else:
+            spread(units, n, load, work[0])
         transform(units, n // self.lanes, None, lambda index, value: store(self.code.times(index, self.lanes), value), work)

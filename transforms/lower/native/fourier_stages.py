@@ -80,11 +80,15 @@ def trips(code: Code, count: Index) -> Generator[Index]:
 
 
 @contextmanager
-def blocks(code: Code, extent: int, width: int) -> Generator[Index]:
+def blocks(code: Code, extent: Index, width: int) -> Generator[Index]:
     """Starts of blocks that cover an extent which is not below the width; the last two may overlap."""
-    with trips(code, -(-extent // width)) as number:
+    if isinstance(extent, str):
+        count, last = code.op(f"udiv i64 {code.add(extent, width - 1)}, {width}"), code.add(extent, -width)
+    else:
+        count, last = -(-extent // width), extent - width
+    with trips(code, count) as number:
         start = code.times(number, width)
-        yield code.op(f"call i64 @llvm.smin.i64(i64 {start}, i64 {extent - width})") if extent % width and extent > width else start
+        yield start if isinstance(last, int) and (last == 0 or last % width == 0) else code.op(f"call i64 @llvm.smin.i64(i64 {start}, i64 {last})")
 
 
 def stage(units: Units, radix: int, m: Index, s: Index, load: Load, store: Store, factors: str | None) -> None:
@@ -220,17 +224,50 @@ def spread(units: Units, n: int, load: Load, target: str) -> None:
 
     ``load`` gives so many neighbours from an index on. What is left is a transform of units, of length n / lanes.
     """
-    code, numbers, lanes = units.code, units.numbers, units.lanes
-    m = n // lanes
-    factors = table(code, f"v{n}.{lanes}", units.part.register, by_planes(twiddles(n, lanes).T))
-    kind, written = vector(units.part.register, lanes), units.over(code, target)
+    _spread(units.over(units.code, target), n // units.lanes, load, _spread_factors(units, n))
+
+
+def shared_spread(units: Units, n: int, source: str, target: str, load: Callable[[Code, str, Index], Number], *, exchanged: bool) -> None:
+    """The same as a call of a function that all transforms of a program share.
+
+    Args:
+        units: what the transform computes on.
+        n: the length of the transform.
+        source: where the numbers lie.
+        target: where the units go.
+        load: gives neighbours from a place and an index on.
+        exchanged: whether real and imaginary parts are exchanged on the way.
+    """
+
+    def body(code: Code) -> None:
+        kind = vector(units.part.register, units.lanes)
+
+        def exchange(index: Index) -> Number:
+            real, imaginary = load(code, "%x", index)
+            first, second = [code.op(f"select i1 %e, {kind} {x}, {kind} {y}") for x, y in ((imaginary, real), (real, imaginary))]
+            return first, second
+
+        _spread(units.over(code, "%y"), "%m", exchange, "%w")
+
+    symbol = _shared(units, "spread", "ptr %x, ptr %y, ptr %w, i64 %m, i1 %e", body)
+    m, flag = n // units.lanes, str(exchanged).lower()
+    units.code.line(f"call void {symbol}(ptr {source}, ptr {target}, ptr {_spread_factors(units, n)}, i64 {m}, i1 {flag})")
+
+
+def _spread_factors(units: Units, n: int) -> str:
+    return table(units.code, f"v{n}.{units.lanes}", units.part.register, by_planes(twiddles(n, units.lanes).T))
+
+
+def _spread(written: Units, m: Index, load: Load, factors: str) -> None:
+    code, numbers, lanes = written.code, written.numbers, written.lanes
+    kind = vector(written.part.register, lanes)
     with blocks(code, m, lanes) as p:
-        found = butterfly(numbers, [load(code.add(p, j * m)) for j in range(lanes)])
+        found = butterfly(numbers, [load(code.at([(m, j)], p)) for j in range(lanes)])
         for k in range(1, lanes):
-            places = [code.address(factors, units.part, code.add(p, (2 * (k - 1) + part) * m)) for part in range(2)]
-            first, second = [code.op(f"load {kind}, ptr {place}, align {units.part.size}") for place in places]
+            places = [code.address(factors, written.part, code.at([(m, 2 * (k - 1) + part)], p)) for part in range(2)]
+            first, second = [code.op(f"load {kind}, ptr {place}, align {written.part.size}") for place in places]
             found[k] = numbers.multiply(found[k], (first, second))
-        rows = [transposed(code, units.part.register, [y[part] for y in found]) for part in range(2)]
+        rows = [transposed(code, written.part.register, [y[part] for y in found]) for part in range(2)]
         for number, value in enumerate(zip(*rows, strict=True)):
             written.store(code.add(p, number), value)
 
