@@ -12,14 +12,14 @@ pointers that the op around it provides, and its arena is a range of the enclosi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from math import prod
 from typing import Any, cast
 
 from msgspec import Struct, field
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from wengert.dialects import core, stablehlo
 from wengert.dialects.core_control import TapeType
@@ -102,6 +102,11 @@ def loop_layout(op: core.ForOp | core.WhileOp) -> tuple[list[int], int]:
         offsets.append(end)
         end += aligned(byte_size(value))
     return offsets, end
+
+
+def carried(op: Operation, block: Block) -> Sequence[BlockArgument]:
+    """The arguments of a region that it may overwrite: what a loop carries."""
+    return block.args[int_of(op.constants) + isinstance(op, core.ForOp) :] if isinstance(op, core.ForOp | core.WhileOp) else ()
 
 
 class _Storage:
@@ -192,21 +197,12 @@ class _Assignment:
             self.found.initial[result] = operand
 
     def _reads_what_it_writes(self, op: NestOp, target: int, storage: _Storage) -> bool:
-        """Whether a nest that continues a buffer reads of it, in every iteration, just the element that it then stores."""
-        writes = [write for write in op.writes if write.target == target]
-        if len(writes) != 1 or writes[0].kind != STORE or not (writes[0].base is None or _is_fixed(writes[0].base)):
-            return False
-        loads = [
-            use.operation for argument, operand in zip(op.body.block.args, op.inputs, strict=True) if self.storage[operand] is storage for use in argument.uses
-        ]
-        return all(isinstance(load, LoadOp) and load.at.data == writes[0].at and load.base is writes[0].base and load.where is None for load in loads)
+        arguments = [argument for argument, operand in zip(op.body.block.args, op.inputs, strict=True) if self.storage[operand] is storage]
+        return reads_what_it_writes(op, target, arguments)
 
     def _enter(self, op: Operation, block: Block) -> None:
         """Plans a region; a loop's body may overwrite what it carries."""
-        mutable = frozenset[int]()
-        if isinstance(op, core.ForOp | core.WhileOp) and block is op.body.block:
-            fixed = int_of(op.constants) + isinstance(op, core.ForOp)
-            mutable = frozenset(range(fixed, len(block.args)))
+        mutable = frozenset([argument.index for argument in carried(op, block)]) if block is op.regions[-1].block else frozenset[int]()
         self.found.inner[block] = _Assignment(block, self.scratch, self.found.constants, mutable).run()
 
     # -- places
@@ -277,6 +273,15 @@ class _Assignment:
             return False
         loads = [use.operation for use in argument.uses]
         return all(isinstance(load, LoadOp) and load.at.data == at and load.where is None and load.base is None for load in loads)
+
+
+def reads_what_it_writes(op: NestOp, target: int, arguments: Sequence[SSAValue]) -> bool:
+    """Whether a nest reads of an array that one of its results continues, in every iteration, just the element that it then stores."""
+    writes = [write for write in op.writes if write.target == target]
+    if len(writes) != 1 or writes[0].kind != STORE or not (writes[0].base is None or _is_fixed(writes[0].base)):
+        return False
+    loads = [use.operation for argument in arguments for use in argument.uses]
+    return all(isinstance(load, LoadOp) and load.at.data == writes[0].at and load.base is writes[0].base and load.where is None for load in loads)
 
 
 def _is_fixed(value: SSAValue) -> bool:

@@ -6,6 +6,8 @@ a branch itself with kernel-level regions, and whatever is left runs in a ``kern
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -13,6 +15,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from wengert.dialects import stablehlo
 from wengert.dialects.kernel import EmptyOp, InterpretOp, NativeOp, YieldOp
 from wengert.ir.tensor_types import shape
+from wengert.transforms.lower.buffers import carried
 from wengert.transforms.lower.classify import Role, role
 from wengert.transforms.lower.contractions import matmul, strided
 from wengert.transforms.lower.fusion import captured, plan
@@ -23,6 +26,7 @@ from wengert.transforms.lower.nests import NestBuilder
 from wengert.transforms.lower.order import reads_first
 from wengert.transforms.lower.partial_sums import split_sums
 from wengert.transforms.lower.phases import unroll_phases
+from wengert.transforms.lower.small_updates import keep_updates_apart
 from wengert.transforms.lower.strips import form_strips
 
 
@@ -35,14 +39,15 @@ def build(block: Block, found: Plan, name: str = "main", *, reassociate: bool = 
     return ModuleOp([FuncOp(name, kind, Region([outer]))])
 
 
-def finish(block: Block, *, reassociate: bool) -> None:
-    """What is decided about neighbouring nests, and about long ones, once a block is complete."""
+def finish(block: Block, *, reassociate: bool, carried: Collection[SSAValue] = ()) -> None:
+    """What is decided about neighbouring nests, and about long ones, once a block is complete; ``carried`` are arguments that it may overwrite."""
     merge_instances(block, reassociate=reassociate)
     form_strips(block, reassociate=reassociate)
     if reassociate:
         split_sums(block)
     unroll_phases(block)
     reads_first(block)
+    keep_updates_apart(block, carried)
 
 
 def build_block(block: Block, found: Plan, *, reassociate: bool = True) -> tuple[Block, list[SSAValue]]:
@@ -113,7 +118,7 @@ class _FunctionBuilder:
         for region in op.regions:
             block, results = build_block(region.block, plan(region.block), reassociate=self.reassociate)
             block.add_op(stablehlo.ReturnOp.create(operands=results))
-            finish(block, reassociate=self.reassociate)
+            finish(block, reassociate=self.reassociate, carried=carried(op, block))
             regions.append(Region([block]))
         held = type(op).create(
             operands=[self.in_memory(operand) for operand in op.operands],
