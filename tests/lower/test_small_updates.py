@@ -34,8 +34,8 @@ ELEMENT = """%p = stablehlo.dynamic_slice %a, %i, %i, sizes = [1, 1] : (tensor<4
 SCATTERED = """%p = stablehlo.dynamic_slice %a, %o, %i, sizes = [40, 1] : (tensor<40x12xf64>, tensor<i64>, tensor<i64>) -> tensor<40x1xf64>
     %v = stablehlo.reshape %p : (tensor<40x1xf64>) -> tensor<40xf64>
     %w = stablehlo.reshape %j : (tensor<i64>) -> tensor<1xi64>
-    %b = core.scatter add %a, %w, %v, dims = #stablehlo.scatter<update_window_dims = [0], inserted_window_dims = [1], scatter_dims_to_operand_dims = [1]>
-      : (tensor<40x12xf64>, tensor<1xi64>, tensor<40xf64>) -> tensor<40x12xf64>"""
+    %b = core.scatter add %a, %w, %v, dims = #stablehlo.scatter<update_window_dims = [0], inserted_window_dims = [1], scatter_dims_to_operand_dims = [1]>,
+      sorted = false, unique = false : (tensor<40x12xf64>, tensor<1xi64>, tensor<40xf64>) -> tensor<40x12xf64>"""
 NEEDED_LATER = f"""%p = stablehlo.dynamic_slice %a, %o, %i, sizes = [40, 1] : {READ.replace("N", "1")}
     %c = stablehlo.dynamic_update_slice %a, %p, %o, %j : {WRITE.replace("N", "1")}
     %t = stablehlo.transpose %a, dims = [1, 0] : (tensor<40x12xf64>) -> tensor<12x40xf64>

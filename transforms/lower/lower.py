@@ -49,8 +49,9 @@ def lower(module: ModuleOp, entry: str = "main", *, reassociate: bool = True) ->
 
         found = patched(found)
     if ops_of(found, DotGeneralOp):
+        from wengert.transforms.lower.complex_products import by_parts
         from wengert.transforms.lower.short_products import expanded
 
-        found = expanded(found)
+        found = expanded(by_parts(found))
     block = found.body.block
     return build(block, plan(block), entry, reassociate=reassociate)
