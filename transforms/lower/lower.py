@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+from wengert.dialects.core import WindowReduceOp
 from wengert.dialects.stablehlo import ConvolutionOp, DotGeneralOp
 from wengert.ir.locations import describe
 from wengert.ir.traversal import ops_in, ops_of
@@ -48,6 +49,10 @@ def lower(module: ModuleOp, entry: str = "main", *, reassociate: bool = True) ->
         from wengert.transforms.lower.patches import patched  # here: most programs do without
 
         found = patched(found)
+    if ops_of(found, WindowReduceOp):
+        from wengert.transforms.lower.windows import prepared
+
+        found = prepared(found, reassociate=reassociate)
     if ops_of(found, DotGeneralOp):
         from wengert.transforms.lower.complex_products import by_parts
         from wengert.transforms.lower.short_products import expanded
