@@ -5,47 +5,53 @@
     %s = core.reduce add %x across [0] : (tensor<1000x8xbf16>) -> tensor<8xbf16>
 
 becomes a conversion to f32, the reduction of f32, and a conversion back. Fusion takes the conversions into the kernels
-around them, so only what accumulates in memory is twice as wide.
+around them, so only what accumulates in memory is twice as wide. Products of matrices likewise: then their operands are in
+memory as f32 (rounded to 16 bits), and one that several products need is converted once.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects import core, stablehlo
+from wengert.dialects.builder import OpBuilder
 from wengert.dialects.core import Kind
 from wengert.ir.tensor_types import bf16, element, f16, f32, shape, tensor
 from wengert.ir.traversal import ops_of
+from wengert.transforms.lower.classify import has_product
+from wengert.transforms.rewriter import Rewriter
+
+NARROW = (f16, bf16)
 
 
 def widened(function: FuncOp) -> FuncOp:
     """The function itself if it combines no 16-bit floats, else a copy that combines them in f32."""
-    if not any(_rounds(op) for op in ops_of(function, core.ReduceOp, core.ScatterOp)):
+    if not any(_rounds(op) for op in _combining(function)):
         return function
-    copy = function.clone()
-    for op in [op for op in ops_of(copy, core.ReduceOp, core.ScatterOp) if _rounds(op)]:
-        _widen(op)
+    copy, b = function.clone(), Rewriter("widen")
+    for op in [op for op in _combining(copy) if _rounds(op)]:
+        b.move_to(op)
+        b.replace(op, [_wide(b, op)])
     return copy
 
 
-def _rounds(op: core.ReduceOp | core.ScatterOp) -> bool:
-    return op.kind.data in (Kind.add, Kind.mul) and element(op.operand) in (f16, bf16)
+def _combining(function: FuncOp) -> Sequence[Operation]:
+    return ops_of(function, core.ReduceOp, core.ScatterOp, stablehlo.DotGeneralOp)
 
 
-def _widen(op: Operation) -> None:
-    block, held = op.parent, element(op.operands[0])
-    assert block is not None
+def _rounds(op: Operation) -> bool:
+    if isinstance(op, stablehlo.DotGeneralOp):
+        types = [element(value) for value in (op.lhs, op.rhs, op.result)]
+        return has_product(op) and any(held in NARROW for held in types) and all(held in (*NARROW, f32) for held in types)
+    assert isinstance(op, core.ReduceOp | core.ScatterOp)
+    return op.kind.data in (Kind.add, Kind.mul) and element(op.operand) in NARROW
 
-    def converted(value: SSAValue, target: SSAValue, wide: bool) -> Operation:
-        found = stablehlo.ConvertOp.create(operands=[value], result_types=[tensor(shape(target), f32 if wide else held)], location=op.location)
-        block.insert_op_before(found, op)
-        return found
 
-    operands = [converted(value, value, True).results[0] if element(value) == held else value for value in op.operands]
-    wide = type(op).create(operands=operands, result_types=[tensor(shape(op.results[0]), f32)], properties=op.properties, location=op.location)
-    block.insert_op_before(wide, op)
-    back = converted(wide.results[0], op.results[0], False)
-    op.results[0].replace_all_uses_with(back.results[0])
-    op.detach()
-    op.erase()
+def _wide(b: OpBuilder, op: Operation) -> SSAValue:
+    result = op.results[0]
+    operands = [b.convert(value, f32) if element(value) in NARROW else value for value in op.operands]
+    (found,) = b.create(type(op), operands, [tensor(shape(result), f32)], op.properties)
+    return found if element(result) == f32 else b.convert(found, element(result))
