@@ -80,7 +80,7 @@ def build_for_cpu(program: Program, dump_dir: Path | None, options: dict[str, An
     """Native code for this machine. With a folder for dumps: every pass, the kernels, and the LLVM text."""
     from wengert.runtime import cpu
 
-    _check_options("cpu", options, ("strict", "opt"))
+    _check_options("cpu", options, ("strict", "opt", "flush_subnormals"))
     if dump_dir is None:
         return cpu.compile(runnable(program.optimized_module), **options)
     from wengert.ir.dumps import Dumper

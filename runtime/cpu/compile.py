@@ -34,14 +34,15 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Options(Struct, frozen=True):
-    """``strict`` turns reassociation and contraction off; ``opt`` is the tier of the code generator."""
+    """``strict`` turns reassociation and contraction off; ``opt`` is the tier of the code generator; ``flush`` makes zeros of subnormal numbers."""
 
     strict: bool = False
     opt: Tier = "best"
+    flush: bool = False
 
 
 @paused(last=True)
-def compile(module: ModuleOp, *, entry: str = "main", strict: bool = False, opt: Tier = "best") -> CompiledFunction:
+def compile(module: ModuleOp, *, entry: str = "main", strict: bool = False, opt: Tier = "best", flush_subnormals: bool = False) -> CompiledFunction:
     """A function of the module as a callable on NumPy arrays.
 
     Args:
@@ -51,6 +52,8 @@ def compile(module: ModuleOp, *, entry: str = "main", strict: bool = False, opt:
         strict: no reassociation of sums and no contraction to fused multiply-add.
         opt: "best" or "fast": code that runs fast, or code that is there fast (less than half of LLVM's time, for loops that may take several
             times as long). Results may differ in the last bit, since the tiers contract differently.
+        flush_subnormals: subnormal numbers count as zeros, as operands and as results, as they do in XLA. On processors that compute with
+            them slowly (many of Intel's) this saves much where values fade away; it is not IEEE arithmetic.
 
     Raises:
         InputError: there is no such function or tier, or a type in it that cannot be compiled.
@@ -58,7 +61,7 @@ def compile(module: ModuleOp, *, entry: str = "main", strict: bool = False, opt:
     """
     if opt not in TIERS:
         raise InputError(f"opt must be 'best' or 'fast', found {opt!r}")
-    return _Compilation(module, entry, Options(strict, opt)).run()
+    return _Compilation(module, entry, Options(strict, opt, flush_subnormals)).run()
 
 
 class _Compilation:
@@ -85,7 +88,7 @@ class _Compilation:
         except LoweringError as error:
             raise InputError(str(error)) from None
         with self.phase("codegen"):
-            code = generate(lowered, host().target, strict=self.options.strict)
+            code = generate(lowered, host().target, strict=self.options.strict, flush=self.options.flush)
         with self.phase("llvm"):
             image, self.cache_hit = object_code(code.text, self.options.opt)
         with self.phase("load"):

@@ -50,16 +50,16 @@ def host() -> Host:
     llvm.initialize_native_asmprinter()
     features = llvm.get_host_cpu_features()
     cpu = llvm.get_host_cpu_name()
-    return Host(llvm.get_process_triple(), cpu, features.flatten(), _target(cpu, features))
+    return Host(llvm.get_process_triple(), cpu, features.flatten(), _target(cpu, features, llvm.get_process_triple().partition("-")[0]))
 
 
-def _target(cpu: str, features: dict[str, bool]) -> Target:
+def _target(cpu: str, features: dict[str, bool], family: str) -> Target:
     if features.get("avx512f") and features.get("avx512vl") and features.get("avx512dq") and features.get("avx512bw"):
-        return Target(cpu, 64, 32, True, 'nounwind "prefer-vector-width"="512"')
+        return Target(cpu, 64, 32, True, 'nounwind "prefer-vector-width"="512"', family)
     if features.get("avx2"):
-        return Target(cpu, 32, 16, bool(features.get("f16c")))
+        return Target(cpu, 32, 16, bool(features.get("f16c")), family=family)
     neon = bool(features.get("neon"))
-    return Target(cpu, 16, 32 if neon else 16, neon or bool(features.get("f16c")))
+    return Target(cpu, 16, 32 if neon else 16, neon or bool(features.get("f16c")), family=family)
 
 
 @lru_cache(maxsize=4)

@@ -40,14 +40,14 @@ class Code(Struct, frozen=True):
     symbols: tuple[str, ...]
 
 
-def generate(module: ModuleOp, target: Target, *, strict: bool = False) -> Code:
-    """The code of a kernel-level module with one function."""
+def generate(module: ModuleOp, target: Target, *, strict: bool = False, flush: bool = False) -> Code:
+    """The code of a kernel-level module with one function; ``flush``: subnormal numbers are zeros in it."""
     (function,) = [op for op in module.ops if isinstance(op, FuncOp)]
     block = function.body.block
     last = block.last_op
     assert last is not None
     buffers = assign(block, scratch_bytes(target))
-    entry = EntryCode(target, strict, len(block.args), len(last.operands), len(buffers.constants))
+    entry = EntryCode(target, strict, len(block.args), len(last.operands), len(buffers.constants), flush=flush)
     _BlockCode(entry, block, buffers, entry.inputs, entry.outputs, "%arena").run()
     return Code(entry.text(), buffers, tuple(entry.interpreted), len(entry.functions), tuple(entry.symbols))
 

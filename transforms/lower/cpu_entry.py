@@ -13,6 +13,7 @@ from wengert.dialects.kernel import InterpretOp
 from wengert.transforms.lower.buffers import ALIGNMENT
 from wengert.transforms.lower.cpu_cells import PROMOTE
 from wengert.transforms.lower.cpu_inline import marked
+from wengert.transforms.lower.cpu_subnormals import flushed_task, flushing
 from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.native.symbols import FREE
 from wengert.transforms.lower.parallel import BLAS_HOLD, BLAS_RELEASE, DECLARATIONS, POOL_RUN, Split, start
@@ -32,9 +33,10 @@ class EntryCode:
         symbols: functions from outside of the program, and their declarations.
     """
 
-    def __init__(self, target: Target, strict: bool, inputs: int, outputs: int, constants: int):
+    def __init__(self, target: Target, strict: bool, inputs: int, outputs: int, constants: int, *, flush: bool = False):
         self.target = target
         self.strict = strict
+        self.mode = flushing(target) if flush else None
         self.functions: dict[str, str] = {}
         self.helpers: dict[str, str] = {}
         self.lines: list[str] = []
@@ -103,6 +105,8 @@ class EntryCode:
     def job(self, task: str, pointers: Sequence[str], cut: Split, scratch: str = "null", count: int = 0) -> None:
         """Runs a task by whoever has time; every thread but this one has ``count`` bytes of scratch memory of its own."""
         self.external(POOL_RUN, DECLARATIONS[POOL_RUN])
+        if self.mode is not None:
+            task, self.helpers[f"{task}.flushed"] = flushed_task(task, self.mode, self.target.attributes)
         self._frame = max(self._frame, len(pointers))
         self.lines += start(task, f"%{self.fresh('frame')}", pointers, cut, scratch, count)
 
@@ -122,6 +126,10 @@ class EntryCode:
                 self.external(symbol, DECLARATIONS[symbol])
             self.lines.insert(0, f"call void @{BLAS_HOLD}()")
             ends.append(f"call void @{BLAS_RELEASE}()")
+        if self.mode is not None:
+            self.helpers.update(zip(self.mode.declarations, self.mode.declarations, strict=True))
+            self.lines[:0] = self.mode.enter
+            ends += self.mode.leave
         if self._frame:
             self.lines.insert(0, f"%frame = alloca [{self._frame} x ptr]")
         return ends

@@ -8,7 +8,7 @@ from msgspec import Struct
 class Target(Struct, frozen=True):
     """A processor: the bytes of a vector register, how many there are, and whether f16 conversion is in hardware.
 
-    ``attributes`` are LLVM function attributes that every kernel gets.
+    ``attributes`` are LLVM function attributes that every kernel gets; ``family`` is the first part of the triple.
     """
 
     name: str
@@ -16,6 +16,7 @@ class Target(Struct, frozen=True):
     vector_registers: int
     has_f16: bool
     attributes: str = "nounwind"
+    family: str = ""
 
 
 GENERIC = Target("generic", 16, 16, False)

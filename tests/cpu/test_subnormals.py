@@ -1,0 +1,76 @@
+"""Subnormal numbers: kept unless asked otherwise; flushed on every thread that runs the program, and nowhere else."""
+
+import platform
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.ir.parser import parse_module
+from wengert.runtime.cpu import compile, pool
+from wengert.runtime.cpu.pool_code import available
+from wengert.transforms.lower import parallel
+
+TEXT = """func.func public @main(%x: tensor<NxTYPE>) -> tensor<NxTYPE> {
+  %h = stablehlo.constant dense<0.5> : tensor<NxTYPE>
+  %0 = stablehlo.multiply %x, %h : tensor<NxTYPE>
+  return %0 : tensor<NxTYPE>
+}"""
+SMALL = {"f32": np.float32(1e-40), "f64": np.float64(1e-310)}
+LEAST = {"f32": np.finfo(np.float32).tiny, "f64": np.finfo(np.float64).tiny}
+
+known = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64", "aarch64", "arm64"), reason="there is no such mode that we know of")
+
+
+def text(count: int, held: str) -> str:
+    return TEXT.replace("N", str(count)).replace("TYPE", held)
+
+
+@known
+@pytest.mark.parametrize("held", ["f32", "f64"])
+def test_results_and_operands(held: str) -> None:
+    program = wg.parse(text(3, held))
+    x = np.array([SMALL[held], LEAST[held], 1.0], SMALL[held].dtype)
+    kept, flushed = program.compile()(x)[0], program.compile(flush_subnormals=True)(x)[0]
+    np.testing.assert_array_equal(kept, x * x.dtype.type(0.5))
+    assert kept[0] > 0 and kept[1] > 0
+    np.testing.assert_array_equal(flushed, [0, 0, 0.5])
+
+
+@known
+def test_the_mode_ends_with_the_call() -> None:
+    x = np.full(4, SMALL["f64"])
+    assert wg.parse(text(4, "f64")).compile(flush_subnormals=True)(x)[0].max() == 0
+    assert (x * 0.5 > 0).all()
+
+
+@known
+def test_the_mode_ends_with_a_call_that_fails() -> None:
+    failing = """func.func public @main(%x: tensor<4xf64>) -> tensor<4xf64> {
+      %0 = stablehlo.custom_call @nobody_knows_this(%x) : (tensor<4xf64>) -> tensor<4xf64>
+      return %0 : tensor<4xf64>
+    }"""
+    x = np.full(4, SMALL["f64"])
+    with pytest.raises(Exception, match="nobody_knows_this"):
+        compile(parse_module(failing), flush_subnormals=True)(x)
+    assert (x * 0.5 > 0).all()
+
+
+@known
+@pytest.mark.skipif(not available(), reason="there are no threads here")
+def test_every_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "GRAIN_NS", 20.0)
+    monkeypatch.setattr(parallel, "LEAST_NS", 40.0)
+    pool.set_threads(4)
+    try:
+        compiled = compile(parse_module(text(100000, "f32")), flush_subnormals=True)
+        assert parallel.POOL_RUN in compiled.llvm_text
+        for _ in range(20):
+            assert compiled(np.full(100000, SMALL["f32"]))[0].max() == 0
+    finally:
+        pool.set_threads(pool.default_threads())
+
+
+def test_the_interpreter_has_no_such_mode() -> None:
+    with pytest.raises(wg.InputError, match="flush_subnormals"):
+        wg.parse(text(3, "f64")).compile("interpreter", flush_subnormals=True)
