@@ -91,10 +91,14 @@ def emit_tile(text: FunctionText, plan: MatmulPlan, arithmetic: Arithmetic, grou
             sums = [arithmetic.add(text, x, y) for x, y in zip(sums, other, strict=True)]
         for p in range(turns * sets, turns * sets + rest):
             sums = step(sums, "0", 0, p)
-    for row in range(rows):
-        for position, offset in enumerate(group.offsets):
-            pointer = text.at(c, kind, "0", 0, row * plan.c_m + offset * plan.c_n)
-            write_vector(text, arithmetic, sums[row * len(group.offsets) + position], pointer, plan.c_n)
+    for position, offset in enumerate(group.offsets):
+        column = [sums[row * len(group.offsets) + position] for row in range(rows)]
+        pointer = text.at(c, kind, "0", 0, offset * plan.c_n)
+        if plan.c_m == 1 and plan.c_n != 1 and arithmetic.lanes > 1:
+            write_turned(text, arithmetic, column, pointer, plan.c_n)
+            continue
+        for row, vector in enumerate(column):
+            write_vector(text, arithmetic, vector, text.at(pointer, kind, "0", 0, row * plan.c_m), plan.c_n)
 
 
 def read_vector(text: FunctionText, arithmetic: Arithmetic, pointer: str, step: int) -> str:
@@ -116,3 +120,42 @@ def write_vector(text: FunctionText, arithmetic: Arithmetic, vector: str, pointe
     for lane in range(arithmetic.lanes):
         element = text.op(f"extractelement {arithmetic.vector} {vector}, i32 {lane}")
         text.store(arithmetic.scalar, element, text.at(pointer, arithmetic.scalar, "0", 0, lane * step), arithmetic.bytes)
+
+
+def write_turned(text: FunctionText, arithmetic: Arithmetic, rows: list[str], pointer: str, step: int) -> None:
+    """Stores a block of as many columns as there are vectors, which lie side by side; the lanes are its rows, at this distance."""
+    start, most = 0, arithmetic.lanes & -arithmetic.lanes
+    while start < len(rows):
+        count = min(1 << ((len(rows) - start).bit_length() - 1), most)
+        first = text.at(pointer, arithmetic.scalar, "0", 0, start)
+        if count == 1:
+            write_vector(text, arithmetic, rows[start], first, step)
+        else:
+            _write_rows(text, arithmetic, _interleaved(text, arithmetic, rows[start : start + count]), count, first, step)
+        start += count
+
+
+def _interleaved(text: FunctionText, arithmetic: Arithmetic, rows: list[str]) -> list[str]:
+    """The elements of a power of two of vectors, lane by lane: all of the first lane, then all of the second one, and so on."""
+    if len(rows) == 1:
+        return rows
+    lanes, found = arithmetic.lanes, list[str]()
+    for even, odd in zip(_interleaved(text, arithmetic, rows[::2]), _interleaved(text, arithmetic, rows[1::2]), strict=True):
+        for half in range(2):
+            order = [lane + part * lanes for lane in range(half * lanes // 2, (half + 1) * lanes // 2) for part in range(2)]
+            found.append(_shuffled(text, arithmetic, even, odd, order))
+    return found
+
+
+def _write_rows(text: FunctionText, arithmetic: Arithmetic, vectors: list[str], count: int, pointer: str, step: int) -> None:
+    """Stores groups of so many elements, at this distance."""
+    each = arithmetic.lanes // count
+    for lane in range(arithmetic.lanes):
+        vector, group = vectors[lane // each], lane % each
+        part = vector if each == 1 else _shuffled(text, arithmetic, vector, "poison", [group * count + i for i in range(count)])
+        text.store(f"<{count} x {arithmetic.scalar}>", part, text.at(pointer, arithmetic.scalar, "0", 0, lane * step), arithmetic.bytes)
+
+
+def _shuffled(text: FunctionText, arithmetic: Arithmetic, x: str, y: str, order: list[int]) -> str:
+    listed = ", ".join(f"i32 {i}" for i in order)
+    return text.op(f"shufflevector {arithmetic.vector} {x}, {arithmetic.vector} {y}, <{len(order)} x i32> <{listed}>")
