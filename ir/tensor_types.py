@@ -41,8 +41,18 @@ f16 = Float16Type()
 bf16 = BFloat16Type()
 c64 = ComplexType(f32)
 c128 = ComplexType(f64)
-i1, i8, i16, i32, i64 = (IntegerType(width) for width in (1, 8, 16, 32, 64))
-ui8, ui16, ui32, ui64 = (IntegerType(width, Signedness.UNSIGNED) for width in (8, 16, 32, 64))
+i1, i4, i8, i16, i32, i64 = (IntegerType(width) for width in (1, 4, 8, 16, 32, 64))
+ui4, ui8, ui16, ui32, ui64 = (IntegerType(width, Signedness.UNSIGNED) for width in (4, 8, 16, 32, 64))
+EIGHT_BITS = (
+    Float8E3M4Type(),
+    Float8E4M3Type(),
+    Float8E4M3FNType(),
+    Float8E4M3FNUZType(),
+    Float8E4M3B11FNUZType(),
+    Float8E5M2Type(),
+    Float8E5M2FNUZType(),
+)
+"""Floats of eight bits with a sign and a mantissa."""
 
 DYNAMIC = DYNAMIC_INDEX
 """The extent that stands for ``?`` in a shape (xDSL's, so that its parser and printer agree)."""
@@ -64,9 +74,9 @@ _DTYPES: dict[Attribute, np.dtype[Any]] = {
     ui32: np.dtype(np.uint32),
     ui64: np.dtype(np.uint64),
     IntegerType(2): np.dtype(ml_dtypes.int2),
-    IntegerType(4): np.dtype(ml_dtypes.int4),
+    i4: np.dtype(ml_dtypes.int4),
     IntegerType(2, Signedness.UNSIGNED): np.dtype(ml_dtypes.uint2),
-    IntegerType(4, Signedness.UNSIGNED): np.dtype(ml_dtypes.uint4),
+    ui4: np.dtype(ml_dtypes.uint4),
     Float8E3M4Type(): np.dtype(ml_dtypes.float8_e3m4),
     Float8E4M3Type(): np.dtype(ml_dtypes.float8_e4m3),
     Float8E4M3FNType(): np.dtype(ml_dtypes.float8_e4m3fn),

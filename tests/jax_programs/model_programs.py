@@ -301,7 +301,7 @@ P(
         jsp.stats.t.logpdf(x, s),
         jsp.stats.gamma.logpdf(s, s + 1),
         jsp.stats.beta.logpdf(p, s, 2.0),
-        jsp.stats.laplace.logcdf(x),
+        jnp.log(jsp.stats.laplace.cdf(x)),
         jsp.stats.logistic.logpdf(x),
         jsp.stats.cauchy.logpdf(x, 0, s),
         jsp.stats.poisson.logpmf(3, s),

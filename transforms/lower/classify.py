@@ -19,6 +19,7 @@ from wengert.dialects.kernel import STORE
 from wengert.ir.attributes import int_of
 from wengert.ir.elements import Elements, splat_value
 from wengert.ir.tensor_types import (
+    EIGHT_BITS,
     bf16,
     c64,
     c128,
@@ -27,6 +28,7 @@ from wengert.ir.tensor_types import (
     f32,
     f64,
     i1,
+    i4,
     i8,
     i16,
     i32,
@@ -36,6 +38,7 @@ from wengert.ir.tensor_types import (
     is_float,
     is_integer,
     shape_of_type,
+    ui4,
     ui8,
     ui16,
     ui32,
@@ -202,6 +205,8 @@ def cost(op: Operation) -> int:
         return 0
     if is_float(held):
         return _REAL_COSTS.get(kind, 0)
+    if held in _MOVED and kind not in (stablehlo.ConvertOp, stablehlo.SelectOp):
+        return 0
     if is_integer(held):
         return (_BOOLEAN_COSTS if is_boolean(held) else _INTEGER_COSTS).get(kind, 0)
     return _COMPLEX_COSTS.get(kind, 0)
@@ -236,8 +241,11 @@ def _width(held: Attribute) -> int:
     return getattr(held, "bitwidth", 0) if not is_complex(held) else 0
 
 
-_HELD = frozenset((f64, f32, f16, bf16, c64, c128, i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64))
-"""Element types that kernels compute with and move; ops on others (sub-byte integers, 8-bit floats) are interpreted."""
+_HELD = frozenset((f64, f32, f16, bf16, c64, c128, i1, i4, i8, i16, i32, i64, ui4, ui8, ui16, ui32, ui64, *EIGHT_BITS))
+"""Element types that kernels move, and mostly compute with; ops on others (integers of 2 bits) are interpreted."""
+
+_MOVED = frozenset((i4, ui4))
+"""Element types that kernels only move and convert."""
 
 
 def _is_held(type: Any) -> bool:
@@ -284,6 +292,8 @@ def _scatterable(op: core.ScatterOp) -> bool:
     held = element(op.operand)
     if is_complex(held):
         return op.kind.data in (Kind.set, Kind.add, Kind.mul)
+    if held in _MOVED or held in EIGHT_BITS:
+        return op.kind.data is Kind.set
     return held not in (f16, bf16) or op.kind.data in (Kind.set, Kind.max, Kind.min)
 
 
@@ -297,6 +307,8 @@ def write_kind(op: Operation) -> str:
 def _reducible(op: Operation) -> bool:
     assert isinstance(op, core.ReduceOp)
     held = element(op.operand)
+    if held in _MOVED or held in EIGHT_BITS:
+        return False
     return not is_complex(held) or op.kind.data in (Kind.add, Kind.mul)
 
 

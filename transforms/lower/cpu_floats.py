@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
+from wengert.transforms.lower.cpu_eight_bits import format_of, in_format
 from wengert.transforms.lower.cpu_instructions import Instructions
 from wengert.transforms.lower.cpu_types import Element
 from wengert.transforms.lower.math import SUPPORTED, emit
@@ -156,7 +157,9 @@ class FloatFunctions(Instructions):
         return self.select(self.compare("uno", register, x, x), register, nan, self.cast("bitcast", found, word, register))
 
     def narrowed(self, x: str, narrow: str) -> str:
-        """A float rounded to a 16-bit format, still as a float."""
+        """A float rounded to a format of 16 or 8 bits, still as a float."""
+        if narrow.startswith("f8"):
+            return in_format(self, x, format_of(narrow))
         if narrow == "f16":
             return self.cast("fpext", self.cast("fptrunc", x, "float", "half"), "half", "float")
         bits = self.cast("bitcast", x, "float", "i32")

@@ -235,18 +235,14 @@ class Memory:
 def _to_register(scalars: Scalars, element: Element, raw: str) -> str:
     if element.kind == "b":
         return scalars.compare("ne", "i8", raw, "zeroinitializer" if scalars.lanes > 1 else "0")
-    if element.narrow == "bf16":
-        return scalars.from_word(raw, element, "i16")
     if element.narrow == "f16":
         return scalars.cast("fpext", raw, "half", "float")
-    return raw
+    return scalars.from_word(raw, element, element.memory) if element.narrow else raw
 
 
 def _to_memory(scalars: Scalars, element: Element, value: str) -> str:
     if element.kind == "b":
         return scalars.cast("zext", value, "i1", "i8")
-    if element.narrow == "bf16":
-        return scalars.to_word(value, element, "i16")
     if element.narrow == "f16":
         return scalars.cast("fptrunc", value, "float", "half")
-    return value
+    return scalars.to_word(value, element, element.memory) if element.narrow else value

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from wengert.transforms.lower.cpu_complex_elementary import ElementaryComplexFunctions
+from wengert.transforms.lower.cpu_eight_bits import format_of, from_byte, to_byte
 from wengert.transforms.lower.cpu_floats import FLOAT_PREDICATES
 from wengert.transforms.lower.cpu_instructions import Value, one, pair
 from wengert.transforms.lower.cpu_integers import IntegerFunctions
-from wengert.transforms.lower.cpu_types import Element, float_literal
+from wengert.transforms.lower.cpu_types import SUB_BYTE, Element, float_literal
 
 __all__ = ["Scalars", "Value", "neutral"]
 
@@ -79,6 +82,9 @@ class Scalars(ElementaryComplexFunctions, IntegerFunctions):
             return self.compare(
                 "une" if source.kind == "f" else "ne", source.register, x, "zeroinitializer" if self.lanes > 1 else ("0.0" if source.kind == "f" else "0")
             )
+        if target.narrow in SUB_BYTE:
+            byte = self._convert_real(x, source, replace(target, narrow=""))
+            return self._saturated(byte, target) if source.kind == "f" else self._wrapped(byte, target)
         if source.kind == "f":
             return self._float_to_float(x, source, target) if target.kind == "f" else self._float_to_integer(x, source, target)
         if target.kind == "f":
@@ -87,6 +93,19 @@ class Scalars(ElementaryComplexFunctions, IntegerFunctions):
                 return self.narrowed(self.odd_float(self.cast(opcode, x, source.register, "double")), target.narrow)
             return self.cast(opcode, x, source.register, target.register)
         return self.resize(x, source.register, target.register, signed=source.kind == "i")
+
+    def _saturated(self, byte: str, target: Element) -> str:
+        """A byte as the nearest number of four bits."""
+        low, high = (-8, 7) if target.kind == "i" else (0, 15)
+        limits = [(self.constant("i8", low), "lt"), (self.constant("i8", high), "gt")]
+        for limit, beyond in limits:
+            byte = self.select(self.compare(("s" if target.kind == "i" else "u") + beyond, "i8", byte, limit), "i8", limit, byte)
+        return byte
+
+    def _wrapped(self, byte: str, target: Element) -> str:
+        """The low four bits of a byte as a number."""
+        moved = self.binary("shl", "i8", byte, self.constant("i8", 4))
+        return self.binary("ashr" if target.kind == "i" else "lshr", "i8", moved, self.constant("i8", 4))
 
     def resize(self, x: str, source: str, target: str, *, signed: bool) -> str:
         """An integer in another width."""
@@ -117,6 +136,10 @@ class Scalars(ElementaryComplexFunctions, IntegerFunctions):
 
     def to_word(self, x: str, source: Element, word: str) -> str:
         """The bits that the value has in memory, as an integer."""
+        if source.narrow in SUB_BYTE:
+            return self.binary("and", "i8", x, self.constant("i8", 15))
+        if source.narrow.startswith("f8"):
+            return to_byte(self, x, format_of(source.narrow))
         if source.narrow == "bf16":
             bits = self.cast("bitcast", x, "float", "i32")
             return self.cast("trunc", self.binary("lshr", "i32", bits, self.constant("i32", 16)), "i32", "i16")
@@ -126,6 +149,10 @@ class Scalars(ElementaryComplexFunctions, IntegerFunctions):
 
     def from_word(self, x: str, target: Element, word: str) -> str:
         """The value that has these bits in memory."""
+        if target.narrow in SUB_BYTE:
+            return self._wrapped(x, target)
+        if target.narrow.startswith("f8"):
+            return from_byte(self, x, format_of(target.narrow))
         if target.narrow == "bf16":
             wide = self.binary("shl", "i32", self.cast("zext", x, "i16", "i32"), self.constant("i32", 16))
             return self.cast("bitcast", wide, "i32", "float")

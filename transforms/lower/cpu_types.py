@@ -1,7 +1,7 @@
 """Element types on the CPU: how they lie in memory and in which LLVM type they are computed.
 
-Booleans are bytes in memory and ``i1`` in registers. 16-bit floats are computed as ``float`` whose value is one of the
-16-bit type's (every operation rounds its result to it). Complex numbers are two values.
+Booleans are bytes in memory and ``i1`` in registers. Floats of 16 and 8 bits are computed as ``float`` whose value is one of the
+narrow type's (every operation rounds its result to it). Integers of 4 bits are the low halves of bytes in memory. Complex numbers are two values.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import numpy as np
 from msgspec import Struct
 from xdsl.ir import Attribute
 
-from wengert.ir.tensor_types import bf16, c64, c128, dtype_of, f16, f32, f64, i1, is_integer, is_unsigned
+from wengert.ir.tensor_types import EIGHT_BITS, bf16, c64, c128, dtype_of, f16, f32, f64, i1, i4, is_integer, is_unsigned, ui4
 
 
 class Element(Struct, frozen=True):
     """One element type: ``kind`` is f(loat), i(nteger), u(nsigned), b(oolean) or c(omplex); ``size`` is in bytes.
 
-    ``memory`` and ``register`` are LLVM types (of one part, for complex numbers); ``narrow`` names a 16-bit float.
+    ``memory`` and ``register`` are LLVM types (of one part, for complex numbers); ``narrow`` names a float of 16 or 8 bits, or an integer of 4.
     """
 
     kind: str
@@ -44,7 +44,7 @@ class Element(Struct, frozen=True):
         return "f64" if self.register == "double" else "f32"
 
 
-_FLOATS: dict[Attribute, Element] = {
+_SPECIAL: dict[Attribute, Element] = {
     f64: Element("f", "double", "double", 8),
     f32: Element("f", "float", "float", 4),
     f16: Element("f", "half", "float", 2, "f16"),
@@ -52,7 +52,12 @@ _FLOATS: dict[Attribute, Element] = {
     c64: Element("c", "float", "float", 8),
     c128: Element("c", "double", "double", 16),
     i1: Element("b", "i8", "i1", 1),
+    i4: Element("i", "i8", "i8", 1, "i4"),
+    ui4: Element("u", "i8", "i8", 1, "ui4"),
+    **{held: Element("f", "i8", "float", 1, held.name) for held in EIGHT_BITS},
 }
+SUB_BYTE = ("i4", "ui4")
+"""What is narrow and no float."""
 
 
 def element_of(held: Attribute) -> Element:
@@ -65,7 +70,7 @@ def element_of(held: Attribute) -> Element:
 
 
 def _element_of(held: Attribute) -> Element:
-    found = _FLOATS.get(held)
+    found = _SPECIAL.get(held)
     if found is not None:
         return found
     assert is_integer(held), f"no such element type: {held}"

@@ -19,9 +19,8 @@ from xdsl.ir import Operation, SSAValue
 from wengert.dialects import core, stablehlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.core import Kind
-from wengert.ir.tensor_types import bf16, element, f16, f32, shape, tensor
+from wengert.ir.tensor_types import EIGHT_BITS, bf16, element, f16, f32, is_float, shape, tensor
 from wengert.ir.traversal import ops_of
-from wengert.transforms.lower.classify import has_product
 from wengert.transforms.rewriter import Rewriter
 
 NARROW = (f16, bf16)
@@ -45,13 +44,13 @@ def _combining(function: FuncOp) -> Sequence[Operation]:
 def _rounds(op: Operation) -> bool:
     if isinstance(op, stablehlo.DotGeneralOp):
         types = [element(value) for value in (op.lhs, op.rhs, op.result)]
-        return has_product(op) and any(held in NARROW for held in types) and all(held in (*NARROW, f32) for held in types)
+        return op.algorithm is None and any(held != f32 for held in types) and all(held in (*NARROW, *EIGHT_BITS, f32) for held in types)
     assert isinstance(op, core.ReduceOp | core.ScatterOp)
     return op.kind.data in (Kind.add, Kind.mul) and element(op.operand) in NARROW
 
 
 def _wide(b: OpBuilder, op: Operation) -> SSAValue:
     result = op.results[0]
-    operands = [b.convert(value, f32) if element(value) in NARROW else value for value in op.operands]
+    operands = [b.convert(value, f32) if is_float(element(value)) else value for value in op.operands]
     (found,) = b.create(type(op), operands, [tensor(shape(result), f32)], op.properties)
     return found if element(result) == f32 else b.convert(found, element(result))
