@@ -1,4 +1,4 @@
-"""The ops of Shardy (``sdy``) that JAX prints around programs for one device: carried along, never interpreted.
+"""The ops of Shardy (``sdy``) that JAX prints around programs: carried along. A constraint is the identity; shards are not computed.
 
 Shardings are attributes that nothing here looks into; they are kept as they were written.
 """

@@ -120,6 +120,7 @@ _NOT_CORE = frozenset(
         "stablehlo.scatter",
         "stablehlo.reduce_window",
         "stablehlo.composite",
+        "sdy.sharding_constraint",
     )
 )
 

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import StringAttr
 
-from wengert.dialects import stablehlo
+from wengert.dialects import sdy, stablehlo
 from wengert.ir.tensor_types import dtype_of, element, shape
 from wengert.runtime.errors import ExecutionError, UnsupportedOpError
 from wengert.runtime.interpreter.lapack import lapack_call, lapack_routine, options_of
 from wengert.runtime.interpreter.linalg import lapack_function, over_batches
-from wengert.runtime.interpreter.meaning import Array, Function, Scope, Unary, Variadic, evaluates_in_scope, one_or_tuple
+from wengert.runtime.interpreter.meaning import Array, Function, Scope, Unary, Variadic, evaluates, evaluates_in_scope, one_or_tuple
 from wengert.runtime.interpreter.precision import working_dtype
 from wengert.runtime.interpreter.sorting import top_k_of
+from wengert.transforms.core.shardings import IDENTITIES
 
-IDENTITIES = ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement", "xla.sdy.FuncResultSharding", "LayoutConstraint")
 TARGETS: dict[str, Callable[[stablehlo.CustomCallOp], Function]] = {}
 
 
@@ -27,6 +27,12 @@ def _target(name: str) -> Callable[[Callable[[stablehlo.CustomCallOp], Function]
         return rule
 
     return register
+
+
+@evaluates(sdy.ShardingConstraintOp)
+def sharding_constraint(op: sdy.ShardingConstraintOp) -> Unary:
+    """The operand: where its parts lie says nothing about their values."""
+    return lambda x: x
 
 
 @evaluates_in_scope(stablehlo.CustomCallOp)

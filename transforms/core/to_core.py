@@ -24,9 +24,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from wengert.dialects import stablehlo
+from wengert.dialects import sdy, stablehlo
 from wengert.dialects.builder import OpBuilder
 from wengert.ir.traversal import ops_of
+from wengert.transforms.core.approximate_top_k import recognise_top_k
 from wengert.transforms.core.argreductions import recognise_argreduce
 from wengert.transforms.core.control import close_control
 from wengert.transforms.core.inline import inline
@@ -35,6 +36,7 @@ from wengert.transforms.core.logaddexp import recognise_logaddexp
 from wengert.transforms.core.logistic import recognise_logistic
 from wengert.transforms.core.reductions import recognise_reduce
 from wengert.transforms.core.scatters import recognise_scatter
+from wengert.transforms.core.shardings import recognise_placement
 from wengert.transforms.core.stopped import recognise_stop
 from wengert.transforms.core.symbol_dce import symbol_dce
 from wengert.transforms.core.systems import recognise_systems
@@ -46,10 +48,12 @@ Recogniser = Callable[[OpBuilder, Any], Sequence[SSAValue] | None]
 RECOGNISERS: dict[type[Operation], tuple[Recogniser, ...]] = {
     stablehlo.AddOp: (recognise_logaddexp,),
     stablehlo.ConvertOp: (recognise_stop,),
+    stablehlo.CustomCallOp: (recognise_placement, recognise_top_k),
     stablehlo.DivideOp: (recognise_logistic,),
     stablehlo.ReduceOp: (recognise_reduce, recognise_argreduce),
     stablehlo.ReduceWindowOp: (recognise_window,),
     stablehlo.ScatterOp: (recognise_scatter,),
+    sdy.ShardingConstraintOp: (recognise_placement,),
 }
 """What may stand for an op of each class; the first recogniser that finds its construct replaces the op."""
 
