@@ -30,13 +30,9 @@ def recognise_top_k(b: OpBuilder, op: stablehlo.CustomCallOp) -> Sequence[SSAVal
     dimension, k = options.get("reduction_dim"), options.get("top_k")
     values, positions = op.inputs[0], op.inputs[1].owner
     numbered = isinstance(positions, stablehlo.IotaOp) and int_of(positions.iota_dimension) == dimension and element(positions.output) == i32
-    if (
-        not numbered
-        or dimension is None
-        or k is None
-        or [shape(r)[dimension] for r in op.results] != [k, k]
-        or ("top_k_gt" in compared) == ("top_k_lt" in compared)
-    ):
+    if not numbered or dimension is None or k is None or [shape(found)[dimension] for found in op.results] != [k, k]:
+        return None
+    if ("top_k_gt" in compared) == ("top_k_lt" in compared):
         return None
     last = rank(values) - 1
     order = [*(d for d in range(rank(values)) if d != dimension), dimension]
