@@ -1,0 +1,67 @@
+"""Running compiled code on arrays that end, or begin, at memory which nobody may touch: an access beyond them ends the process."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from wengert.ir import elements
+from wengert.runtime.cpu import pool
+from wengert.runtime.cpu.engine import Library, host
+from wengert.runtime.cpu.objects import object_code
+from wengert.runtime.signature import signature_of
+from wengert.transforms.lower.buffers import ALIGNMENT
+from wengert.transforms.lower.cpu_codegen import generate
+from wengert.transforms.lower.lower import function, lower
+from wengert.transforms.lower.native import register_symbols
+from wengert.transforms.lower.parallel import BLAS_HOLD, DECLARATIONS
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Guarded:
+    """Memory between two pages without access.
+
+    Attributes:
+        address: where it begins.
+    """
+
+    def __init__(self, count: int, *, at_end: bool, alignment: int = 1):
+        page = mmap.PAGESIZE
+        pages = max(1, -(-count // page))
+        self._memory = mmap.mmap(-1, (pages + 2) * page)
+        first = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
+        for forbidden in (first, first + (pages + 1) * page):
+            assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(forbidden), page, 0) == 0
+        end = first + (pages + 1) * page
+        self.address = (end - count) // alignment * alignment if at_end else first + page
+
+
+def run_guarded(module: ModuleOp, inputs: Sequence[Array], *, at_end: bool) -> list[Array] | None:
+    """The results of @main of a core-level module; None if a part of it would run in the interpreter."""
+    code = generate(lower(module), host().target)
+    if code.interpreted:
+        return None
+    if any(symbol in DECLARATIONS for symbol in code.symbols):
+        pool.register(blas=BLAS_HOLD in code.symbols)
+    register_symbols([symbol for symbol in code.symbols if symbol not in DECLARATIONS])
+    library = Library(object_code(code.text)[0])
+    results = signature_of(function(module, "main")).results
+    constants = [np.ascontiguousarray(elements.to_numpy(op.value)) for op in code.buffers.constants]
+    sizes = [prod(r.shape) * r.dtype.itemsize for r in results]
+    given = [*map(np.ascontiguousarray, inputs), *[np.zeros(size, np.uint8) for size in sizes], *constants]
+    held = [Guarded(array.nbytes, at_end=at_end) for array in given]
+    for place, array in zip(held, given, strict=True):
+        ctypes.memmove(place.address, array.ctypes.data, array.nbytes)
+    table = (ctypes.c_void_p * (len(held) + 1))(*[place.address for place in held], 0)
+    arena = Guarded(code.buffers.arena_bytes, at_end=at_end, alignment=ALIGNMENT)
+    entry = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(library.address("entry"))
+    assert entry(ctypes.addressof(table), arena.address) == 0
+    outputs = held[len(inputs) :]
+    return [np.frombuffer(ctypes.string_at(o.address, n), r.dtype).reshape(r.shape) for o, n, r in zip(outputs, sizes, results, strict=False)]
