@@ -14,6 +14,7 @@ from typing import Literal
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 
+from wengert.dialects import stablehlo
 from wengert.dialects.core import ForOp, WhileOp
 from wengert.ir.collector import paused
 from wengert.ir.construction import copy_module
@@ -22,7 +23,7 @@ from wengert.ir.printer import print_module
 from wengert.ir.traversal import all_ops, ops_of
 from wengert.transforms.ad.lower import uses_ad
 from wengert.transforms.ad.request import has_requests
-from wengert.transforms.pipelines import BACK, FINISH, FRONT, LOOPS, OPTIMIZE, parse_pipeline
+from wengert.transforms.pipelines import BACK, FINISH, FRONT, INVARIANT, LOOPS, OPTIMIZE, parse_pipeline
 
 Mode = Literal["jvp", "vjp"]
 Strategy = Literal["transpose", "direct"]
@@ -56,7 +57,7 @@ def derive_with_dumps(
     module: ModuleOp, entry: str, mode: Mode, wrt: Sequence[int], of: Sequence[int], observer: Observer, strategy: Strategy = "transpose"
 ) -> ModuleOp:
     """The same from the module as it was written, watched from the first pass on."""
-    return parse_pipeline(f"{FRONT},{OPTIMIZE},{derivative_pipeline(mode, wrt, of, strategy)}").run(with_main(module, entry), observer=observer)
+    return parse_pipeline(f"{_preparation(module)},{derivative_pipeline(mode, wrt, of, strategy)}").run(with_main(module, entry), observer=observer)
 
 
 def transform(core: ModuleOp, text: str, folder: Path | None) -> ModuleOp:
@@ -71,7 +72,7 @@ def transform(core: ModuleOp, text: str, folder: Path | None) -> ModuleOp:
 
 def optimize_with_dumps(module: ModuleOp, entry: str, observer: Observer) -> ModuleOp:
     """The module as it was written in core form with fewer ops, watched from the first pass on."""
-    return parse_pipeline(f"{FRONT},{OPTIMIZE},{FINISH}").run(with_main(module, entry), observer=observer)
+    return parse_pipeline(f"{_preparation(module)},{FINISH}").run(with_main(module, entry), observer=observer)
 
 
 def plain_text(module: ModuleOp, *, locations: bool = False, generic: bool = False) -> str:
@@ -100,8 +101,13 @@ def with_main(module: ModuleOp, entry: str) -> ModuleOp:
 @paused()
 def optimized_form(module: ModuleOp, entry: str) -> ModuleOp:
     """The core form of the entry with fewer ops; requests for derivatives are expanded, of functions that were optimised."""
-    found = parse_pipeline(f"{FRONT},{OPTIMIZE}").run(with_main(module, entry), original=lambda: with_main(module, entry))
+    found = parse_pipeline(_preparation(module)).run(with_main(module, entry), original=lambda: with_main(module, entry))
     return parse_pipeline(f"expand-ad,{OPTIMIZE}").run(found) if has_requests(found) else found
+
+
+def _preparation(module: ModuleOp) -> str:
+    """What turns a module as it was written into core form with fewer ops."""
+    return f"{FRONT},{OPTIMIZE},{INVARIANT}" if ops_of(module, stablehlo.WhileOp, ForOp) else f"{FRONT},{OPTIMIZE}"
 
 
 def needs_ad_lowering(module: ModuleOp) -> bool:

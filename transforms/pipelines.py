@@ -51,6 +51,9 @@ functions that declare derivatives of their own."""
 OPTIMIZE = "simplify,cse,dce"
 """The same program with fewer ops; run after every derivative."""
 
+INVARIANT = "licm{certain=true},cse,dce"
+"""What a program with loops goes through besides, before it is differentiated: what does not change is not kept for every trip."""
+
 FINISH = "lower-ad,simplify,cse,dce"
 """From core-level IR that may still be differentiated to IR that is only to be run."""
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+import wengert as wg
 from wengert.dialects import core
 from wengert.ir.parser import parse_module
 from wengert.ir.verifier import verify
@@ -90,3 +91,44 @@ def test_out_of_two_loops_at_once() -> None:
       stablehlo.return %v : tensor<2xf64>
     }"""
     assert "sine" not in moved(body)
+
+
+@pytest.mark.parametrize(
+    ("trips", "moves"), [("stablehlo.constant dense<3> : tensor<i64>", True), ("stablehlo.constant dense<0> : tensor<i64>", False), (None, False)]
+)
+def test_only_out_of_loops_that_make_a_trip(trips: str | None, moves: bool) -> None:
+    text = FOR.replace("BODY", "%t = stablehlo.sine %a : tensor<2xf64>\n %r = stablehlo.multiply %s, %t : tensor<2xf64>")
+    if trips is not None:
+        text = text.replace("%0 = core.for %i to %n", f"%k = {trips}\n  %0 = core.for %i to %k")
+    module = parse_module(text)
+    licm(module, certain=True)
+    assert inside(module) == (["multiply"] if moves else ["sine", "multiply"])
+
+
+def test_a_derivative_keeps_nothing_that_does_not_change() -> None:
+    text = """func.func public @main(%x: tensor<3xf64>, %w: tensor<3x3xf64>) -> tensor<3xf64> {
+      %c0 = stablehlo.constant dense<0> : tensor<i32>
+      %0:2 = stablehlo.while(%i = %c0, %s = %x) : tensor<i32>, tensor<3xf64>
+        cond {
+          %n = stablehlo.constant dense<5> : tensor<i32>
+          %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+          stablehlo.return %p : tensor<i1>
+        } do {
+          %e = stablehlo.exponential %w : tensor<3x3xf64>
+          %m = stablehlo.dot_general %e, %s, contracting_dims = [1] x [0] : (tensor<3x3xf64>, tensor<3xf64>) -> tensor<3xf64>
+          %t = stablehlo.tanh %m : tensor<3xf64>
+          %one = stablehlo.constant dense<1> : tensor<i32>
+          %j = stablehlo.add %i, %one : tensor<i32>
+          stablehlo.return %j, %t : tensor<i32>, tensor<3xf64>
+        }
+      return %0#1 : tensor<3xf64>
+    }"""
+    program = wg.parse(text)
+    derivative = program.vjp()
+    assert str(derivative).count("stablehlo.exponential") == 1
+    assert "5x3x3" not in str(derivative)
+    rng = np.random.default_rng(0)
+    x, w, y_bar, h = rng.normal(size=3), 0.3 * rng.normal(size=(3, 3)), rng.normal(size=3), 1e-6
+    direction = rng.normal(size=(3, 3))
+    slope = (program(x, w + h * direction)[0] - program(x, w - h * direction)[0]) / (2 * h)
+    np.testing.assert_allclose(np.vdot(derivative(x, w, y_bar)[2], direction), np.vdot(y_bar, slope), rtol=1e-7)

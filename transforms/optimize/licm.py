@@ -3,7 +3,8 @@
 Loops are visited from the inside out, so that what leaves an inner loop can leave the outer one as well. Ops that only make or
 arrange elements (constants, broadcasts, reshapes) stay where they are unless something that moves needs them: they cost
 nothing inside a kernel, while outside their results would have to be kept. Moving an op out of a loop that makes no trip
-computes it in vain, which is harmless since only pure ops move.
+computes it in vain, which is harmless since only pure ops move; but a derivative of it would be taken in vain as well, and zero times
+infinity is NaN. So before differentiation ops leave only loops that are known to make a trip.
 
 Before and after::
 
@@ -28,6 +29,7 @@ from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.ir.attributes import int_attr, int_of
 from wengert.ir.traversal import ops_of
+from wengert.transforms.optimize.matching import splat
 
 _ARRANGING = (hlo.ConstantOp, hlo.IotaOp, hlo.BroadcastInDimOp, hlo.ReshapeOp, hlo.SliceOp, hlo.ReverseOp)
 Loop = core.ForOp | core.WhileOp
@@ -39,15 +41,25 @@ class LicmPass(ModulePass):
 
     name = "licm"
 
+    certain: bool = False
+    """Only out of loops that are known to make a trip."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        licm(op)
+        licm(op, certain=self.certain)
 
 
-def licm(module: ModuleOp) -> None:
-    """Moves loop-invariant ops of all functions in front of their loops, in place."""
+def licm(module: ModuleOp, *, certain: bool = False) -> None:
+    """Moves loop-invariant ops of all functions in front of their loops, in place; ``certain``: of loops that are known to make a trip."""
     for op in reversed(ops_of(module, core.ForOp, core.WhileOp)):
+        if certain and not _makes_a_trip(op):
+            continue
         for block in _blocks(op):
             _hoist(op, block)
+
+
+def _makes_a_trip(loop: Loop) -> bool:
+    trips = splat(loop.trip_count) if isinstance(loop, core.ForOp) else None
+    return trips is not None and trips > 0
 
 
 def _blocks(loop: Loop) -> list[Block]:
