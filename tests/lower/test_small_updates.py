@@ -55,3 +55,30 @@ def test_updates_kept_apart(body: str, copies: int) -> None:
     module = lower(parse_module(text))
     (function,), (loop,) = ops_of(module, FuncOp), ops_of(module, core.ForOp)
     assert len(assign(function.body.block).inner[loop.block].initial) == copies
+
+
+PAIR = """func.func @main(%x: tensor<40x12xf64>, %y: tensor<40x12xf64>) -> (tensor<40x12xf64>, tensor<40x12xf64>, tensor<40x1xf64>) {
+  %k = stablehlo.constant dense<11> : tensor<i64>
+  %z = stablehlo.constant dense<0.0> : tensor<40x1xf64>
+  %0:3 = core.for %i to %k carried(%a = %x: tensor<40x12xf64>, %d = %y: tensor<40x12xf64>, %l = %z: tensor<40x1xf64>) {
+    %o = stablehlo.constant dense<0> : tensor<i64>
+    %one = stablehlo.constant dense<1> : tensor<i64>
+    %j = stablehlo.add %i, %one : tensor<i64>
+    %p = stablehlo.dynamic_slice %a, %o, %i, sizes = [40, 1] : (tensor<40x12xf64>, tensor<i64>, tensor<i64>) -> tensor<40x1xf64>
+    %q = stablehlo.dynamic_slice %d, %o, %i, sizes = [40, 1] : (tensor<40x12xf64>, tensor<i64>, tensor<i64>) -> tensor<40x1xf64>
+    %s = stablehlo.multiply %p, %p : tensor<40x1xf64>
+    %t = stablehlo.multiply %p, %q : tensor<40x1xf64>
+    %b = stablehlo.dynamic_update_slice %a, %s, %o, %j : (tensor<40x12xf64>, tensor<40x1xf64>, tensor<i64>, tensor<i64>) -> tensor<40x12xf64>
+    %e = stablehlo.dynamic_update_slice %d, %t, %o, %j : (tensor<40x12xf64>, tensor<40x1xf64>, tensor<i64>, tensor<i64>) -> tensor<40x12xf64>
+    stablehlo.return %b, %e, %t : tensor<40x12xf64>, tensor<40x12xf64>, tensor<40x1xf64>
+  }
+  return %0#0, %0#1, %0#2 : tensor<40x12xf64>, tensor<40x12xf64>, tensor<40x1xf64>
+}"""
+
+
+def test_several_arrays_and_what_is_no_update() -> None:
+    """A value and its tangent, changed by one nest that has another result besides."""
+    check(PAIR, list(np.random.default_rng(0).normal(size=(2, 40, 12))), 1e-12)
+    module = lower(parse_module(PAIR))
+    (function,), (loop,) = ops_of(module, FuncOp), ops_of(module, core.ForOp)
+    assert not assign(function.body.block).inner[loop.block].initial

@@ -14,7 +14,7 @@ Before and after::
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from math import prod
 
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
@@ -33,26 +33,35 @@ SMALL_PART = 0.25
 def keep_updates_apart(block: Block, carried: Collection[SSAValue]) -> None:
     """Splits the nests of a block that would copy an array for the sake of a small part; ``carried`` are the arguments that may be overwritten."""
     for op in list(block.ops):
-        if type(op) is NestOp and len(op.results) == 1 and op.tied == (0,):
-            root = _root(op.into[0])
-            fixed = isinstance(root.owner, Block | stablehlo.ConstantOp) and root not in carried
-            if not fixed and _copies_in_vain(op, root):
-                _split(op)
+        if type(op) is NestOp and any(tie >= 0 for tie in op.tied) and _is_split(op, carried):
+            _split(op)
+
+
+def _is_split(op: NestOp, carried: Collection[SSAValue]) -> bool:
+    """Whether all that continues arrays changes a small part, and one of these arrays would be copied in vain."""
+    writes, tied = op.writes, [target for target, tie in enumerate(op.tied) if tie >= 0]
+    roots = [_root(value) for value in op.into]
+    arguments = [argument for argument, operand in zip(op.body.block.args, op.inputs, strict=True) if _root(operand) in roots]
+    updates = [write for write in writes if write.target in tied]
+    if len(updates) != len(tied) or any(prod(op.extents) > SMALL_PART * size(value) for value in op.into):
+        return False
+    scalars = [scalar for write in updates for scalar in (write.base, write.condition) if scalar is not None]
+    return any(_copies_in_vain(op, target, carried) for target in tied) and not _depends_on(scalars, arguments)
+
+
+def _copies_in_vain(op: NestOp, target: int, carried: Collection[SSAValue]) -> bool:
+    """Whether an array that nobody else needs is read elsewhere than it is changed."""
+    root = _root(op.into[op.tied[target]])
+    if (isinstance(root.owner, Block | stablehlo.ConstantOp) and root not in carried) or _is_needed_after(root, op):
+        return False
+    arguments = [argument for argument, operand in zip(op.body.block.args, op.inputs, strict=True) if _root(operand) is root]
+    return bool(arguments) and not reads_what_it_writes(op, target, arguments)
 
 
 def _root(value: SSAValue) -> SSAValue:
     while type(value.owner) is stablehlo.ReshapeOp:
         value = value.owner.operand
     return value
-
-
-def _copies_in_vain(op: NestOp, root: SSAValue) -> bool:
-    """Whether an array that nobody else needs is read and changed, elsewhere and in a small part."""
-    writes = op.writes
-    if len(writes) != 1 or prod(op.extents) > SMALL_PART * size(root) or _is_needed_after(root, op):
-        return False
-    arguments = [argument for argument, operand in zip(op.body.block.args, op.inputs, strict=True) if _root(operand) is root]
-    return bool(arguments) and not reads_what_it_writes(op, 0, arguments) and not _depends_on(_scalars(writes[0]), arguments)
 
 
 def _is_needed_after(root: SSAValue, op: Operation) -> bool:
@@ -63,11 +72,6 @@ def _is_needed_after(root: SSAValue, op: Operation) -> bool:
             return True
         other = other.next_op
     return False
-
-
-def _scalars(write: Write) -> list[SSAValue]:
-    """What says where and whether to write."""
-    return [scalar for scalar in (write.base, write.condition) if scalar is not None]
 
 
 def _depends_on(values: list[SSAValue], arguments: list[BlockArgument]) -> bool:
@@ -84,24 +88,41 @@ def _depends_on(values: list[SSAValue], arguments: list[BlockArgument]) -> bool:
 
 
 def _split(op: NestOp) -> None:
-    """Puts a nest that computes what is written, and one that writes it, in the place of the one."""
-    (write,) = op.writes
+    """Puts a nest that computes what is written, and one that writes it, in the place of the one; the first writes what continues nothing, too."""
     place = flatten([index(d) for d in range(len(op.extents))], op.extents) if op.extents else ZERO
-    kept = tensor(op.extents, element(op.outputs[0]))
+    tied = [target for target, tie in enumerate(op.tied) if tie >= 0]
+    kept = {target: tensor(op.extents, element(op.outputs[target])) for target in tied}
 
     body, copied = _copied_body(op)
-    first = _finished(op, body, list(op.inputs), [], Write(copied[write.value], place, STORE, 0), kept)
+    computed = [
+        Write(copied[write.value], place, STORE, write.target)
+        if write.target in tied
+        else write._replace(**{name: _mapped(copied, getattr(write, name)) for name in ("value", "base", "condition")})
+        for write in op.writes
+    ]
+    first = _finished(
+        op, body, list(op.inputs), [], computed, [kept.get(target, value.type) for target, value in enumerate(op.outputs)], [-1] * len(op.outputs)
+    )
 
     body, copied = _copied_body(op)
-    load = LoadOp.create(operands=[body.insert_arg(kept, len(body.args))], result_types=[kept.element_type], properties={"at": at_attr(place)})
-    append(body, load)
-    base, condition = (None if scalar is None else copied[scalar] for scalar in (write.base, write.condition))
-    again = write._replace(value=load.result, base=base, condition=condition)
-    second = _finished(op, body, [*op.inputs, first.outputs[0]], list(op.into), again, op.outputs[0].type)
+    written: list[Write] = []
+    for write in op.writes:
+        if write.target in tied:
+            argument = body.insert_arg(kept[write.target], len(body.args))
+            load = LoadOp.create(operands=[argument], result_types=[kept[write.target].element_type], properties={"at": at_attr(place)})
+            append(body, load)
+            written.append(Write(load.result, write.at, write.kind, tied.index(write.target), _mapped(copied, write.base), _mapped(copied, write.condition)))
+    inputs = [*op.inputs, *[first.outputs[write.target] for write in op.writes if write.target in tied]]
+    second = _finished(op, body, inputs, list(op.into), written, [op.outputs[target].type for target in tied], [op.tied[target] for target in tied])
 
-    op.outputs[0].replace_all_uses_with(second.outputs[0])
+    for target, old in enumerate(op.outputs):
+        old.replace_all_uses_with(second.outputs[tied.index(target)] if target in tied else first.outputs[target])
     op.detach()
     op.erase()
+
+
+def _mapped(copied: dict[SSAValue, SSAValue], value: SSAValue | None) -> SSAValue | None:
+    return None if value is None else copied[value]
 
 
 def _copied_body(op: NestOp) -> tuple[Block, dict[SSAValue, SSAValue]]:
@@ -113,9 +134,11 @@ def _copied_body(op: NestOp) -> tuple[Block, dict[SSAValue, SSAValue]]:
     return body, copied
 
 
-def _finished(op: NestOp, body: Block, inputs: list[SSAValue], into: list[SSAValue], write: Write, result: Attribute) -> NestOp:
-    """The nest, in front of the one that it is made from, without what the write does not need."""
-    append(body, yielded([write]))
+def _finished(
+    op: NestOp, body: Block, inputs: list[SSAValue], into: list[SSAValue], writes: list[Write], results: Sequence[Attribute], ties: Sequence[int]
+) -> NestOp:
+    """The nest, in front of the one that it is made from, without what the writes do not need."""
+    append(body, yielded(writes))
     for inner in reversed(list(body.ops)[:-1]):
         if all(value.first_use is None for value in inner.results):
             erase(inner)
@@ -123,7 +146,7 @@ def _finished(op: NestOp, body: Block, inputs: list[SSAValue], into: list[SSAVal
         if argument.first_use is None:
             del inputs[argument.index]
             body.erase_arg(argument)
-    made = nest(inputs, into, [result], op.extents, [0] if into else [-1], body)
+    made = nest(inputs, into, results, op.extents, ties, body)
     made.location = op.location
     insert_before(op, made)
     return made
