@@ -10,7 +10,8 @@ from xdsl.ir import Operation
 
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir.tensor_types import c128, element, f64, is_complex, type_of
+from wengert.ir.attributes import ints
+from wengert.ir.tensor_types import c128, element, f64, is_complex, shape, type_of
 from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.rule import LinearMap, Partial, derivative, divide_by, elementwise, identity, inactive, linear, negation, scale, sum_of, where
 
@@ -45,8 +46,23 @@ def multiply(b: OpBuilder, x1: Value, x2: Value, y: Value) -> Partials:
 
 @elementwise(hlo.DivideOp)
 def divide(b: OpBuilder, x1: Value, x2: Value, y: Value) -> Partials:
-    # d(x1 / x2) = dx1 / x2 - (y / x2) dx2
-    return divide_by(x2), scale(lambda: b.negate(b.divide(y, x2)))
+    # d(x1 / x2) = dx1 / x2 - (y / x2) dx2; where x2 = broadcast(s): dx1 / x2 - y broadcast(ds / s), with a division for each s only
+    if not isinstance(x2.owner, hlo.BroadcastInDimOp):
+        return divide_by(x2), scale(lambda: b.negate(b.divide(y, x2)))
+    spread = x2.owner
+
+    def by_row(lb: OpBuilder, x2_dot: Value) -> Value:
+        moved = x2_dot.owner
+        if (
+            not isinstance(moved, hlo.BroadcastInDimOp)
+            or moved.broadcast_dimensions != spread.broadcast_dimensions
+            or type_of(moved.operand) != type_of(spread.operand)
+        ):
+            return lb.multiply(x2_dot, b.negate(b.divide(y, x2)))
+        ratio = lb.divide(moved.operand, spread.operand)
+        return lb.multiply(lb.broadcast_in_dim(ratio, ints(spread.broadcast_dimensions), shape(x2)), b.negate(y))
+
+    return divide_by(x2), by_row
 
 
 @elementwise(hlo.RemainderOp)
