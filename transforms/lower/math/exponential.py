@@ -18,7 +18,7 @@ from wengert.transforms.lower.math.vector import Code, Float
 LOG2_E = 1.4426950408889634
 # ln 2 in two parts: the first has so few bits that its products with n are exact.
 LN2_PARTS = {"f32": (0.693145751953125, 1.428606765330187e-06), "f64": (0.6931471803691238, 1.9082149292705877e-10)}
-# Beyond these bounds the result is 0 or infinite; clamping x to them keeps n in the range of the exponent arithmetic.
+# Beyond these bounds the result is 0 or infinite; moving x to them keeps n in the range of the exponent arithmetic.
 RANGE = {"f32": (-105.0, 89.5), "f64": (-746.0, 710.5)}
 
 
@@ -31,6 +31,15 @@ class Scale(Struct, frozen=True):
     def apply(self, y: Float) -> Float:
         """y * 2^n with one rounding at the end."""
         return (y * self.half) * self.rest
+
+
+def vanishing(code: Code, x: Float, low: float, unit: float) -> Float:
+    """x, or where it is less than ``low`` a number whose 2^n is two zeros, n being x / unit.
+
+    A product that is too small for a subnormal number is zero as well, but takes many processors a hundred cycles, and e^-inf is what
+    masked attention consists of.
+    """
+    return code.select(x < low, -2.0 * code.format.bias * unit, x)
 
 
 def nearest_integer(code: Code, x: Float, factor: float, shift: int = 0) -> tuple[Float, Float]:
@@ -68,7 +77,7 @@ def exp_fraction(code: Code, r: Float) -> Float:
 def exp(code: Code, x: Float) -> Float:
     """e^x: subnormal results are rounded, not flushed."""
     low, high = RANGE[code.element]
-    r, scale = reduce(code, code.at_least(code.at_most(x, high), low))
+    r, scale = reduce(code, vanishing(code, code.at_most(x, high), low, math.log(2)))
     return scale.apply(exp_fraction(code, r))
 
 
@@ -89,7 +98,7 @@ def exp_half(code: Code, x: Float) -> Float:
 def exp_pair(code: Code, x: Pair) -> Float:
     """exp(hi + lo)."""
     low, high = RANGE[code.element]
-    clamped = code.at_least(code.at_most(x.hi, high), low)
+    clamped = vanishing(code, code.at_most(x.hi, high), low, math.log(2))
     r, scale = reduce(code, clamped)
     # Where hi was clamped, lo does not matter, and where hi is infinite, it is NaN.
     correction = code.select(clamped.equals(x.hi), x.lo, 0.0)
@@ -99,7 +108,7 @@ def exp_pair(code: Code, x: Pair) -> Float:
 def exp2(code: Code, x: Float) -> Float:
     """2^x: the reduction is exact."""
     format = code.format
-    clamped = code.at_least(code.at_most(x, format.bias + 2.0), -format.bias - format.mantissa - 2.0)
+    clamped = vanishing(code, code.at_most(x, format.bias + 2.0), -format.bias - format.mantissa - 2.0, 1.0)
     biased, n = nearest_integer(code, clamped, 1.0, 2 * format.bias)
     fraction = clamped - n
     high = code.pick(0.6931471824645996, 0.6931471805599453)
