@@ -15,7 +15,15 @@ from typing import Any
 from benchmarks.measure import Machine, Row
 
 PACKAGES = ("wengert", "jax", "jaxlib", "torch", "numpy", "scipy", "llvmlite")
-FLAGS = ("XLA_FLAGS", "WENGERT_NUM_THREADS", "WENGERT_CACHE", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TORCHINDUCTOR_FORCE_DISABLE_CACHES")
+FLAGS = (
+    "XLA_FLAGS",
+    "WENGERT_NUM_THREADS",
+    "WENGERT_CACHE",
+    "WENGERT_FLUSH_SUBNORMALS",
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "TORCHINDUCTOR_FORCE_DISABLE_CACHES",
+)
 
 
 def _duration(seconds: float) -> str:

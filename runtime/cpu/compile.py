@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Generator
@@ -32,6 +33,9 @@ from wengert.transforms.lower.parallel import BLAS_HOLD, DECLARATIONS
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+FLUSH = "WENGERT_FLUSH_SUBNORMALS"
+"""The environment variable for programs that do not say whether subnormal numbers are zeros."""
+
 
 class Options(Struct, frozen=True):
     """``strict`` turns reassociation and contraction off; ``opt`` is the tier of the code generator; ``flush`` makes zeros of subnormal numbers."""
@@ -42,7 +46,7 @@ class Options(Struct, frozen=True):
 
 
 @paused(last=True)
-def compile(module: ModuleOp, *, entry: str = "main", strict: bool = False, opt: Tier = "best", flush_subnormals: bool = False) -> CompiledFunction:
+def compile(module: ModuleOp, *, entry: str = "main", strict: bool = False, opt: Tier = "best", flush_subnormals: bool | None = None) -> CompiledFunction:
     """A function of the module as a callable on NumPy arrays.
 
     Args:
@@ -53,7 +57,8 @@ def compile(module: ModuleOp, *, entry: str = "main", strict: bool = False, opt:
         opt: "best" or "fast": code that runs fast, or code that is there fast (less than half of LLVM's time, for loops that may take several
             times as long). Results may differ in the last bit, since the tiers contract differently.
         flush_subnormals: subnormal numbers count as zeros, as operands and as results, as they do in XLA. On processors that compute with
-            them slowly (many of Intel's) this saves much where values fade away; it is not IEEE arithmetic.
+            them slowly (many of Intel's) this saves much where values fade away; it is not IEEE arithmetic. None: as the environment variable
+            WENGERT_FLUSH_SUBNORMALS says, 1 or 0, which is the default.
 
     Raises:
         InputError: there is no such function or tier, or a type in it that cannot be compiled.
@@ -61,7 +66,8 @@ def compile(module: ModuleOp, *, entry: str = "main", strict: bool = False, opt:
     """
     if opt not in TIERS:
         raise InputError(f"opt must be 'best' or 'fast', found {opt!r}")
-    return _Compilation(module, entry, Options(strict, opt, flush_subnormals)).run()
+    flush = os.environ.get(FLUSH, "0") == "1" if flush_subnormals is None else flush_subnormals
+    return _Compilation(module, entry, Options(strict, opt, flush)).run()
 
 
 class _Compilation:

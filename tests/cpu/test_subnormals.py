@@ -39,6 +39,14 @@ def test_results_and_operands(held: str) -> None:
 
 
 @known
+def test_the_environment_decides_where_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.full(3, SMALL["f64"])
+    monkeypatch.setenv("WENGERT_FLUSH_SUBNORMALS", "1")
+    assert wg.parse(text(3, "f64")).compile()(x)[0].max() == 0
+    assert wg.parse(text(3, "f64")).compile(flush_subnormals=False)(x)[0].min() > 0
+
+
+@known
 def test_the_mode_ends_with_the_call() -> None:
     x = np.full(4, SMALL["f64"])
     assert wg.parse(text(4, "f64")).compile(flush_subnormals=True)(x)[0].max() == 0
