@@ -104,6 +104,13 @@ def loop_layout(op: core.ForOp | core.WhileOp) -> tuple[list[int], int]:
     return offsets, end
 
 
+def root(value: SSAValue) -> SSAValue:
+    """The value in whose memory this one lies: itself, without reshapes."""
+    while type(value.owner) is stablehlo.ReshapeOp:
+        value = value.owner.operand
+    return value
+
+
 def carried(op: Operation, block: Block) -> Sequence[BlockArgument]:
     """The arguments of a region that it may overwrite: what a loop carries."""
     return block.args[int_of(op.constants) + isinstance(op, core.ForOp) :] if isinstance(op, core.ForOp | core.WhileOp) else ()

@@ -17,6 +17,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from wengert.dialects import core, stablehlo
 from wengert.dialects.kernel import NestOp
 from wengert.ir.construction import insert_before
+from wengert.transforms.lower.buffers import root
 
 
 def reads_first(block: Block) -> None:
@@ -29,15 +30,8 @@ def reads_first(block: Block) -> None:
 def _overwritten(op: Operation) -> list[SSAValue]:
     """The operands whose memory the op would take over."""
     if type(op) is NestOp:
-        return [_root(op.into[tie]) for tie in op.tied if tie >= 0]
-    return [_root(value) for value in op.initial] if isinstance(op, core.ForOp | core.WhileOp) else []
-
-
-def _root(value: SSAValue) -> SSAValue:
-    """The value in whose memory this one lies."""
-    while type(value.owner) is stablehlo.ReshapeOp:
-        value = value.owner.operand
-    return value
+        return [root(op.into[tie]) for tie in op.tied if tie >= 0]
+    return [root(value) for value in op.initial] if isinstance(op, core.ForOp | core.WhileOp) else []
 
 
 def _readers(value: SSAValue) -> list[Operation]:
@@ -55,7 +49,7 @@ def _move_behind_readers(block: Block, op: Operation, value: SSAValue) -> None:
         return
     following, last = _following(op, readers)
     moving, made = [op], set(op.results)
-    read = {_root(operand) for operand in op.operands}
+    read = {root(operand) for operand in op.operands}
     for other in following[:last]:
         if made.isdisjoint(other.operands):
             if not read.isdisjoint(_overwritten(other)):
@@ -65,7 +59,7 @@ def _move_behind_readers(block: Block, op: Operation, value: SSAValue) -> None:
         else:
             moving.append(other)
             made.update(other.results)
-            read.update(_root(operand) for operand in other.operands)
+            read.update(root(operand) for operand in other.operands)
     if last > 0:
         for moved in moving:
             moved.detach()

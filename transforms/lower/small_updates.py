@@ -24,7 +24,7 @@ from wengert.dialects.kernel import STORE, LoadOp, NestOp, Write, at_attr, nest,
 from wengert.dialects.kernel_positions import ZERO, flatten, index
 from wengert.ir.construction import append, erase, insert_before
 from wengert.ir.tensor_types import element, size, tensor
-from wengert.transforms.lower.buffers import reads_what_it_writes
+from wengert.transforms.lower.buffers import reads_what_it_writes, root
 
 SMALL_PART = 0.25
 """The share of an array that is kept apart at most, instead of copying all of it."""
@@ -40,8 +40,8 @@ def keep_updates_apart(block: Block, carried: Collection[SSAValue]) -> None:
 def _is_split(op: NestOp, carried: Collection[SSAValue]) -> bool:
     """Whether all that continues arrays changes a small part, and one of these arrays would be copied in vain."""
     writes, tied = op.writes, [target for target, tie in enumerate(op.tied) if tie >= 0]
-    roots = [_root(value) for value in op.into]
-    arguments = [argument for argument, operand in zip(op.body.block.args, op.inputs, strict=True) if _root(operand) in roots]
+    roots = [root(value) for value in op.into]
+    arguments = [argument for argument, operand in zip(op.body.block.args, op.inputs, strict=True) if root(operand) in roots]
     updates = [write for write in writes if write.target in tied]
     if len(updates) != len(tied) or any(prod(op.extents) > SMALL_PART * size(value) for value in op.into):
         return False
@@ -51,24 +51,18 @@ def _is_split(op: NestOp, carried: Collection[SSAValue]) -> bool:
 
 def _copies_in_vain(op: NestOp, target: int, carried: Collection[SSAValue]) -> bool:
     """Whether an array that nobody else needs is read elsewhere than it is changed."""
-    root = _root(op.into[op.tied[target]])
-    if (isinstance(root.owner, Block | stablehlo.ConstantOp) and root not in carried) or _is_needed_after(root, op):
+    changed = root(op.into[op.tied[target]])
+    if (isinstance(changed.owner, Block | stablehlo.ConstantOp) and changed not in carried) or _is_needed_after(changed, op):
         return False
-    arguments = [argument for argument, operand in zip(op.body.block.args, op.inputs, strict=True) if _root(operand) is root]
+    arguments = [argument for argument, operand in zip(op.body.block.args, op.inputs, strict=True) if root(operand) is changed]
     return bool(arguments) and not reads_what_it_writes(op, target, arguments)
 
 
-def _root(value: SSAValue) -> SSAValue:
-    while type(value.owner) is stablehlo.ReshapeOp:
-        value = value.owner.operand
-    return value
-
-
-def _is_needed_after(root: SSAValue, op: Operation) -> bool:
-    users = {use.operation for use in root.uses}
+def _is_needed_after(array: SSAValue, op: Operation) -> bool:
+    users = {use.operation for use in array.uses}
     other = op.next_op
     while other is not None:
-        if other in users or (type(other) is stablehlo.ReshapeOp and _root(other.result) is root):
+        if other in users or (type(other) is stablehlo.ReshapeOp and root(other.result) is array):
             return True
         other = other.next_op
     return False
