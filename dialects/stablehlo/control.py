@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
-from xdsl.dialects.builtin import ArrayAttr, BoolAttr, DictionaryAttr, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, DictionaryAttr, IntegerAttr, StringAttr, SymbolRefAttr
 from xdsl.irdl import (
     operand_def,
     opt_prop_def,
@@ -88,6 +88,19 @@ class CustomCallOp(TensorOp):
     result_layouts = opt_prop_def(ArrayAttr)
     output_operand_aliases = opt_prop_def(ArrayAttr)
     results_ = var_result_def()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options in ``mhlo.backend_config``, or ``backend_config``, as Python values where they are numbers or text."""
+        config = self.attributes.get("mhlo.backend_config", self.backend_config)
+        found = cast("dict[str, Any]", config.data) if isinstance(config, DictionaryAttr) else {}
+        return {key: _plain(value) for key, value in found.items()}
+
+
+def _plain(attribute: Any) -> Any:
+    if isinstance(attribute, IntegerAttr):
+        return cast("IntegerAttr[Any]", attribute).value.data
+    return attribute.data if isinstance(attribute, StringAttr) else attribute
 
 
 @op_definition

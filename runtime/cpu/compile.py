@@ -27,6 +27,7 @@ from wengert.runtime.cpu.objects import object_code
 from wengert.runtime.errors import InputError
 from wengert.runtime.signature import Signature, signature_of
 from wengert.transforms.lower.cpu_codegen import Code, generate
+from wengert.transforms.lower.cpu_subnormals import can_flush
 from wengert.transforms.lower.lower import LoweringError, function, lower
 from wengert.transforms.lower.native import register_symbols
 from wengert.transforms.lower.parallel import BLAS_HOLD, DECLARATIONS
@@ -61,12 +62,15 @@ def compile(module: ModuleOp, *, entry: str = "main", strict: bool = False, opt:
             WENGERT_FLUSH_SUBNORMALS says, 1 or 0, which is the default.
 
     Raises:
-        InputError: there is no such function or tier, or a type in it that cannot be compiled.
+        InputError: there is no such function or tier, or a type in it that cannot be compiled; or this processor has no mode for subnormal numbers
+            that is known here.
         CompileError: LLVM rejected the generated code (a defect).
     """
     if opt not in TIERS:
         raise InputError(f"opt must be 'best' or 'fast', found {opt!r}")
     flush = os.environ.get(FLUSH, "0") == "1" if flush_subnormals is None else flush_subnormals
+    if flush and not can_flush(host().target):
+        raise InputError(f"flush_subnormals: it is not known how a processor of the family {host().target.family!r} is told")
     return _Compilation(module, entry, Options(strict, opt, flush)).run()
 
 

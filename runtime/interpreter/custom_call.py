@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import StringAttr
 from wengert.dialects import sdy, stablehlo
 from wengert.ir.tensor_types import dtype_of, element, shape
 from wengert.runtime.errors import ExecutionError, UnsupportedOpError
-from wengert.runtime.interpreter.lapack import lapack_call, lapack_routine, options_of
+from wengert.runtime.interpreter.lapack import lapack_call, lapack_routine
 from wengert.runtime.interpreter.linalg import lapack_function, over_batches
 from wengert.runtime.interpreter.meaning import Array, Function, Scope, Unary, Variadic, evaluates, evaluates_in_scope, one_or_tuple
 from wengert.runtime.interpreter.precision import working_dtype
@@ -91,7 +91,7 @@ def lu_pivots_to_permutation(op: stablehlo.CustomCallOp) -> Unary:
 @_target("cusolver_gesvdj_ffi")
 def gesvdj(op: stablehlo.CustomCallOp) -> Unary:
     """a -> (zeros, singular values, U, V, info): V itself, not its adjoint."""
-    options = options_of(op)
+    options = op.options
     vectors, full = bool(abs(options["compute_uv"])), bool(abs(options["full_matrices"]))
     function = lapack_function("gesdd", dtype_of(element(op.inputs[0])))
 
@@ -120,7 +120,7 @@ def eigh(op: stablehlo.CustomCallOp) -> Unary:
 @_target("ApproxTopK")
 def approx_top_k(op: stablehlo.CustomCallOp) -> Function:
     """(values, positions, initial value, initial position) -> the k largest and their positions, here exactly."""
-    options = options_of(op)
+    options = op.options
     axis: int = options["reduction_dim"]
     k = shape(op.results[0])[axis]
     comparator = str(op.called_computations or "")

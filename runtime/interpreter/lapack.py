@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, StringAttr
 
 from wengert.dialects import stablehlo
 from wengert.ir.tensor_types import dtype_of, element, rank, shape
@@ -36,19 +35,6 @@ def _routine(*names: str) -> Callable[[Maker], Maker]:
     return register
 
 
-def options_of(op: stablehlo.CustomCallOp) -> Options:
-    """The call's options as Python values."""
-    config = op.attributes.get("mhlo.backend_config", op.backend_config)
-    found = cast("dict[str, Any]", config.data) if isinstance(config, DictionaryAttr) else {}
-    return {key: _plain(value) for key, value in found.items()}
-
-
-def _plain(attribute: Any) -> Any:
-    if isinstance(attribute, IntegerAttr):
-        return cast("IntegerAttr[Any]", attribute).value.data
-    return attribute.data if isinstance(attribute, StringAttr) else attribute
-
-
 _TARGET = re.compile(r"(?:lapack_[sdcz]|cusolver_|hipsolver_)(\w+?)_ffi")
 _NAMESAKES = {"Qr": "geqrf", "ProductOfElementaryHouseholderReflectors": "orgqr"}
 
@@ -65,7 +51,7 @@ def lapack_call(op: stablehlo.CustomCallOp, name: str) -> Variadic:
     dtype = dtype_of(element(op.inputs[-1 if name == "trsm" else 0]))
     if dtype.char not in "fdFD":
         raise UnsupportedOpError(op, f"@{op.call_target_name.data} is not defined for elements of type {dtype}")
-    routine = ROUTINES[name](dtype, options_of(op))
+    routine = ROUTINES[name](dtype, op.options)
     batch = rank(op.inputs[0]) - (1 if name == "gtsv" else 2)
     ranks = [rank(x) - batch for x in op.inputs]
     results = [(shape(r), dtype_of(element(r))) for r in op.results]

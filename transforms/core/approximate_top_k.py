@@ -9,10 +9,8 @@ Before and after::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
 
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
 from wengert.dialects import chlo, stablehlo
 from wengert.dialects.builder import OpBuilder
@@ -26,7 +24,7 @@ def recognise_top_k(b: OpBuilder, op: stablehlo.CustomCallOp) -> Sequence[SSAVal
     """The k first by value along a dimension, and their positions, if the call asks for these."""
     if op.call_target_name.data != TARGET or len(op.inputs) != 4:
         return None
-    options, compared = _options(op), str(op.called_computations)
+    options, compared = op.options, str(op.called_computations)
     dimension, k = options.get("reduction_dim"), options.get("top_k")
     values, positions = op.inputs[0], op.inputs[1].owner
     numbered = isinstance(positions, stablehlo.IotaOp) and int_of(positions.iota_dimension) == dimension and element(positions.output) == i32
@@ -42,10 +40,3 @@ def recognise_top_k(b: OpBuilder, op: stablehlo.CustomCallOp) -> Sequence[SSAVal
     best, places = b.create(chlo.TopKOp, [largest], [tensor(kept, element(values)), tensor(kept, i32)], {"k": int_attr(k)})
     found = [b.negate(best) if smallest else best, places]
     return found if dimension == last else [b.transpose(value, [order.index(d) for d in range(last + 1)]) for value in found]
-
-
-def _options(op: stablehlo.CustomCallOp) -> dict[str, int]:
-    """The numbers of the call's configuration."""
-    config = op.attributes.get("mhlo.backend_config", op.backend_config)
-    found = cast("dict[str, Attribute]", config.data) if isinstance(config, DictionaryAttr) else {}
-    return {key: cast("IntegerAttr[Any]", value).value.data for key, value in found.items() if isinstance(value, IntegerAttr)}

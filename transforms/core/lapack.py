@@ -49,9 +49,8 @@ def _routine(op: hlo.CustomCallOp) -> str:
 
 def _option(op: hlo.CustomCallOp, key: str, default: str = "") -> str:
     """An option as its letter."""
-    config = op.attributes.get("mhlo.backend_config", op.backend_config)
-    found = config.data.get(key) if isinstance(config, DictionaryAttr) else None
-    return default if found is None else chr(cast("IntegerAttr[Any]", found).value.data)
+    found = op.options.get(key)
+    return default if found is None else chr(found)
 
 
 # -- to core

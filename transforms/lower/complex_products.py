@@ -15,9 +15,8 @@ from xdsl.dialects.func import FuncOp
 from wengert.dialects import stablehlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import c64, c128, element, f32, f64, shape
-from wengert.ir.traversal import ops_of
 from wengert.transforms.lower.classify import has_product
-from wengert.transforms.rewriter import Rewriter
+from wengert.transforms.lower.replaced import replaced
 
 SMALLEST = 512
 """Products of fewer multiplications stay loops over pairs."""
@@ -25,14 +24,7 @@ SMALLEST = 512
 
 def by_parts(function: FuncOp) -> FuncOp:
     """The function itself if it has no such product, else a copy with products of real matrices in their place."""
-    if not any(_is_large(op) for op in ops_of(function, stablehlo.DotGeneralOp)):
-        return function
-    copy, b = function.clone(), Rewriter("complex-products")
-    for op in ops_of(copy, stablehlo.DotGeneralOp):
-        if _is_large(op):
-            b.move_to(op)
-            b.replace(op, [_product(b, op)])
-    return copy
+    return replaced(function, "complex-products", (stablehlo.DotGeneralOp,), _is_large, _product)
 
 
 def _is_large(op: stablehlo.DotGeneralOp) -> bool:
@@ -43,7 +35,7 @@ def _is_large(op: stablehlo.DotGeneralOp) -> bool:
     return bool(summed) and prod([shape(op.lhs)[d] for d in summed]) * prod(shape(op.result)) >= SMALLEST
 
 
-def _product(b: OpBuilder, op: stablehlo.DotGeneralOp) -> Value:
+def _product(b: OpBuilder, op: stablehlo.DotGeneralOp, found: bool) -> Value:
     dims = op.dot_dimension_numbers.dims
     batching = (dims("lhs_batching_dimensions"), dims("rhs_batching_dimensions"))
     contracting = (dims("lhs_contracting_dimensions"), dims("rhs_contracting_dimensions"))
@@ -53,8 +45,8 @@ def _product(b: OpBuilder, op: stablehlo.DotGeneralOp) -> Value:
 
     lhs, rhs = _real(b, op.lhs), _real(b, op.rhs)
     if lhs is not None and rhs is not None:
-        found = dot(lhs, rhs)
-        return b.complex(found, b.full_like(found, 0))
+        product = dot(lhs, rhs)
+        return b.complex(product, b.full_like(product, 0))
     if lhs is not None:
         return b.complex(dot(lhs, b.real(op.rhs)), dot(lhs, b.imag(op.rhs)))
     if rhs is not None:

@@ -41,12 +41,17 @@ _ARM = Flushing(
     ),
     ("call void @llvm.aarch64.set.fpcr(i64 %mode.found)",),
 )
-_BY_FAMILY = {"x86_64": _X86, "aarch64": _ARM}
+_BY_FAMILY = {"x86_64": _X86, "aarch64": _ARM, "arm64": _ARM}
+
+
+def can_flush(target: Target) -> bool:
+    """Whether it is known how this processor is told."""
+    return target.family in _BY_FAMILY
 
 
 def flushing(target: Target) -> Flushing:
-    """How this processor is told; nothing to tell where that is not known."""
-    return _BY_FAMILY.get(target.family, Flushing((), (), ()))
+    """How this processor is told."""
+    return _BY_FAMILY[target.family]
 
 
 def flushed_task(task: str, mode: Flushing, attributes: str) -> tuple[str, str]:

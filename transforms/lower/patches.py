@@ -16,34 +16,28 @@ from math import prod
 from xdsl.dialects.func import FuncOp
 
 from wengert.dialects import stablehlo
-from wengert.dialects.builder import Value
+from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import element, f32, f64, rank, shape, size
-from wengert.ir.traversal import ops_of
 from wengert.transforms.lower.native.convolution_attributes import Windows, windows_of
-from wengert.transforms.rewriter import Rewriter
+from wengert.transforms.lower.replaced import replaced
 
 
 def patched(function: FuncOp) -> FuncOp:
     """The function itself if it has no such convolution, else a copy with products in their place."""
-    if not any(_is_patches(op) for op in ops_of(function, stablehlo.ConvolutionOp)):
-        return function
-    copy, b = function.clone(), Rewriter("patches")
-    for op in [op for op in ops_of(copy, stablehlo.ConvolutionOp) if _is_patches(op)]:
-        b.move_to(op)
-        b.replace(op, [_product(b, op, windows_of(op))])
-    return copy
+    return replaced(function, "patches", (stablehlo.ConvolutionOp,), _patches, _product)
 
 
-def _is_patches(op: stablehlo.ConvolutionOp) -> bool:
+def _patches(op: stablehlo.ConvolutionOp) -> Windows | None:
+    """The windows, if they do not overlap."""
     if op.lhs_dilation is None or not {element(value) for value in (op.lhs, op.rhs, op.result)} <= {f32, f64} or size(op.result) == 0:
-        return False
+        return None
     w = windows_of(op)
     window = tuple(shape(op.rhs)[d] for d in w.rhs[2:])
     plain = w.groups == w.batch_groups == 1 and prod((*w.strides, *w.dilations)) == 1
-    return plain and w.base == window and prod(window) > 1 and size(op.lhs) > 0
+    return w if plain and w.base == window and prod(window) > 1 and size(op.lhs) > 0 else None
 
 
-def _product(b: Rewriter, op: stablehlo.ConvolutionOp, w: Windows) -> Value:
+def _product(b: OpBuilder, op: stablehlo.ConvolutionOp, w: Windows) -> Value:
     n, window = rank(op.lhs) - 2, w.base
     kernel = b.reverse(op.rhs, turned) if (turned := [d for d, flip in zip(w.rhs[2:], w.flips, strict=True) if not flip]) else op.rhs
     rows = [d for d in range(n + 2) if d != w.lhs[1]]

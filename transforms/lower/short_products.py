@@ -13,13 +13,12 @@ from typing import NamedTuple
 from xdsl.dialects.func import FuncOp
 
 from wengert.dialects import stablehlo
-from wengert.dialects.builder import Value
+from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import element, f32, f64, rank, shape
-from wengert.ir.traversal import ops_of
 from wengert.transforms.lower.classify import has_product
 from wengert.transforms.lower.cpu_loops import MOST_PHASES
 from wengert.transforms.lower.instances import is_short
-from wengert.transforms.rewriter import Rewriter
+from wengert.transforms.lower.replaced import replaced
 
 _MOST_PRODUCTS = 9
 _MOST_READ = 6
@@ -28,14 +27,7 @@ _MOST_READ = 6
 
 def expanded(function: FuncOp) -> FuncOp:
     """The function itself if it has no such contraction, else a copy with sums of products in their place."""
-    if not any(_roles(op) for op in ops_of(function, stablehlo.DotGeneralOp)):
-        return function
-    copy, b = function.clone(), Rewriter("short-products")
-    for op in ops_of(copy, stablehlo.DotGeneralOp):
-        if (roles := _roles(op)) is not None:
-            b.move_to(op)
-            b.replace(op, [_sum(b, op, roles)])
-    return copy
+    return replaced(function, "short-products", (stablehlo.DotGeneralOp,), _roles, _sum)
 
 
 class _Roles(NamedTuple):
@@ -75,7 +67,7 @@ def _roles(op: stablehlo.DotGeneralOp) -> _Roles | None:
     return None
 
 
-def _sum(b: Rewriter, op: stablehlo.DotGeneralOp, roles: _Roles) -> Value:
+def _sum(b: OpBuilder, op: stablehlo.DotGeneralOp, roles: _Roles) -> Value:
     """The products of all pairs of elements, those of an instance side by side, and their sums."""
     terms: list[Value] = []
     for value, places in ((op.lhs, roles.lhs), (op.rhs, roles.rhs)):

@@ -11,8 +11,6 @@ memory as f32 (rounded to 16 bits), and one that several products need is conver
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
@@ -20,25 +18,14 @@ from wengert.dialects import core, stablehlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.core import Kind
 from wengert.ir.tensor_types import EIGHT_BITS, bf16, element, f16, f32, is_float, shape, tensor
-from wengert.ir.traversal import ops_of
-from wengert.transforms.rewriter import Rewriter
+from wengert.transforms.lower.replaced import replaced
 
 NARROW = (f16, bf16)
 
 
 def widened(function: FuncOp) -> FuncOp:
     """The function itself if it combines no 16-bit floats, else a copy that combines them in f32."""
-    if not any(_rounds(op) for op in _combining(function)):
-        return function
-    copy, b = function.clone(), Rewriter("widen")
-    for op in [op for op in _combining(copy) if _rounds(op)]:
-        b.move_to(op)
-        b.replace(op, [_wide(b, op)])
-    return copy
-
-
-def _combining(function: FuncOp) -> Sequence[Operation]:
-    return ops_of(function, core.ReduceOp, core.ScatterOp, stablehlo.DotGeneralOp)
+    return replaced(function, "widen", (core.ReduceOp, core.ScatterOp, stablehlo.DotGeneralOp), _rounds, _wide)
 
 
 def _rounds(op: Operation) -> bool:
@@ -49,8 +36,8 @@ def _rounds(op: Operation) -> bool:
     return op.kind.data in (Kind.add, Kind.mul) and element(op.operand) in NARROW
 
 
-def _wide(b: OpBuilder, op: Operation) -> SSAValue:
+def _wide(b: OpBuilder, op: Operation, found: bool) -> SSAValue:
     result = op.results[0]
     operands = [b.convert(value, f32) if is_float(element(value)) else value for value in op.operands]
-    (found,) = b.create(type(op), operands, [tensor(shape(result), f32)], op.properties)
-    return found if element(result) == f32 else b.convert(found, element(result))
+    (wide,) = b.create(type(op), operands, [tensor(shape(result), f32)], op.properties)
+    return wide if element(result) == f32 else b.convert(wide, element(result))

@@ -7,6 +7,7 @@ that computes the operand, as a rule), none has to. And since what combines in a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from xdsl.dialects.func import FuncOp
@@ -15,10 +16,9 @@ from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.core import Kind
 from wengert.ir.tensor_types import element, f32, f64, is_float, shape, size
-from wengert.ir.traversal import ops_of
 from wengert.transforms.core.kinds import neutral
 from wengert.transforms.core.windows import Window
-from wengert.transforms.rewriter import Rewriter
+from wengert.transforms.lower.replaced import replaced
 
 FEWEST_READS = 3
 """Windows of fewer elements do not read their operand often enough to copy it."""
@@ -31,24 +31,19 @@ def prepared(function: FuncOp, *, reassociate: bool) -> FuncOp:
 
     Sums and products are folded by dimensions only if ``reassociate`` allows it.
     """
-    if not any(_forms(op, reassociate) for op in ops_of(function, core.WindowReduceOp)):
-        return function
-    copy, b = function.clone(), Rewriter("windows")
-    for op in ops_of(copy, core.WindowReduceOp):
-        if forms := _forms(op, reassociate):
-            b.move_to(op)
-            b.replace(op, [_folded(b, op, forms)])
-    return copy
+    return replaced(function, "windows", (core.WindowReduceOp,), lambda op: _steps(op, reassociate), _folded)
 
 
-def _forms(op: core.WindowReduceOp, reassociate: bool) -> list[int]:
-    """The dimensions to fold one after the other (all at once: just the last); empty if the op stays as it is."""
-    window, rank = Window.of_core(op), len(shape(op.operand))
+def _steps(op: core.WindowReduceOp, reassociate: bool) -> list[Sequence[int]]:
+    """The dimensions that are folded in each step: one after the other or all at once; none if the op stays as it is."""
+    window = Window.of_core(op)
     if not size(op.result) or not size(op.operand) or prod(window.extents) < FEWEST_READS:
         return []
     order = _order(op, window) if reassociate or op.kind.data not in (Kind.add, Kind.mul) else []
+    if order:
+        return [[d] for d in order]
     is_plain = all(pair == (0, 0) for pair in window.padding) and all(step == 1 for step in window.base_dilations)
-    return order or ([] if is_plain else [rank - 1])
+    return [] if is_plain else [range(len(window.extents))]
 
 
 def _order(op: core.WindowReduceOp, window: Window) -> list[int]:
@@ -66,14 +61,12 @@ def _order(op: core.WindowReduceOp, window: Window) -> list[int]:
     return order if len(order) > 1 and steps < LARGEST_SHARE * size(op.result) * prod(window.extents) else []
 
 
-def _folded(b: OpBuilder, op: core.WindowReduceOp, forms: list[int]) -> Value:
+def _folded(b: OpBuilder, op: core.WindowReduceOp, steps: list[Sequence[int]]) -> Value:
     window, kind = Window.of_core(op), op.kind.data
     found = _padded(b, op.operand, window, kind)
     ones, none = [1] * len(window.extents), [(0, 0)] * len(window.extents)
-    if len(forms) == 1:
-        return b.window_reduce(kind, found, window.extents, window.strides, ones, window.dilations, none)
-    for d in forms:
-        extents, strides, dilations = ([x[d] if i == d else 1 for i in range(len(x))] for x in (window.extents, window.strides, window.dilations))
+    for dims in steps:
+        extents, strides, dilations = ([n if d in dims else 1 for d, n in enumerate(x)] for x in (window.extents, window.strides, window.dilations))
         found = b.window_reduce(kind, found, extents, strides, ones, dilations, none)
     return found
 

@@ -47,9 +47,9 @@ def multiply(b: OpBuilder, x1: Value, x2: Value, y: Value) -> Partials:
 @elementwise(hlo.DivideOp)
 def divide(b: OpBuilder, x1: Value, x2: Value, y: Value) -> Partials:
     # d(x1 / x2) = dx1 / x2 - (y / x2) dx2; where x2 = broadcast(s): dx1 / x2 - y broadcast(ds / s), with a division for each s only
-    if not isinstance(x2.owner, hlo.BroadcastInDimOp):
-        return divide_by(x2), scale(lambda: b.negate(b.divide(y, x2)))
-    spread = x2.owner
+    by_element, spread = scale(lambda: b.negate(b.divide(y, x2))), x2.owner
+    if not isinstance(spread, hlo.BroadcastInDimOp):
+        return divide_by(x2), by_element
 
     def by_row(lb: OpBuilder, x2_dot: Value) -> Value:
         moved = x2_dot.owner
@@ -58,7 +58,7 @@ def divide(b: OpBuilder, x1: Value, x2: Value, y: Value) -> Partials:
             or moved.broadcast_dimensions != spread.broadcast_dimensions
             or type_of(moved.operand) != type_of(spread.operand)
         ):
-            return lb.multiply(x2_dot, b.negate(b.divide(y, x2)))
+            return by_element(lb, x2_dot)
         ratio = lb.divide(moved.operand, spread.operand)
         return lb.multiply(lb.broadcast_in_dim(ratio, ints(spread.broadcast_dimensions), shape(x2)), b.negate(y))
 
