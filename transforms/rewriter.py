@@ -44,6 +44,7 @@ class Rewriter(OpBuilder):
         """Uses these values instead of the op's results, and removes the op."""
         self.changed = True
         for result, value in zip(op.results, values, strict=True):
+            assert value.type == result.type, f"{op.name} of type {result.type} is replaced by a value of type {value.type}"
             replace_uses(result, value)
         erase(op)
 

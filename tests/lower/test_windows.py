@@ -58,6 +58,12 @@ def test_folding_by_dimensions(kind: str, given_window: Window, reassociate: boo
     check(text, [np.random.default_rng(0).normal(size=(30, 40))], 1e-12)
 
 
+@pytest.mark.parametrize("base", [1, 2])
+def test_strides_of_windows_of_one_element_are_kept(base: int) -> None:
+    parts = window([3, 1, 3], strides=[1, 2, 1], base_dilations=[1, base, 1], window_dilations=[1, 3, 1], padding=[0, 2, 1, 1, 0, 0])
+    check(text_of("add", [5, 4, 7], parts), [np.random.default_rng(0).normal(size=(5, 4, 7))], 1e-12)
+
+
 def test_sums_of_narrow_floats_are_rounded_once() -> None:
     assert windows_of(text_of("add", [30, 40], window([7, 7]), "bf16")) == [(7, 7)]
 
@@ -71,12 +77,12 @@ def test_padding_is_written_first() -> None:
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_random_windows(data: st.DataObject) -> None:
-    rank = data.draw(st.integers(1, 3))
+    rank = data.draw(st.integers(1, 4))
 
     def drawn(low: int, high: int, count: int = rank) -> list[int]:
         return data.draw(st.lists(st.integers(low, high), min_size=count, max_size=count))
 
-    extents = drawn(4, 12)
+    extents = drawn(2, 12)
     held = data.draw(st.sampled_from(["f64", "f32", "i32"]))
     parts = window(drawn(1, 4), strides=drawn(1, 3), base_dilations=drawn(1, 2), window_dilations=drawn(1, 2), padding=drawn(-1, 3, 2 * rank))
     reach = [(w - 1) * d + 1 for w, d in zip(parts["window"], parts["window_dilations"], strict=True)]

@@ -2,6 +2,15 @@
 
 It is linear in its source: the cotangent of a maximum's window goes to the window's winner. Written as the winners'
 positions and a scatter, it has the derivatives of a scatter, to any order; those are what pooling's second derivatives need.
+
+The positions are found by the op's own region, whatever it compares: a window is folded over pairs (element, position), and a
+pair stays as long as ``select(its element, the next element)`` holds, as the specification says. So ties, NaN and padding are
+decided as in the op itself::
+
+    %0 = "stablehlo.select_and_scatter"(%x, %s, %init) (select, add)
+    // becomes
+    %p:2 = "stablehlo.reduce_window"(%x, %iota, %zero, %none) (keep the pair where select(...))
+    %0 = core.scatter add of %s into a tensor of %init, at %p#1
 """
 
 from __future__ import annotations
@@ -9,54 +18,66 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Block
+from xdsl.ir import Attribute, Block, Region
 
-from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.core import Kind
 from wengert.dialects.stablehlo.attributes import ScatterDimensionNumbersAttr, dimensions
-from wengert.ir.attributes import int_attr, ints
-from wengert.ir.elements import to_numpy
-from wengert.ir.tensor_types import shape, size
+from wengert.ir.attributes import int_array, int_attr
+from wengert.ir.tensor_types import element, i32, i64, shape, size, tensor
 from wengert.ir.traversal import ops_of
-from wengert.transforms.ad.rules.windows import winners
-from wengert.transforms.core.kinds import combiner_kinds, returned_values
+from wengert.transforms.core.kinds import combiner_kinds
 from wengert.transforms.rewriter import Rewriter
 
-_SELECTS = {"GE": Kind.max, "GT": Kind.max, "LE": Kind.min, "LT": Kind.min}
 _PLACES = ScatterDimensionNumbersAttr(dimensions(()), dimensions((0,)), dimensions(()), dimensions(()), dimensions((0,)), int_attr(1))
+_WINDOW = ("window_dimensions", "window_strides", "padding")
+_NONE = -1
+"""The position of what is no element: padding, and a window before its first element. A scatter drops it."""
 
 
 def expand_selections(module: ModuleOp) -> None:
-    """Writes out every select_and_scatter that adds what it scatters onto the largest or smallest elements, in place."""
+    """Writes out every select_and_scatter that adds what it scatters, in place."""
     rewriter = Rewriter("expand-selections")
     for op in ops_of(module, hlo.SelectAndScatterOp):
-        kind = selected(op.select.block)
-        if kind is None or combiner_kinds(op.scatter.block, 1) != [Kind.add]:
+        if combiner_kinds(op.scatter.block, 1) != [Kind.add] or element(op.source) != element(op.operand):
             continue
         rewriter.move_to(op)
-        rewriter.replace(op, [_scattered(rewriter, op, kind)])
+        rewriter.replace(op, [_scattered(rewriter, op)])
 
 
-def selected(block: Block) -> Kind | None:
-    """Whether a region selects the larger or the smaller of its arguments, the first at a tie or either; else None."""
-    found = returned_values(block)[0].owner
-    if not isinstance(found, hlo.CompareOp) or list(found.operands) != list(block.args):
-        return None
-    return _SELECTS.get(found.comparison_direction.data)
-
-
-def _scattered(b: OpBuilder, op: hlo.SelectAndScatterOp, kind: Kind) -> Value:
-    extents = shape(op.operand)
-    ones = [1] * len(extents)
-
-    def listed(attribute: Attribute | None) -> list[int]:
-        return ones if attribute is None else list(ints(attribute))
-
-    padding: Sequence[Sequence[int]] = [(0, 0)] * len(extents) if op.padding is None else to_numpy(op.padding).reshape(-1, 2).tolist()
-    maxima = b.window_reduce(kind, op.operand, listed(op.window_dimensions), listed(op.window_strides), ones, ones, [(lo, hi) for lo, hi in padding])
-    assert isinstance(maxima.owner, core.WindowReduceOp)
-    places = b.reshape(winners(b, maxima.owner), [size(op.source), 1])
+def _scattered(b: OpBuilder, op: hlo.SelectAndScatterOp) -> Value:
+    places = b.reshape(_selected(b, op), [size(op.source), 1])
     start = b.broadcast_in_dim(op.init_value, [], [size(op.operand)])
-    return b.reshape(b.scatter(Kind.add, start, places, b.reshape(op.source, [size(op.source)]), _PLACES), extents)
+    return b.reshape(b.scatter(Kind.add, start, places, b.reshape(op.source, [size(op.source)]), _PLACES), shape(op.operand))
+
+
+def _selected(b: OpBuilder, op: hlo.SelectAndScatterOp) -> Value:
+    """The flat position of the element that each window selects, or _NONE for a window that lies in the padding."""
+    x, count = op.operand, size(op.operand)
+    index = i32 if count < 2**31 else i64
+    positions = b.reshape(b.iota(0, tensor([count], index)), shape(x))
+    properties: dict[str, Attribute] = {name: op.properties[name] for name in _WINDOW if name in op.properties}
+    properties.setdefault("window_dimensions", int_array([1] * len(shape(x))))
+    initial = [b.scalar(0, element(x)), b.scalar(_NONE, index)]
+    types = [tensor(shape(op.source), kind) for kind in (element(x), index)]
+    return b.create(hlo.ReduceWindowOp, [x, positions, *initial], types, properties, [_keeping(b, op.select.block, element(x), index)])[1]
+
+
+def _keeping(b: OpBuilder, select: Block, scalar: Attribute, index: Attribute) -> Region:
+    """Of two pairs (element, position): the first one while ``select`` holds, or where the second one is no element."""
+    kinds: Sequence[Attribute] = [tensor((), scalar), tensor((), index)] * 2
+    block = Block(arg_types=kinds)
+    inner = OpBuilder(block, location=b.location, pass_name=b.pass_name)
+    x, at, y, y_at = block.args
+    names = dict(zip(select.args, (x, y), strict=True))
+    for op in select.ops:
+        if not isinstance(op, hlo.ReturnOp):
+            block.add_op(op.clone(names))
+    returned = select.last_op
+    assert returned is not None
+    holds = names.get(returned.operands[0], returned.operands[0])
+    none = inner.scalar(_NONE, index)
+    stays = inner.or_(inner.and_(inner.compare("NE", at, none), holds), inner.compare("EQ", y_at, none))
+    block.add_op(hlo.ReturnOp.create(operands=[inner.select(stays, x, y), inner.select(stays, at, y_at)]))
+    return Region([block])

@@ -244,7 +244,7 @@ class NestAccesses(NestGuards):
         for write in [write for number, write in enumerate(self.writes) if number not in done] if done else self.writes:
             held = element_of(write.value.type)
             at = self.loops[write.at]
-            if write.base is not None or (self.op.tied[write.target] >= 0 and write.kind != STORE):
+            if write.base is not None or write.condition is not None or (self.op.tied[write.target] >= 0 and write.kind != STORE):
                 self._write_computed(memory, write, held, at)
                 continue
             combining = self._combines(write)

@@ -15,6 +15,7 @@ from xdsl.dialects.func import FuncOp
 from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.core import Kind
+from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import element, f32, f64, is_float, shape, size
 from wengert.transforms.core.kinds import neutral
 from wengert.transforms.core.windows import Window
@@ -63,12 +64,22 @@ def _order(op: core.WindowReduceOp, window: Window) -> list[int]:
 
 def _folded(b: OpBuilder, op: core.WindowReduceOp, steps: list[Sequence[int]]) -> Value:
     window, kind = Window.of_core(op), op.kind.data
-    found = _padded(b, op.operand, window, kind)
+    found = _thinned(b, _padded(b, op.operand, window, kind), op, [d for d, n in enumerate(window.extents) if n == 1])
+    parts = (window.extents, window.strides, window.dilations)
     ones, none = [1] * len(window.extents), [(0, 0)] * len(window.extents)
     for dims in steps:
-        extents, strides, dilations = ([n if d in dims else 1 for d, n in enumerate(x)] for x in (window.extents, window.strides, window.dilations))
+        extents, strides, dilations = ([n if d in dims and w > 1 else 1 for d, (n, w) in enumerate(zip(x, window.extents, strict=True))] for x in parts)
         found = b.window_reduce(kind, found, extents, strides, ones, dilations, none)
     return found
+
+
+def _thinned(b: OpBuilder, x: Value, op: core.WindowReduceOp, dims: Sequence[int]) -> Value:
+    """The elements that windows of one element take, along the dimensions in which nothing is folded."""
+    strides = [n if d in dims else 1 for d, n in enumerate(ints(op.window_strides))]
+    if max(strides, default=1) == 1:
+        return x
+    limits = [(m - 1) * s + 1 if d in dims else n for d, (n, m, s) in enumerate(zip(shape(x), shape(op.result), strides, strict=True))]
+    return b.slice(x, [0] * len(limits), limits, strides)
 
 
 def _padded(b: OpBuilder, x: Value, window: Window, kind: Kind) -> Value:

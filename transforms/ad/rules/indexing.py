@@ -16,6 +16,7 @@ from wengert.ir.tensor_types import dtype_of, element, i32, i64, is_unsigned, sh
 from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.rule import Into, LinearMap, Tangent, derivative, linear, same_op, transpose, where
+from wengert.transforms.ad.scatter_products import product_of_others
 from wengert.transforms.analysis.ranges import interval
 
 # -- slices
@@ -183,8 +184,7 @@ def _in_bounds(b: OpBuilder, op: core.ScatterOp) -> Value:
 
 
 def _scatter_mul(b: OpBuilder, op: core.ScatterOp) -> LinearMap:
-    """y = x * product of the updates at each position. If positions repeat, the product of the other updates is the whole
-    product divided by one's own, or, for a zero, the product of those that are not zero."""
+    """y = x * product of the updates at each position, so an update's factor is x * product of the others there."""
     ones = b.full_like(op.operand, 1)
     factor = b.one(core.ScatterOp, (ones, op.scatter_indices, op.updates), op.operand.type, **op.properties)
 
@@ -203,19 +203,11 @@ def _scatter_mul(b: OpBuilder, op: core.ScatterOp) -> LinearMap:
 
 def _other_factors(b: OpBuilder, op: core.ScatterOp) -> Value:
     """For each update, the operand times all other updates at its position."""
-    is_zero = b.compare("EQ", op.updates, b.full_like(op.updates, 0))
-    return b.select(is_zero, _product_without_zeros(b, op), b.divide(_gather_back(b, op, op.result), op.updates))
-
-
-def _product_without_zeros(b: OpBuilder, op: core.ScatterOp) -> Value:
-    """For an update that is zero: the operand times the other updates at its position, or 0 if another is zero too."""
-    zero = b.compare("EQ", op.updates, b.full_like(op.updates, 0))
-    rest = b.select(zero, b.full_like(op.updates, 1), op.updates)
-    product = b.one(core.ScatterOp, (op.operand, op.scatter_indices, rest), op.operand.type, **op.properties)
-    ones = b.select(zero, b.full_like(op.updates, 1), b.full_like(op.updates, 0))
-    zeros = b.scatter(Kind.add, b.full_like(op.operand, 0), op.scatter_indices, ones, op.scatter_dimension_numbers)
-    alone = b.compare("EQ", _gather_back(b, op, zeros), b.full_like(op.updates, 1))
-    return b.select(alone, _gather_back(b, op, product), b.full_like(op.updates, 0))
+    index = i32 if size(op.operand) < 2**31 - 1 else i64
+    numbers = b.reshape(b.iota(0, tensor([size(op.operand)], index)), shape(op.operand))
+    positions = _gather_back(b, op, numbers)
+    written = b.select(_in_bounds(b, op), positions, b.full_like(positions, size(op.operand)))  # what is dropped is a group apart
+    return b.multiply(_gather_back(b, op, op.operand), product_of_others(b, op.updates, written))
 
 
 def _scatter_extremum(b: OpBuilder, op: core.ScatterOp) -> LinearMap:
@@ -281,6 +273,7 @@ CASES = [
     _scatter_case(Kind.set, "scatter set once", -1, 1, 2),
     _scatter_case(Kind.mul, "scatter mul", 0.5, 2, 2, 0, 2, 9),
     _scatter_case(Kind.mul, "scatter mul once", -1, 1, 2),
+    _scatter_case(Kind.mul, "scatter mul of zeros", 0, 0, 2, 0, 2, 9, 2),
     _scatter_case(Kind.max, "scatter max", -1, 1, 2, 0, 2, 9),
     _scatter_case(Kind.min, "scatter min", -1, 1, 1, 1, 3),
 ]

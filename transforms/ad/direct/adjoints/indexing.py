@@ -21,6 +21,7 @@ from wengert.transforms.ad.direct.adjoint import Bars, adjoint
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.rule import Into
 from wengert.transforms.ad.rules.indexing import fits_nowhere
+from wengert.transforms.ad.scatter_products import product_of_others
 
 # -- slices at positions
 
@@ -120,8 +121,8 @@ class _Places:
         """Other values combined into another tensor at the same places."""
         return self.b.scatter(kind, x, self.op.scatter_indices, updates, self.numbers, unique=unique or bool(int_of(self.op.unique_indices)))
 
-    def fitting(self, u_bar: Value) -> Value:
-        """Zero for the updates that were dropped, because their window does not fit."""
+    def fitting(self, u_bar: Value, otherwise: Value | None = None) -> Value:
+        """Zero, or another value, for the updates that were dropped, because their window does not fit."""
         b, op, numbers = self.b, self.op, self.numbers
         room = [shape(op.operand)[d] - self.sizes[d] for d in numbers.dims("scatter_dims_to_operand_dims")]
         vector_dim = numbers.index_vector_dim.value.data
@@ -129,7 +130,7 @@ class _Places:
         if vector_dim < rank(op.scatter_indices):
             same = b.reduce(Kind.and_, same, [vector_dim])
         lines = [d for d in range(rank(op.updates)) if d not in numbers.dims("update_window_dims")]
-        return b.select(b.broadcast_in_dim(same, lines, shape(op.updates)), u_bar, b.full_like(u_bar, 0))
+        return b.select(b.broadcast_in_dim(same, lines, shape(op.updates)), u_bar, b.full_like(u_bar, 0) if otherwise is None else otherwise)
 
 
 @adjoint(core.ScatterOp)
@@ -174,16 +175,12 @@ def _mul(b: OpBuilder, op: core.ScatterOp, places: _Places, y_bar: Value, needed
         return x_bar, None
     if places.distinct:
         return x_bar, places.fitting(places.read(b.multiply(y_bar, op.operand)))
-    # an update gets the product of everything else at its place: of all that is not zero, without itself if it is among
-    # those, and nothing if another one is zero
-    one, zero = b.full_like(op.updates, 1), b.full_like(op.updates, 0)
-    is_zero = b.compare("EQ", op.updates, zero)
-    others_count = b.select(is_zero, one, zero)
-    solid = b.select(is_zero, one, op.updates)
-    zeros = places.read(places.write(Kind.add, b.full_like(op.operand, 0), others_count))
-    product = places.read(b.multiply(y_bar, places.write(Kind.mul, op.operand, solid)))
-    u_bar = b.select(b.compare("EQ", zeros, others_count), b.divide(product, solid), zero)
-    return x_bar, places.fitting(u_bar)
+    # an update gets the product of everything else at its place; what is dropped is a group apart
+    held = i32 if size(op.operand) < 2**31 - 1 else i64
+    places_of = places.read(b.reshape(b.iota(0, tensor([size(op.operand)], held)), shape(op.operand)))
+    apart = b.full_like(places_of, size(op.operand))
+    others = product_of_others(b, op.updates, places.fitting(places_of, apart))
+    return x_bar, places.fitting(b.multiply(places.read(b.multiply(y_bar, op.operand)), others))
 
 
 def _extremum(b: OpBuilder, op: core.ScatterOp, places: _Places, y_bar: Value, needed: Sequence[bool]) -> Pair:
