@@ -35,3 +35,19 @@ def test_source_goes_to_the_winner(direction: str, winners: list[int]) -> None:
     np.testing.assert_array_equal(program.jvp(wrt=(1,)).compile("interpreter")(x, s, t)[-1], t @ place)
     np.testing.assert_array_equal(program.vjp(wrt=(1,)).compile("interpreter")(x, s, c)[-1], place @ c)
     np.testing.assert_array_equal(program.vjp().compile("interpreter")(x, s, c)[-2], np.zeros(5))
+
+
+TIES = np.array([1.0, 1.0, 1.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize(("direction", "chosen"), [("GE", [0, 2, 4]), ("GT", [1, 3, 4]), ("LE", [0, 2, 4]), ("LT", [1, 3, 4])])
+def test_ties_go_where_the_region_says(direction: str, chosen: list[int]) -> None:
+    program = wengert.parse(TEXT.replace("DIRECTION", direction))
+    place = np.zeros((3, 5))
+    place[range(3), chosen] = 1
+    c = np.arange(5.0)
+    for strategy in ("transpose", "direct"):
+        y, x_bar, s_bar = program.vjp(strategy=strategy)(TIES, np.array([1.0, 2.0, 3.0]), c)
+        np.testing.assert_array_equal(y, np.array([1.0, 2.0, 3.0]) @ place)
+        np.testing.assert_array_equal(x_bar, np.zeros(5))
+        np.testing.assert_array_equal(s_bar, place @ c)
