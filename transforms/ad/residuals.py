@@ -75,15 +75,15 @@ def plan(block: Block, residuals: Sequence[SSAValue], given: Iterable[SSAValue])
     """What to keep of a block so that its residuals can be had later, where the ``given`` values are at hand anyway."""
     available = _following_from(block, set(given))
     kept: dict[SSAValue, None] = {}
-    pending = {value for value in residuals if value not in available}
+    pending = dict.fromkeys(value for value in residuals if value not in available)  # in order, so that equal programs have equal plans
     order: dict[SSAValue, int] = {result: n for n, op in enumerate(block.ops) for result in op.results}
     while pending:
         value = max(pending, key=lambda v: order.get(v, -1))
-        pending.remove(value)
+        del pending[value]
         sources = _sources(value, available)
-        new = None if sources is None else _origins(sources, available, pending | set(kept))
+        new = None if sources is None else _origins(sources, available, pending.keys() | kept.keys())
         if new is not None and sum(map(_bytes, new)) <= (_bytes(value) if len(new) == 1 else _bytes(value) // MUCH):
-            pending.update(new)
+            pending.update(dict.fromkeys(new))
         else:
             kept[value] = None
     return Plan(list(kept), _recomputation(block, residuals, set(kept) | set(given)))
