@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from wengert.frontends.transforms.program_calls import apply_program
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.traversal import all_ops
 from wengert.ir.verifier import verify
@@ -220,3 +221,16 @@ def test_what_reaches_out_is_refused_with_its_place(line: str, message: str) -> 
     with pytest.raises(wg.ExecutionError, match=rf"sends\.mlir:2:3.*'{name}' .*{message}"):
         p.compile("interpreter")(X)
     assert name in str(p)
+
+
+def test_drawn_as_it_is_written() -> None:
+    assert "get_tuple_element" in wg.parse(ARGUMENT).draw().dot
+
+
+@pytest.mark.parametrize("name", ["argument", "calls"])
+def test_called_from_traced_python(name: str) -> None:
+    text, inputs, count = PROGRAMS[name]
+    p = wg.parse(text)
+    found = wg.jit(lambda *xs: apply_program(p, xs))(*inputs)
+    assert len(found) == count
+    np.testing.assert_allclose(found[0], p(*inputs)[0], rtol=1e-14)
