@@ -25,6 +25,12 @@ class CallsFunction(OpTrait):
     symbol: str
 
 
+class NamesMesh:
+    """Mixed into attributes that refer to a mesh of the module, a symbol as functions are."""
+
+    mesh: SymbolRefAttr
+
+
 def symbol_name(op: Operation) -> str | None:
     """The name under which the op can be referred to, if it has one."""
     name = op.properties.get("sym_name") or op.attributes.get("sym_name")
@@ -53,6 +59,8 @@ def _references(value: Attribute) -> Generator[SymbolRefAttr]:
         for item in cast("ArrayAttr[Attribute]", value).data:
             if isinstance(item, SymbolRefAttr):
                 yield item
+    elif isinstance(value, NamesMesh):
+        yield value.mesh
 
 
 def rename_references(root: Operation, names: Mapping[str, str]) -> None:

@@ -53,4 +53,5 @@ def operands_of(op: Operation) -> tuple[SSAValue, ...]:
 
 def ops_of(root: Operation, /, *classes: type[Op]) -> list[Op]:
     """The ops in (and including) an op whose class is one of these, in the order of :func:`all_ops`."""
-    return [cast("Op", op) for op in all_ops(root) if type(op) in classes]
+    wanted = frozenset(classes)
+    return [cast("Op", op) for op in all_ops(root) if type(op) in wanted]

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
+from wengert.dialects.stablehlo.leaves import NESTED, leaves, paths
 from wengert.ir.diagnostics import did_you_mean
 from wengert.ir.tensor_types import DYNAMIC, dtype_of, is_differentiable, shape_of_type
 from wengert.runtime.errors import InputError
@@ -98,13 +99,29 @@ def entry_function(module: ModuleOp, entry: str) -> FuncOp:
 
 
 def signature_of(function: FuncOp) -> Signature:
-    """The signature of a function, with the names that its argument and result attributes give."""
+    """The signature of a function, with the names that its argument and result attributes give.
+
+    A tuple counts as the tensors in it, one after the other, and a token as nothing: that is how they are passed and returned.
+    """
     kind = function.function_type
     return Signature(_parameters("argument", kind.inputs.data, function.arg_attrs), _parameters("result", kind.outputs.data, function.res_attrs))
 
 
+def names_of(function: FuncOp) -> tuple[list[str | None], list[str | None]]:
+    """The names of a function's arguments and of its results as they are written, tuples and tokens among them."""
+    kind = function.function_type
+    return _names(kind.inputs.data, function.arg_attrs), _names(kind.outputs.data, function.res_attrs)
+
+
+def _names(types: Sequence[Attribute], attributes: ArrayAttr[DictionaryAttr] | None) -> list[str | None]:
+    return [_name(a) for a in attributes.data] if attributes is not None else [None] * len(types)
+
+
 def _parameters(role: Literal["argument", "result"], types: Sequence[Attribute], attributes: ArrayAttr[DictionaryAttr] | None) -> tuple[Parameter, ...]:
-    names = [_name(a) for a in attributes.data] if attributes is not None else [None] * len(types)
+    names = _names(types, attributes)
+    if any(isinstance(type, NESTED) for type in types):
+        parts = [(leaf, name and name + path) for type, name in zip(types, names, strict=True) for leaf, path in zip(leaves(type), paths(type), strict=True)]
+        types, names = [leaf for leaf, _ in parts], [name for _, name in parts]
     return tuple(Parameter(role, i, type, name) for i, (type, name) in enumerate(zip(types, names, strict=True)))
 
 

@@ -1,12 +1,16 @@
-"""StableHLO's communication among devices. Parsed and printed; running one device, they are refused."""
+"""StableHLO's communication among devices.
+
+Here there is one device. What a collective means on it is in ``transforms/core/one_device.py``; what needs others is refused there.
+"""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, UnitAttr
 from xdsl.irdl import operand_def, opt_prop_def, prop_def, region_def, result_def, var_operand_def, var_result_def
 
+from wengert.dialects.stablehlo.attributes import ChannelHandleAttr
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr
@@ -20,9 +24,9 @@ class AllGatherOp(TensorOp):
     name = "stablehlo.all_gather"
     operands_ = var_operand_def()
     all_gather_dim = prop_def(I64Attr)
-    replica_groups = prop_def(DenseIntOrFPElementsAttr)
-    channel_handle = opt_prop_def()
-    use_global_device_ids = opt_prop_def()
+    replica_groups = prop_def()
+    channel_handle = opt_prop_def(ChannelHandleAttr)
+    use_global_device_ids = opt_prop_def(UnitAttr)
     results_ = var_result_def()
 
 
@@ -32,9 +36,9 @@ class AllReduceOp(TensorOp):
 
     name = "stablehlo.all_reduce"
     operands_ = var_operand_def()
-    replica_groups = prop_def(DenseIntOrFPElementsAttr)
-    channel_handle = opt_prop_def()
-    use_global_device_ids = opt_prop_def()
+    replica_groups = prop_def()
+    channel_handle = opt_prop_def(ChannelHandleAttr)
+    use_global_device_ids = opt_prop_def(UnitAttr)
     computation = region_def()
     results_ = var_result_def()
 
@@ -46,9 +50,9 @@ class ReduceScatterOp(TensorOp):
     name = "stablehlo.reduce_scatter"
     operand = operand_def()
     scatter_dimension = prop_def(I64Attr)
-    replica_groups = prop_def(DenseIntOrFPElementsAttr)
-    channel_handle = opt_prop_def()
-    use_global_device_ids = opt_prop_def()
+    replica_groups = prop_def()
+    channel_handle = opt_prop_def(ChannelHandleAttr)
+    use_global_device_ids = opt_prop_def(UnitAttr)
     computation = region_def()
     result = result_def()
 
@@ -62,8 +66,8 @@ class AllToAllOp(TensorOp):
     split_dimension = prop_def(I64Attr)
     concat_dimension = prop_def(I64Attr)
     split_count = prop_def(I64Attr)
-    replica_groups = prop_def(DenseIntOrFPElementsAttr)
-    channel_handle = opt_prop_def()
+    replica_groups = prop_def()
+    channel_handle = opt_prop_def(ChannelHandleAttr)
     results_ = var_result_def()
 
 
@@ -74,7 +78,28 @@ class CollectivePermuteOp(TensorOp):
     name = "stablehlo.collective_permute"
     operand = operand_def()
     source_target_pairs = prop_def(DenseIntOrFPElementsAttr)
-    channel_handle = opt_prop_def()
+    channel_handle = opt_prop_def(ChannelHandleAttr)
+    result = result_def()
+
+
+@op_definition
+class CollectiveBroadcastOp(TensorOp):
+    """The operand of the first device of a group, on every device of the group."""
+
+    name = "stablehlo.collective_broadcast"
+    operand = operand_def()
+    replica_groups = prop_def()
+    channel_handle = opt_prop_def(ChannelHandleAttr)
+    result = result_def()
+
+
+@op_definition
+class CrossReplicaSumOp(TensorOp):
+    """The sum of the operands of a group: an older form of ``all_reduce``."""
+
+    name = "stablehlo.cross-replica-sum"
+    operand = operand_def()
+    replica_groups = prop_def(DenseIntOrFPElementsAttr)
     result = result_def()
 
 

@@ -27,12 +27,15 @@ def call_program(program: Program, operands: Sequence[Any]) -> list[Any]:
     """A call of a program from what is being traced: its functions are copied into the module under names of their own."""
     from wengert.runtime.derivation import with_main
     from wengert.runtime.errors import InputError
+    from wengert.transforms.core.tuples import flatten_tuples, has_nested_signature
 
     trace = active_trace()
     if len(operands) != len(program.signature.arguments):
         raise InputError(f"{program.name} takes {len(program.signature.arguments)} arguments, found {len(operands)}")
     copy = with_main(program.module, program.entry)
     functions = [op for op in copy.body.block.ops if isinstance(op, FuncOp)]
+    if any(has_nested_signature(function) for function in functions):
+        flatten_tuples(copy)
     names = {f.sym_name.data: trace.module.fresh_name(program.name if f.sym_name.data == "main" else f.sym_name.data) for f in functions}
     rename_references(copy, names)
     for function in functions:

@@ -23,6 +23,7 @@ COMMANDS = {
     "costs": "what a program and its derivatives cost, and which mode to use",
     "draw": "the computation graph of a program or its derivative, as SVG or DOT",
     "conformance": "run a corpus of programs against its references",
+    "ops": "what can be done with each op of StableHLO and CHLO: tries it on a small program",
     "cache": "the compiled objects on disk: where, how many, how large; --clear removes them",
     "opt": "apply passes to a file (the same as wengert-opt)",
     "demo": "the transformer block of examples/: differentiated, compiled, checked, compared",

@@ -18,7 +18,7 @@ from wengert.lab.draw.svg import svg_of
 from wengert.runtime.dump_folders import PathLike
 from wengert.runtime.errors import InputError
 from wengert.runtime.program import Program
-from wengert.runtime.signature import entry_function, functions, signature_of
+from wengert.runtime.signature import entry_function, functions, names_of
 
 LIMIT = 300
 """Ops of a function that are drawn unless asked otherwise; of more, no picture can be read."""
@@ -87,5 +87,4 @@ def draw(program: Program, *, function: str | None = None, limit: int = LIMIT) -
         parts = [f"draw one of its functions (function={others[0]!r}, one of {len(others)})"] if others else []
         ways = [*parts, f"raise limit={count}", "or read the text: print(p)"]
         raise InputError(f"@{found.sym_name.data} has {count} ops, and a drawing shows at most {limit}: {', '.join(ways)}")
-    signature = signature_of(found)
-    return Drawing(graph_of(found, f"{program.name}: @{found.sym_name.data}", [p.name for p in signature.arguments], [p.name for p in signature.results]))
+    return Drawing(graph_of(found, f"{program.name}: @{found.sym_name.data}", *names_of(found)))

@@ -1,16 +1,19 @@
-"""Control flow, calls, tuples, tokens and barriers."""
+"""Control flow, calls, tuples, tokens, barriers, and communication on one device."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from xdsl.dialects import func
 from xdsl.ir import Operation
 
 from wengert.dialects import ad, stablehlo
 from wengert.ir.attributes import int_of
+from wengert.ir.tensor_types import dtype_of, element, shape
 from wengert.runtime.errors import UnsupportedOpError
-from wengert.runtime.interpreter.meaning import Function, Scope, Unary, Variadic, evaluates, evaluates_in_scope, one_or_tuple
+from wengert.runtime.interpreter.meaning import Function, Nullary, Scope, Unary, Variadic, evaluates, evaluates_in_scope, one_or_tuple
+from wengert.transforms.core import one_device
 
 
 @evaluates_in_scope(stablehlo.WhileOp)
@@ -88,15 +91,41 @@ def token(op: Operation) -> Variadic:
     return lambda *operands: ()
 
 
-@evaluates(
-    stablehlo.AllGatherOp,
-    stablehlo.AllReduceOp,
-    stablehlo.AllToAllOp,
-    stablehlo.CollectivePermuteOp,
-    stablehlo.ReduceScatterOp,
-    stablehlo.PartitionIdOp,
-    stablehlo.ReplicaIdOp,
-)
-def collective(op: Operation) -> Function:
-    """Refused: the interpreter is one process."""
-    raise UnsupportedOpError(op, "needs several processes; the interpreter runs on one")
+@evaluates_in_scope(stablehlo.AsyncStartOp)
+def async_start(op: stablehlo.AsyncStartOp, scope: Scope) -> Variadic:
+    """Runs the op in the region at once; a future is what it gave."""
+    return scope.region(op.computation)
+
+
+@evaluates(stablehlo.AsyncDoneOp)
+def async_done(op: stablehlo.AsyncDoneOp) -> Unary:
+    """What the future holds."""
+    return lambda future: future[0]
+
+
+@evaluates(*one_device.COLLECTIVES)
+def collective(op: Operation) -> Variadic:
+    """What it means on one device: the operands or zeros. Refused where other devices take part."""
+    try:
+        passed = one_device.passes_on(op)
+    except one_device.NeedsOthersError as error:
+        raise UnsupportedOpError(op, str(error)) from None
+    kinds = [(shape(y), dtype_of(element(y))) for y in op.results]
+
+    def run(*operands: Any) -> Any:
+        given = [np.asarray(x) if passed else np.zeros(extents, dtype) for x, (extents, dtype) in zip(operands, kinds, strict=True)]
+        return one_or_tuple(op, tuple([x.astype(dtype)[()] for x, (_, dtype) in zip(given, kinds, strict=True)]))
+
+    return run
+
+
+@evaluates(*one_device.NUMBERS)
+def own_number(op: Operation) -> Nullary:
+    """The number of the only device."""
+    return lambda: np.uint32(0)
+
+
+@evaluates(*one_device.OUTSIDE)
+def outside(op: Operation) -> Function:
+    """Refused: there is nothing out there."""
+    raise UnsupportedOpError(op, one_device.OUTSIDE[type(op)])

@@ -7,17 +7,19 @@ slot is emptied after the last use of its value in its block; what is updated th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import ModuleOp, TensorType, TupleType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import IsTerminator
 
-from wengert.ir.tensor_types import DYNAMIC, dtype_of, element, shape, type_of
+from wengert.dialects.stablehlo.attributes import TokenType
+from wengert.dialects.stablehlo.leaves import all_leaves
+from wengert.ir.tensor_types import DYNAMIC, dtype_of, element, shape_of_type
 from wengert.runtime.errors import InputError, UnsupportedOpError
 from wengert.runtime.interpreter.counter import Counter
 from wengert.runtime.interpreter.in_place import Step, update_function, updating_step
@@ -300,16 +302,17 @@ def _dtype(value: SSAValue) -> np.dtype[Any]:
     return dtype_of(element(value))
 
 
-def _check_input(name: str, number: int, value: Any, expected: SSAValue) -> Any:
+def _check_input(name: str, number: int, value: Any, expected: Attribute) -> Any:
     """The argument as an array of the expected type, else an InputError."""
     array = np.asarray(value)
-    if not isinstance(expected.type, TensorType):
-        raise InputError(f"@{name}: argument {number} has type {expected.type}, which cannot be passed from outside")
-    wanted = shape(expected)
+    if not isinstance(expected, TensorType):
+        raise InputError(f"@{name}: argument {number} has type {expected}, which cannot be passed from outside")
+    expected = cast("TensorType[Any]", expected)
+    wanted, dtype = shape_of_type(expected), dtype_of(expected.element_type)
     fits = len(wanted) == array.ndim and all(w in (DYNAMIC, n) for w, n in zip(wanted, array.shape, strict=True))
-    if array.dtype != _dtype(expected) or not fits:
+    if array.dtype != dtype or not fits:
         found = f"{array.dtype} of shape {array.shape}"
-        raise InputError(f"@{name}: argument {number} must be {type_of(expected)} ({_dtype(expected)} of shape {wanted}), found {found}")
+        raise InputError(f"@{name}: argument {number} must be {expected} ({dtype} of shape {wanted}), found {found}")
     return array[()]
 
 
@@ -318,7 +321,7 @@ def run(module: ModuleOp, inputs: Sequence[Any], *, entry: str = "main", counter
 
     Args:
         module: a verified module of StableHLO, CHLO, core and func ops.
-        inputs: one array per argument of the entry function, of its exact shape and dtype.
+        inputs: one array per argument of the entry function, of its exact shape and dtype; a tuple is passed as the tensors in it, a token is not passed.
         entry: the function to execute.
         counter: if given, counts what is executed; runs add up.
 
@@ -335,18 +338,36 @@ def run(module: ModuleOp, inputs: Sequence[Any], *, entry: str = "main", counter
     if definition is None:
         known = ", ".join(f"@{name}" for name in machine.names()) or "none"
         raise InputError(f"there is no function @{entry} in this module (functions: {known})")
-    arguments = definition.body.block.args
-    if len(inputs) != len(arguments):
-        raise InputError(f"@{entry} takes {len(arguments)} arguments, found {len(inputs)}")
-    arrays = [_check_input(entry, i, x, a) for i, (x, a) in enumerate(zip(inputs, arguments, strict=True))]
+    types = definition.function_type.inputs.data
+    expected = all_leaves(types)
+    if len(inputs) != len(expected):
+        raise InputError(f"@{entry} takes {len(expected)} arguments, found {len(inputs)}")
+    arrays = [_check_input(entry, i, x, type) for i, (x, type) in enumerate(zip(inputs, expected, strict=True))]
     holders = (counter,) if counter else ()
     with np.errstate(all="ignore"):
         for holder in holders:
             holder.hold_all(arrays)  # the caller holds the inputs throughout
-        results = machine.function(entry, counting=counter is not None)(*arrays)
+        left = iter(arrays)
+        results = machine.function(entry, counting=counter is not None)(*[_nested(type, left) for type in types])
         for holder in holders:
             holder.drop_all(arrays)
-    return [np.array(r) for r in results]
+    return [np.array(r) for r in _tensors(results)]
+
+
+def _nested(type: Attribute, left: Iterator[Any]) -> Any:
+    """The next arrays as a value of this type: an array, a Python tuple of such values, or the empty one for a token."""
+    if isinstance(type, TupleType):
+        return tuple(_nested(part, left) for part in type.types)
+    return () if isinstance(type, TokenType) else next(left)
+
+
+def _tensors(values: Iterable[Any]) -> Iterator[Any]:
+    """The arrays that values hold, in order."""
+    for value in values:
+        if isinstance(value, tuple):
+            yield from _tensors(cast("tuple[Any, ...]", value))
+        else:
+            yield value
 
 
 def prepare(op: Operation, captured: Sequence[SSAValue] = ()) -> Callable[..., tuple[Array, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from io import StringIO
 
 import pytest
@@ -112,6 +113,13 @@ STABLEHLO = [
     "stablehlo.get_tuple_element %t[1] : (tuple<tensor<f32>, tensor<i32>>) -> tensor<i32>",
     "stablehlo.partition_id : tensor<ui32>",
     "stablehlo.replica_id : tensor<ui32>",
+    '"stablehlo.cross-replica-sum"(%v) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> : (tensor<4xf32>) -> tensor<4xf32>',
+    '"stablehlo.collective_broadcast"(%v) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 0>, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> : '
+    "(tensor<4xf32>) -> tensor<4xf32>",
+    '"stablehlo.send"(%v, %k) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>}> : (tensor<4xf32>, !stablehlo.token) -> !stablehlo.token',
+    '"stablehlo.recv"(%k) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 3>, is_host_transfer = true}> : (!stablehlo.token) -> (tensor<f32>, !stablehlo.token)',
+    '"stablehlo.infeed"(%k) <{infeed_config = "", layout = [[0 : i64]]}> : (!stablehlo.token) -> (tensor<4xf32>, !stablehlo.token)',
+    '"stablehlo.outfeed"(%v, %k) <{outfeed_config = ""}> : (tensor<4xf32>, !stablehlo.token) -> !stablehlo.token',
     'stablehlo.composite "a.b" %v {decomposition = @callee} : (tensor<4xf32>) -> tensor<4xf32>',
     "stablehlo.reduce(%x init: %s) applies stablehlo.add across dimensions = [0] : (tensor<4x4xf32>, tensor<f32>) -> tensor<4xf32>",
     "stablehlo.reduce(%x init: %s) across dimensions = [0] : (tensor<4x4xf32>, tensor<f32>) -> tensor<4xf32>\n"
@@ -153,7 +161,7 @@ FOREIGN = [
 def module(line: str, arguments: dict[str, str]) -> str:
     """A module that holds the op: as many results are named as it has, a constant the way MLIR does."""
     head = line.splitlines()[0]
-    results = head.rpartition(" -> (")[2].count("tensor<") if " -> (" in head and not line.startswith("core.case") else 1
+    results = len(re.findall("tensor<|!stablehlo.token", head.rpartition(" -> (")[2])) if " -> (" in head and not line.startswith("core.case") else 1
     if line.startswith(("stablehlo.while", "stablehlo.optimization_barrier %x")):
         results = 2
     if line.startswith(("stablehlo.optimization_barrier ()", "core.for %a to %m {")):

@@ -56,7 +56,6 @@ STRICTER = {
 
 LOOSER = {
     "chlo.ragged_dot": "its dimension numbers are kept as text",
-    "stablehlo.reduce_scatter": "upstream rejects an empty scatter dimension",
 }
 """Ops of which we accept more, with the reason."""
 

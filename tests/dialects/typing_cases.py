@@ -76,7 +76,7 @@ def verdict(text: str) -> str:
 
 def name_of(text: str) -> str:
     """The op that a case is about."""
-    found = re.search(r'"((?:stablehlo|chlo|core)\.[a-z_0-9]+)"\(', text)
+    found = re.search(r'"((?:stablehlo|chlo|core)\.[-a-z_0-9]+)"\(', text)
     assert found is not None
     return found[1]
 
@@ -320,6 +320,9 @@ DYNAMIC = [
 ]
 
 _GROUPS = "replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>"
+_EVERYONE = "replica_groups = dense<> : tensor<0x0xi64>"
+_UNEVEN = "replica_groups = dense<[[0, 1], [2, -1]]> : tensor<2x2xi64>"
+_CHANNEL = "channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>"
 COLLECTIVE = [
     case("all_gather", "2x3xf32 -> 4x3xf32", f"all_gather_dim = 0 : i64, {_GROUPS}"),
     case("all_reduce", "2x3xf32, 4xf32 -> 2x3xf32, 4xf32", _GROUPS, reducer("f32")),
@@ -328,6 +331,44 @@ COLLECTIVE = [
     case("collective_permute", "2xf32 -> 2xf32", "source_target_pairs = dense<[[0, 1], [1, 2]]> : tensor<2x2xi64>"),
     case("partition_id", "-> ui32"),
     case("replica_id", "-> ui32"),
+    case(
+        "collective_broadcast",
+        "2xf32 -> 2xf32",
+        "replica_groups = dense<[[3, 1]]> : tensor<1x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 0, type = 1>",
+    ),
+    case("cross-replica-sum", "2xf32 -> 2xf32", _GROUPS),
+    case("all_reduce", "2xf32 -> 2xf32", _EVERYONE, reducer("f32")),
+    case("all_reduce", "2xf32 -> 2xf32", f"{_UNEVEN}, {_CHANNEL}, use_global_device_ids", reducer("f32")),
+    case("all_gather", "2xf32, 3xf64 -> 4xf32, 6xf64", f"all_gather_dim = 0 : i64, {_GROUPS}, {_CHANNEL}, use_global_device_ids"),
+    case("all_to_all", "4xf32, 2xf64 -> 4xf32, 2xf64", f"split_dimension = 0 : i64, concat_dimension = 0 : i64, split_count = 2 : i64, {_GROUPS}"),
+    case("collective_permute", "2xf32 -> 2xf32", f"source_target_pairs = dense<> : tensor<0x2xi64>, {_CHANNEL}"),
+    'sdy.mesh @mesh = <["x"=2]>\n'
+    + case(
+        "all_reduce",
+        "2xf32 -> 2xf32",
+        'replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [#stablehlo.axis_ref<name = "x">]>',
+        reducer("f32"),
+    ),
+]
+
+_SLICE = region(
+    "4xf32",
+    '%r = "stablehlo.slice"(%a0) <{start_indices = array<i64: 0>, limit_indices = array<i64: 2>, strides = array<i64: 1>}> : (tensor<4xf32>) -> tensor<2xf32>',
+    returns="%r: 2xf32",
+)
+TRANSFER = [
+    case("send", "2xf32, i32, !stablehlo.token -> !stablehlo.token", _CHANNEL),
+    case("send", "2xf32, !stablehlo.token -> !stablehlo.token", f"{_CHANNEL.replace('type = 1', 'type = 2')}, is_host_transfer = true"),
+    case(
+        "send", "2xf32, !stablehlo.token -> !stablehlo.token", f"{_CHANNEL}, is_host_transfer = false, source_target_pairs = dense<[[0, 1]]> : tensor<1x2xi64>"
+    ),
+    case("recv", "!stablehlo.token -> 2xf32, i32, !stablehlo.token", f"{_CHANNEL}, is_host_transfer = false"),
+    case("recv", "!stablehlo.token -> !stablehlo.token", f"{_CHANNEL.replace('type = 1', 'type = 3')}, is_host_transfer = true"),
+    case("infeed", "!stablehlo.token -> 2x3xf32, !stablehlo.token", 'infeed_config = "", layout = [[0, 1]]'),
+    case("infeed", "!stablehlo.token -> !stablehlo.token"),
+    case("outfeed", "2x3xf32, i32, !stablehlo.token -> !stablehlo.token", 'outfeed_config = ""'),
+    case("async_start", "4xf32 -> !stablehlo.future<tensor<2xf32>>", "", _SLICE),
+    case("async_done", "!stablehlo.future<tensor<2xf32>> -> 2xf32"),
 ]
 
 _TAPE = "!core.tape<tensor<2xf32>>"
@@ -369,4 +410,4 @@ CORE = [
     *[case(f"core.{n}", f"{_TAPE}, i64, {_TAPE} -> {_TAPE}") for n in ("tape_set_from", "tape_add_from")],
 ]
 
-WELL_TYPED = [*ELEMENTWISE, *SHAPE, *CONTRACTION, *LINALG, *REDUCTION, *INDEXING, *CONTROL, *DYNAMIC, *COLLECTIVE, *CORE]
+WELL_TYPED = [*ELEMENTWISE, *SHAPE, *CONTRACTION, *LINALG, *REDUCTION, *INDEXING, *CONTROL, *DYNAMIC, *COLLECTIVE, *TRANSFER, *CORE]

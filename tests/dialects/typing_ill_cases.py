@@ -375,6 +375,14 @@ INDEXING: Cases = [
 ]
 
 TOKEN = "!stablehlo.token"
+FUTURE = "!stablehlo.future<tensor<4xf32>>"
+CHANNEL = "channel_handle = #stablehlo.channel_handle<handle = 1, type = {}>"
+NEGATED = region("4xf32", '%r = "stablehlo.negate"(%a0) : (tensor<4xf32>) -> tensor<4xf32>', returns="%r: 4xf32")
+STARTED = region(
+    "4xf32",
+    '%r = "stablehlo.collective_permute"(%a0) <{source_target_pairs = dense<> : tensor<0x2xi64>}> : (tensor<4xf32>) -> tensor<4xf32>',
+    returns="%r: 4xf32",
+)
 CONTROL: Cases = [
     (case("while", "i32 -> i32", "", predicate("i32, i32"), region("i32")), "argument of the cond region must have 1 type"),
     (
@@ -465,6 +473,73 @@ DYNAMIC: Cases = [
     ),
     (case("partition_id", "-> i32"), "does not match the inferred tensor<ui32>"),
     (case("replica_id", "-> 1xui32"), "does not match the inferred tensor<ui32>"),
+    (
+        case("all_reduce", "2xf32 -> 2xf32", "replica_groups = dense<[0, 1]> : tensor<2xi64>", reducer("f32")),
+        "replica_groups must be a matrix of device numbers of i64",
+    ),
+    (case("all_reduce", "2xf32 -> 2xf32", 'replica_groups = "all"', reducer("f32")), "replica_groups must be a matrix of device numbers of i64"),
+    (
+        case("all_reduce", "2xf32 -> 2xf32", f"{GROUPS}, use_global_device_ids", reducer("f32")),
+        "use_global_device_ids needs a channel_handle with a positive handle, found 0",
+    ),
+    (
+        case("all_reduce", "2xf32 -> 2xf32", f"replica_groups = dense<> : tensor<0x0xi64>, {CHANNEL.format(1)}, use_global_device_ids", reducer("f32")),
+        "replica_groups must not be empty where use_global_device_ids is set",
+    ),
+    (case("all_reduce", "2xf32 -> 2xf32", f"{GROUPS}, channel_handle = 1 : i64", reducer("f32")), "channel_handle"),
+    (
+        case("all_reduce", "2xf32 -> 2xf32", "replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = []>", reducer("f32")),
+        "there is no symbol @mesh in this module",
+    ),
+    (case("all_reduce", "2xf32, 2xf32 -> 2xf32", GROUPS, reducer("f32")), "there must be a result for each operand"),
+    (
+        case("all_gather", "2xf32 -> 4xf32", "all_gather_dim = 0 : i64, replica_groups = dense<[[0, -1]]> : tensor<1x2xi64>"),
+        "must have the same size, without -1",
+    ),
+    (case("all_gather", "0xf32 -> 0xf32", f"all_gather_dim = 0 : i64, {GROUPS}"), "must not be empty"),
+    (
+        case("reduce_scatter", "0xf32 -> 1xf32", f"scatter_dimension = 0 : i64, {GROUPS}", reducer("f32")),
+        "dimension 0 of the operand, which is scattered, must not be empty",
+    ),
+    (
+        case("reduce_scatter", "4xf32 -> 0xf32", f"scatter_dimension = 0 : i64, {GROUPS}", reducer("f32")),
+        "dimension 0 of the result, which is scattered, must not be empty",
+    ),
+    (case("all_to_all", "4x3xf32 -> 1x12xf32", ALL_TO_ALL.format(0, 4)), "the groups of replica_groups must have split_count = 4 devices, found 2"),
+    (case("collective_permute", "2xf32 -> 2xf32", "source_target_pairs = dense<> : tensor<0x3xi64>"), "source_target_pairs must have two columns"),
+    (case("collective_broadcast", "2xf32 -> 3xf32", GROUPS), "does not match the inferred tensor<2xf32>"),
+    (case("collective_broadcast", "2xf32 -> 2xf32", "replica_groups = dense<[[0, 0]]> : tensor<1x2xi64>"), "replica_groups must not repeat a device"),
+    (case("collective_broadcast", "2xf32 -> 2xf32", "replica_groups = dense<[[0, -1]]> : tensor<1x2xi64>"), "replica_groups must not hold negative devices"),
+    (case("cross-replica-sum", "2xf32 -> 3xf32", GROUPS), "does not match the inferred tensor<2xf32>"),
+    (case("send", f"2xf32, {TOKEN} -> {TOKEN}", CHANNEL.format(2)), "must be 1 (device to device) where is_host_transfer is not set, found 2"),
+    (
+        case("send", f"2xf32, {TOKEN} -> {TOKEN}", f"{CHANNEL.format(1)}, is_host_transfer = true"),
+        "must be 2 (device to host) where is_host_transfer is set, found 1",
+    ),
+    (case("send", f"2xf32, {TOKEN} -> {TOKEN}", "is_host_transfer = true"), "missing attribute 'channel_handle'"),
+    (case("send", f"{TOKEN}, 2xf32 -> {TOKEN}", CHANNEL.format(1)), "input #0 must be a ranked tensor"),
+    (case("send", f" -> {TOKEN}", CHANNEL.format(1)), "found no operands"),
+    (
+        case("recv", f"{TOKEN} -> 2xf32, {TOKEN}", f"{CHANNEL.format(2)}, is_host_transfer = true"),
+        "must be 3 (host to device) where is_host_transfer is set, found 2",
+    ),
+    (case("recv", f"{TOKEN} -> 2xf32", CHANNEL.format(1)), "the last result must be of the type !stablehlo.token"),
+    (case("recv", f"{TOKEN} -> tuple<tensor<2xf32>>, {TOKEN}", CHANNEL.format(1)), "result #0 must be a ranked tensor"),
+    (case("recv", f"{TOKEN} -> ?xf32, {TOKEN}", CHANNEL.format(1)), "result #0 must have a static shape"),
+    (case("infeed", f"{TOKEN} -> "), "found no results"),
+    (case("infeed", f"2xf32 -> {TOKEN}"), "operand must be of the type !stablehlo.token"),
+    (case("infeed", f"{TOKEN} -> 2xf32, {TOKEN}", "layout = []"), "layout must have an entry for each of the 1 tensors, found 0"),
+    (case("infeed", f"{TOKEN} -> 2xf32, {TOKEN}", "layout = [0]"), "an entry of layout must be a list of dimension numbers"),
+    (case("outfeed", f"2xf32, {TOKEN} -> 2xf32"), "result must be of the type !stablehlo.token"),
+    (case("outfeed", f"tuple<tensor<2xf32>>, {TOKEN} -> {TOKEN}"), "input #0 must be a ranked tensor"),
+    (case("async_start", "4xf32 -> 4xf32", "", STARTED), "result type tensor<4xf32> does not match the type !stablehlo.future<tensor<4xf32>>"),
+    (case("async_start", f"4xf32, 4xf32 -> {FUTURE}", "", STARTED), "argument of the computation region must have 2 types"),
+    (case("async_start", f"4xf32 -> {FUTURE}", "", region("4xf32")), "must hold one op, a collective or a slice, and a return, found none"),
+    (case("async_start", f"4xf32 -> {FUTURE}", "", NEGATED), "and a return, found stablehlo.negate"),
+    (case("async_start", f"4xf32 -> {FUTURE}", "", STARTED.replace("(%r) : (tensor<4xf32>)", "() : ()")), "must return one value, found 0"),
+    (case("async_done", "4xf32 -> 4xf32"), "operand must be a future, found tensor<4xf32>"),
+    (case("async_done", f"{FUTURE} -> 3xf32"), "does not match the type tensor<4xf32> of the future"),
+    (case("optimization_barrier", "tuple<tensor<2xf32>> -> tuple<tensor<2xf32>>"), "operands must be tensors or tokens"),
 ]
 
 TAPE = "!core.tape<tensor<2xf32>>"

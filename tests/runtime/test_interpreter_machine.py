@@ -153,10 +153,12 @@ def test_unknown_custom_call_is_refused_with_its_place() -> None:
         run(parse_module(text, "p.mlir"), [np.float32(0)])
 
 
-def test_collectives_are_refused() -> None:
-    text = 'func.func public @main() -> tensor<ui32> {\n  %r = "stablehlo.replica_id"() : () -> tensor<ui32>\n  return %r : tensor<ui32>\n}'
-    with pytest.raises(UnsupportedOpError, match=r"'stablehlo.replica_id' needs several processes"):
-        run(parse_module(text, "p.mlir"), [])
+def test_collectives_of_several_devices_are_refused() -> None:
+    groups = "source_target_pairs = dense<[[0, 1]]> : tensor<1x2xi64>"
+    op = f'%r = "stablehlo.collective_permute"(%x) <{{{groups}}}> : (tensor<ui32>) -> tensor<ui32>'
+    text = f"func.func public @main(%x: tensor<ui32>) -> tensor<ui32> {{\n  {op}\n  return %r : tensor<ui32>\n}}"
+    with pytest.raises(UnsupportedOpError, match=r"'stablehlo.collective_permute' sends from device 0 to device 1"):
+        run(parse_module(text, "p.mlir"), [np.uint32(0)])
 
 
 def test_recursion_is_refused() -> None:

@@ -10,6 +10,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects import ad
+from wengert.dialects import stablehlo as hlo
 from wengert.ir.diagnostics import DiagnosticError, did_you_mean
 from wengert.ir.locations import error_at
 from wengert.ir.tensor_types import is_differentiable
@@ -45,13 +46,13 @@ class Request(Struct, frozen=True):
     @property
     def ops(self) -> list[Operation]:
         """The ops of the body without the return."""
-        return [op for op in self.block.ops if not isinstance(op, ReturnOp)]
+        return [op for op in self.block.ops if not isinstance(op, ReturnOp | hlo.ReturnOp)]
 
     @property
     def results(self) -> Sequence[SSAValue]:
         """The values that the function returns."""
         last = self.block.last_op
-        assert isinstance(last, ReturnOp)
+        assert isinstance(last, ReturnOp | hlo.ReturnOp)
         return last.operands
 
 

@@ -1,6 +1,7 @@
 """``to-core``: from StableHLO as programs write it to the core that AD and compilation work on.
 
-Calls are inlined and functions that nothing calls any more are removed; then every op whose region is one of the known
+Calls are inlined and functions that nothing calls any more are removed; tuples and tokens go (``tuples``), and collectives become what they mean
+on one device (``one_device``); then every op whose region is one of the known
 kinds is replaced by the core op that carries the kind as an attribute. What is not recognised stays what it was: right, only
 less well served. ``from-core`` is the inverse.
 
@@ -21,12 +22,15 @@ from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from wengert.dialects import sdy, stablehlo
 from wengert.dialects.builder import OpBuilder
-from wengert.ir.traversal import ops_of
+from wengert.ir.construction import erase, insert_before
+from wengert.ir.traversal import ops_in, ops_of
+from wengert.transforms.core import one_device
 from wengert.transforms.core.approximate_top_k import recognise_top_k
 from wengert.transforms.core.argreductions import recognise_argreduce
 from wengert.transforms.core.control import close_control
@@ -40,6 +44,7 @@ from wengert.transforms.core.shardings import recognise_placement
 from wengert.transforms.core.stopped import recognise_stop
 from wengert.transforms.core.symbol_dce import symbol_dce
 from wengert.transforms.core.systems import recognise_systems
+from wengert.transforms.core.tuples import STRUCTURE, flatten_tuples, gives_nested, has_nested_signature
 from wengert.transforms.core.windows import recognise_window
 from wengert.transforms.rewriter import Rewriter
 
@@ -54,6 +59,7 @@ RECOGNISERS: dict[type[Operation], tuple[Recogniser, ...]] = {
     stablehlo.ReduceWindowOp: (recognise_window,),
     stablehlo.ScatterOp: (recognise_scatter,),
     sdy.ShardingConstraintOp: (recognise_placement,),
+    **one_device.RECOGNISERS,
 }
 """What may stand for an op of each class; the first recogniser that finds its construct replaces the op."""
 
@@ -75,8 +81,13 @@ def to_core(module: ModuleOp, *, keep_custom: bool = False) -> None:
     """Brings the module to core level, in place. Raises a DiagnosticError where calls cannot be inlined."""
     inline(module, keep_custom=keep_custom)
     symbol_dce(module)
+    _end_functions(module)
+    known = ops_of(module, *RECOGNISERS, *STRUCTURE)
+    if _has_nested_values(module, known):
+        flatten_tuples(module)
+        known = ops_of(module, *RECOGNISERS)
     rewriter = Rewriter("to-core")
-    for op in ops_of(module, *RECOGNISERS):
+    for op in known:
         rewriter.move_to(op)
         for recognise in RECOGNISERS[type(op)]:
             if (values := recognise(rewriter, op)) is not None:
@@ -88,6 +99,23 @@ def to_core(module: ModuleOp, *, keep_custom: bool = False) -> None:
     close_control(module)
     if factorised:
         recognise_systems(module)
+
+
+def _end_functions(module: ModuleOp) -> None:
+    """Ends every function in func.return; text may end it in stablehlo.return too."""
+    for op in ops_in(module.body.block):
+        if isinstance(op, FuncOp):
+            for block in op.body.blocks:
+                if isinstance(end := block.last_op, stablehlo.ReturnOp):
+                    insert_before(end, ReturnOp.create(operands=end.operands, location=end.location))
+                    erase(end)
+
+
+def _has_nested_values(module: ModuleOp, known: Sequence[Operation]) -> bool:
+    """Whether anything in the module is a tuple, a token or a future, or reaches out of it."""
+    if any(isinstance(op, FuncOp) and has_nested_signature(op) for op in ops_in(module.body.block)):
+        return True
+    return any(type(op) in STRUCTURE or (isinstance(op, stablehlo.CustomCallOp) and gives_nested(op)) for op in known)
 
 
 _FEEDERS = (

@@ -5,6 +5,6 @@ They follow the constraints of the specification (https://openxla.org/stablehlo/
 
 from __future__ import annotations
 
-from wengert.dialects.stablehlo.typing import collective, contraction, control, dynamic, elementwise, indexing, linalg, random, reduction, shape
+from wengert.dialects.stablehlo.typing import collective, contraction, control, dynamic, elementwise, indexing, linalg, random, reduction, shape, transfer
 
-__all__ = ["collective", "contraction", "control", "dynamic", "elementwise", "indexing", "linalg", "random", "reduction", "shape"]
+__all__ = ["collective", "contraction", "control", "dynamic", "elementwise", "indexing", "linalg", "random", "reduction", "shape", "transfer"]

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Operation
 
 from wengert.dialects.stablehlo import collective as ops
+from wengert.dialects.stablehlo.attributes import ChannelHandleAttr, ReplicaGroupMeshAxesAttr
 from wengert.dialects.stablehlo.typing.checks import (
     Tensor,
     expect_in_range,
@@ -20,6 +21,7 @@ from wengert.dialects.stablehlo.typing.checks import (
     tensors,
 )
 from wengert.dialects.stablehlo.typing.regions import check_reducer, expect_results
+from wengert.ir.attributes import int_of
 from wengert.ir.elements import to_numpy
 from wengert.ir.tensor_types import DYNAMIC, i64, tensor, ui32
 from wengert.ir.typing_rules import typing_rule
@@ -27,18 +29,42 @@ from wengert.ir.typing_rules import typing_rule
 
 def device_table(op: Operation, name: str) -> list[list[int]]:
     """A matrix of device numbers as rows."""
-    attribute = cast("DenseIntOrFPElementsAttr[Any]", op.properties[name])
+    attribute = op.properties[name]
+    if not isinstance(attribute, DenseIntOrFPElementsAttr):
+        fail(f"{name} must be a matrix of device numbers of i64, found {attribute}")
+    attribute = cast("DenseIntOrFPElementsAttr[Any]", attribute)
     type = cast(Tensor, attribute.type)
     if len(type.get_shape()) != 2 or type.element_type != i64:
         fail(f"{name} must be a matrix of device numbers of i64, found {type}")
     return [[int(device) for device in row] for row in to_numpy(attribute)]
 
 
-def expect_groups(op: Operation) -> None:
-    """replica_groups divides the devices 0, 1, ... among groups (-1 fills up shorter ones)."""
-    devices = sorted(d for row in device_table(op, "replica_groups") for d in row if d != -1)
+def expect_groups(op: Operation, *, uneven: bool = False, size: int | None = None) -> None:
+    """replica_groups divides the devices 0, 1, ... among groups (-1 fills up shorter ones where groups may be ``uneven``).
+
+    Ids that are global need a channel, and at least one group. Groups may also be named by the axes of a mesh.
+    """
+    by_id = "use_global_device_ids" in op.properties
+    if by_id and (found := channel(op)) <= 0:
+        fail(f"use_global_device_ids needs a channel_handle with a positive handle, found {found}")
+    if isinstance(op.properties["replica_groups"], ReplicaGroupMeshAxesAttr):
+        return
+    groups = device_table(op, "replica_groups")
+    if by_id and not any(groups):
+        fail("replica_groups must not be empty where use_global_device_ids is set")
+    if not uneven and any(device == -1 for row in groups for device in row):
+        fail(f"all groups of replica_groups must have the same size, without -1, found {groups}")
+    devices = sorted(device for row in groups for device in row if device != -1)
     if devices != list(range(len(devices))):
         fail(f"replica_groups must contain each of the devices 0 to {len(devices) - 1} once, found {devices}")
+    if size is not None and groups and len(groups[0]) != size:
+        fail(f"the groups of replica_groups must have split_count = {size} devices, found {len(groups[0])}")
+
+
+def channel(op: Operation) -> int:
+    """The handle of the op's channel, 0 where it has none."""
+    handle = op.properties.get("channel_handle")
+    return int_of(handle.handle) if isinstance(handle, ChannelHandleAttr) else 0
 
 
 def expect_pairs(op: Operation) -> None:
@@ -46,6 +72,8 @@ def expect_pairs(op: Operation) -> None:
     pairs = device_table(op, "source_target_pairs")
     if any(len(pair) != 2 for pair in pairs):
         fail(f"source_target_pairs must have two columns, found {len(pairs[0])}")
+    if not pairs and cast(Tensor, cast("Any", op.properties["source_target_pairs"]).type).get_shape()[1] != 2:
+        fail("source_target_pairs must have two columns, found none")
     for role, devices in (("sources", [pair[0] for pair in pairs]), ("targets", [pair[1] for pair in pairs])):
         if any(d < 0 for d in devices):
             fail(f"the {role} of source_target_pairs must not be negative, found {devices}")
@@ -58,9 +86,9 @@ def expect_same_but(op: Operation, index: int, x: Tensor, changed: tuple[int, ..
 
 
 def expect_result_per_operand(op: Operation, operands: list[Tensor]) -> None:
-    """As many results as operands, at least one."""
-    if not operands or len(op.results) != len(operands):
-        fail(f"there must be at least one operand and a result for each, found {len(operands)} operands and {len(op.results)} results")
+    """As many results as operands."""
+    if len(op.results) != len(operands):
+        fail(f"there must be a result for each operand, found {len(operands)} operands and {len(op.results)} results")
 
 
 @typing_rule(ops.AllGatherOp)
@@ -72,6 +100,8 @@ def check_all_gather(op: ops.AllGatherOp) -> None:
     axis = int_property(op, "all_gather_dim")
     for i, x in enumerate(operands):
         expect_in_range("all_gather_dim", (axis,), len(x.get_shape()))
+        if x.get_shape()[axis] == 0:
+            fail(f"dimension {axis} of operand #{i}, along which is gathered, must not be empty, found {x}")
         expect_same_but(op, i, x, (axis,))
         expect_multiple(op, i, op.results[i].type, x, axis)
 
@@ -88,7 +118,7 @@ def check_all_reduce(op: ops.AllReduceOp) -> None:
     """Each result has its operand's shape; elements are those of the computation."""
     operands = tensors((v.type for v in op.operands), "operand")
     expect_result_per_operand(op, operands)
-    expect_groups(op)
+    expect_groups(op, uneven=True)
     results = [tensor(x.get_shape(), check_reducer(op.regions[0], "computation", [x], [x])[0].element_type) for x in operands]
     expect_results(op, results, "inferred from the operand and the computation")
 
@@ -102,6 +132,9 @@ def check_reduce_scatter(op: ops.ReduceScatterOp) -> None:
     expect_groups(op)
     (accumulator,) = check_reducer(op.regions[0], "computation", [x], [x])
     expect_same_but(op, 0, tensor(x.get_shape(), accumulator.element_type), (axis,))
+    for role, type in (("operand", x), (result_name(op, 0), cast(Tensor, op.results[0].type))):
+        if type.get_shape()[axis] == 0:
+            fail(f"dimension {axis} of the {role}, which is scattered, must not be empty, found {type}")
     expect_multiple(op, 0, x, op.results[0].type, axis)
 
 
@@ -110,7 +143,6 @@ def check_all_to_all(op: ops.AllToAllOp) -> None:
     """split_dimension shrinks and concat_dimension grows by split_count."""
     operands = tensors((v.type for v in op.operands), "operand")
     expect_result_per_operand(op, operands)
-    expect_groups(op)
     split, concat, count = (int_property(op, name) for name in ("split_dimension", "concat_dimension", "split_count"))
     if count <= 0:
         fail(f"split_count must be positive, found {count}")
@@ -125,6 +157,7 @@ def check_all_to_all(op: ops.AllToAllOp) -> None:
         if shape[concat] != DYNAMIC:
             shape[concat] *= count
         expect_result(op, shape, x.element_type, i)
+    expect_groups(op, size=count)
 
 
 @typing_rule(ops.CollectivePermuteOp)
@@ -132,6 +165,26 @@ def check_collective_permute(op: ops.CollectivePermuteOp) -> None:
     """The result has the operand's type."""
     x = operand(op, 0, "operand")
     expect_pairs(op)
+    expect_result(op, x.get_shape(), x.element_type)
+
+
+@typing_rule(ops.CollectiveBroadcastOp)
+def check_collective_broadcast(op: ops.CollectiveBroadcastOp) -> None:
+    """The result has the operand's type; a group may leave devices out."""
+    x = operand(op, 0, "operand")
+    if not isinstance(op.properties["replica_groups"], ReplicaGroupMeshAxesAttr):
+        devices = [device for row in device_table(op, "replica_groups") for device in row]
+        if any(device < 0 for device in devices):
+            fail(f"replica_groups must not hold negative devices, found {devices}")
+        expect_unique("replica_groups", devices, "device")
+    expect_result(op, x.get_shape(), x.element_type)
+
+
+@typing_rule(ops.CrossReplicaSumOp)
+def check_cross_replica_sum(op: ops.CrossReplicaSumOp) -> None:
+    """The result has the operand's type; what groups there are is not looked at, as upstream."""
+    x = operand(op, 0, "operand")
+    device_table(op, "replica_groups")
     expect_result(op, x.get_shape(), x.element_type)
 
 

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import DictionaryAttr, TupleType
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Operation
 
 from wengert.dialects.stablehlo import control as ops
+from wengert.dialects.stablehlo.attributes import TokenType
 from wengert.dialects.stablehlo.typing.checks import expect_in_range, expect_scalar, fail, int_property, result_name
 from wengert.dialects.stablehlo.typing.regions import body, check_predicate, expect_results, expect_types
 from wengert.ir.tensor_types import i1, i32
@@ -81,22 +82,19 @@ def check_composite(op: ops.CompositeOp) -> None:
 def check_optimization_barrier(op: ops.OptimizationBarrierOp) -> None:
     """Results have the operands' types."""
     types = [v.type for v in op.operands]
+    if any(isinstance(type, TupleType) for type in types):
+        fail(f"operands must be tensors or tokens, found ({', '.join(map(str, types))})", "stablehlo.get_tuple_element takes a tuple apart")
     expect_results(op, types, "of the operand")
     for i, (result, type) in enumerate(zip(op.results, types, strict=True)):
         if result.type != type:
             fail(f"{result_name(op, i)} must have exactly the type {type} of its operand, found {result.type}")
 
 
-def is_token(type: Attribute) -> bool:
-    """Tokens order side effects. The type is opaque: it is known by its text."""
-    return str(type) == "!stablehlo.token"
-
-
 @typing_rule(ops.AfterAllOp, ops.CreateTokenOp)
 def check_tokens(op: Operation) -> None:
     """Tokens in, token out."""
     for value in (*op.operands, *op.results):
-        if not is_token(value.type):
+        if not isinstance(value.type, TokenType):
             fail(f"{op.name} takes and gives values of the type !stablehlo.token, found {value.type}")
 
 

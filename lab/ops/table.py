@@ -1,0 +1,54 @@
+"""The table of all ops by what can be done with them, as text and as the page of the documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from wengert.lab.ops import chlo_examples, stablehlo_examples
+from wengert.lab.ops.attempt import CALLED, COLUMNS, NOTHING, REFUSED, Row, attempt
+from wengert.lab.ops.example import Example
+from wengert.lab.ops.names import CHLO, OPS, STABLEHLO
+
+EXAMPLES: dict[str, Example] = {held.op: held for held in (*stablehlo_examples.EXAMPLES, *chlo_examples.EXAMPLES)}
+"""The program about each op, by the op's name."""
+
+
+def row_of(name: str) -> Row:
+    """What can be done with an op of this name, tried now."""
+    return attempt(name, EXAMPLES.get(name))
+
+
+def rows(names: Iterable[str] = OPS) -> list[Row]:
+    """The rows of these ops."""
+    return [row_of(name) for name in names]
+
+
+_HEAD = f"""# Ops of StableHLO and CHLO
+
+What can be done with each op: it is parsed in both forms and printed so that JAX reads it, verified by StableHLO's constraints, run by the interpreter,
+compiled for the CPU, differentiated in forward and in reverse mode, and batched. This page is written by `wengert ops --markdown`, which tries
+each of these on a small program about the op; `wengert ops NAME` tries one op and shows its program. The tests hold this page to what is tried.
+
+- **yes**: it was done, and agreed with what it is compared with: compiled code with the interpreter, reverse mode with forward mode, a batch with its
+  instances one by one.
+- **{CALLED}**: compiled code calls the interpreter for it.
+- **{REFUSED}**: the op is refused by name and place; the last column says with what words.
+- **no**: not there.
+- **{NOTHING}**: there is nothing to do. Derivatives: no argument or no result of the op's program is of floating point. GPU: there is no backend for GPUs yet.
+"""
+
+
+def markdown(found: Sequence[Row]) -> str:
+    """The page of the documentation."""
+    parts = [_HEAD]
+    for title, names in (("StableHLO", STABLEHLO), ("CHLO", CHLO)):
+        held = [row for row in found if row.op in names]
+        parts.append(f"\n## {title}\n\n| op | {' | '.join(COLUMNS)} | |\n|---|{'---|' * (len(COLUMNS) + 1)}\n")
+        parts += [markdown_line(row) + "\n" for row in held]
+    return "".join(parts)
+
+
+def markdown_line(row: Row) -> str:
+    """One row of the page."""
+    notes = "; ".join(row.notes).replace("|", "\\|")
+    return f"| `{row.op.partition('.')[2]}` | {' | '.join(row.cells[c] for c in COLUMNS)} | {notes} |"
