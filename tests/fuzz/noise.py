@@ -174,7 +174,8 @@ class NoisyFrame(Frame):
             result = np.asarray(exact(*operands))
             if all(np.isfinite(x).all() for x in operands):
                 return result
-            return np.where(self.machine.noise.random(result.shape) < 0.5, np.nan, result).astype(result.dtype)
+            drawn = self.machine.noise.integers(0, 3, result.shape)
+            return np.choose(drawn, [result, np.full_like(result, np.nan), np.zeros_like(result)])
 
         return noisy
 
