@@ -34,19 +34,20 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--limit", type=float, default=60, help="seconds that one program may take")
     parser.add_argument("--out", type=Path, default=Path("fuzz-findings"))
     parser.add_argument("--no-oracle", action="store_true", help="do not ask JAX")
-    parser.add_argument("--replay", type=Path, help="the folder of a finding: its check again")
+    parser.add_argument("--replay", help="the folder of a finding, or a seed: its checks again")
     parser.add_argument("--check", help="which check, with --replay; all by default")
     return parser.parse_args()
 
 
-def replay(folder: Path, name: str | None) -> int:
-    """The checks of a finding again."""
+def replay(which: str, name: str | None) -> int:
+    """The checks of a finding or of a seed again, all of them unless one is named."""
     from fuzz.case import Case
     from fuzz.checks import CHECKS
     from fuzz.findings import load
+    from fuzz.generator import generate
     from fuzz.trial import Finding, attempt
 
-    program, failed = load(folder), 0
+    program, failed = generate(int(which)) if which.isdigit() else load(Path(which)), 0
     for check in CHECKS:
         if name in (None, check.name):
             found = attempt(Case(program), check)

@@ -6,14 +6,17 @@ families each meet combinations that programs made of all of them would not (Gro
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
+from ad import random_programs as smooth_programs
 
 from fuzz import steps_contraction, steps_control, steps_elementwise, steps_indexing, steps_linalg, steps_reduction, steps_shape
 from fuzz.grower import Grower, Style, Value, Whole
 from fuzz.steps import FAMILIES
 from fuzz.tensors import COMPLEX_OF, FLOATS, INTEGERS, Array, Type
+from wengert.runtime.derivation import plain_text
 
 STEPS = (steps_contraction, steps_control, steps_elementwise, steps_indexing, steps_linalg, steps_reduction, steps_shape)
 
@@ -58,6 +61,8 @@ def style_of(rng: np.random.Generator) -> Style:
 def generate(seed: int) -> Program:
     """The program of a seed."""
     rng = np.random.default_rng([20, seed])
+    if rng.random() < 0.08:
+        return smooth_program(rng, seed)
     style = style_of(rng)
     whole = Whole(rng, style, budget=int(rng.integers(2, 13)))
     g = Grower(whole)
@@ -72,10 +77,27 @@ def generate(seed: int) -> Program:
     return Program(text, tuple(whole.inputs), seed, style.smooth)
 
 
+def smooth_program(rng: np.random.Generator, seed: int) -> Program:
+    """A program of the generator that the tests of derivatives use: every value is bounded, and kinks are kept away from."""
+    made = smooth_programs.random_program(SeededChoices(rng))
+    return Program(plain_text(made.module), tuple(made.inputs), seed, smooth=True)
+
+
+class SeededChoices:
+    """Choices by a generator of random numbers."""
+
+    def __init__(self, rng: np.random.Generator):
+        self.rng = rng
+
+    def integer(self, low: int, high: int) -> int:
+        return int(self.rng.integers(low, high, endpoint=True))
+
+    def permutation(self, n: int) -> list[int]:
+        return [int(i) for i in self.rng.permutation(n)]
+
+
 def _results(g: Grower) -> list[Value]:
     """The last value, and some that nothing else uses: so that little of the program is dead."""
-    import re
-
     used = set(re.findall(r"%[A-Za-z0-9_]+(?:#\d+)?", " ".join(line.split(" = ", 1)[1] for line in g.lines)))
     loose = [v for v in g.pool if v.name not in used]
     chosen = loose[-4:]

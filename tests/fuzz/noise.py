@@ -236,6 +236,5 @@ def _part(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _has_few_bits(x: Array) -> Array:
-    x = np.ascontiguousarray(x)
-    bits = x.view(f"u{x.dtype.itemsize}").reshape(x.shape)
+    bits = np.ascontiguousarray(x).view(f"u{x.dtype.itemsize}").reshape(x.shape)
     return (bits & ((1 << FEW[x.dtype]) - 1)) == 0

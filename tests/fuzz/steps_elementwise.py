@@ -6,7 +6,7 @@ import numpy as np
 
 from fuzz.grower import Grower, Value
 from fuzz.steps import step
-from fuzz.tensors import DTYPES, FLOATS, INTEGERS, PART, Type
+from fuzz.tensors import DTYPES, FLOATS, INTEGERS, PART, Type, dense, integers_text
 
 SMOOTH = (
     "cosine",
@@ -180,6 +180,30 @@ def parts(g: Grower) -> list[Value]:
 def from_parts(g: Grower) -> list[Value]:
     x = g.value(lambda t: t.element in ("f32", "f64"))
     return [g.one("stablehlo.complex", [x, g.of(x.type)], x.type.having(f"complex<{x.element}>"))]
+
+
+# -- regions on elements
+
+
+@step("special")
+def mapped(g: Grower) -> list[Value]:
+    """A region of a few ops on each element of one or two operands."""
+    x = g.value(lambda t: t.is_float)
+    operands = [x, *([g.of(x.type)] if g.chance(0.5) else [])]
+    scalar = Type(x.element, ())
+
+    def body(inner: Grower, *elements: Value) -> list[Value]:
+        y = inner.one("stablehlo.multiply", [elements[0], elements[-1]], scalar)
+        return [inner.one(full_name(inner.pick(SMOOTH)), [inner.sine(y)], scalar) if inner.chance(0.8) else elements[-1]]
+
+    region = g.combiner([scalar] * len(operands), body)
+    return [g.one("stablehlo.map", operands, x.type, f"dimensions = {integers_text(range(x.type.rank))}", [region])]
+
+
+@step("special")
+def chlo_constant(g: Grower) -> list[Value]:
+    type = g.random_type()
+    return [g.one("chlo.constant", [], type, f"value = {dense(g.data(type), type)}")]
 
 
 # -- integers and booleans

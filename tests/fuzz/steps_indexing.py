@@ -43,6 +43,21 @@ def dynamic_write(g: Grower) -> list[Value]:
     return [g.one("stablehlo.dynamic_update_slice", [x, update, *scalar_positions(g, x)], x.type)]
 
 
+@step("gather")
+def index_select(g: Grower) -> list[Value] | None:
+    x = g.value(lambda t: t.rank > 0 and all(t.shape))
+    batch = g.integer(0, min(1, x.type.rank - 1))
+    d = g.integer(batch, x.type.rank - 1)
+    index = [*x.shape[:batch], *(g.integer(1, 3) for _ in range(g.integer(0, 2)))]
+    result = x.type.having(shape=[*x.shape[:d], *index[batch:], *x.shape[d + 1 :]])
+    if not g.fits(result):
+        return None
+    # positions are inside: what is outside is left open
+    data = g.rng.integers(0, x.shape[d], index).astype(np.int32)
+    at = g.constant(data, Type("i32", tuple(index)))
+    return [g.one("stablehlo.torch_index_select", [x, at], result, f"dim = {d} : i64, batch_dims = {batch} : i64")]
+
+
 class Numbers:
     """Dimension numbers of a gather from x, or of a scatter into it, with indices and the shape of what is moved."""
 

@@ -51,9 +51,9 @@ class Outcome:
     times: dict[str, float] = field(default_factory=dict)
 
 
-def chosen(seed: int, oracle: bool = True) -> list[Check]:
-    """The checks that a seed is put to."""
-    return [c for i, c in enumerate(CHECKS) if (oracle or not c.oracle) and _mixed(seed, i) * c.one_in < 1]
+def chosen(seed: int, oracle: bool = True, share: float = 1.0) -> list[Check]:
+    """The checks that a seed is put to; of all but the first, a share."""
+    return [c for i, c in enumerate(CHECKS) if i == 0 or ((oracle or not c.oracle) and _mixed(seed, i) * c.one_in < share)]
 
 
 def _mixed(seed: int, number: int) -> float:
