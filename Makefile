@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format docs clean
+.PHONY: help demo test fuzz check format docs clean
 
 help: ## List these targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -17,6 +17,9 @@ demo: $(VENV)/stamp-base ## Differentiate, compile, run, check and cost a transf
 
 test: $(VENV)/stamp-test ## Run the whole test suite on all cores
 	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+
+fuzz: $(VENV)/stamp-test ## Random programs on all cores for MINUTES=30; findings are reduced and kept in fuzz-findings/
+	PYTHONPATH=tests $(BIN)/python -m fuzz --minutes $(or $(MINUTES),30) $(ARGS)
 
 check: $(VENV)/stamp-test ## Lint, format check, strict types, import layers
 	$(BIN)/ruff check .

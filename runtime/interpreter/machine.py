@@ -48,6 +48,10 @@ class Machine:
         """The function of this name."""
         return self._functions.get(name)
 
+    def frame(self, counter: Counter | None) -> Frame:
+        """The slots of one function."""
+        return Frame(self, counter)
+
     def function(self, name: str, *, counting: bool, caller: Operation | None = None) -> RegionFunction:
         """The function of this name, prepared."""
         key = (name, counting)
@@ -57,7 +61,7 @@ class Machine:
                 problem = "calls itself" if name in self._open else "is not defined in this module"
                 raise UnsupportedOpError(caller or self._functions[name], f"@{name} {problem}")
             self._open.append(name)
-            self._prepared[key] = Frame(self, self.counter if counting else None).region(definition.body)
+            self._prepared[key] = self.frame(self.counter if counting else None).region(definition.body)
             self._open.pop()
         return self._prepared[key]
 

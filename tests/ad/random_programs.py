@@ -1,4 +1,4 @@
-"""Random programs that are smooth where they are evaluated: a hypothesis strategy.
+"""Random programs that are smooth where they are evaluated: a hypothesis strategy, or made by any other choices.
 
 A program grows from its arguments, op by op: each op takes operands from a pool of values that there are so far. Values stay
 bounded since what grows is squashed by a sine; kinks are avoided since what is compared is made distinct by a ramp; trips are
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from hypothesis import strategies as st
@@ -26,6 +26,33 @@ from wengert.ir.attributes import bool_attr, int_attr
 from wengert.ir.tensor_types import f64, i32, rank, shape, size, tensor
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
+
+
+class Choices(Protocol):
+    """Where the choices of a program come from."""
+
+    def integer(self, low: int, high: int) -> int:
+        """A number of this range, both ends included."""
+        ...
+
+    def permutation(self, n: int) -> list[int]:
+        """The numbers below n in some order."""
+        ...
+
+
+class DrawnChoices:
+    """Choices that hypothesis draws, and shrinks."""
+
+    def __init__(self, draw: Draw):
+        self.draw = draw
+
+    def integer(self, low: int, high: int) -> int:
+        return self.draw(st.integers(low, high))
+
+    def permutation(self, n: int) -> list[int]:
+        return self.draw(st.permutations(range(n)))
+
+
 LARGEST = 40
 """No value has more elements than this."""
 
@@ -46,13 +73,13 @@ class RandomProgram:
 class Grower:
     """Adds ops to a block, with the values that they may use."""
 
-    def __init__(self, draw: Draw, b: OpBuilder, pool: list[Value], integers: list[Value], depth: int):
-        self.draw, self.b, self.pool, self.integers, self.depth = draw, b, pool, integers, depth
+    def __init__(self, choices: Choices, b: OpBuilder, pool: list[Value], integers: list[Value], depth: int):
+        self.choices, self.b, self.pool, self.integers, self.depth = choices, b, pool, integers, depth
 
     # -- choosing
 
     def integer(self, low: int, high: int) -> int:
-        return self.draw(st.integers(low, high))
+        return self.choices.integer(low, high)
 
     def one_of(self, choices: list[Any]) -> Any:
         return choices[self.integer(0, len(choices) - 1)]
@@ -186,7 +213,7 @@ def stretch(g: Grower) -> Value | None:
 
 def transposed(g: Grower) -> Value:
     x = g.any_value()
-    return g.b.transpose(x, g.draw(st.permutations(range(rank(x)))))
+    return g.b.transpose(x, g.choices.permutation(rank(x)))
 
 
 def reshaped(g: Grower) -> Value:
@@ -344,7 +371,7 @@ def branch(g: Grower) -> list[Value]:
     regions: list[Region] = []
     for _ in range(count):
         block = Block()
-        inner = Grower(g.draw, OpBuilder(block), list(g.pool), list(g.integers), g.depth - 1)
+        inner = Grower(g.choices, OpBuilder(block), list(g.pool), list(g.integers), g.depth - 1)
         inner.grow(g.integer(0, 3))
         block.add_op(hlo.ReturnOp.create(operands=[inner.other(extents) for extents in types]))
         regions.append(Region([block]))
@@ -376,7 +403,7 @@ def _loop(g: Grower, start: Value, goes_on: Callable[[OpBuilder, Value], Value],
     carried = list(body.args[1:])
     pool = [*g.pool, *([] if counted else [body.args[0]]), *carried]
     integers = [*g.integers, *([body.args[0]] if counted else [])]
-    inner = Grower(g.draw, OpBuilder(body), pool, integers, g.depth - 1)
+    inner = Grower(g.choices, OpBuilder(body), pool, integers, g.depth - 1)
     inner.grow(g.integer(0, 4))
     following = [inner.squashed(inner.other(shape(v))) for v in carried]
     body.add_op(hlo.ReturnOp.create(operands=[follows(inner, body.args[0]), *following]))
@@ -413,15 +440,20 @@ CONTROL: list[Step] = [counted_loop, uncounted_loop, branch]
 @st.composite
 def programs(draw: Draw, largest: int = 12) -> RandomProgram:
     """Programs of up to so many ops at the top, with loops and branches two deep."""
-    extents = [tuple(draw(st.lists(st.integers(1, 3), max_size=2))) for _ in range(draw(st.integers(1, 3)))]
+    return random_program(DrawnChoices(draw), largest)
+
+
+def random_program(choices: Choices, largest: int = 12) -> RandomProgram:
+    """A program of up to so many ops at the top, with loops and branches two deep."""
+    extents = [tuple(choices.integer(1, 3) for _ in range(choices.integer(0, 2))) for _ in range(choices.integer(1, 3))]
     types = [tensor(e, f64) for e in extents] + [tensor((), i32)]
     block = Block(arg_types=types)
-    g = Grower(draw, OpBuilder(block), list(block.args[:-1]), [block.args[-1]], 2)
-    g.grow(draw(st.integers(2, largest)))
-    results = [g.pool[-1], *(g.any_value() for _ in range(draw(st.integers(0, 2))))]
+    g = Grower(choices, OpBuilder(block), list(block.args[:-1]), [block.args[-1]], 2)
+    g.grow(choices.integer(2, largest))
+    results = [g.pool[-1], *(g.any_value() for _ in range(choices.integer(0, 2)))]
     block.add_op(ReturnOp(*results))
     main = FuncOp("main", (types, [r.type for r in results]), Region([block]), "public")
-    seed = draw(st.integers(0, 2**16))
+    seed = choices.integer(0, 2**16)
     rng = np.random.default_rng(seed)
     inputs = [np.asarray(rng.uniform(-1.2, 1.2, e)) for e in extents]
-    return RandomProgram(ModuleOp([main]), [*inputs, np.array(draw(st.integers(0, 3)), np.int32)], seed)
+    return RandomProgram(ModuleOp([main]), [*inputs, np.array(choices.integer(0, 3), np.int32)], seed)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 
-from wengert.ir.tensor_types import is_differentiable
+from wengert.ir.tensor_types import is_differentiable, size
 from wengert.transforms.ad.backward import copy_linear, transpose_ops
 from wengert.transforms.ad.cotangents import Cotangents
 from wengert.transforms.ad.errors import refuse
@@ -55,4 +55,4 @@ def _is_zero(value: SSAValue) -> bool:
     from wengert.ir import elements
 
     owner = value.owner
-    return isinstance(owner, ConstantOp) and not elements.to_numpy(owner.value).any()
+    return size(value) == 0 or (isinstance(owner, ConstantOp) and not elements.to_numpy(owner.value).any())

@@ -1,0 +1,123 @@
+"""A program under test: what is derived of it once and used by several checks."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+import wengert as wg
+from fuzz.agreement import Noisy
+from fuzz.generator import Program
+from fuzz.noise import noisy_run
+from wengert.runtime.derivation import needs_ad_lowering, runnable
+from wengert.runtime.interpreter import run
+from wengert.runtime.signature import Parameter
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Case:
+    """A program, its inputs, its interpreted results, and directions to differentiate in."""
+
+    def __init__(self, program: Program):
+        self.text, self.inputs, self.smooth = program.text, list(program.inputs), program.smooth
+        self.seed = program.seed if program.seed is not None else int(hashlib.sha256(program.text.encode()).hexdigest()[:12], 16)
+
+    @cached_property
+    def program(self) -> wg.Program:
+        return wg.parse(self.text)
+
+    @cached_property
+    def outputs(self) -> list[Array]:
+        return interpreted(self.program, self.inputs)
+
+    @cached_property
+    def noisy(self) -> Noisy:
+        return noise_of(self.program, self.inputs)
+
+    # -- directions
+
+    @property
+    def moving(self) -> tuple[int, ...]:
+        """Arguments that have tangents."""
+        return differentiable(self.program.signature.arguments)
+
+    @property
+    def asked(self) -> tuple[int, ...]:
+        """Results that have tangents."""
+        return differentiable(self.program.signature.results)
+
+    @property
+    def is_differentiable(self) -> bool:
+        return bool(self.moving) and bool(self.asked)
+
+    @cached_property
+    def x_dots(self) -> list[Array]:
+        rng = np.random.default_rng([1, self.seed])
+        return [direction(rng, self.inputs[i]) for i in self.moving]
+
+    @cached_property
+    def y_bars(self) -> list[Array]:
+        rng = np.random.default_rng([2, self.seed])
+        return [direction(rng, self.outputs[j]) for j in self.asked]
+
+    # -- derivatives
+
+    @cached_property
+    def jvp(self) -> wg.Program:
+        return self.program.jvp()
+
+    @cached_property
+    def vjp(self) -> wg.Program:
+        return self.program.vjp()
+
+    @cached_property
+    def direct(self) -> wg.Program:
+        return self.program.vjp(strategy="direct")
+
+    @cached_property
+    def forward(self) -> list[Array]:
+        return interpreted(self.jvp, [*self.inputs, *self.x_dots])
+
+    @cached_property
+    def reverse(self) -> list[Array]:
+        return interpreted(self.vjp, [*self.inputs, *self.y_bars])
+
+
+def differentiable(parameters: Sequence[Parameter]) -> tuple[int, ...]:
+    """Positions of floats and complex numbers."""
+    return tuple(i for i, p in enumerate(parameters) if p.differentiable)
+
+
+def direction(rng: np.random.Generator, like: Array) -> Array:
+    """A tangent or cotangent: numbers of order one."""
+    like = np.asarray(like)
+    drawn = rng.uniform(0.3, 1.3, like.shape) * rng.choice([-1.0, 1.0], like.shape)
+    if like.dtype.kind == "c":
+        drawn = drawn + 1j * rng.uniform(-1.3, 1.3, like.shape)
+    return np.asarray(drawn, like.dtype)
+
+
+def lowered(program: wg.Program) -> Any:
+    """The module that the interpreter runs."""
+    return runnable(program.core_module) if needs_ad_lowering(program.module) else program.module
+
+
+def interpreted(program: wg.Program, inputs: Sequence[Array]) -> list[Array]:
+    return [np.asarray(y) for y in run(lowered(program), inputs)]
+
+
+def noise_of(program: wg.Program, inputs: Sequence[Array]) -> Noisy:
+    """Noisy runs of a program, each made once."""
+    module, made = lowered(program), dict[int, Sequence[Array]]()
+
+    def noisy(seed: int) -> Sequence[Array]:
+        if seed not in made:
+            made[seed] = noisy_run(module, inputs, seed)
+        return made[seed]
+
+    return noisy

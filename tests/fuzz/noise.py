@@ -1,0 +1,240 @@
+"""Runs of a program in which every inexact op errs by a few units in the last place, at random: how far results may be apart.
+
+Two right implementations differ by rounding, and what becomes of that depends on the program. So a tolerance is not a number here: where two
+results differ, the program is run with errors in every op that may have them (Vignes, "A stochastic arithmetic for reliable scientific
+computation", 1993). A result that two implementations may disagree on, for whatever reason (cancellation, a comparison at a tie, a sort of equal
+keys), differs among these runs; one that does not differ among them must be the same in both.
+
+What is exact stays so: moves and selections, and arithmetic whose results have few significant bits, so that ties between small integers are ties
+in every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Operation, SSAValue
+
+from wengert.ir.tensor_types import dtype_of, element
+from wengert.runtime.interpreter.counter import Counter
+from wengert.runtime.interpreter.machine import Frame, Machine
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+EXACT = frozenset(
+    [
+        "constant",
+        "iota",
+        "broadcast_in_dim",
+        "broadcast",
+        "reshape",
+        "transpose",
+        "slice",
+        "pad",
+        "concatenate",
+        "reverse",
+        "select",
+        "compare",
+        "abs",
+        "negate",
+        "sign",
+        "floor",
+        "ceil",
+        "round_nearest_afz",
+        "round_nearest_even",
+        "gather",
+        "dynamic_slice",
+        "dynamic_update_slice",
+        "sort",
+        "top_k",
+        "bitcast_convert",
+        "real",
+        "imag",
+        "complex",
+        "conj",
+        "is_finite",
+        "is_inf",
+        "is_pos_inf",
+        "is_neg_inf",
+        "while",
+        "case",
+        "if",
+        "for",
+        "call",
+        "optimization_barrier",
+        "argreduce",
+        "while_loop",
+        "reduce_precision",
+        "guard",
+    ]
+)
+"""Ops whose results are not rounded; those with regions err within these."""
+EXTREMES = frozenset(("maximum", "minimum", "clamp"))
+"""Ops that are exact but for the sign of zeros and NaNs."""
+ARITHMETIC = frozenset(["add", "subtract", "multiply", "divide", "remainder", "sqrt", "square", "convert"])
+"""Ops that are correctly rounded, so exact where the result has few bits."""
+COMBINING = frozenset(
+    [
+        "dot_general",
+        "dot",
+        "convolution",
+        "reduce",
+        "reduce_window",
+        "window_reduce",
+        "cumulative",
+        "scatter",
+        "select_and_scatter",
+        "fft",
+        "cholesky",
+        "triangular_solve",
+        "einsum",
+        "cholesky_solve",
+        "lu",
+        "lu_solve",
+        "qr",
+        "eigh",
+        "svd",
+        "eig",
+        "tridiagonal_solve",
+        "custom_call",
+        "ragged_dot",
+        "window_scatter",
+    ]
+)
+"""Ops that sum or multiply many elements in some order."""
+FEW = {np.dtype(np.float64): 30, np.dtype(np.float32): 12, np.dtype(np.float16): 5, np.dtype(ml_dtypes.bfloat16): 3}
+"""How many of the last bits are zero in a number of few significant bits."""
+
+
+def noisy_run(module: ModuleOp, inputs: Sequence[Array], seed: int, scale: float = 2.0) -> list[Array]:
+    """The results of @main with errors of this many units in the last place; the same ones for the same seed."""
+    machine = NoisyMachine(module, np.random.default_rng(seed), scale)
+    with np.errstate(all="ignore"):
+        results = machine.function("main", counting=False)(*[np.asarray(x)[()] for x in inputs])
+    return [np.array(r) for r in results]
+
+
+class NoisyMachine(Machine):
+    """A machine whose ops err."""
+
+    def __init__(self, module: ModuleOp, noise: np.random.Generator, scale: float):
+        super().__init__(module)
+        self.noise, self.scale = noise, scale
+
+    def frame(self, counter: Counter | None) -> Frame:
+        return NoisyFrame(self, counter)
+
+
+class NoisyFrame(Frame):
+    """A frame whose ops err."""
+
+    machine: NoisyMachine
+
+    def function(self, op: Operation) -> Callable[..., Any]:
+        exact = super().function(op)
+        name = op.name.split(".", 1)[-1]
+        if name in EXACT or op.name.startswith(("ad.", "func.")) or not any(_is_inexact(v) for v in op.results):
+            return exact
+        if name in EXTREMES:
+            return self._after(exact, self._signs)
+        if name in ARITHMETIC:
+            return self._after(exact, lambda x: self._off(x, self.machine.scale, True))
+        if name in COMBINING:
+            if _combines_exactly(op):
+                return self._after(exact, self._signs)
+            return self._around(self._with_holes(exact) if name == "convolution" else exact, spared=1 if name == "select_and_scatter" else 0)
+        return self._after(exact, lambda x: self._off(x, 4 * self.machine.scale, False))
+
+    def _after(self, exact: Callable[..., Any], change: Callable[[Any], Any]) -> Callable[..., Any]:
+        def noisy(*operands: Any) -> Any:
+            results = exact(*operands)
+            return tuple(change(r) for r in results) if isinstance(results, tuple) else change(results)
+
+        return noisy
+
+    def _around(self, exact: Callable[..., Any], spared: int) -> Callable[..., Any]:
+        """The function with errors of its operands, which stand for those of partial sums, and of its results; the first operands may be spared."""
+
+        def noisy(*operands: Any) -> Any:
+            moved = [*operands[:spared], *(self._off(x, self.machine.scale, True) for x in operands[spared:])]
+            results = exact(*moved)
+            off = [self._spread(self._off(r, self.machine.scale, True), operands) for r in (results if isinstance(results, tuple) else (results,))]
+            return tuple(off) if isinstance(results, tuple) else off[0]
+
+        return noisy
+
+    def _with_holes(self, exact: Callable[..., Any]) -> Callable[..., Any]:
+        """A convolution of numbers that are not finite: whether they meet the zeros of padding and dilation is left open."""
+
+        def noisy(*operands: Any) -> Any:
+            result = np.asarray(exact(*operands))
+            if all(np.isfinite(x).all() for x in operands):
+                return result
+            drawn = self.machine.noise.integers(0, 3, result.shape)
+            return np.choose(drawn, [result, np.full_like(result, np.nan), np.zeros_like(result)])
+
+        return noisy
+
+    def _spread(self, x: Any, operands: Sequence[Any]) -> Any:
+        """The result made undecided where sums in another order would overflow."""
+        largest = [float(np.max(np.abs(v[np.isfinite(v)]), initial=0)) for v in map(np.asarray, operands) if v.dtype.kind in "fcV"]
+        x = np.asarray(x)
+        if x.dtype.kind in "fcV" and largest and np.prod([max(v, 1.0) for v in largest]) * 64 > float(ml_dtypes.finfo(_part(x.dtype)).max):
+            return (x * self.machine.noise.choice([1.0, np.nan, np.inf], x.shape).astype(_part(x.dtype))).astype(x.dtype)[()]
+        return x[()]
+
+    def _signs(self, x: Any) -> Any:
+        """Zeros and NaNs of either sign."""
+        x = np.asarray(x)
+        if x.dtype.kind not in "fV":
+            return x[()]
+        flip = ((x == 0) | np.isnan(x)) & (self.machine.noise.random(x.shape) < 0.5)
+        return np.where(flip, -x, x)[()]
+
+    def _off(self, x: Any, ulps: float, keeps_few: bool) -> Any:
+        """x with an error of this many units in the last place at most."""
+        x = np.asarray(x)
+        if x.dtype.kind == "c":
+            kept = (_has_few_bits(x.real) & _has_few_bits(x.imag)) if keeps_few else (x == 0)
+            size = np.abs(x) * float(ml_dtypes.finfo(x.dtype).eps) * ulps
+            error = (self._uniform(x.shape) + 1j * self._uniform(x.shape)) * size
+            return np.where(kept | ~np.isfinite(x), x, (x + error).astype(x.dtype))[()]
+        if x.dtype.kind not in "fV":
+            return x[()]
+        kept = _has_few_bits(x) if keeps_few else (x == 0) | (np.abs(x) == 1)
+        info = ml_dtypes.finfo(x.dtype)
+        wide = x.astype(np.float64)
+        size = np.maximum(np.abs(wide) * float(info.eps), float(info.smallest_subnormal)) * ulps
+        moved = (wide + self._uniform(x.shape) * size).astype(x.dtype)
+        moved = np.where(kept | ~np.isfinite(x), x, moved)
+        nan = np.isnan(x)
+        return (np.where(nan & (self.machine.noise.random(x.shape) < 0.5), -x, moved) if nan.any() else moved)[()]
+
+    def _uniform(self, shape: tuple[int, ...]) -> Array:
+        return self.machine.noise.uniform(-1, 1, shape)
+
+
+def _combines_exactly(op: Operation) -> bool:
+    """Whether what is combined is only chosen, as by a maximum."""
+    if "kind" in op.properties:
+        return str(getattr(op.properties["kind"], "data", "")).rsplit(".", 1)[-1] in ("max", "min", "set", "and", "or", "xor", "and_", "or_")
+    regions = op.regions[-1:] if op.name == "stablehlo.select_and_scatter" else op.regions
+    names = {inner.name.split(".", 1)[-1] for region in regions for inner in region.walk()}
+    return bool(regions) and names <= {"compare", "select", "maximum", "minimum", "and", "or", "xor", "not", "return", "constant"}
+
+
+def _is_inexact(value: SSAValue) -> bool:
+    return isinstance(value.type, TensorType) and dtype_of(element(value)).kind in "fcV"
+
+
+def _part(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+
+
+def _has_few_bits(x: Array) -> Array:
+    bits = np.ascontiguousarray(x).view(f"u{x.dtype.itemsize}").reshape(x.shape)
+    return (bits & ((1 << FEW[x.dtype]) - 1)) == 0

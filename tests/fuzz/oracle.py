@@ -1,0 +1,62 @@
+"""JAX as an oracle: StableHLO's own parser and verifier, and XLA on the CPU."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from fuzz.agreement import Mismatch
+
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+
+@lru_cache(maxsize=1)
+def is_there() -> bool:
+    """Whether JAX is installed."""
+    from importlib.util import find_spec
+
+    return find_spec("jax") is not None
+
+
+@lru_cache(maxsize=1)
+def _tools() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import jax
+        from jax._src import compiler
+        from jax._src.interpreters import mlir
+        from jax.extend.backend import get_backend
+        from jaxlib import _jax, lapack
+        from jaxlib.mlir import ir
+    lapack._lapack.initialize()
+    return jax, compiler, mlir, get_backend("cpu"), _jax, ir
+
+
+def parse(text: str, what: str) -> str:
+    """The text as JAX prints it, or a Mismatch if it is refused."""
+    _, _, mlir, _, _, ir = _tools()
+    with mlir.make_ir_context():
+        try:
+            return str(ir.Module.parse(text))
+        except ir.MLIRError as error:
+            raise Mismatch(f"JAX refuses {what}", str(error)[:600]) from None
+
+
+def execute(text: str, inputs: Sequence[Any]) -> list[Any]:
+    """The results that XLA computes."""
+    jax, compiler, mlir, backend, _jax, ir = _tools()
+    device = backend.local_devices()[0]
+    with mlir.make_ir_context():
+        module = str(ir.Module.parse(text))
+        options = compiler.get_compile_options(num_replicas=1, num_partitions=1)
+        program = backend.compile_and_load(module.encode(), _jax.DeviceList((device,)), options)
+    with jax.enable_x64(True):
+        arrays = [jax.device_put(np.asarray(x), device) for x in inputs]
+        results = program.execute_sharded(arrays)
+        return [np.asarray(shards[0]) for shards in results.disassemble_into_single_device_arrays()]

@@ -1,0 +1,153 @@
+"""Processes that run programs, so that a crash or a hang is a finding and not the end.
+
+A worker is told a job and answers with its outcome. What it is at stands in shared memory, so that its end can be laid to a seed and a check. A worker that
+does not answer in time is ended, as is one that grew; another takes its place.
+"""
+
+from __future__ import annotations
+
+import multiprocessing as mp
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from fuzz.trial import Finding, Outcome
+
+MEMORY = 12 << 30
+"""How much address space a worker may have; XLA and LLVM reserve much of it and use little."""
+LIFETIME = 400
+"""How many jobs a worker does before another takes its place: compiled code is kept as long as a process lives."""
+Job = tuple[str, int]
+"""A kind of job and a seed."""
+Work = Callable[[Job, Callable[[str], None], bool], Outcome]
+
+
+@dataclass
+class Worker:
+    """One process, what it was told last and when."""
+
+    process: Any
+    connection: Connection
+    progress: Any
+    job: Job | None = None
+    since: float = 0.0
+    done: int = 0
+
+    @property
+    def stage(self) -> str:
+        """The check that it is at."""
+        return self.progress.value.decode(errors="replace")
+
+
+def serve(connection: Connection, progress: Any, work: Work, oracle: bool) -> None:
+    """The loop of a worker."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+    def begins(stage: str) -> None:
+        progress.value = stage.encode()[:60]
+
+    while (job := connection.recv()) is not None:
+        connection.send(work(job, begins, oracle))
+
+
+class Pool:
+    """So many workers that run jobs until they are told to stop."""
+
+    def __init__(self, count: int, work: Work, limit: float, oracle: bool):
+        self.context = mp.get_context("spawn")
+        self.work, self.limit, self.oracle = work, limit, oracle
+        self.workers = [self._started() for _ in range(count)]
+
+    def _started(self) -> Worker:
+        ours, theirs = self.context.Pipe()
+        progress = self.context.Array("c", 64)
+        process = self.context.Process(target=serve, args=(theirs, progress, self.work, self.oracle), daemon=True)
+        process.start()
+        theirs.close()
+        return Worker(process, ours, progress)
+
+    def run(self, jobs: Iterator[Job], goes_on: Callable[[], bool]) -> Iterator[tuple[Job, Outcome]]:
+        """The outcomes of jobs as they come, as long as it goes on."""
+        for i, worker in enumerate(self.workers):
+            self._tell(i, worker, jobs)
+        while any(w.job is not None for w in self.workers):
+            busy = {w.connection: i for i, w in enumerate(self.workers) if w.job is not None}
+            for connection in wait(list(busy), timeout=0.5):
+                i = busy[connection]  # type: ignore[index]
+                worker = self.workers[i]
+                assert worker.job is not None
+                job = worker.job
+                try:
+                    outcome = worker.connection.recv()
+                except (EOFError, ConnectionResetError):
+                    worker.process.join()
+                    outcome = self._ended(worker, f"the process ended with {_reason(worker.process.exitcode)}")
+                    worker = self.workers[i] = self._started()
+                worker.job = None
+                worker.done += 1
+                yield job, outcome
+                if worker.done >= LIFETIME:
+                    worker.connection.send(None)
+                    worker.process.join(10)
+                    worker = self.workers[i] = self._started()
+                if goes_on():
+                    self._tell(i, worker, jobs)
+            for i, worker in enumerate(self.workers):
+                limit = self.limit * (20 if worker.stage.startswith("reduce") else 1)
+                if worker.job is not None and time.monotonic() - worker.since > limit:
+                    job = worker.job
+                    outcome = self._ended(worker, f"no answer in {limit:.0f} s")
+                    worker.process.kill()
+                    worker.process.join()
+                    worker = self.workers[i] = self._started()
+                    yield job, outcome
+                    if goes_on():
+                        self._tell(i, worker, jobs)
+        for worker in self.workers:
+            worker.connection.send(None)
+            worker.process.join(10)
+
+    def _tell(self, i: int, worker: Worker, jobs: Iterator[Job]) -> None:
+        job = next(jobs, None)
+        if job is not None:
+            worker.job, worker.since = job, time.monotonic()
+            worker.connection.send(job)
+
+    def _ended(self, worker: Worker, how: str) -> Outcome:
+        assert worker.job is not None
+        return Outcome(worker.job[1], finding=Finding(worker.stage or "start", how))
+
+
+def _reason(code: int | None) -> str:
+    return signal.Signals(-code).name if code is not None and code < 0 else f"status {code}"
+
+
+def fails_in_child(test: Callable[[], bool], seconds: float) -> bool:
+    """Whether a test crashes or hangs, in a copy of this process."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
+        try:
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, 2)
+            test()
+        finally:
+            os._exit(0)
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.WIFSIGNALED(status)
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return True

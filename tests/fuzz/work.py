@@ -1,0 +1,71 @@
+"""What a worker does with a job: the kinds of jobs by name.
+
+A kind is a function from a seed to an outcome. ``programs`` are random programs; modules that mutate texts or files add kinds of their own to
+:data:`KINDS`, and the command takes the kinds in turn.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from fuzz.case import Case
+from fuzz.checks import CHECKS
+from fuzz.generator import Program, generate
+from fuzz.pool import Job, fails_in_child
+from fuzz.reducer import Reducer
+from fuzz.trial import Finding, Outcome, attempt, chosen, put_to_test
+
+Begins = Callable[[str], None]
+Kind = Callable[[int, Begins, bool], Outcome]
+
+REDUCTION_SECONDS = 60.0
+
+
+def random_program(seed: int, begins: Begins, oracle: bool) -> Outcome:
+    """The checks of a seed's program; what fails is reduced."""
+    begins("generate")
+    program = generate(seed)
+    outcome = put_to_test(program, chosen(seed, oracle), begins)
+    outcome.seed = seed
+    if outcome.finding is not None:
+        begins("reduce")
+        started = time.perf_counter()
+        outcome.program = reduced(program, outcome.finding)
+        outcome.times["reduce"] = time.perf_counter() - started
+    return outcome
+
+
+def crashing_program(seed: int, begins: Begins, oracle: bool) -> Outcome:
+    """A program that ended the process that ran it, reduced in copies of this one. JAX is not asked: its threads do not survive a copy."""
+    begins("reduce")
+    program = generate(seed)
+    for check in chosen(seed, oracle=False):
+        if fails_in_child(lambda check=check: attempt(Case(program), check) is None, 20):
+            finding = Finding(check.name, "the process crashes or hangs")
+            smaller = Reducer(program, lambda p, check=check: fails_in_child(lambda: attempt(Case(p), check) is None, 20), REDUCTION_SECONDS).reduce()
+            return Outcome(seed, finding=finding, program=smaller)
+    return Outcome(seed)
+
+
+def reduced(program: Program, finding: Finding, seconds: float = REDUCTION_SECONDS) -> Program:
+    """A smaller program with the same finding."""
+    check = next(c for c in CHECKS if c.name == finding.check)
+
+    def fails(candidate: Program) -> bool:
+        again = attempt(Case(candidate), check)
+        return isinstance(again, Finding) and again.fault == finding.fault
+
+    return Reducer(program, fails, seconds).reduce()
+
+
+KINDS: dict[str, Kind] = {"programs": random_program}
+"""Jobs that the command takes in turn."""
+OTHERS: dict[str, Kind] = {"crash": crashing_program}
+"""Jobs that follow from others."""
+
+
+def work(job: Job, begins: Begins, oracle: bool) -> Outcome:
+    """The outcome of a job."""
+    kind, seed = job
+    return {**KINDS, **OTHERS}[kind](seed, begins, oracle)
