@@ -9,7 +9,8 @@ For every float or complex argument, with directions drawn at random from a seed
 - *second order* (on request): the JVP of the VJP against differences of the VJP.
 
 Where an argument sits on a kink, differences see two slopes and any value between them is a convention; this is said
-and does not count as a mismatch. Where a comparison fails, functions that declare a derivative are checked one by one
+and does not count as a mismatch. A test whose numbers are not finite decides nothing: the check is then *not settled*,
+which is neither a mismatch nor a success. Where a comparison fails, functions that declare a derivative are checked one by one
 (``wengert.lab.declared_rules``), then the ops, to find the first whose own derivative is wrong (``wengert.lab.culprit``).
 """
 
@@ -33,6 +34,7 @@ from wengert.runtime.program import Program
 from wengert.runtime.signature import Parameter
 
 Verdict = Literal["ok", "MISMATCH", "at a kink", "unsettled", "skipped"]
+Outcome = Literal["ok", "MISMATCH", "not settled"]
 TESTS = ("values", "differences", "dot product", "second order")
 
 
@@ -75,7 +77,7 @@ class ArgumentCheck:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """The outcome of a check; true if no derivative is wrong."""
+    """The outcome of a check; true if all derivatives were seen to be right."""
 
     program: str
     backend: str
@@ -86,16 +88,22 @@ class CheckReport:
     command: str = ""
 
     @property
+    def outcome(self) -> Outcome:
+        """MISMATCH if any derivative is wrong, else "not settled" if a test of any argument could not decide, else ok."""
+        verdicts = {a.verdict for a in self.arguments}
+        return "MISMATCH" if "MISMATCH" in verdicts else "not settled" if "unsettled" in verdicts else "ok"
+
+    @property
     def ok(self) -> bool:
-        """Whether nothing mismatches."""
-        return all(a.verdict != "MISMATCH" for a in self.arguments)
+        """Whether nothing mismatches and everything was decided."""
+        return self.outcome == "ok"
 
     def __bool__(self) -> bool:
         return self.ok
 
     def to_json(self) -> dict[str, Any]:
         """Everything as what JSON holds."""
-        return {**plain(self), "ok": self.ok}
+        return {**plain(self), "outcome": self.outcome, "ok": self.ok}
 
     def __str__(self) -> str:
         lines = [f"gradient check of {self.program} on backend {self.backend}, seed {self.seed}, rounding of {self.precision}"]
@@ -104,7 +112,7 @@ class CheckReport:
             lines.append(f"declared derivative that disagrees by itself: {self.culprit}")
         elif self.culprit is not None:
             lines.append(f"first op whose own derivative disagrees: {self.culprit}")
-        elif not self.ok:
+        elif self.outcome == "MISMATCH":
             lines.append("every op and declared derivative agrees with differences by itself: the mistake lies in how they are put together")
         lines.append(self._closing())
         return "\n".join(lines)
@@ -113,7 +121,10 @@ class CheckReport:
         bad = [a.argument for a in self.arguments if a.verdict == "MISMATCH"]
         if bad:
             return f"MISMATCH in {', '.join(bad)}" + (f"\nagain: {self.command}" if self.command else "")
-        open_questions = [a.argument for a in self.arguments if a.verdict in ("at a kink", "unsettled")]
+        unsettled = [a.argument for a in self.arguments if a.verdict == "unsettled"]
+        if unsettled:
+            return f"NOT SETTLED in {', '.join(unsettled)}: values or differences there are not finite; try other inputs"
+        open_questions = [a.argument for a in self.arguments if a.verdict == "at a kink"]
         return "ok" + (f" (not decided by differences: {', '.join(open_questions)})" if open_questions else "")
 
 
@@ -151,7 +162,7 @@ def check(
     positions = chosen if wrt is not None else range(len(program.signature.arguments))
     found = tuple(checker.argument(i) if i in chosen else _skipped(program.signature.arguments[i]) for i in positions)
     report = CheckReport(program.name, backend, seed, checker.precision, found)
-    if report.ok:
+    if report.outcome != "MISMATCH":
         return report
     examine = _examine(seed, wanted)
     return replace(report, culprit=find_wrong_rule(program, arrays, examine) or find_culprit(program, arrays, examine))

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from wengert.lab.check import check
+from wengert.lab.check import Outcome, check
 from wengert.lab.costs import report
 from wengert.lab.inputs import Array, random_inputs, random_like, read_inputs
 from wengert.lab.tables import count, seconds
@@ -62,7 +62,7 @@ class Demonstration:
         self.program, self.parsing = timed(lambda: load(path))
         beside = path.with_suffix(".npz")
         self.inputs = self._inputs(inputs or (str(beside) if beside.is_file() else None))
-        self.ok = True
+        self.outcome: Outcome = "ok"
 
     def _inputs(self, path: str | None) -> list[Array]:
         return read_inputs(path, self.program.signature) if path else random_inputs(self.program.signature, 0)
@@ -73,7 +73,7 @@ class Demonstration:
             print(f"\n{number}. {(chapter.__doc__ or '').splitlines()[0].rstrip('.')}\n")
             chapter()
         print()
-        return 0 if self.ok else 3
+        return {"ok": 0, "MISMATCH": 3, "not settled": 5}[self.outcome]
 
     def parse(self) -> None:
         """The program, read and verified."""
@@ -122,7 +122,7 @@ class Demonstration:
             print(f"   {argument.argument:14} {argument.verdict:10} {detail}")
         if not found.ok:
             print(found)
-        self.ok = found.ok
+        self.outcome = found.outcome
 
     def costs(self) -> None:
         """What each mode costs, counted and measured."""

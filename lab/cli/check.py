@@ -7,7 +7,7 @@ import json
 import shlex
 from dataclasses import replace
 
-from wengert.lab.check import TESTS, CheckReport, check
+from wengert.lab.check import TESTS, CheckReport, Outcome, check
 from wengert.lab.cli import arguments
 from wengert.lab.cli.exit_codes import Exit
 
@@ -39,10 +39,13 @@ def execute(options: argparse.Namespace) -> int:
     inputs = arguments.inputs_of(options, program, options.seed)
     second = options.second_order or (options.tests != TESTS and "second order" in options.tests)
     report = check(program, inputs, wrt=options.wrt, of=options.of, seed=options.seed, backend=options.backend, second_order=second, tests=options.tests)
-    if not report.ok:
+    if report.outcome == "MISMATCH":
         report = replace(report, command=rerun_command(options, report))
     print(json.dumps(report.to_json(), indent=1) if options.json else report)
-    return Exit.OK if report.ok else Exit.MISMATCH
+    return _EXITS[report.outcome]
+
+
+_EXITS: dict[Outcome, Exit] = {"ok": Exit.OK, "MISMATCH": Exit.MISMATCH, "not settled": Exit.NOT_SETTLED}
 
 
 def rerun_command(options: argparse.Namespace, report: CheckReport) -> str:

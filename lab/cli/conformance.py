@@ -50,6 +50,8 @@ def execute(options: argparse.Namespace) -> int:
                 output.end_progress()
                 print(outcome, flush=True)
     output.end_progress()
+    if not outcomes:
+        raise InputError(f"nothing was compared: the corpus has no references for {', '.join(options.what)} of these programs")
     print("\n".join(summary(outcomes)))
     if options.json:
         Path(options.json).write_text(json.dumps(to_json(options, outcomes), indent=1) + "\n")

@@ -17,6 +17,8 @@ class Exit(IntEnum):
     """A gradient check or a conformance run found a wrong derivative."""
     COST_REGRESSION = 4
     """A measured or counted cost is above its bound."""
+    NOT_SETTLED = 5
+    """A gradient check could not decide: values or differences are not finite."""
     INTERNAL = 70
     """A defect of wengert itself; the message names a file that reproduces it."""
     INTERRUPTED = 130

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute
 
 from wengert.dialects import stablehlo
 from wengert.ir.attributes import int_of
-from wengert.ir.tensor_types import dtype_of, element, f64, is_boolean, is_complex, is_float, is_integer, shape
+from wengert.ir.tensor_types import dtype_of, element, f64, is_boolean, is_complex, is_float, is_integer, real_element, shape
 from wengert.runtime.errors import UnsupportedOpError
 from wengert.runtime.interpreter.integers import bits
 from wengert.runtime.interpreter.meaning import Function, Unary, evaluates
@@ -23,29 +23,38 @@ _where: Any = np.where  # its stubs cannot type elements that are Any
 @evaluates(stablehlo.ConvertOp, elementwise=True)
 def convert(op: stablehlo.ConvertOp) -> Unary:
     """Conversion by value. Floats become integers by truncation, saturating, NaN as 0; complex numbers lose their
-    imaginary part; anything but zero is true."""
+    imaginary part first; any real number but zero is true."""
     source, target = element(op.operand), element(op.result)
-    dtype = dtype_of(target)
     if source == target:
         return lambda x: x
+    if is_complex(source) and not is_complex(target):
+        of_real = _of_real(real_element(source), target)
+        return lambda x: of_real(x.real)
+    return _of_real(source, target)
+
+
+def _of_real(source: Attribute, target: Attribute) -> Unary:
+    """The conversion of what is not complex, or stays so."""
+    dtype = dtype_of(target)
     if is_boolean(target):
         return lambda x: x != 0
-    if is_complex(source) and not is_complex(target):
-        return _float_to_integer(target, real=True) if is_integer(target) else lambda x: x.real.astype(dtype)
     if is_float(source) and is_integer(target):
         return _float_to_integer(target)
     if source == f64 and is_float(target):
         return lambda x: rounded(x, dtype)
+    if working_dtype(source) != dtype_of(source):  # not all pairs of narrow types have a conversion of their own
+        wide = working_dtype(source)
+        return lambda x: x.astype(wide).astype(dtype)
     return lambda x: x.astype(dtype)
 
 
-def _float_to_integer(held: Attribute, real: bool = False) -> Function:
+def _float_to_integer(held: Attribute) -> Unary:
     dtype = dtype_of(held)
     limits, wide = ml_dtypes.iinfo(dtype), working_dtype(held).type
     lowest, beyond = float(limits.min), float(limits.max) + 1.0  # both are exact, unlike float(limits.max)
 
     def converted(x: Any) -> Any:
-        whole = np.trunc((x.real if real else x).astype(np.float64))
+        whole = np.trunc(x.astype(np.float64))
         low, high = whole < lowest, whole >= beyond
         inside = _where(low | high | np.isnan(whole), 0.0, whole).astype(wide)
         return _where(low, wide(limits.min), _where(high, wide(limits.max), inside)).astype(dtype)
@@ -71,14 +80,20 @@ def bitcast_convert(op: stablehlo.BitcastConvertOp) -> Function:
 
 @evaluates(stablehlo.ReducePrecisionOp, elementwise=True)
 def reduce_precision(op: stablehlo.ReducePrecisionOp) -> Function:
-    """Rounds to nearest even in a format of fewer bits: overflow gives infinity, what would be subnormal gives zero."""
-    info: Any = _finfo(dtype_of(element(op.operand)))
+    """Rounds to nearest even in a format of fewer bits: overflow gives infinity, what would be subnormal gives zero.
+
+    Floats of 8 bits are taken for f16, of which they are a part (for f32, those of powers of two), and rounded to their own format after.
+    """
+    own = dtype_of(element(op.operand))
+    dtype = own if own.itemsize > 1 else np.dtype(np.float32 if _finfo(own).nmant == 0 else np.float16)
+    info: Any = _finfo(dtype)
     exponent, mantissa = min(int_of(op.exponent_bits), info.nexp), min(int_of(op.mantissa_bits), info.nmant)
     cut, top = info.nmant - mantissa, info.nexp + info.nmant
     bias = (1 << (info.nexp - 1)) - 1
     small = (1 << (exponent - 1)) - 1
 
-    def rounded(x: Any) -> Any:
+    def rounded(operand: Any) -> Any:
+        x = operand.astype(dtype)
         word = bits(x)
         unsigned = word.dtype.type
         exponents, sign = unsigned(((1 << info.nexp) - 1) << info.nmant), word & unsigned(1 << top)
@@ -90,6 +105,6 @@ def reduce_precision(op: stablehlo.ReducePrecisionOp) -> Function:
             word = _where(held > unsigned((bias + small) << info.nmant), sign | exponents, word)
             word = _where(held <= unsigned((bias - small) << info.nmant), sign, word)
         nan = x if mantissa else np.asarray(sign | exponents).view(x.dtype)  # without mantissa bits there is no NaN
-        return _where(np.isnan(x), nan, np.asarray(word).view(x.dtype))
+        return _where(np.isnan(x), nan, np.asarray(word).view(x.dtype)).astype(own)
 
     return rounded

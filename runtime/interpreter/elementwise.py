@@ -175,7 +175,9 @@ def real(op: stablehlo.RealOp) -> Function:
 
 @evaluates(stablehlo.ImagOp, elementwise=True)
 def imag(op: stablehlo.ImagOp) -> Function:
-    """Imaginary part."""
+    """Imaginary part; zero for a real number."""
+    if not is_complex(element(op.operand)):
+        return lambda x: np.zeros(np.shape(x)).astype(x.dtype)
     return np.imag
 
 
@@ -198,7 +200,9 @@ def compare(op: stablehlo.CompareOp) -> Binary:
 
 
 def total_order(x: Any) -> Any:
-    """Signed integers in the total order of floats: for negative numbers more bits mean less."""
+    """Signed integers in the total order of floats: for negative numbers more bits mean less. A NaN that stands in the place of -0 is a negative one."""
+    if x.dtype.itemsize == 1:
+        x = x.astype(np.float32)
     signed = x.view(np.dtype(f"i{x.dtype.itemsize}"))
     flipped: Any = np.bitwise_xor(signed, np.where(signed < 0, np.iinfo(signed.dtype).max, 0).astype(signed.dtype))
     return flipped

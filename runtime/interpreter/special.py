@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from wengert.transforms.core.zeta_sums import COEFFICIENTS, TERMS
+from wengert.transforms.core.zeta_sums import COEFFICIENTS, LARGEST_EXPONENT, TERMS
 
 sp: Any = scipy.special
 _where: Any = np.where  # its stubs cannot type elements that are Any
@@ -136,12 +136,26 @@ def zeta(x: Any, q: Any) -> Any:
     inner = _where(pole, 0.5, q)
     even = np.fmod(x, 2) == 0
     # SciPy adds term by term up to zero: instead, the terms on both sides of zero are sums of their own
-    regular = sp.zeta(x, _where(negative, inner - np.floor(inner), inner))
+    base = _where(negative, inner - np.floor(inner), inner)
+    regular = sp.zeta(x, base)
+    tiny = (x > 1) & np.isfinite(x) & np.isfinite(base) & ~(regular > 1e-290)
+    if np.any(tiny):  # SciPy's terms underflow before their sum does
+        regular = _where(tiny, _powers_from(_where(tiny, x, 2.0), _where(tiny, base, 1.0)), regular)
     if np.any(negative):
         other = sp.zeta(x, _where(negative, np.ceil(inner) - inner, 1.0)) - sp.zeta(x, _where(negative, 1.0 - inner, 1.0))
         regular = _where(negative, regular + _where(even, other, -other), regular)
     regular = _where(np.isposinf(x) & (q > 1), 0.0, _where(undefined, np.nan, regular))
     return _where(x == 1, np.inf, _where(pole, _where(even, np.inf, np.nan), regular))
+
+
+def _powers_from(s: Any, q: Any) -> Any:
+    """zeta(s, q) for q > 0 as q^-s times the sum of (q / (q + k))^s, by the Euler-Maclaurin formula, see ``transforms/core/zeta_sums.py``."""
+    bounded, a = np.minimum(s, LARGEST_EXPONENT), q + TERMS
+    first = sum((q / (q + k)) ** s for k in range(TERMS))
+    series = sum(b * sp.poch(bounded, 2 * j - 1) * a ** (1.0 - 2 * j) for j, b in enumerate(COEFFICIENTS, 1))
+    rest = (q / a) ** s
+    half = q ** (-0.5 * s)  # the sum comes between the halves of the power, since it may be large
+    return half * (first + _where(rest == 0, 0.0, rest * (a / (s - 1.0) + 0.5 + series))) * half
 
 
 def polygamma(n: Any, x: Any) -> Any:

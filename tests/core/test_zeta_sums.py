@@ -55,6 +55,36 @@ def errors(found: Array, s: float, factor: Any) -> float:
     return max(parts)
 
 
+EXPONENTS = np.array([1.0000001, 1.001, 1.5, 2.0, 3.7, 10.0, 40.5])
+SHIFTS = np.array([1e-3, 0.3, 1.0, 1.46, 3.3, 60.1, 2.5e3, 1e7])
+
+
+@pytest.mark.parametrize("backend", ["cpu", "interpreter"])
+def test_derivative_of_zeta_in_its_exponent(backend: str) -> None:
+    s, q = (np.ascontiguousarray(v.ravel()) for v in np.meshgrid(EXPONENTS, SHIFTS))
+    _, found = program("zeta", s.size).jvp(wrt=[0]).compile(backend)(s, q, np.ones_like(s))
+    for a, b, y in zip(s, q, found, strict=True):
+        with mp.workdps(40 + int(a * max(0.0, np.log10(b)))):  # mpmath's zeta is precise to so many digits after the point
+            exact = mp.zeta(a, mp.mpf(b), 1)
+        assert abs(y - exact) <= 5e-15 * abs(exact), (a, b)
+
+
+@pytest.mark.parametrize("backend", ["cpu", "interpreter"])
+def test_derivative_of_zeta_at_its_limits(backend: str) -> None:
+    """-inf at s = 1, zero where all powers are, NaN where zeta is defined for whole exponents only, or not at all."""
+    inf, nan = np.inf, np.nan
+    s, q = (np.array(v) for v in ([1, 0.5, nan, inf, inf, inf, 2, 2, 2, 2, 2, 1e300, 30], [2, 2, 1, 2, 1, 0.5, 0, -0.5, inf, nan, -2, 2, 1e-300]))
+    y, y_dot = program("zeta", s.size).jvp(wrt=[0]).compile(backend)(s, q, np.ones_like(s))
+    np.testing.assert_array_equal(y_dot, [-inf, nan, nan, 0, 0, inf, nan, nan, 0, nan, nan, 0, inf])
+    np.testing.assert_allclose(y, [inf, nan, nan, 0, 1, inf, inf, 8.934802200544679, 0, nan, inf, 0, inf], rtol=1e-14)
+
+
+def test_zeta_where_it_is_small() -> None:
+    s, q = np.array([127.5, 90.0]), np.array([255.7, 2200.0])
+    for backend in ("interpreter", "cpu"):
+        np.testing.assert_allclose(program("zeta", 2).compile(backend)(s, q)[0], [float(exact_zeta(*point)[0]) for point in zip(s, q, strict=True)], rtol=1e-12)
+
+
 @pytest.mark.parametrize("backend", ["cpu", "interpreter"])
 @pytest.mark.parametrize("order", [2, 3, 20, 150])
 def test_polygamma(order: int, backend: str) -> None:

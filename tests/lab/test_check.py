@@ -76,7 +76,22 @@ def test_kinks(x: list[float], verdict: str) -> None:
 def test_values_that_are_not_finite() -> None:
     report = check(program("%r = stablehlo.log %x : tensor<3xf64>"), [[-1.0, -2.0, -3.0]])
     assert report.arguments[0].verdict == "unsettled"
+    assert report.outcome == "not settled"
+    assert not report.ok
+    assert report.culprit is None
+    assert str(report).splitlines()[-1].startswith("NOT SETTLED in argument 0")
+    assert (report.to_json()["outcome"], report.to_json()["ok"]) == ("not settled", False)
     assert check(program("%r = stablehlo.log %x : tensor<3xf64>"), [[-1.0, 2.0, 3.0]]).arguments[0].verdict == "ok"
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("options", [[], ["--json"], ["--second-order"], ["--tests", "differences"], ["--tests", "dot product"]])
+def test_not_settled_has_an_exit_code_of_its_own(value: float, options: list[str], tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "p.mlir"
+    program(SMOOTH).save(path)
+    np.savez(tmp_path / "x.npz", in_0=np.full(3, value))
+    assert main(["check", str(path), "--inputs", str(tmp_path / "x.npz"), *options]) == 5
+    assert "not settled" in capsys.readouterr().out.lower()
 
 
 def wrong_transpose(monkeypatch: pytest.MonkeyPatch) -> None:

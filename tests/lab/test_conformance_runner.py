@@ -97,6 +97,14 @@ def test_wrong_requests(corpus: Path, arguments: list[str], message: str, capsys
     assert message in capsys.readouterr().err
 
 
+def test_nothing_to_compare_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    entry = write(tmp_path, "primal_alone", SQUARE) | {"hvp": False}
+    np.savez(tmp_path / "primal_alone" / "f64.npz", **{name: array for name, array in ARRAYS.items() if name[:3] != "hvp"})
+    (tmp_path / "manifest.json").write_text(json.dumps({"programs": [entry]}))
+    assert main(["conformance", str(tmp_path), "--dtype", "f64", "--what", "hvp"]) == 1
+    assert "nothing was compared" in capsys.readouterr().err
+
+
 def test_not_a_corpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["conformance", str(tmp_path)]) == 1
     assert "is not a corpus folder" in capsys.readouterr().err

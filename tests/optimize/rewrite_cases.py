@@ -204,6 +204,9 @@ BOOLEANS = [
 
 COMPLEX = [
     case("real-of-complex", XY, "stablehlo.complex %x, %y : Z", "stablehlo.real %0 : (Z) -> T", "%1 : T"),
+    case("real-of-complex", "%x: T", "stablehlo.real %x : (T) -> T", "%0 : T"),
+    case("imag-of-complex", "%x: T", "stablehlo.imag %x : (T) -> T", "%0 : T", left="constant"),
+    case("conjugate-of-conjugate", "%x: T", "chlo.conj %x : T -> T", "%0 : T"),
     case("real-of-complex", "%z: Z", "chlo.conj %z : Z -> Z", "stablehlo.real %0 : (Z) -> T", "%1 : T", left="real"),
     case("imag-of-complex", XY, "stablehlo.complex %x, %y : Z", "stablehlo.imag %0 : (Z) -> T", "%1 : T"),
     case("imag-of-complex", "%z: Z", "chlo.conj %z : Z -> Z", "stablehlo.imag %0 : (Z) -> T", "%1 : T", left="imag negate"),

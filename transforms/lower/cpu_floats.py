@@ -132,9 +132,15 @@ class FloatFunctions(Instructions):
         return self.compare(function if function in ("eq", "ne") else f"s{function}", word, *ordered)
 
     def _reduce_precision(self, x: str, held: Element, exponent: int, mantissa: int) -> str:
-        register = held.register
-        nexp, nmant, word = (11, 52, "i64") if register == "double" else (8, 23, "i32")
-        exponent, mantissa = min(exponent, nexp), min(mantissa, 7 if held.narrow == "bf16" else nmant)
+        """Bit by bit in the type's own format; floats of 8 bits are taken for f16, of which they are a part."""
+        if held.narrow and held.narrow != "bf16":
+            half = self._rounded_bits(self.cast("fptrunc", x, "float", "half"), "half", exponent, mantissa)
+            return self.cast("fpext", half, "half", "float")
+        return self._rounded_bits(x, held.register, exponent, min(mantissa, 7) if held.narrow else mantissa)
+
+    def _rounded_bits(self, x: str, register: str, exponent: int, mantissa: int) -> str:
+        nexp, nmant, word = {"double": (11, 52, "i64"), "float": (8, 23, "i32"), "half": (5, 10, "i16")}[register]
+        exponent, mantissa = min(exponent, nexp), min(mantissa, nmant)
         cut, bias, small = nmant - mantissa, (1 << (nexp - 1)) - 1, (1 << (exponent - 1)) - 1
         bits = self.cast("bitcast", x, register, word)
         found = bits

@@ -58,16 +58,13 @@ class Scalars(ElementaryComplexFunctions, IntegerFunctions):
     # -- conversions
 
     def convert(self, x: Value, source: Element, target: Element) -> Value:
-        """The number in another type: to integers by truncation, saturating, NaN as 0; to booleans by being nonzero."""
+        """The number in another type: to integers by truncation, saturating, NaN as 0; to booleans by being nonzero; of complex ones the real part."""
         if source == target:
             return x
         if source.kind == "c":
             re, im = pair(x)
             if target.kind == "c":
                 return self._float_to_float(re, source, target), self._float_to_float(im, source, target)
-            if target.kind == "b":
-                nonzero = [self.compare("une", source.register, part, self.float_constant(source.register, 0.0)) for part in (re, im)]
-                return self.binary("or", "i1", *nonzero)
             return self._convert_real(re, Element("f", source.register, source.register, source.part_size), target)
         name = one(x)
         if target.kind == "c":

@@ -120,7 +120,7 @@ def _divides(x: list[Array]) -> bool:
 def _shift(function: Callable[..., Any], *, logical: bool = False) -> Fold:
     def compute(op: Any, x: list[Array]) -> Array | None:
         width = 8 * x[0].dtype.itemsize
-        if x[0].dtype == np.bool_ or not bool(np.all((x[1] >= 0) & (x[1] < width))):
+        if x[0].dtype == np.bool_ or not _is_plain(x[0].dtype) or not bool(np.all((x[1] >= 0) & (x[1] < width))):
             return None
         held = np.dtype(f"{'u' if logical else 'i'}{x[0].dtype.itemsize}")
         return np.asarray(function(x[0].view(held), x[1].view(held))).view(x[0].dtype)
@@ -151,9 +151,9 @@ def _convert(op: Any, x: list[Array]) -> Array | None:
     source, target = element(op.operand), element(op.result)
     if source == target:
         return x[0]
-    if is_complex(source) or is_complex(target):
-        return None
     dtype = dtype_of(target)
+    if not (_is_plain(x[0].dtype) and _is_plain(dtype)):
+        return None
     if dtype == np.bool_:
         return np.asarray(x[0] != 0)
     if is_integer(target) and is_float(source):
@@ -165,6 +165,11 @@ def _convert(op: Any, x: list[Array]) -> Array | None:
         # Rounding to 16 bits may go through 32: right only where nothing is rounded.
         return result if bool(np.all(result.astype(np.float64) == x[0].astype(np.float64))) else None
     return result
+
+
+def _is_plain(dtype: np.dtype[Any]) -> bool:
+    """Whether NumPy converts the type as the op does: real numbers of its own and bf16. Floats of 8 bits and integers below are left to who runs the op."""
+    return dtype.kind != "c" and (dtype.isbuiltin == 1 or dtype.itemsize == 2)
 
 
 def _bitcast(op: Any, x: list[Array]) -> Array | None:
@@ -190,7 +195,7 @@ ELEMENTWISE: dict[type[Operation], Fold] = {
     stablehlo.ConvertOp: _convert,
     stablehlo.DivideOp: _divide,
     stablehlo.FloorOp: _plain(np.floor),
-    stablehlo.ImagOp: lambda op, x: np.asarray(np.imag(x[0])),
+    stablehlo.ImagOp: lambda op, x: np.asarray(np.imag(x[0])) if x[0].dtype.kind == "c" else None,
     stablehlo.IsFiniteOp: _plain(np.isfinite),
     stablehlo.MaximumOp: _extreme(np.maximum),
     stablehlo.MinimumOp: _extreme(np.minimum),

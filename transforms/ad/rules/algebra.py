@@ -64,11 +64,15 @@ def reduce_precision(b: OpBuilder, op: hlo.ReducePrecisionOp, linear: Sequence[b
 
 @transpose(hlo.RealOp)
 def real(b: OpBuilder, op: hlo.RealOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent]:
+    if not is_complex(element(op.operand)):
+        return [y_bars[0]]  # a real number is its own real part
     return [b.complex(y_bars[0], b.full_like(y_bars[0], 0))]
 
 
 @transpose(hlo.ImagOp)
 def imag(b: OpBuilder, op: hlo.ImagOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent]:
+    if not is_complex(element(op.operand)):
+        return [None]  # a real number has no imaginary part
     return [b.complex(b.full_like(y_bars[0], 0), b.negate(y_bars[0]))]
 
 

@@ -287,6 +287,8 @@ CASES = [
     Case("power of complex", lambda b, x, y: b.power(x, y), (Arg((3,), complex=True), Arg((3,), complex=True))),
     Case("real", lambda b, x: b.real(x), (Arg((3,), complex=True),)),
     Case("imag", lambda b, x: b.imag(x), (Arg((3,), complex=True),)),
+    Case("real of a real number", lambda b, x: b.multiply(x, b.real(x)), (Arg((3,)),)),
+    Case("imag of a real number", lambda b, x: b.add(x, b.imag(x)), (Arg((3,)),)),
     Case("complex", lambda b, x, y: b.complex(x, y), (Arg((3,)), Arg((3,)))),
     Case("select", lambda b, x, y: b.select(b.compare("GT", x, b.full_like(x, 0)), b.sine(x), y), (Arg((5,)), Arg((5,)))),
     Case("floor", lambda b, x: b.multiply(b.floor(x), x), (Arg((4,), 0.1, 3),)),

@@ -14,6 +14,7 @@ from wengert.ir.tensor_types import element, is_complex
 from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.rule import LinearMap, Partial, derivative, divide_by, elementwise, identity, linear, scale, sum_of
+from wengert.transforms.core.zeta_exponent import zeta_in_exponent
 
 linear(chlo.ConjOp)
 Partials = tuple[Partial | None, ...]
@@ -130,22 +131,19 @@ def digamma(b: OpBuilder, x: Value, y: Value) -> Partial:
 def polygamma(b: OpBuilder, op: chlo.PolygammaOp) -> LinearMap:
     # d polygamma(n, x) = polygamma(n + 1, x) dx; the order n is not a variable
     following = b.add(op.lhs, b.full_like(op.lhs, 1))
-    return sum_of([_refused(op, "in its order"), scale(lambda: b.like(chlo.PolygammaOp, following, op.rhs))])
+
+    def in_order(lb: OpBuilder, n_dot: Value) -> Value:
+        raise refuse(op, "has no derivative in its order")
+
+    return sum_of([in_order, scale(lambda: b.like(chlo.PolygammaOp, following, op.rhs))])
 
 
 @derivative(chlo.ZetaOp)
 def zeta(b: OpBuilder, op: chlo.ZetaOp) -> LinearMap:
-    # d zeta(s, q) = -s zeta(s + 1, q) dq; there is no op for the derivative in s
+    # d zeta(s, q) = zeta'(s, q) ds - s zeta(s + 1, q) dq, where zeta' is the sum of -log(q + k) (q + k)^-s
     s, q = op.lhs, op.rhs
     following = b.add(s, b.full_like(s, 1))
-    return sum_of([_refused(op, "in its exponent"), scale(lambda: b.negate(b.multiply(s, b.like(chlo.ZetaOp, following, q))))])
-
-
-def _refused(op: chlo.PolygammaOp | chlo.ZetaOp, where: str) -> Partial:
-    def partial(lb: OpBuilder, x_dot: Value) -> Value:
-        raise refuse(op, f"has no derivative {where}")
-
-    return partial
+    return sum_of([scale(lambda: zeta_in_exponent(b, s, q)), scale(lambda: b.negate(b.multiply(s, b.like(chlo.ZetaOp, following, q))))])
 
 
 @elementwise(chlo.BesselI1eOp)
@@ -220,4 +218,5 @@ CASES = [
     Case("next after", lambda b, x, y: b.like(chlo.NextAfterOp, x, y), (Arg((3,)), Arg((3,), 2, 3))),
     Case("polygamma", lambda b, x: b.like(chlo.PolygammaOp, b.full_like(x, 2), x), (Arg((3,), 0.5, 4),)),
     Case("zeta", lambda b, q: b.like(chlo.ZetaOp, b.full_like(q, 2.5), q), (Arg((3,), 0.5, 4),)),
+    Case("zeta in both", lambda b, s, q: b.like(chlo.ZetaOp, s, q), (Arg((3,), 1.5, 6), Arg((3,), 0.5, 4))),
 ]

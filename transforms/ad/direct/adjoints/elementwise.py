@@ -230,13 +230,14 @@ def reduce_precision(b: OpBuilder, op: hlo.ReducePrecisionOp, y_bars: Sequence[V
 
 @unary(hlo.RealOp)
 def real(b: OpBuilder, x: Value, y: Value, y_bar: Value) -> Value:
-    return b.complex(y_bar, b.full_like(y_bar, 0))
+    return b.complex(y_bar, b.full_like(y_bar, 0)) if is_complex(element(x)) else y_bar
 
 
 @unary(hlo.ImagOp)
 def imag(b: OpBuilder, x: Value, y: Value, y_bar: Value) -> Value:
-    # Im z = Re(-i z)
-    return b.complex(b.full_like(y_bar, 0), b.negate(y_bar))
+    # Im z = Re(-i z); the imaginary part of a real number is 0
+    zero = b.full_like(y_bar, 0)
+    return b.complex(zero, b.negate(y_bar)) if is_complex(element(x)) else zero
 
 
 @binary(hlo.ComplexOp)

@@ -11,6 +11,7 @@ from wengert.ir.tensor_types import element, is_complex
 from wengert.transforms.ad.direct.adjoint import Bars, Both, adjoint, binary, unary
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.rules.special import bessel_i0e
+from wengert.transforms.core.zeta_exponent import zeta_in_exponent
 
 
 @unary(chlo.SquareOp)
@@ -117,11 +118,12 @@ def polygamma(b: OpBuilder, op: chlo.PolygammaOp, y_bars: Sequence[Value], neede
 
 @adjoint(chlo.ZetaOp)
 def zeta(b: OpBuilder, op: chlo.ZetaOp, y_bars: Sequence[Value], needed: Sequence[bool]) -> Bars:
-    # sum of (q + k)^-s: in q, -s times the sum of (q + k)^-(s + 1)
-    if needed[0]:
-        raise refuse(op, "has no derivative in its exponent")
+    # sum of (q + k)^-s: in s, with the factor -log(q + k) to each term; in q, -s times the sum of (q + k)^-(s + 1)
+    in_exponent = b.multiply(y_bars[0], zeta_in_exponent(b, op.lhs, op.rhs)) if needed[0] else None
+    if not needed[1]:
+        return [in_exponent, None]
     following = b.like(chlo.ZetaOp, b.add(op.lhs, b.full_like(op.lhs, 1)), op.rhs)
-    return [None, b.negate(b.multiply(b.multiply(y_bars[0], op.lhs), following))]
+    return [in_exponent, b.negate(b.multiply(b.multiply(y_bars[0], op.lhs), following))]
 
 
 @unary(chlo.BesselI1eOp)
