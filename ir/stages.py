@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from wengert.ir.collector import paused
 
@@ -89,3 +89,8 @@ class staged_property(Generic[R]):  # noqa: N801  (a decorator)
             if self._name not in known:
                 known[self._name] = self._compute(instance)
             return known[self._name]
+
+    if TYPE_CHECKING:
+
+        def __set__(self, instance: object, value: R) -> None:
+            """What is known already may be set."""
