@@ -56,14 +56,35 @@ def derived(op: Operation, role: Role, pass_name: str) -> LocationAttr:
     return _derived(f"{pass_name}/{role}/{op.name}", op.location)
 
 
+MOST_CALLERS = 100
+"""How many calls around each other the location of an op names; what is further out is left off."""
+
+
 def called_from(callee: LocationAttr, caller: LocationAttr) -> LocationAttr:
     """The location of an op that was inlined: where it was written, called from there.
 
     A chain of calls nests in the caller, as MLIR's inliner does: ``callsite(f at callsite(g at main))``.
     """
-    if isinstance(callee, CallSiteLoc):
-        return _call_site(cast(LocationAttr, callee.callee), called_from(cast(LocationAttr, callee.caller), caller))
-    return _call_site(callee, caller)
+    places: list[LocationAttr] = []
+    while isinstance(callee, CallSiteLoc):
+        places.append(cast(LocationAttr, callee.callee))
+        callee = cast(LocationAttr, callee.caller)
+    if len(places) >= MOST_CALLERS:
+        places, caller = places[:MOST_CALLERS], callee
+    else:
+        places.append(callee)
+    for place in reversed(places):
+        caller = _call_site(place, caller)
+    return caller
+
+
+def calls_around(location: LocationAttr) -> int:
+    """How many calls a location names around where its op was written."""
+    count = 0
+    while isinstance(location, CallSiteLoc):
+        location = cast(LocationAttr, location.caller)
+        count += 1
+    return count
 
 
 def _call_site(callee: LocationAttr, caller: LocationAttr) -> CallSiteLoc:

@@ -17,9 +17,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.parser import Parser
 
-from wengert.ir.collector import paused
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
 from wengert.ir.parser_operations import Reader
+from wengert.ir.stages import stage
 from wengert.ir.syntax_functions import SYNTAXES
 
 
@@ -96,14 +96,18 @@ def parse_module(text: str | bytes, filename: str = "<string>", context: Context
 
     parser = ModuleParser(context or make_context(), _decoded(text, filename), filename, frozenset(CLOSED))
     try:
-        with paused():
-            return parser.module()
+        return _parsed(parser)
     except RecursionError:
         raise DiagnosticError(parser.diagnostic("the text nests too deeply", min(parser.here, len(parser.text)))) from None
     except DiagnosticError:
         raise
     except Exception as error:  # whatever an attribute or an op of a dialect may raise on what nobody foresaw
         raise DiagnosticError(parser.diagnostic(f"cannot read this: {error}", min(parser.here, len(parser.text)))) from error
+
+
+@stage()
+def _parsed(parser: ModuleParser) -> ModuleOp:
+    return parser.module()
 
 
 def _decoded(text: str | bytes, filename: str) -> str:

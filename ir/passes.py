@@ -33,6 +33,7 @@ from wengert.ir.construction import copy_module
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
 from wengert.ir.pass_options import PassText, PipelineText, build_pass, print_pass
 from wengert.ir.reproducers import write_reproducer
+from wengert.ir.stages import stage
 
 
 class PassRegistry:
@@ -131,6 +132,7 @@ class Pipeline(Struct, frozen=True):
     def __getitem__(self, positions: slice) -> Pipeline:
         return Pipeline(self.passes[positions])
 
+    @stage()
     def run(
         self,
         module: ModuleOp,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shlex
 import tempfile
@@ -21,14 +20,16 @@ def opt_command(pipeline: str, path: Path | str) -> str:
 def write_reproducer(name: str, text: str, pipeline: str, details: str) -> Path | None:
     """Writes the IR with the command and the details as comments above it; None if the folder cannot be written to.
 
-    The file's name holds a digest of its IR, so that the same failure gives the same file.
+    The file is new, can be read by this user alone, and has a name that nobody can foresee: temporary folders are shared, and whoever knew the name could
+    put a link there that leads to another file of the user's.
     """
-    folder = Path(os.environ.get(REPRODUCER_DIR) or tempfile.gettempdir())
-    path = folder / f"wengert-{name}-{hashlib.sha256(text.encode()).hexdigest()[:8]}.mlir"
-    header = [opt_command(pipeline, path), "", *details.rstrip().splitlines()]
     try:
+        folder = Path(os.environ.get(REPRODUCER_DIR) or tempfile.gettempdir())
         folder.mkdir(parents=True, exist_ok=True)
-        path.write_text("\n".join([*(f"// {line}".rstrip() for line in header), text.rstrip("\n"), ""]))
+        handle, found = tempfile.mkstemp(prefix=f"wengert-{name}-", suffix=".mlir", dir=folder)
+        header = [opt_command(pipeline, found), "", *details.rstrip().splitlines()]
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write("\n".join([*(f"// {line}".rstrip() for line in header), text.rstrip("\n"), ""]))
     except OSError:
         return None
-    return path
+    return Path(found)

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from html import escape
 from typing import Any, Literal
 
+from wengert.lab.draw.escaping import markup
 from wengert.lab.inputs import random_inputs
 from wengert.lab.measure import Measurement, measure_peaks, measure_times
 from wengert.lab.plain import plain
@@ -134,7 +134,7 @@ class CostReport:
         }
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
+        return f"<pre>{markup(str(self))}</pre>"
 
     def __str__(self) -> str:
         lines = [f"costs of {self.program}, d results {_listed(self.of)} / d arguments {_listed(self.wrt)}"]

@@ -16,10 +16,10 @@ from xdsl.dialects.func import CallOp, FuncOp
 
 from wengert.dialects import stablehlo
 from wengert.dialects.core import ForOp, WhileOp
-from wengert.ir.collector import paused
 from wengert.ir.construction import copy_module
 from wengert.ir.passes import Observer
 from wengert.ir.printer import print_module
+from wengert.ir.stages import stage
 from wengert.ir.traversal import all_ops, ops_of
 from wengert.transforms.ad.lower import uses_ad
 from wengert.transforms.ad.request import has_requests
@@ -41,13 +41,13 @@ def positions_text(values: Sequence[int]) -> str:
     return ",".join(str(v) for v in values)
 
 
-@paused()
+@stage()
 def core_form(module: ModuleOp, entry: str) -> ModuleOp:
     """The entry as ``@main`` of a new module, its calls inlined and known regions recognised."""
     return parse_pipeline(FRONT).run(with_main(module, entry), original=lambda: with_main(module, entry))
 
 
-@paused()
+@stage()
 def derive(core: ModuleOp, mode: Mode, wrt: Sequence[int], of: Sequence[int], strategy: Strategy = "transpose") -> ModuleOp:
     """The derivative of an optimised core-level module as a new module."""
     return parse_pipeline(derivative_pipeline(mode, wrt, of, strategy)).applied(core)
@@ -98,7 +98,7 @@ def with_main(module: ModuleOp, entry: str) -> ModuleOp:
     return copy
 
 
-@paused()
+@stage()
 def optimized_form(module: ModuleOp, entry: str) -> ModuleOp:
     """The core form of the entry with fewer ops; requests for derivatives are expanded, of functions that were optimised."""
     found = parse_pipeline(_preparation(module)).run(with_main(module, entry), original=lambda: with_main(module, entry))

@@ -7,12 +7,12 @@ A residual is an array that the linear map needs. One may be an argument of the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import ReturnOp
 
+from wengert.ir.stages import stage, staged_property
 from wengert.runtime.derivation import transform, with_main
 from wengert.runtime.errors import InputError
 from wengert.runtime.labels import name_forward, name_linear
@@ -61,12 +61,12 @@ class LinearProgram:
 
     # -- the parts
 
-    @cached_property
+    @staged_property
     def is_split(self) -> bool:
         """Whether the linear map needs nothing but residuals, so that nothing of the program is computed again."""
         return not self._is_empty and all(isinstance(t, TensorType) for t in function_named(self._module, "main").function_type.outputs)
 
-    @cached_property
+    @staged_property
     def primal(self) -> Program:
         """The program that also returns what is kept: arguments -> (results, kept). The program itself if it is not split."""
         if not self.is_split:
@@ -80,7 +80,7 @@ class LinearProgram:
         name_forward(module, self._program.signature, kept)
         return _made(module, f"linearize of {self._program.name}")
 
-    @cached_property
+    @staged_property
     def linear(self) -> Program:
         """The linear map: (residuals, tangents of ``wrt``) -> tangents of ``of``.
 
@@ -103,11 +103,15 @@ class LinearProgram:
             InputError: nothing moves, or results are named that are not in :attr:`of` or in another order.
         """
         chosen = self.of if of is None else tuple(of)
-        if chosen not in self._transposes:
-            self._transposes[chosen] = self._transpose(chosen)
-        return self._transposes[chosen]
+        return self._transposes.get(chosen) or self._transpose(chosen)
 
+    @stage()
     def _transpose(self, of: tuple[int, ...]) -> Program:
+        if of not in self._transposes:
+            self._transposes[of] = self._transposed(of)
+        return self._transposes[of]
+
+    def _transposed(self, of: tuple[int, ...]) -> Program:
         self._check_moves()
         if not of or of != tuple(j for j in self.of if j in of):
             raise InputError(f"{self._program.name} was linearized for its results {_text(self.of)}; cotangents are asked for {_text(of) or 'none'}")
@@ -119,7 +123,7 @@ class LinearProgram:
         name_linear(module, count, self._results(of), self._arguments, "cotangent")
         return _made(module, f"transpose of {self._program.name}")
 
-    @cached_property
+    @staged_property
     def _module(self) -> ModuleOp:
         """Both parts, ``@main`` and ``@main_linear``, with all residuals among the results of the first."""
         return transform(self._program.optimized_module, f"linearize{{wrt={_text(self.wrt)} of={_text(self.of)}}}", None)
@@ -137,7 +141,7 @@ class LinearProgram:
 
     # -- residuals
 
-    @cached_property
+    @staged_property
     def sources(self) -> tuple[Source, ...]:
         """Where each residual is found; all are kept besides unless residuals are shared."""
         count = len(self._program.signature.results)

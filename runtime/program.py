@@ -19,14 +19,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from wengert.ir.collector import paused
+from wengert.ir.stages import stage, staged_property
 from wengert.runtime.backends import build
 from wengert.runtime.batching import Axes, BatchedProgram, batch_pass, checked_size, chosen_axes
 from wengert.runtime.compiled_program import CompiledProgram
@@ -69,7 +68,7 @@ def load(path: PathLike, *, entry: str = "main") -> Program:
     return parse(text, filename=os.fspath(path), entry=entry)
 
 
-@paused()
+@stage()
 def parse(text: str, filename: str = "<string>", *, entry: str = "main") -> Program:
     """The program in a string of StableHLO text; ``filename`` is what diagnostics call it. Raises as :func:`load`."""
     from wengert.ir.parser import parse_module
@@ -122,9 +121,14 @@ class Program:
         key = (backend, tuple(sorted(options.items())), os.environ.get(DUMP_DIR))
         if dump_dir is None and (made := self._executables.get(key)) is not None:
             return made
+        return self._compile(key, backend, dump_dir, options)
+
+    @stage(last=True)
+    def _compile(self, key: tuple[Any, ...], backend: str, dump_dir: PathLike | None, options: dict[str, Any]) -> CompiledProgram:
+        if dump_dir is None and (made := self._executables.get(key)) is not None:  # another thread was first
+            return made
         folder = dump_folder(dump_dir, f"compile-{backend}")
-        with paused(last=True):
-            compiled = self._executables[key] = CompiledProgram(self, backend, build(self, backend, dump_dir=folder, **options))
+        compiled = self._executables[key] = CompiledProgram(self, backend, build(self, backend, dump_dir=folder, **options))
         return compiled
 
     # -- differentiating
@@ -259,7 +263,7 @@ class Program:
             return BatchedProgram(lambda n: self.vmap(starts, ends, size=n, dump_dir=dump_dir), self.signature, starts, f"vmap of {self.name}")
         return self._transformed("vmap", batch_pass(checked_size(size), starts, ends), dump_dir)
 
-    @paused()
+    @stage()
     def _transformed(self, label: str, text: str, dump_dir: PathLike | None, finish: Callable[[ModuleOp], None] | None = None) -> Program:
         """The program after a pass, written as text, and optimisation."""
         key = (text, os.environ.get(DUMP_DIR))
@@ -273,7 +277,7 @@ class Program:
         self._derivatives[key] = program
         return program
 
-    @paused()
+    @stage()
     def _derivative(self, mode: Mode, wrt: Positions, of: Positions, dump_dir: PathLike | None, strategy: Strategy = "transpose") -> Program:
         inputs = choose("wrt", wrt, self.signature.arguments)
         outputs = choose("of", of, self.signature.results)
@@ -344,12 +348,12 @@ class Program:
 
     # -- printing
 
-    @cached_property
+    @staged_property
     def core_module(self) -> ModuleOp:
         """The program in core form, as ``@main``: calls inlined, known regions recognised. Treat it as read-only."""
         return core_form(self.module, self.entry)
 
-    @cached_property
+    @staged_property
     def optimized_module(self) -> ModuleOp:
         """The core form with fewer ops: what is differentiated, compiled and counted. Treat it as read-only."""
         return optimized_form(self.module, self.entry)
@@ -362,7 +366,7 @@ class Program:
         """Writes :meth:`text` to a file."""
         Path(path).write_text(self.text(locations=locations))
 
-    @cached_property
+    @staged_property
     def _text(self) -> str:
         return self.text()
 

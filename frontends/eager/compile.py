@@ -13,7 +13,7 @@ training step can be compiled. Other effects (printing, appending to a list) hap
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, update_wrapper
+from functools import update_wrapper
 from typing import Any, cast
 
 import numpy as np
@@ -29,6 +29,7 @@ from wengert.eager.places import describe
 from wengert.eager.program import Array
 from wengert.eager.tape import Seen, Steps, Tape
 from wengert.eager.tensor import Tensor
+from wengert.ir.stages import staged_property
 
 MOST_TRACES = 8
 """How many recordings one kind of call may have before the function is run as it is."""
@@ -314,12 +315,12 @@ class Trace:
 
     # -- the operations
 
-    @cached_property
+    @staged_property
     def plain(self) -> Operation:
         """The recording as one operation."""
         return Operation(self.name, "CompiledBackward", self._emit(self.values), tracked=(), compile_after=0)
 
-    @cached_property
+    @staged_property
     def differentiable(self) -> Operation:
         """The same with the values that its derivative keeps as further results."""
         inside = [i for step in self.steps.grouped(self.values) for i in step.results if i not in self.values and i not in self.steps.handed_on]

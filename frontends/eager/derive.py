@@ -20,8 +20,8 @@ from wengert.dialects.ad import StopGradientOp
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.eager.places import Place, location
 from wengert.eager.program import Type, main_block, module_of
-from wengert.ir.collector import paused
 from wengert.ir.passes import Pipeline
+from wengert.ir.stages import stage
 from wengert.ir.tensor_types import dtype_of, is_differentiable, shape_of_type
 from wengert.transforms.ad.derive import vjp
 from wengert.transforms.ad.given import drop_arguments, take_given
@@ -99,7 +99,7 @@ def _inline() -> Pipeline:
     return parse_pipeline("inline,symbol-dce")
 
 
-@paused()
+@stage()
 def backward_module(segment: Segment) -> tuple[ModuleOp, tuple[int, ...]]:
     """The reverse of a segment, (kept values, cotangents of the roots) -> cotangents of the wanted inputs, and which values are kept.
 

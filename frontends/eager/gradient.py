@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,9 @@ from wengert.eager.record import Output, Record
 
 if TYPE_CHECKING:
     from wengert.eager.tensor import Tensor
+
+_ADDING = threading.RLock()
+"""Held while a gradient is added to that of a leaf, which several threads may share."""
 
 
 def _roots(outputs: Sequence[Tensor], given: Any) -> list[tuple[Tensor, Tensor]]:
@@ -72,15 +76,8 @@ def accumulate(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool = Fals
         found = hook((cotangent,))
         if found is not None:
             (cotangent,), fresh = listed(found), False
-    if leaf.grad is None:
-        leaf.grad = cotangent if create or fresh else cotangent.detach().clone()
-    elif create:
-        leaf.grad = leaf.grad + cotangent
-    else:
-        before = STATE.grad, STATE.inference
-        STATE.set(False, False)
-        leaf.grad.add_(cotangent)
-        STATE.set(*before)
+    with _ADDING:
+        _add(leaf, cotangent, create, fresh)
     hooks = [*(leaf.accumulate_hooks or ()), *(node.hooks if node is not None else ())]
     if hooks and STATE.tape is not None:
         STATE.tape.only_once("a hook ran in its backward pass")
@@ -88,6 +85,20 @@ def accumulate(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool = Fals
         hook(leaf)
     for hook in list(node.hooks) if node is not None else ():
         hook((), (cotangent,))
+
+
+def _add(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool) -> None:
+    if leaf.grad is None:
+        leaf.grad = cotangent if create or fresh else cotangent.detach().clone()
+    elif create:
+        leaf.grad = leaf.grad + cotangent
+    else:
+        before = STATE.grad, STATE.inference
+        STATE.set(False, False)
+        try:
+            leaf.grad.add_(cotangent)
+        finally:
+            STATE.set(*before)
 
 
 def _inside(x: Tensor) -> tuple[int, int] | None:

@@ -18,6 +18,7 @@ from wengert.eager.modes import STATE
 from wengert.eager.operation import Operation
 from wengert.eager.program import Array, Prepared, Type, inline
 from wengert.eager.record import Output, Record, Saved, Source
+from wengert.ir.stages import LOCK, stage
 
 if TYPE_CHECKING:
     from wengert.eager.tensor import Tensor
@@ -93,17 +94,21 @@ def compiled(piece: Piece) -> tuple[Entry, list[Any]] | None:
     if not piece.records or len(piece.records) > LARGEST:
         return None
     key, ends = _key(piece)
-    entry = GRAPHS.get(key)
-    if entry is None:
-        if len(GRAPHS) >= MOST_GRAPHS:
-            GRAPHS.pop(next(iter(GRAPHS)))
-        entry = GRAPHS[key] = Entry()
+    entry = GRAPHS.get(key) or _remembered(key)
     entry.seen += 1
     if entry.seen <= COMPILE_AFTER or not (ends or piece.observed):
         return None
     if entry.program is None:
         _compile(entry, piece, ends)
     return entry, [*ends, *(place(record, number) for record, number in piece.observed)]
+
+
+def _remembered(key: Any) -> Entry:
+    """What is known of a structure that was not seen before."""
+    with LOCK:
+        if len(GRAPHS) >= MOST_GRAPHS:
+            GRAPHS.pop(next(iter(GRAPHS)))
+        return GRAPHS.setdefault(key, Entry())
 
 
 def place(record: Record, number: int) -> Record | Output:
@@ -182,10 +187,13 @@ def _key(piece: Piece) -> tuple[tuple[Any, ...], list[Any]]:
     return tuple(key), ends
 
 
+@stage()
 def _compile(entry: Entry, piece: Piece, ends: Sequence[Any]) -> None:
     """Derives and compiles the reverse of the whole piece."""
     from wengert.eager.derive import backward_module
 
+    if entry.program is not None:  # another thread was first
+        return
     segment, origins = _segment(piece, ends)
     module, kept = backward_module(segment)
     types = {value: dtype for value, (_, dtype) in _types(piece.records, origins).items()}

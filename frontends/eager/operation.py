@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.eager.program import Array, Prepared, Type, module_of
+from wengert.ir.stages import staged_property
 
 Emit = Callable[[OpBuilder, Sequence[Value], Any], Sequence[Value]]
 COMPILE_AFTER = 24
@@ -86,7 +86,7 @@ class Signature:
     offered: tuple[int, ...] | None = None
     """What its derivative may use; None for operands, and results if the operation keeps them."""
 
-    @cached_property
+    @staged_property
     def forward(self) -> Prepared:
         """The operation as a function of arrays."""
         module = module_of(self.types, lambda b, operands: self.operation.emit(b, operands, self.params))
@@ -97,25 +97,25 @@ class Signature:
         size = sum(math.prod(shape) for shape, _ in self.types)
         return self.operation.compile_after if size <= SMALL else 0
 
-    @cached_property
+    @staged_property
     def results(self) -> tuple[Type, ...]:
         """The types of its results."""
         from wengert.eager.derive import result_types
 
         return result_types(self.forward.module)
 
-    @cached_property
+    @staged_property
     def wanted(self) -> tuple[int, ...]:
         """The operands that require gradients."""
         return tuple(i for i in range(len(self.types)) if self.mask >> i & 1)
 
-    @cached_property
+    @staged_property
     def differentiable(self) -> tuple[int, ...]:
         """The results that have gradients."""
         tracked = self.operation.tracked
         return tuple(i for i, (_, dtype) in enumerate(self.results) if np.issubdtype(dtype, np.floating) and (tracked is None or i in tracked))
 
-    @cached_property
+    @staged_property
     def _derived(self) -> tuple[Prepared, tuple[int, ...]]:
         from wengert.eager.derive import Segment, Step, backward_module
 
@@ -132,12 +132,12 @@ class Signature:
         """Its derivative: (what it keeps, cotangents of the differentiable results) -> cotangents of the wanted operands."""
         return self._derived[0]
 
-    @cached_property
+    @staged_property
     def keeps(self) -> tuple[int, ...]:
         """What its derivative uses: positions of operands, followed by those of results."""
         return self._derived[1]
 
-    @cached_property
+    @staged_property
     def complete(self) -> Signature:
         """The same with gradients of all results, from the same kept values: those that are kept for the derivative alone have
         gradients where that is differentiated itself."""

@@ -12,7 +12,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir.collector import paused
+from wengert.ir.stages import stage
 from wengert.ir.tensor_types import element_of, tensor
 from wengert.runtime.derivation import runnable
 from wengert.runtime.program import Program
@@ -89,7 +89,8 @@ class Prepared:
         self.name = name
         self.calls = 0
         self.compile_after = compile_after
-        self._interpreted: Callable[..., Sequence[Any]] | None = None
+        self._idle: list[Callable[..., Sequence[Any]]] = []
+        """Prepared functions that no call is using: one keeps the values of a call in slots of its own."""
         self._native: Callable[..., tuple[Array, ...]] | None = None
 
     @property
@@ -107,17 +108,21 @@ class Prepared:
             return self(*arrays)
         return self._interpret(arrays)
 
+    @stage()
     def compile(self) -> None:
         """Compiles now."""
         if self._native is None:
-            with paused():
-                self._native = program_of(self.module, self.name).compile().__call__
+            self._native = program_of(self.module, self.name).compile().__call__
 
     def _interpret(self, arrays: Sequence[Array]) -> list[Array]:
-        from wengert.runtime.interpreter.machine import Machine
+        from wengert.runtime.interpreter import Machine  # from the package, which another thread may be importing: all families of ops are there then
 
-        if self._interpreted is None:
-            self._interpreted = Machine(runnable(self.module)).function("main", counting=False)
+        try:
+            run = self._idle.pop()
+        except IndexError:
+            run = Machine(runnable(self.module)).function("main", counting=False)
         with np.errstate(all="ignore"):
             # Results may be views of the arguments or of constants.
-            return [np.array(r) for r in self._interpreted(*[a[()] for a in arrays])]
+            found = [np.array(r) for r in run(*[a[()] for a in arrays])]
+        self._idle.append(run)
+        return found

@@ -19,6 +19,7 @@ from wengert.frontends.tracing.operands import full, shape_of, value_of
 from wengert.frontends.tracing.signatures import ArraySpec, is_array_leaf
 from wengert.frontends.transforms.emission import as_tuple, for_user, pulled, pushed
 from wengert.frontends.transforms.jit import Function, Traceable
+from wengert.ir.stages import LOCK
 
 Positions = int | Sequence[int]
 
@@ -203,9 +204,12 @@ def transform_of(function: Function, kind: Any, make: Callable[[], Any]) -> Any:
         found = _MADE.pop(key, None)
     except TypeError:  # not hashable
         return make()
-    _MADE[key] = found = make() if found is None else found
-    if len(_MADE) > _KEPT:
-        del _MADE[next(iter(_MADE))]
+    if found is None:
+        found = make()
+    with LOCK:
+        found = _MADE.setdefault(key, found)  # another thread may have been first
+        if len(_MADE) > _KEPT:
+            del _MADE[next(iter(_MADE))]
     return found
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial, update_wrapper
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
@@ -199,11 +200,13 @@ class Traceable:
         call = Call(function, args, kwargs)
         names = _leaf_names(self._function, self._static_numbers, args, kwargs)
         described = [(name, str(spec_of(leaf)) if is_array_leaf(leaf) else repr(leaf)) for name, leaf in zip(names, call.leaves, strict=True)]
-        self._records.append(TraceRecord(line_here(), (*described, *((f"static {name}", repr(value)) for name, value in static)), str(call.spec)))
+        record = TraceRecord(line_here(), (*described, *((f"static {name}", repr(value)) for name, value in static)), str(call.spec))
+        self._records.append(record)
         try:
             module, main = write_main(call.body, call.specs)
         except Exception:
-            self._records.pop()
+            with suppress(ValueError):  # another thread may have cleared them
+                self._records.remove(record)
             raise
         main.arg_attrs = ArrayAttr([DictionaryAttr({"jax.arg_info": StringAttr(names[i])}) for i in call.positions])
         assert call.out_spec is not None

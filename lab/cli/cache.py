@@ -31,10 +31,16 @@ def execute(options: argparse.Namespace) -> int:
     held = cache.entries(home)
     size = sum(size for _, size, _ in held)
     if options.json:
-        print(json.dumps({"folder": str(home), "objects": len(held), "bytes": size, "limit_bytes": cache.limit(), "removed": removed}))
+        print(
+            json.dumps(
+                {"folder": str(home), "objects": len(held), "bytes": size, "limit_bytes": cache.limit(), "removed": removed, "not_used": cache.distrusted(home)}
+            )
+        )
         return Exit.OK
     if options.clear or options.limit_mb:
         print(f"removed {removed} objects")
+    if reason := cache.distrusted(home):
+        print(f"{home} is not used: {reason}")
     print(f"{home}: {len(held)} objects, {size / 2**20:.1f} MB of at most {cache.limit() / 2**20:.0f}")
     if held:
         print(f"last used: {_ago(held[-1][0])}; not used for longest: {_ago(held[0][0])}")

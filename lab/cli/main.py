@@ -132,6 +132,7 @@ def guarded(work: Callable[[], int], form: Literal["text", "json"], arguments: l
         from wengert.lab.cli.reproducer import write_reproducer
 
         path = write_reproducer(error, arguments)
-        message = f"internal error: {type(error).__name__}: {error}\nThis is a defect of wengert. What reproduces it is in {path}"
+        where = f" What reproduces it is in {path}" if path else ""
+        message = f"internal error: {type(error).__name__}: {error}\nThis is a defect of wengert.{where}"
         output.report_message(message, form, reproducer=path)
         return Exit.INTERNAL

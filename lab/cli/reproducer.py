@@ -11,9 +11,12 @@ from pathlib import Path
 
 
 def write_reproducer(error: BaseException, arguments: list[str]) -> str:
-    """Writes the reproducer to the temporary folder and returns its path."""
-    handle, path = tempfile.mkstemp(prefix="wengert-crash-", suffix=".mlir")
-    with os.fdopen(handle, "w") as file:
+    """Writes the reproducer to a new file of the temporary folder, which only this user can read, and returns its path; "" if that cannot be written."""
+    try:
+        handle, path = tempfile.mkstemp(prefix="wengert-crash-", suffix=".mlir")
+    except OSError:
+        return ""
+    with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
         file.write(reproducer_text(error, arguments))
     return path
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wengert.lab.draw.escaping import printable
 from wengert.lab.draw.graph import Graph, Node
 from wengert.lab.draw.style import LOOKS, SAVED, SAVED_NOTE
 
@@ -45,4 +46,4 @@ def _attributes(node: Node) -> str:
 
 
 def _quoted(*lines: str) -> str:
-    return '"' + "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") for line in lines) + '"'
+    return '"' + "\\n".join(printable(line).replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") for line in lines) + '"'

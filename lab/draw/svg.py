@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from itertools import pairwise
 
+from wengert.lab.draw.escaping import markup
 from wengert.lab.draw.graph import Graph, Kind
 from wengert.lab.draw.layout import CHARACTER, LINE, MARGIN, Box, Layout, Point, lay_out
 from wengert.lab.draw.style import LOOKS, SAVED, SAVED_NOTE
@@ -25,7 +25,7 @@ def svg_of(graph: Graph) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="monospace" font-size="10.5">',
         f'<defs><marker id="arrow" markerWidth="6" markerHeight="6" refX="5" refY="3" orient="auto"><path d="{_EDGE}" fill="#666666"/></marker></defs>',
         '<rect width="100%" height="100%" fill="white"/>',
-        f'<text x="{MARGIN:.0f}" y="{LINE:.0f}" font-weight="bold">{escape(graph.title)}</text>',
+        f'<text x="{MARGIN:.0f}" y="{LINE:.0f}" font-weight="bold">{markup(graph.title)}</text>',
     ]
     left = MARGIN + CHARACTER * (len(graph.title) + 3)
     for drawn, advance in legend:
@@ -71,17 +71,17 @@ def _box(box: Box) -> list[str]:
     fill = "#fafafa" if box.regions else look.fill
     tooltip = "; ".join(part for part in (node.tooltip, SAVED_NOTE if node.saved else "") if part) or " ".join(node.lines)
     shape = f'width="{box.width:.1f}" height="{box.height:.1f}" rx="{corner}" fill="{fill}" stroke="{border}" stroke-width="{stroke}"'
-    lines = [f'<g class="{node.kind}" id="{node.name}"><title>{escape(tooltip)}</title><rect x="{left:.1f}" y="{top:.1f}" {shape}/>']
+    lines = [f'<g class="{node.kind}" id="{node.name}"><title>{markup(tooltip)}</title><rect x="{left:.1f}" y="{top:.1f}" {shape}/>']
     if box.regions:
         lines.append(f'<rect x="{left:.1f}" y="{top:.1f}" width="{box.width:.1f}" height="{box.text_height:.1f}" rx="{corner}" fill="{look.fill}"/>')
     for i, text in enumerate(node.lines):
         weight = ' font-weight="bold"' if i == 0 else ""
-        lines.append(f'<text x="{box.x:.1f}" y="{top + LINE * (i + 1):.1f}" text-anchor="middle"{weight}>{escape(text)}</text>')
+        lines.append(f'<text x="{box.x:.1f}" y="{top + LINE * (i + 1):.1f}" text-anchor="middle"{weight}>{markup(text)}</text>')
     lines.append("</g>")
     for (x, y), layout in box.regions:
         frame = f'width="{layout.width + MARGIN:.1f}" height="{layout.height + MARGIN:.1f}"'
         lines.append(f'<g transform="translate({left + x:.1f},{top + y:.1f})">')
         lines.append(f'<rect x="{-MARGIN / 2:.1f}" y="{-MARGIN / 2:.1f}" {frame} fill="none" stroke="#aaaaaa" stroke-dasharray="3 2"/>')
-        lines.append(f'<text x="0" y="{-MARGIN / 2 - 2:.1f}" fill="#777777">{escape(layout.graph.title)}</text>')
+        lines.append(f'<text x="0" y="{-MARGIN / 2 - 2:.1f}" fill="#777777">{markup(layout.graph.title)}</text>')
         lines += [*_drawn(layout), "</g>"]
     return lines

@@ -2,8 +2,13 @@
 
 The folder is ``$WENGERT_CACHE``, or ``wengert`` in the user's cache folder; ``WENGERT_CACHE=off`` turns the cache off.
 Files are written under another name and renamed, so that a reader sees a whole file or none, whatever other processes do.
-When the folder outgrows its limit (``$WENGERT_CACHE_MB``, 512), the files not used for longest go. A damaged or unwritable
+When the folder outgrows its limit (``$WENGERT_CACHE_MB``, 512), the files not used for longest go. A damaged, foreign or unwritable
 cache is never an error: it only costs compile time.
+
+An entry is machine code that will run with the rights of whoever loads it. So folders and files are used only if they belong to this user and
+nobody else can write to them; then only the user can have made them, and a secret key in the checksum would protect nothing more, as
+whoever can write the user's files can read the key. What the checksum is for is damage, and an entry under the name of another: it
+covers the name. Only regular files are opened: a pipe of that name would keep the reader waiting, a link lead elsewhere.
 """
 
 from __future__ import annotations
@@ -12,12 +17,24 @@ import contextlib
 import hashlib
 import itertools
 import os
-import tempfile
+import stat
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
-_MAGIC = b"wengert1"
+_MAGIC = b"wengert2"
+_DIGEST = 32
+_NAME = 40
+_HEADER = len(_MAGIC) + _DIGEST + _NAME
 _SWEEP_EVERY = 64
+_PART = ".part"
+_ABANDONED_AFTER = 600
+"""Seconds after which nobody is taken to be writing a file any more."""
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_LIMIT = "WENGERT_CACHE_MB"
 _writes = itertools.count()
+_parts = itertools.count()
 
 
 def folder() -> Path | None:
@@ -25,15 +42,17 @@ def folder() -> Path | None:
     setting = os.environ.get("WENGERT_CACHE", "")
     if setting.lower() == "off":
         return None
-    if setting:
-        return Path(setting)
+    return Path(setting) if setting else _default()
+
+
+def _default() -> Path:
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return Path(base) / "wengert"
 
 
 def key(*parts: str) -> str:
     """The name of an entry: a hash of everything that its content depends on."""
-    digest = hashlib.blake2b(digest_size=20)
+    digest = hashlib.blake2b(digest_size=_NAME // 2)
     for part in parts:
         data = part.encode()
         digest.update(len(data).to_bytes(8, "little"))
@@ -41,58 +60,149 @@ def key(*parts: str) -> str:
     return digest.hexdigest()
 
 
+def distrusted(home: Path) -> str | None:
+    """Why a folder is not used, or None if it is, or is not there yet."""
+    try:
+        return _objection(os.stat(home), "folder")
+    except OSError:
+        return None
+
+
+def _objection(status: os.stat_result, what: Literal["folder", "file"]) -> str | None:
+    if not (stat.S_ISDIR if what == "folder" else stat.S_ISREG)(status.st_mode):
+        return f"it is no {what}"
+    if hasattr(os, "geteuid") and status.st_uid != os.geteuid():
+        return "it belongs to another user"
+    return "others can write to it" if os.name == "posix" and status.st_mode & _OTHERS_WRITE else None
+
+
+@contextlib.contextmanager
+def _opened(home: Path) -> Iterator[int]:
+    """The folder, which only this user can write to, as a file descriptor; OSError otherwise."""
+    held = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if reason := _objection(os.fstat(held), "folder"):
+            raise PermissionError(f"{home}: {reason}")
+        yield held
+    finally:
+        os.close(held)
+
+
 def read(name: str) -> bytes | None:
-    """The entry of this name, or None if there is none that is whole."""
+    """The entry of this name, or None if there is none that is whole and was made by this user.
+
+    Raises:
+        InputError: ``WENGERT_CACHE_MB`` is not a number.
+    """
     home = folder()
     if home is None:
         return None
-    path = home / f"{name}.o"
+    most = limit()
     try:
-        data = path.read_bytes()
+        with _opened(home) as held:
+            data = _content(held, f"{name}.o", most)
     except OSError:
         return None
-    if data[:8] != _MAGIC or hashlib.blake2b(data[40:], digest_size=32).digest() != data[8:40]:
-        return None
-    with contextlib.suppress(OSError):
-        os.utime(path)
-    return data[40:]
+    return data[_HEADER:] if data[: len(_MAGIC)] == _MAGIC and data[:_HEADER] == _header(name, data[_HEADER:]) else None
+
+
+def _content(folder: int, file_name: str, most: int) -> bytes:
+    """What a file in a folder holds; OSError if it cannot be trusted."""
+    held = os.open(file_name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    with open(held, "rb") as file:
+        status = os.fstat(held)
+        if reason := _objection(status, "file"):
+            raise PermissionError(f"{file_name}: {reason}")
+        if status.st_size > max(most, _HEADER):
+            raise OSError(f"{file_name}: it is larger than the whole cache may be")
+        data = file.read()
+        with contextlib.suppress(OSError):
+            os.utime(held)
+    return data
+
+
+def _header(name: str, data: bytes) -> bytes:
+    """What stands in front of an entry: what it is, a checksum of the rest, and its name."""
+    entry = name.encode().ljust(_NAME)
+    digest = hashlib.blake2b(entry, digest_size=_DIGEST)
+    digest.update(data)
+    return _MAGIC + digest.digest() + entry
 
 
 def write(name: str, data: bytes) -> None:
-    """Keeps an entry, if the folder can be written."""
+    """Keeps an entry, if the folder can be written and is this user's alone."""
     home = folder()
     if home is None:
         return
     try:
-        home.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=home, suffix=".part")
-        with os.fdopen(handle, "wb") as file:
-            file.write(_MAGIC + hashlib.blake2b(data, digest_size=32).digest() + data)
-        os.replace(temporary, home / f"{name}.o")
+        _make(home)
+        with _opened(home) as held:
+            _put(held, f"{name}.o", _header(name, data) + data)
         if next(_writes) % _SWEEP_EVERY == 0:
             sweep(home)
     except OSError:
         return
 
 
+def _make(home: Path) -> None:
+    """Makes the folder, for this user alone. A folder of our own choice that an earlier version made as the user's mask said is set right."""
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if home == _default() and distrusted(home) == "others can write to it":
+        home.chmod(stat.S_IMODE(home.stat().st_mode) & ~_OTHERS_WRITE)
+
+
+def _put(folder: int, file_name: str, data: bytes) -> None:
+    part = f"{os.getpid()}-{next(_parts)}-{time.monotonic_ns():x}{_PART}"
+    written = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
+    try:
+        with open(written, "wb") as file:
+            file.write(data)
+        os.replace(part, file_name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(part, dir_fd=folder)
+        raise
+
+
 def limit() -> int:
-    """The bytes that the folder may hold."""
-    return int(os.environ.get("WENGERT_CACHE_MB", "512")) << 20
+    """The bytes that the folder may hold.
+
+    Raises:
+        InputError: ``WENGERT_CACHE_MB`` is not a number.
+    """
+    setting = os.environ.get(_LIMIT, "").strip() or "512"
+    if not (setting.isascii() and setting.isdecimal() and len(setting) < 10):
+        from wengert.runtime.errors import InputError
+
+        raise InputError(f"{_LIMIT} must be a whole number of megabytes (0 keeps nothing, WENGERT_CACHE=off turns the cache off), found {setting!r}")
+    return int(setting) << 20
 
 
 def entries(home: Path) -> list[tuple[float, int, Path]]:
     """The objects in a folder with the times of their last use and their sizes in bytes, the one not used for longest first."""
+    return _files(home, "*.o")
+
+
+def _files(home: Path, pattern: str) -> list[tuple[float, int, Path]]:
     found: list[tuple[float, int, Path]] = []
-    for path in home.glob("*.o"):
+    for path in home.glob(pattern):
         with contextlib.suppress(OSError):
-            status = path.stat()
-            found.append((status.st_mtime, status.st_size, path))
+            status = path.lstat()
+            if stat.S_ISREG(status.st_mode):
+                found.append((status.st_mtime, status.st_size, path))
     return sorted(found)
 
 
 def sweep(home: Path, most: int | None = None) -> int:
-    """Removes the entries not used for longest until the folder holds at most so many bytes (its limit); returns how many went."""
+    """Removes the entries not used for longest until the folder holds at most so many bytes (its limit); returns how many went.
+
+    What processes left behind that were ended while they wrote goes too.
+    """
     most = limit() if most is None else most
+    for written, _, path in _files(home, f"*{_PART}"):
+        if most == 0 or time.time() - written > _ABANDONED_AFTER:
+            with contextlib.suppress(OSError):
+                path.unlink()
     held = entries(home)
     total = sum(size for _, size, _ in held)
     removed = 0

@@ -16,8 +16,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from wengert.dialects.kernel import MatmulOp, NativeOp, NestOp
 from wengert.ir import elements
-from wengert.ir.collector import paused
 from wengert.ir.construction import copy_module
+from wengert.ir.stages import stage
 from wengert.ir.traversal import all_ops, ops_of
 from wengert.runtime.cpu import pool
 from wengert.runtime.cpu.engine import TIERS, CompileError, Library, Tier, host
@@ -46,7 +46,7 @@ class Options(Struct, frozen=True):
     flush: bool = False
 
 
-@paused(last=True)
+@stage(last=True)
 def compile(module: ModuleOp, *, entry: str = "main", strict: bool = False, opt: Tier = "best", flush_subnormals: bool | None = None) -> CompiledFunction:
     """A function of the module as a callable on NumPy arrays.
 

@@ -104,11 +104,11 @@ class CompiledFunction:
         self.kernel_module = kernel_ir
         tail = [array.ctypes.data for array in constants] + [fallback.address if fallback else 0]
         address = library.address("entry")
-        slow = _PythonCall(address, signature, tail, arena_bytes, fallback)
+        self._kept = (library, constants, fallback)
+        slow = _PythonCall(address, signature, tail, arena_bytes, fallback, self._kept)
         types = [[(p.dtype, p.shape) for p in parameters] for parameters in (signature.arguments, signature.results)]
         self._slow = slow
         self._callee = callee = Callee(address, tail, types[0], types[1], arena_bytes, fallback is not None)
-        self._kept = (library, constants, fallback)
         native = native_call(callee, slow, slow.fail, self._kept)
         self.is_native = native is not None
         self.__call__ = native or slow
@@ -122,8 +122,9 @@ class CompiledFunction:
 class _PythonCall:
     """The call that takes all arguments: converts them, allocates, and goes to the machine code through ctypes."""
 
-    def __init__(self, address: int, signature: Signature, tail: list[int], arena_bytes: int, fallback: Fallback | None):
+    def __init__(self, address: int, signature: Signature, tail: list[int], arena_bytes: int, fallback: Fallback | None, kept: Any):
         self._signature = signature
+        self._kept = kept  # code and constants live as long as whoever calls them: callers may hold nothing but this
         self._tail = tail
         self._fallback = fallback
         self._expected = [(p.dtype, p.shape) for p in signature.arguments]
@@ -137,7 +138,7 @@ class _PythonCall:
         arrays = inputs if self._fits(inputs) else bind(self._signature, inputs)
         results = [np.empty(shape, dtype) for shape, dtype in self._results]
         table = self._table(*[address_of(a) for a in arrays], *[address_of(r) for r in results], *self._tail)
-        held = self._arenas.pop() if self._arenas else self._new_arena()
+        held = self._arena()
         status = self._entry(ctypes.addressof(table), held[1])
         self._arenas.append(held)
         if status:
@@ -160,8 +161,12 @@ class _PythonCall:
                 return False
         return True
 
-    def _new_arena(self) -> tuple[Array, int]:
-        """Memory for one call at a time, aligned."""
+    def _arena(self) -> tuple[Array, int]:
+        """Memory for one call at a time, aligned: what another call gave back, or more."""
+        try:
+            return self._arenas.pop()
+        except IndexError:
+            pass
         memory = np.empty(self._arena_bytes + _ALIGNMENT, np.uint8)
         address = memory.ctypes.data
         return memory, (address + _ALIGNMENT - 1) // _ALIGNMENT * _ALIGNMENT

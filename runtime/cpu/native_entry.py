@@ -75,7 +75,7 @@ def _function(wrap: Callable[[Any], Call], callee: Callee, slow: Call, fail: Cal
     memory = np.empty(callee.arena_bytes + _ALIGNMENT, np.uint8)
     shapes = [np.array(shape, np.intp) for _, shape in (*callee.arguments, *callee.results)]
     words = _words(callee, id(slow), id(fail), memory, shapes)
-    return wrap((words, slots, slow, fail, memory, shapes, keep))
+    return wrap((words, slots, slow, fail, memory, shapes, (keep, wrap)))  # what it keeps lives as long as the function: the code that serves all, too
 
 
 def _words(callee: Callee, slow: int, fail: int, memory: Array, shapes: Sequence[Array]) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import llvmlite
 
 from wengert.runtime.cpu import cache
-from wengert.runtime.cpu.engine import Tier, emit_object, host
+from wengert.runtime.cpu.engine import Host, Tier, emit_object, host
 
 VERSION = "3"
 """Part of every cache key: raised when generated code changes its meaning without changing its text."""
@@ -16,12 +16,17 @@ def object_code(text: str, opt: Tier = "best") -> tuple[bytes, bool]:
 
     Raises:
         CompileError: LLVM does not accept the text.
+        InputError: the limit of the cache is not a number.
     """
-    found = host()
-    name = cache.key(VERSION, text, found.cpu, found.features, llvmlite.__version__, opt)
+    name = entry_name(text, opt, host())
     image = cache.read(name)
     if image is not None:
         return image, True
     image = emit_object(text, opt)
     cache.write(name, image)
     return image, False
+
+
+def entry_name(text: str, opt: Tier, host: Host) -> str:
+    """What LLVM text compiled by a tier for a processor is called in the cache."""
+    return cache.key(VERSION, text, host.cpu, host.features, llvmlite.__version__, opt)

@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import ctypes
 import os
-import threading
 from functools import cache
 
+from wengert.ir.stages import LOCK
 from wengert.runtime.cpu.blas_threads import blas_text, find_blas
 from wengert.runtime.cpu.engine import Library
 from wengert.runtime.cpu.objects import object_code
@@ -95,14 +95,11 @@ class _Pool:
         self._set(self.threads - 1)
 
 
-_LOCK = threading.Lock()
-
-
 @cache
 def _made() -> _Pool:
     return _Pool()
 
 
 def _pool() -> _Pool:
-    with _LOCK:
+    with LOCK:
         return _made()

@@ -23,7 +23,7 @@ from wengert.runtime.interpreter import (
     windows,
 )
 from wengert.runtime.interpreter.counter import Counter
-from wengert.runtime.interpreter.machine import evaluate, prepare, run
+from wengert.runtime.interpreter.machine import Machine, evaluate, prepare, run
 from wengert.runtime.interpreter.meaning import MEANINGS
 
 FAMILIES = (
@@ -45,4 +45,4 @@ FAMILIES = (
     windows,
 )
 
-__all__ = ["FAMILIES", "MEANINGS", "Counter", "evaluate", "prepare", "run"]
+__all__ = ["FAMILIES", "MEANINGS", "Counter", "Machine", "evaluate", "prepare", "run"]

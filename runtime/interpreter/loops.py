@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from typing import Any
 
@@ -178,6 +179,7 @@ def _accumulate(tape: Any, index: int, value: Any) -> None:
 
 _STEP = 1 << 10
 _OBJECT = 128
+_COUNTING = threading.RLock()  # reentrant: the collector may run a destructor anywhere
 
 
 class Tape(list[Any]):
@@ -196,13 +198,18 @@ class Tape(list[Any]):
         self.nbytes += getattr(value, "nbytes", 0)
         if len(self) % _STEP == 0:
             now = self.nbytes + _OBJECT * len(self)
-            Tape.living += now - self._counted
-            self._counted = now
+            self._count(now)
             if Tape.living > tape_limit():
                 raise out_of_memory()
 
     def __del__(self) -> None:
-        Tape.living -= self._counted
+        if self._counted:
+            self._count(0)
+
+    def _count(self, now: int) -> None:
+        with _COUNTING:
+            Tape.living += now - self._counted
+            self._counted = now
 
     def extend(self, values: Iterable[Any]) -> None:
         for value in values:

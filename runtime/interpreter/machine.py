@@ -19,11 +19,13 @@ from xdsl.traits import IsTerminator
 
 from wengert.dialects.stablehlo.attributes import TokenType
 from wengert.dialects.stablehlo.leaves import all_leaves
+from wengert.ir.construction import copy_module
 from wengert.ir.tensor_types import DYNAMIC, dtype_of, element, shape_of_type
 from wengert.runtime.errors import InputError, UnsupportedOpError
 from wengert.runtime.interpreter.counter import Counter
 from wengert.runtime.interpreter.in_place import Step, update_function, updating_step
 from wengert.runtime.interpreter.meaning import ELEMENTWISE, MEANINGS, Array, Function, RegionFunction, TakingFunction
+from wengert.transforms.core.inline import call_depth, inline
 
 _RETURNS = ("func.return", "stablehlo.return")
 
@@ -320,6 +322,19 @@ def _check_input(name: str, number: int, value: Any, expected: Attribute) -> Any
     return array[()]
 
 
+_DEEPEST = 50
+"""A function of the module runs inside of its caller, and Python has room for some hundred calls around each other."""
+
+
+def _shallow(module: ModuleOp) -> ModuleOp:
+    """The module, or one without calls where calls may nest too deeply to be run as they are written."""
+    if sum(isinstance(op, func.FuncOp) for op in module.ops) <= _DEEPEST or call_depth(module) <= _DEEPEST:
+        return module
+    flat = copy_module(module)
+    inline(flat)
+    return flat
+
+
 def run(module: ModuleOp, inputs: Sequence[Any], *, entry: str = "main", counter: Counter | None = None) -> list[Array]:
     """Executes a function of the module.
 
@@ -337,7 +352,7 @@ def run(module: ModuleOp, inputs: Sequence[Any], *, entry: str = "main", counter
         UnsupportedOpError: an op that the interpreter refuses, with its name and place.
         ExecutionError: the program broke an assertion of its own.
     """
-    machine = Machine(module, counter)
+    machine = Machine(_shallow(module), counter)
     definition = machine.definition(entry)
     if definition is None:
         known = ", ".join(f"@{name}" for name in machine.names()) or "none"

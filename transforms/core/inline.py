@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, ModuleOp
+from xdsl.dialects.builtin import UNKNOWN_LOC, CallSiteLoc, LocationAttr, ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
@@ -33,8 +33,8 @@ from xdsl.passes import ModulePass
 from wengert.dialects import stablehlo
 from wengert.ir.construction import erase, insert_before, replace_uses
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.locations import called_from, error_at
-from wengert.ir.traversal import operands_of, ops_of
+from wengert.ir.locations import MOST_CALLERS, called_from, calls_around, error_at
+from wengert.ir.traversal import all_ops, operands_of, ops_of
 from wengert.transforms.core.symbol_dce import is_private, references
 
 CUSTOM_DERIVATIVES = ("ad.custom_jvp", "ad.custom_vjp")
@@ -61,24 +61,57 @@ def inline(module: ModuleOp, *, keep_custom: bool = False) -> None:
     Raises a DiagnosticError for recursion, for a callee that the module does not have and for one of several blocks.
     """
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
-    if keep_custom:
-        kept = {name for name, op in functions.items() if any(a in op.attributes for a in CUSTOM_DERIVATIVES)}
-    else:
-        kept = set[str]()
     calls = {name: _calls(op) for name, op in functions.items()}
-    uses = Counter(references(module)) if any(calls.values()) else Counter[str]()
+    if any(calls.values()):
+        _Inliner(module, functions, calls, keep_custom).run()
+
+
+def call_depth(module: ModuleOp) -> int:
+    """How many calls are inside of one another at most; a DiagnosticError for recursion."""
+    calls = {op.sym_name.data: _calls(op) for op in module.ops if isinstance(op, FuncOp)}
+    depth: dict[str, int] = {}
     for name in _callees_first(calls):
-        for call in calls[name]:
+        depth[name] = max((1 + depth.get(_callee_name(call), 0) for call in calls[name]), default=0)
+    return max(depth.values(), default=0)
+
+
+class _Inliner:
+    """Flattens callees first. A function that is moved to its only call is left until the function that it ends up in is flattened, so that
+    no op moves twice however deep calls nest."""
+
+    def __init__(self, module: ModuleOp, functions: dict[str, FuncOp], calls: dict[str, list[Operation]], keep_custom: bool):
+        self.module = module
+        self.functions = functions
+        self.calls = calls
+        self.kept = {name for name, op in functions.items() if keep_custom and any(a in op.attributes for a in CUSTOM_DERIVATIVES)}
+        uses = Counter(references(module))
+        called = {_callee_name(call) for found in calls.values() for call in found}
+        self.moved = {name for name in called if uses[name] == 1 and self._can_move(name)}
+
+    def _can_move(self, name: str) -> bool:
+        callee = self.functions.get(name)
+        return callee is not None and is_private(callee) and bool(callee.body.blocks) and name not in self.kept
+
+    def run(self) -> None:
+        for name in _callees_first(self.calls):
+            if name not in self.moved:
+                self._flatten(name)
+
+    def _flatten(self, name: str) -> None:
+        pending = self.calls[name][::-1]
+        while pending:
+            call = pending.pop()
             called = _callee_name(call)
-            callee = functions.get(called)
+            callee = self.functions.get(called)
             if callee is None:
                 raise error_at(call.location, f"call of @{called}, which this module does not define")
-            if not callee.body.blocks or called in kept:
+            if not callee.body.blocks or called in self.kept:
                 continue
             _check(call, callee)
-            if uses[called] == 1 and is_private(callee):
+            if called in self.moved:
                 _move_body(call, callee)
-                module.body.block.erase_op(callee)
+                self.module.body.block.erase_op(callee)
+                pending += self.calls[called][::-1]
             else:
                 _copy_body(call, callee)
 
@@ -128,7 +161,7 @@ def _check(call: Operation, callee: FuncOp) -> None:
 
 def _copy_body(call: Operation, callee: FuncOp) -> None:
     body = callee.body.block
-    copier = _Copier(call.location)
+    copier = _Copier(_nearest_calls(call.location))
     copier.values.update(zip(body.args, call.operands, strict=True))
     *ops, end = body.ops
     block = cast(Block, call.parent)
@@ -141,11 +174,12 @@ def _move_body(call: Operation, callee: FuncOp) -> None:
     for argument, value in zip(body.args, call.operands, strict=True):
         replace_uses(argument, value)
     *ops, end = body.ops
+    caller = _nearest_calls(call.location)
     for op in ops:
         op.detach()
         insert_before(call, op)
-        for inner in op.walk() if op.regions else (op,):
-            inner.location = _at_call(inner.location, call.location)
+        for inner in all_ops(op) if op.regions else (op,):
+            inner.location = _at_call(inner.location, caller)
     _replace_call(call, end.operands)
 
 
@@ -153,6 +187,11 @@ def _replace_call(call: Operation, values: Sequence[SSAValue]) -> None:
     for result, value in zip(call.results, values, strict=True):
         replace_uses(result, value)
     erase(call)
+
+
+def _nearest_calls(location: LocationAttr) -> LocationAttr:
+    """The location of a call as its callee's ops name it: so that chains of calls do not grow without end, the last of many is left out."""
+    return cast(LocationAttr, location.caller) if isinstance(location, CallSiteLoc) and calls_around(location) >= MOST_CALLERS else location
 
 
 def _at_call(written: LocationAttr, caller: LocationAttr) -> LocationAttr:

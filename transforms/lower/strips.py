@@ -51,7 +51,7 @@ SMALL = 1 << 10
 """A nest of at most so many trips does not keep its neighbours apart."""
 
 
-class _Rows(Struct, frozen=True):
+class _Rows(Struct, frozen=True, dict=True):
     """A nest seen row by row: elements per row of every operand (0: read whole) and of every result (0: combined across rows)."""
 
     op: NestOp
@@ -59,10 +59,10 @@ class _Rows(Struct, frozen=True):
     count: int
     steps: dict[SSAValue, int]
 
-    @property
-    def crossing(self) -> list[SSAValue]:
+    @cached_property
+    def crossing(self) -> dict[SSAValue, None]:
         """What is combined across rows."""
-        return [value for value in self.op.outputs if not self.steps[value]]
+        return {value: None for value in self.op.outputs if not self.steps[value]}
 
 
 def form_strips(block: Block, *, reassociate: bool = True) -> None:
@@ -121,12 +121,11 @@ def _rows(op: NestOp, leading: int, crossing: bool) -> _Rows | None:
     if len(extents) < leading or 0 in extents or any(tie >= 0 for tie in op.tied):
         return None
     count = prod(extents[:leading])
-    arguments = list(op.body.block.args)
+    sources = dict(zip(op.body.block.args, op.inputs, strict=False))
     accesses: list[tuple[SSAValue, Position, bool]] = []
     for inner in op.body.block.ops:
         if isinstance(inner, LoadOp):
-            source = op.inputs[arguments.index(cast("BlockArgument", inner.source))]
-            accesses.append((source, inner.at.data, inner.base is None and inner.where is None))
+            accesses.append((sources[cast("BlockArgument", inner.source)], inner.at.data, inner.base is None and inner.where is None))
         elif isinstance(inner, IndexOp) and _row_step(inner.at.data, extents, leading) != 0:
             return None
         guards = inner.where.data if isinstance(inner, LoadOp | WithinOp) and inner.where is not None else ()
@@ -182,7 +181,7 @@ class _Group(Struct, dict=True):
         """Whether the nest has as many rows, and agrees about every row that it shares."""
         if self.members and rows.count != self.members[0].count:
             return False
-        if any(value in member.crossing for member in self.members for value in rows.op.inputs):
+        if any(member.crossing and not member.crossing.keys().isdisjoint(rows.op.inputs) for member in self.members):
             return False
         return all(member.steps.get(value, step) == step for member in self.members for value, step in rows.steps.items())
 
