@@ -33,6 +33,7 @@ from wengert.dialects.stablehlo.control import (
 )
 from wengert.dialects.stablehlo.dynamic import (
     DynamicBroadcastInDimOp,
+    DynamicConvOp,
     DynamicGatherOp,
     DynamicIotaOp,
     DynamicPadOp,
@@ -158,6 +159,7 @@ StableHLO = Dialect(
         DivideOp,
         DotGeneralOp,
         DynamicBroadcastInDimOp,
+        DynamicConvOp,
         DynamicGatherOp,
         DynamicIotaOp,
         DynamicPadOp,
@@ -262,6 +264,7 @@ __all__ = [
     "DivideOp",
     "DotGeneralOp",
     "DynamicBroadcastInDimOp",
+    "DynamicConvOp",
     "DynamicGatherOp",
     "DynamicIotaOp",
     "DynamicPadOp",
