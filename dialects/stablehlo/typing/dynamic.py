@@ -6,13 +6,13 @@ rules, which the verifier asks after the typing rules. ``refine-shapes`` infers 
 
 from __future__ import annotations
 
-from math import prod
 from collections.abc import Sequence
+from math import prod
 from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, TensorType
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects.stablehlo import dynamic as ops
 from wengert.dialects.stablehlo.attributes import ConvDimensionNumbersAttr, GatherDimensionNumbersAttr
@@ -169,16 +169,16 @@ def check_dynamic_conv(op: ops.DynamicConvOp) -> None:
 # -- what constant operands say
 
 
-def constant_operand(op: Operation, index: int) -> np.ndarray[Any, np.dtype[Any]] | None:
-    """The value of an operand that a constant op makes, or None."""
-    owner = op.operands[index].owner
-    value = owner.properties.get("value") if isinstance(owner, ConstantOp) else None
-    return to_numpy(cast("DenseIntOrFPElementsAttr[Any]", value)) if isinstance(value, DenseIntOrFPElementsAttr) else None
+def constant_value(value: SSAValue) -> np.ndarray[Any, np.dtype[Any]] | None:
+    """The array that a constant op makes, or None for any other value."""
+    owner = value.owner
+    held = owner.properties.get("value") if isinstance(owner, ConstantOp) else None
+    return to_numpy(cast("DenseIntOrFPElementsAttr[Any]", held)) if isinstance(held, DenseIntOrFPElementsAttr) else None
 
 
 def constant_list(op: Operation, index: int, role: str, least: int | None = None) -> Shape | None:
     """The integers of an operand that is a constant, none of them below ``least``; None for any other operand."""
-    value = constant_operand(op, index)
+    value = constant_value(op.operands[index])
     if value is None:
         return None
     found = tuple(int(n) for n in value.reshape(-1))
@@ -277,7 +277,7 @@ def check_given_bounds(op: ops.RealDynamicSliceOp) -> None:
 @constant_rule(ops.DynamicConvOp)
 def check_given_edges(op: ops.DynamicConvOp) -> None:
     """As convolution."""
-    edges = constant_operand(op, 2)
+    edges = constant_value(op.operands[2])
     if edges is not None:
         padding = [(int(low), int(high)) for low, high in edges]
         expect_given(op, convolved_shape(op, operand(op, 0, "lhs"), operand(op, 1, "rhs"), padding), f"padding = {[list(pair) for pair in padding]}")
