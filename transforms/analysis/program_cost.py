@@ -60,6 +60,7 @@ class ProgramCost(Struct):
 def program_cost(module: ModuleOp, entry: str = "main") -> ProgramCost:
     """What one run of the entry function costs."""
     functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
+    require_static(functions[entry], "counting costs")
     total = _Counting(functions).block(functions[entry].body.block)
     total.peak_bytes = peak_bytes(module, entry)
     return total

@@ -63,9 +63,13 @@ def with_given_shapes(op: stablehlo.CustomCallOp) -> stablehlo.CustomCallOp:
         operands=[value for i, value in enumerate(op.operands) if i not in positions],
         result_types=types,
         properties=properties,
-        attributes={key: value for key, value in op.attributes.items() if key != SHAPE_OPERANDS},
+        attributes=_without_shapes(op),
         location=op.location,
     )
+
+
+def _without_shapes(op: Operation) -> dict[str, Attribute]:
+    return {key: value for key, value in op.attributes.items() if key != SHAPE_OPERANDS}
 
 
 def _given_type(op: Operation, index: int, declared: Attribute) -> Attribute:
@@ -101,7 +105,7 @@ def dynamic_approximate_top_k(op: stablehlo.CustomCallOp, module: ModuleOp) -> O
         operands=list(op.operands)[:4],
         result_types=[tensor(kept, element(value)) for value in op.operands[:2]],
         properties={**op.properties, "call_target_name": StringAttr(APPROXIMATE_TOP_K)},
-        attributes={**op.attributes, "mhlo.backend_config": DictionaryAttr({**config, "top_k": int_attr(k)})},
+        attributes={**_without_shapes(op), "mhlo.backend_config": DictionaryAttr({**config, "top_k": int_attr(k)})},
         location=op.location,
     )
 

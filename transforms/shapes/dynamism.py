@@ -7,6 +7,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
 from wengert.dialects import stablehlo
+from wengert.ir.locations import error_at
 from wengert.ir.tensor_types import DYNAMIC, shape_of_type
 from wengert.ir.traversal import all_ops
 
@@ -56,4 +57,17 @@ def is_dynamic(module: ModuleOp) -> bool:
 
 def is_dynamic_call(op: stablehlo.CustomCallOp) -> bool:
     """Whether a custom call takes extents as values."""
-    return op.call_target_name.data in (ASSERTION, *DYNAMIC_CALLS) or SHAPE_OPERANDS in op.attributes
+    return op.call_target_name.data in DYNAMIC_CALLS or SHAPE_OPERANDS in op.attributes
+
+
+def require_static(root: Operation, purpose: str) -> None:
+    """A DiagnosticError at the first op under (and including) this one whose types leave extents open."""
+    static: set[int] = set()
+    for op in all_ops(root):
+        for value in (*op.results, *(a for region in op.regions for block in region.blocks for a in block.args)):
+            if id(value.type) in static:
+                continue
+            if is_open(value.type):
+                hint = "the pass refine-shapes gives the static form for given shapes of the arguments"
+                raise error_at(op.location, f"{op.name}: {purpose} needs static shapes, found {value.type}", hint)
+            static.add(id(value.type))
