@@ -102,7 +102,7 @@ class DynamicProgram(Program):
             return self.specialize()
         needed = self.signature.arguments[: self.needed]
         opened = "; ".join(str(p) for p in needed if not p.is_static)
-        raise InputError(f"{self.name} leaves extents open ({opened}): give the shapes of its arguments, as in specialize({_example(needed)})")
+        raise InputError(f"{self.name} leaves extents open ({opened}): give the shapes of its arguments, as in {_how(needed)}")
 
     # -- running
 
@@ -273,9 +273,7 @@ def checked_shapes(name: str, parameters: Sequence[Parameter], shapes: Sequence[
     for i, parameter in enumerate(parameters):
         given = _as_shape(parameter, shapes[i]) if i < len(shapes) and shapes[i] is not None else None
         if given is None and i < needed and not parameter.is_static and isinstance(parameter.type, TensorType):
-            words = [shape_text(None if p.is_static else [3 if n == DYNAMIC else n for n in p.shape]) for p in parameters[:needed]]
-            how = f"specialize({_example(parameters[:needed])}), or --shapes {','.join(words)} on the command line"
-            raise InputError(f"the shape of {parameter} is not given; give the shapes as in {how}")
+            raise InputError(f"the shape of {parameter} is not given; give the shapes as in {_how(parameters[:needed])}")
         if given is not None and not _fits(given, parameter.shape):
             raise InputError(f"{parameter} cannot have the shape {given}")
         found.append(None if parameter.is_static else given)
@@ -320,11 +318,12 @@ def _instances(parameters: Sequence[Parameter], axes: Sequence[int | None], shap
     return next(iter(told))
 
 
-def _example(parameters: Sequence[Parameter]) -> str:
+def _how(parameters: Sequence[Parameter]) -> str:
+    """How shapes of these arguments are given, for messages."""
     shapes = [None if p.is_static else tuple(3 if n == DYNAMIC else n for n in p.shape) for p in parameters]
     while shapes and shapes[-1] is None:
         shapes.pop()
-    return ", ".join(map(str, shapes))
+    return f"specialize({', '.join(map(str, shapes))}), or --shapes {','.join(map(shape_text, shapes))} on the command line"
 
 
 # -- signatures

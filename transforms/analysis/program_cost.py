@@ -20,6 +20,7 @@ from wengert.ir.locations import describe
 from wengert.transforms.analysis.liveness import BRANCHES, LOOPS, peak_bytes
 from wengert.transforms.analysis.opcost import cost
 from wengert.transforms.analysis.trip_count import trip_count
+from wengert.transforms.shapes.dynamism import require_static
 
 
 class ProgramCost(Struct):
