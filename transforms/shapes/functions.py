@@ -62,7 +62,7 @@ class Refinement:
         returned = writer.block(body)
         kind = FunctionType.from_lists(list(types), [v.type for v in returned])
         properties = {**function.properties, "function_type": kind}
-        return FuncOp.create(properties=properties, attributes=function.attributes, regions=[Region(block)], location=function.location)
+        return FuncOp.create(properties=properties, attributes=dict(function.attributes), regions=[Region(block)], location=function.location)
 
     def called(self, name: str, types: Types) -> FuncOp:
         """The function of this name for arguments of these types, under a name of its own, with the derivatives that it declares."""
@@ -77,7 +77,8 @@ class Refinement:
             self._refine_derivatives(made)
         return self._made[key]
 
-    def _function(self, name: str) -> FuncOp:
+    def find(self, name: str) -> FuncOp:
+        """The function of this name."""
         return next(f for f in self.module.body.block.ops if isinstance(f, FuncOp) and f.sym_name.data == name)
 
     def _fresh(self, name: str) -> str:
@@ -257,6 +258,13 @@ def _branches(w: _Writer, op: stablehlo.CaseOp | stablehlo.IfOp, operands: Value
     return copied.results
 
 
+def _passed(w: _Writer, op: Operation, operands: Values) -> Values:
+    """An op that returns its operands."""
+    made = _copied(op, operands, [v.type for v in operands])
+    w.b.place(made)
+    return made.results
+
+
 def _custom_call(w: _Writer, op: stablehlo.CustomCallOp, operands: Values) -> Values:
     """An assertion on shapes, a call that takes shapes, one that returns its operands, or any other."""
     made = cast(stablehlo.CustomCallOp, _copied(op, operands))
@@ -273,8 +281,8 @@ def _custom_call(w: _Writer, op: stablehlo.CustomCallOp, operands: Values) -> Va
         made.drop_all_references()
         made = given
     if target in IDENTITIES and len(operands) == len(op.results):
-        for result, value in zip(made.results, operands, strict=True):
-            retype(result, value.type)
+        made.drop_all_references()
+        return _passed(w, op, operands)
     w.b.place(made)
     return made.results
 
@@ -308,6 +316,7 @@ _REFINEMENTS: dict[type[Operation], Refine] = {
     stablehlo.CaseOp: _branches,
     stablehlo.CustomCallOp: _custom_call,
     stablehlo.IfOp: _branches,
+    stablehlo.OptimizationBarrierOp: _passed,
     stablehlo.WhileOp: _loop,
 }
 """How ops are written that are not written by their typing rules alone."""
