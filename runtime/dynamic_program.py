@@ -282,7 +282,7 @@ def checked_shapes(name: str, parameters: Sequence[Parameter], shapes: Sequence[
 
 def _as_shape(parameter: Parameter, given: Any) -> Shape:
     extents = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
-    if not all(hasattr(n, "__index__") and not isinstance(n, bool | np.bool_) and int(n) >= 0 for n in extents):
+    if not all(hasattr(n, "__index__") and not isinstance(n, bool | np.bool_) and 0 <= int(n) < 2**63 for n in extents):
         raise InputError(f"{parameter}: a shape is a tuple of extents, found {given!r}")
     return tuple(int(n) for n in extents)
 

@@ -21,10 +21,10 @@ from wengert.dialects.stablehlo.typing.checks import compatible, fail, merged
 from wengert.dialects.stablehlo.typing.dynamic import constant_value
 from wengert.ir.construction import retype
 from wengert.ir.locations import error_at
-from wengert.ir.symbols import called_symbol
 from wengert.ir.tensor_types import is_differentiable
 from wengert.ir.traversal import operands_of, ops_in
 from wengert.ir.typing_rules import TypingError, inferred_types
+from wengert.ir.verifier import shown_name
 from wengert.transforms.core.shardings import IDENTITIES
 from wengert.transforms.shapes.custom_calls import REPLACED, check_assertion, with_given_shapes
 from wengert.transforms.shapes.dynamism import ASSERTION, SHAPE_OPERANDS, is_open
@@ -121,7 +121,7 @@ class _Writer:
         """Writes all ops of a block, terminator included; what that returns."""
         returned: Values = ()
         for op in ops_in(block):
-            if op.has_trait(IsTerminator):
+            if op.has_trait(IsTerminator, value_if_unregistered=False):
                 returned = [self.values[v] for v in operands_of(op)]
                 self.b.place(type(op).create(operands=returned, properties=op.properties, attributes=op.attributes, location=op.location))
             else:
@@ -137,7 +137,7 @@ class _Writer:
                     refuse_open(op)
             except VerifyException as error:
                 hint = error.hint if isinstance(error, TypingError) else ""
-                raise error_at(op.location, f"{op.name}: {error}", hint) from None
+                raise error_at(op.location, f"{shown_name(op)}: {error}", hint) from None
         self.define(op.results, found)
 
     def region(self, region: Region, types: Types, known: dict[int, SSAValue] | None = None) -> tuple[Region, Values]:
@@ -181,11 +181,9 @@ def _copied(op: Operation, operands: Values, types: Types | None = None, regions
 
 def _plain(w: _Writer, op: Operation, operands: Values) -> Values:
     """An op whose typing rule says everything."""
-    if called_symbol(op) is not None and [v.type for v in operands] != [v.type for v in op.operands]:
-        fail(
-            f"calls @{called_symbol(op)}, which is not refined for the types of its operands",
-            "derivatives and batches of dynamic programs are asked of the program",
-        )
+    callee = op.properties.get("callee")
+    if isinstance(callee, SymbolRefAttr) and any(is_open(v.type) for v in (*op.operands, *op.results)):
+        fail(f"asks for something of @{callee.string_value()}, whose types are open", "specialize the program, and ask it for derivatives and batches")
     regions: list[Region] = []
     for region in op.regions:
         types = [a.type for a in region.block.args] if region.blocks else []
