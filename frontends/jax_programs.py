@@ -17,6 +17,8 @@ from wengert.frontends.transforms.program_calls import apply_program
 from wengert.runtime.errors import InputError
 from wengert.runtime.linear_program import LinearProgram
 from wengert.runtime.program import Program, parse
+from wengert.runtime.signature import entry_function
+from wengert.transforms.shapes.arguments import fix_integer_argument
 
 
 def _jax(module: str = "jax") -> Any:
@@ -102,26 +104,28 @@ def _path_text(path: Any) -> str:
 def _name_arguments(program: Program, names: Sequence[str]) -> None:
     from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
 
-    from wengert.runtime.signature import entry_function
-
     entry_function(program.module, program.entry).arg_attrs = ArrayAttr([DictionaryAttr({"jax.arg_info": StringAttr(name)}) for name in names])
 
 
 def from_exported(data: bytes | bytearray) -> ImportedFunction:
     """A function that ``jax.export`` serialized, as :func:`from_jax`.
 
+    Where it was exported for symbolic shapes, it takes arguments of all shapes that these allow. Of an artifact for several platforms the
+    one for the CPU is taken, or else the first.
+
     Raises:
-        InputError: JAX is not there, the artifact cannot be read, or its shapes are not static.
+        InputError: JAX is not there, or the artifact cannot be read.
     """
     export = _jax("jax.export")
     try:
         exported = export.deserialize(bytearray(data))
     except Exception as error:
         raise InputError(f"this is no artifact of jax.export: {error}") from None
-    for aval in exported.in_avals:
-        if not all(isinstance(n, int) for n in aval.shape):
-            raise InputError(f"the artifact {exported.fun_name} has arguments of symbolic shape {aval.shape}; export it for static shapes")
-    program = Program(parse(exported.mlir_module(), exported.fun_name).module, name=exported.fun_name)
+    module = parse(exported.mlir_module(), exported.fun_name).module
+    if len(exported.platforms) > 1:
+        index = exported.platforms.index("cpu") if "cpu" in exported.platforms else 0
+        fix_integer_argument(entry_function(module, "main"), 0, index)
+    program = Program(module, name=exported.fun_name)
     if len(program.signature.arguments) != len(exported.in_avals):
         raise InputError(f"the artifact {exported.fun_name} drops arguments that it does not use; export jax.jit(f, keep_unused=True)")
     return ImportedFunction(program, exported.in_tree, exported.out_tree, exported.fun_name)

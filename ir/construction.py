@@ -104,6 +104,11 @@ def copy_region(region: Region, values: dict[SSAValue, SSAValue] | None = None) 
     return Region(copied)
 
 
+def retype(value: SSAValue, type: Attribute) -> None:
+    """Gives a value another type."""
+    value._type = type
+
+
 def replace_uses(old: SSAValue, new: SSAValue) -> None:
     """Uses one value wherever another is used; a name that only the old one has goes over too."""
     if old is new:

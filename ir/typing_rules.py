@@ -3,15 +3,20 @@
 A rule is called after the op's structure was checked (numbers of operands, results and regions; the kinds of its
 properties), so that it may index them freely. It raises VerifyException with a message that states what is wrong.
 It may look at the op's operand and result types, its properties and its regions, and at nothing else: the verifier
-does not ask again about an op without regions that has the types and properties of one that it has accepted.
+does not ask again about an op without regions that has the types and properties of one that it has accepted. What the
+constants say that an op takes as operands (the shape of a ``dynamic_reshape``) is looked at by a rule of its own, its constant
+rule, which the verifier asks about every op.
+
+A rule that knows what the results' types must be also says so, to :func:`inferred_types`, which the refinement of shapes asks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import VerifyException
 
 TypingRule = Callable[[Any], None]
@@ -19,6 +24,11 @@ Rule = TypeVar("Rule", bound=TypingRule)
 
 TYPING_RULES: dict[type[Operation], TypingRule] = {}
 """The typing rule of each op class."""
+CONSTANT_RULES: dict[type[Operation], TypingRule] = {}
+"""The constant rule of each op class that has one; it is asked after the typing rule has accepted the op."""
+
+INFERRED: ContextVar[dict[int, Attribute] | None] = ContextVar("inferred result types", default=None)
+"""Where rules write the types that results must have, by number, while somebody asks."""
 
 
 class TypingError(VerifyException):
@@ -40,3 +50,26 @@ def typing_rule(*classes: type[Operation]) -> Callable[[Rule], Rule]:
         return rule
 
     return register
+
+
+def constant_rule(*classes: type[Operation]) -> Callable[[Rule], Rule]:
+    """Registers the decorated function as the constant rule of these op classes."""
+
+    def register(rule: Rule) -> Rule:
+        CONSTANT_RULES.update(dict.fromkeys(classes, rule))
+        return rule
+
+    return register
+
+
+def inferred_types(op: Operation) -> dict[int, Attribute]:
+    """What the op's rules say that the types of its results must be, by the results' numbers. Raises VerifyException as they do."""
+    found: dict[int, Attribute] = {}
+    token = INFERRED.set(found)
+    try:
+        for rules in (TYPING_RULES, CONSTANT_RULES):
+            if (rule := rules.get(type(op))) is not None:
+                rule(op)
+    finally:
+        INFERRED.reset(token)
+    return found

@@ -32,7 +32,7 @@ from wengert.ir.locations import origin, provenance
 from wengert.ir.structure import Structure, structure_of
 from wengert.ir.symbols import CallsFunction, called_symbol, recursive_calls, signature, symbol_name, symbols_of, symbols_used
 from wengert.ir.traversal import operands_of
-from wengert.ir.typing_rules import TYPING_RULES, TypingError, TypingRule
+from wengert.ir.typing_rules import CONSTANT_RULES, TYPING_RULES, TypingError, TypingRule
 
 MAX_ERRORS = 20
 """After so many errors the verifier stops looking."""
@@ -53,6 +53,7 @@ class _OpClass(Struct, frozen=True):
     """What the walk asks about an op's class."""
 
     rule: TypingRule | None
+    constants: TypingRule | None
     structure: Structure | None
     registered: bool
     is_terminator: bool
@@ -74,6 +75,7 @@ def _class_of(cls: type[Operation]) -> _OpClass:
     own_check = cls in (ModuleOp, FuncOp, CallOp, ReturnOp)
     return _OpClass(
         rule=rule,
+        constants=CONSTANT_RULES.get(cls),
         structure=structure_of(cls) if (rule is not None or own_check) and issubclass(cls, IRDLOperation) else None,
         registered=registered,
         is_terminator=not registered or has(IsTerminator),
@@ -215,16 +217,15 @@ class _Verifier:
             op.verify_()
             self.check_symbols(op)
             return
-        key = None
-        if not op.regions:
-            key = _signature(op)
-            if key in self.accepted:
-                return
-        known.structure.check(op)
-        self.check_symbols(op)
-        known.rule(op)
-        if key is not None:
-            self.accepted.add(key)
+        key = None if op.regions else _signature(op)
+        if key is None or key not in self.accepted:
+            known.structure.check(op)
+            self.check_symbols(op)
+            known.rule(op)
+            if key is not None:
+                self.accepted.add(key)
+        if known.constants is not None:
+            known.constants(op)
 
     def check_builtin(self, op: Operation, known: _OpClass) -> None:
         """Modules, functions, calls and returns, whose other checks are spread over this class."""

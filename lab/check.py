@@ -26,7 +26,7 @@ from wengert.ir.tensor_types import dtype_of, is_complex, is_float
 from wengert.lab.culprit import Culprit, find_culprit
 from wengert.lab.declared_rules import Examine, WrongRule, find_wrong_rule
 from wengert.lab.differences import Array, Slopes, slopes
-from wengert.lab.inputs import random_inputs, random_like
+from wengert.lab.inputs import Shapes, random_inputs, random_like, shaped
 from wengert.lab.plain import plain
 from wengert.runtime.arguments import bind
 from wengert.runtime.positions import Positions
@@ -138,6 +138,7 @@ def check(
     backend: str = "cpu",
     second_order: bool = False,
     tests: Iterable[str] = TESTS,
+    shapes: Shapes | None = None,
 ) -> CheckReport:
     """Checks the derivatives of a program at a point.
 
@@ -150,11 +151,13 @@ def check(
         backend: what runs the program and its derivatives.
         second_order: whether to check the JVP of the VJP too.
         tests: the tests to make, of TESTS.
+        shapes: the shapes of the arguments of a program that leaves extents open, where there are no inputs to tell them.
 
     Raises:
         InputError: for positions or inputs that do not fit.
         DiagnosticError: for programs that cannot be differentiated.
     """
+    program = shaped(program, inputs, shapes)
     arrays = bind(program.signature, inputs) if inputs is not None else random_inputs(program.signature, seed)
     chosen, asked = program.resolve(wrt=wrt, of=of)
     wanted = set(tests) - (set() if second_order else {"second order"})

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from wengert.lab.draw.escaping import markup
-from wengert.lab.inputs import random_inputs
+from wengert.lab.inputs import Shapes, random_inputs, shaped
 from wengert.lab.measure import Measurement, measure_peaks, measure_times
 from wengert.lab.plain import plain
 from wengert.lab.tables import count, seconds, size, table
@@ -180,6 +180,7 @@ def report(
     backend: str = "cpu",
     seed: int = 0,
     strategies: bool = False,
+    shapes: Shapes | None = None,
 ) -> CostReport:
     """What the program and its derivatives cost.
 
@@ -192,7 +193,9 @@ def report(
         backend: what runs them.
         seed: for inputs, tangents and cotangents.
         strategies: whether to show both ways to reverse the program.
+        shapes: the shapes of the arguments of a program that leaves extents open, where there are no inputs to tell them.
     """
+    program = shaped(program, inputs, shapes)
     moved, asked = program.resolve(wrt=wrt, of=of)
     jvp, vjp = program.jvp(wrt=moved, of=asked), program.vjp(wrt=moved, of=asked)
     programs = [program, jvp, vjp]

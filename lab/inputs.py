@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from zipfile import BadZipFile
 
@@ -12,10 +12,21 @@ import numpy as np
 
 from wengert.runtime.arguments import as_argument
 from wengert.runtime.errors import InputError
+from wengert.runtime.program import Program
 from wengert.runtime.signature import Parameter, Signature
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _KEY = re.compile(r"(?:in|arg|arr|x)_?(\d+)")
+
+
+Shapes = Sequence[Sequence[int] | None]
+
+
+def shaped(program: Program, inputs: Sequence[Any] | None = None, shapes: Shapes | None = None) -> Program:
+    """The static program for these inputs, or for these shapes of its arguments; the program itself if it leaves nothing open."""
+    if shapes is not None:
+        return program.specialize(*shapes)
+    return program.specialize() if inputs is None else program.specialized_for(inputs)
 
 
 def read_inputs(path: str | os.PathLike[str], signature: Signature) -> list[Array]:

@@ -7,6 +7,7 @@ Programs are optimised before they are differentiated: what is simplified in the
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -24,6 +25,7 @@ from wengert.ir.traversal import all_ops, ops_of
 from wengert.transforms.ad.lower import uses_ad
 from wengert.transforms.ad.request import has_requests
 from wengert.transforms.pipelines import BACK, FINISH, FRONT, INVARIANT, LOOPS, OPTIMIZE, parse_pipeline
+from wengert.transforms.shapes.argument_shapes import shape_text
 
 Mode = Literal["jvp", "vjp"]
 Strategy = Literal["transpose", "direct"]
@@ -108,6 +110,12 @@ def optimized_form(module: ModuleOp, entry: str) -> ModuleOp:
 def _preparation(module: ModuleOp) -> str:
     """What turns a module as it was written into core form with fewer ops."""
     return f"{FRONT},{OPTIMIZE},{INVARIANT}" if ops_of(module, stablehlo.WhileOp, ForOp) else f"{FRONT},{OPTIMIZE}"
+
+
+def specialized_form(module: ModuleOp, entry: str, shapes: Sequence[Sequence[int] | None]) -> ModuleOp:
+    """The static form of the entry for arguments of these shapes, as ``@main`` of a new module."""
+    text = f"refine-shapes{{shapes={','.join(json.dumps(shape_text(s)) for s in shapes)}}}" if shapes else "refine-shapes"
+    return parse_pipeline(text).run(with_main(module, entry), original=lambda: with_main(module, entry))
 
 
 def needs_ad_lowering(module: ModuleOp) -> bool:

@@ -18,9 +18,9 @@ Programs are values: nothing changes one once it is made. A derivative is again 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Self, cast, overload
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -36,6 +36,7 @@ from wengert.runtime.jacobians import JacobianMode, compressed_jacobian_pass, ja
 from wengert.runtime.labels import name_compressed, name_derivative, name_jacobian
 from wengert.runtime.positions import Positions, choose
 from wengert.runtime.signature import Signature, entry_function, signature_of
+from wengert.transforms.shapes.dynamism import is_dynamic
 
 if TYPE_CHECKING:
     from wengert.lab.check import CheckReport
@@ -89,6 +90,15 @@ class Program:
         signature: types and names of the arguments and results.
     """
 
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        """A program whose module leaves extents open, or computes them, is a :class:`wengert.runtime.dynamic_program.DynamicProgram`."""
+        module = args[0] if args else options.get("module")
+        if cls is Program and isinstance(module, ModuleOp) and is_dynamic(module):
+            from wengert.runtime.dynamic_program import DynamicProgram
+
+            return cast(Self, object.__new__(DynamicProgram))
+        return object.__new__(cls)
+
     def __init__(self, module: ModuleOp, *, entry: str = "main", name: str = "<module>"):
         self.module = module
         self.entry = entry
@@ -130,6 +140,27 @@ class Program:
         folder = dump_folder(dump_dir, f"compile-{backend}")
         compiled = self._executables[key] = CompiledProgram(self, backend, build(self, backend, dump_dir=folder, **options))
         return compiled
+
+    # -- shapes
+
+    def specialize(self, *shapes: Sequence[int] | int | None) -> Program:
+        """The static program for arguments of these shapes, made once; the program itself if it leaves nothing open.
+
+        Args:
+            shapes: the extents of each argument; None, or nothing at the end, for those whose types leave nothing open.
+
+        Raises:
+            InputError: a shape is missing or does not fit.
+            DiagnosticError: an op rejects its operands for these shapes, or its shape depends on more than shapes; names it and its place.
+        """
+        from wengert.runtime.dynamic_program import checked_shapes
+
+        checked_shapes(self.name, self.signature.arguments, shapes, len(self.signature.arguments))
+        return self
+
+    def specialized_for(self, inputs: Sequence[Any]) -> Program:
+        """The static program for these inputs: the program itself if it leaves nothing open."""
+        return self
 
     # -- differentiating
 

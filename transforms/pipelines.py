@@ -22,6 +22,8 @@ PASS_PATHS = {
     "expand-zeta": "wengert.transforms.core.zeta_sums:ExpandZetaPass",
     "drop-matrices": "wengert.transforms.core.systems:DropMatricesPass",
     "from-core": "wengert.transforms.core.from_core:FromCorePass",
+    # transforms/shapes: programs that leave extents open
+    "refine-shapes": "wengert.transforms.shapes.refine:RefineShapesPass",
     # transforms/ad: derivatives
     "jvp": "wengert.transforms.ad.passes:JvpPass",
     "vjp": "wengert.transforms.ad.passes:VjpPass",

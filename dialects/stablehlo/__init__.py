@@ -35,6 +35,7 @@ from wengert.dialects.stablehlo.control import (
 )
 from wengert.dialects.stablehlo.dynamic import (
     DynamicBroadcastInDimOp,
+    DynamicConvOp,
     DynamicGatherOp,
     DynamicIotaOp,
     DynamicPadOp,
@@ -172,6 +173,7 @@ StableHLO = Dialect(
         DivideOp,
         DotGeneralOp,
         DynamicBroadcastInDimOp,
+        DynamicConvOp,
         DynamicGatherOp,
         DynamicIotaOp,
         DynamicPadOp,
@@ -284,6 +286,7 @@ __all__ = [
     "DivideOp",
     "DotGeneralOp",
     "DynamicBroadcastInDimOp",
+    "DynamicConvOp",
     "DynamicGatherOp",
     "DynamicIotaOp",
     "DynamicPadOp",

@@ -1,14 +1,14 @@
-"""StableHLO's ops for shapes that are known only at run time. They are parsed and printed; AD and compilation need static shapes."""
+"""StableHLO's ops for shapes that are known only at run time. AD and compilation see the static forms that ``refine-shapes`` gives them."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import BoolAttr, DenseArrayBase
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, DenseArrayBase
 from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr
+from wengert.dialects.stablehlo.attributes import ConvDimensionNumbersAttr, GatherDimensionNumbersAttr
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr
@@ -104,6 +104,26 @@ class DynamicGatherOp(TensorOp):
     slice_sizes = operand_def()
     dimension_numbers = prop_def(GatherDimensionNumbersAttr)
     indices_are_sorted = opt_prop_def(BoolAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@op_definition
+class DynamicConvOp(TensorOp):
+    """convolution with computed padding."""
+
+    name = "stablehlo.dynamic_conv"
+    lhs = operand_def()
+    rhs = operand_def()
+    padding = operand_def()
+    window_strides = opt_prop_def(DenseArrayBase)
+    lhs_dilation = opt_prop_def(DenseArrayBase)
+    rhs_dilation = opt_prop_def(DenseArrayBase)
+    window_reversal = opt_prop_def(DenseArrayBase)
+    dimension_numbers = prop_def(ConvDimensionNumbersAttr)
+    feature_group_count = prop_def(I64Attr)
+    batch_group_count = prop_def(I64Attr)
+    precision_config = opt_prop_def(ArrayAttr)
     result = result_def()
     traits = traits_def(Pure())
 

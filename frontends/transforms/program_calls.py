@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 def apply_program(program: Program, operands: Sequence[Any]) -> Sequence[Any]:
     """A program run on arrays, or called from what is being traced where an operand is traced."""
+    program = program.specialized_for(operands)
     if current_trace() is not None and is_traced(*operands):
         return call_program(program, operands)
     return program(*operands)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 
-from wengert.lab.inputs import Array, random_inputs, read_inputs
+from wengert.ir.diagnostics import DiagnosticError
+from wengert.lab.inputs import Array, random_inputs, read_inputs, shaped
 from wengert.runtime.program import Program, load, parse
+from wengert.transforms.shapes.argument_shapes import Shape, read_shape
 
 
 def integers(text: str) -> tuple[int, ...]:
@@ -34,6 +36,12 @@ def add_program(parser: argparse.ArgumentParser) -> None:
     """The program's file and entry."""
     parser.add_argument("program", metavar="PROGRAM.mlir", help="StableHLO text, pretty or generic; - for stdin")
     parser.add_argument("--entry", default="main", metavar="NAME", help="the function to start at (default: main)")
+    parser.add_argument(
+        "--shapes",
+        type=shapes,
+        metavar="2x3,keep,4",
+        help="the shape of each argument of a program that leaves extents open; 'keep' for one whose type says it; inputs tell them too",
+    )
 
 
 def add_positions(parser: argparse.ArgumentParser) -> None:
@@ -49,15 +57,27 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--random", type=int, metavar="SEED", help="draw inputs: standard normal floats, integers in [0, 4)")
 
 
+def shapes(text: str) -> tuple[Shape | None, ...]:
+    """``2x3,keep,4`` as (2, 3), None, (4,)."""
+    try:
+        return tuple(read_shape(part) for part in text.split(","))
+    except DiagnosticError as error:
+        raise argparse.ArgumentTypeError(f"{error.diagnostic.message}; {error.diagnostic.hint}") from None
+
+
 def read_program(options: argparse.Namespace) -> Program:
-    """The program that the command names."""
+    """The program that the command names, for the shapes that it gives."""
     if options.program == "-":
-        return parse(sys.stdin.read(), "<stdin>", entry=options.entry)
-    return load(options.program, entry=options.entry)
+        program = parse(sys.stdin.read(), "<stdin>", entry=options.entry)
+    else:
+        program = load(options.program, entry=options.entry)
+    return program if options.shapes is None else program.specialize(*options.shapes)
 
 
 def inputs_of(options: argparse.Namespace, program: Program, default_seed: int = 0) -> list[Array]:
     """The inputs that the command names; drawn at random where it names none, which is said."""
+    if options.inputs is None:
+        program = shaped(program)
     if options.inputs is not None:
         return read_inputs(options.inputs, program.signature)
     seed = options.random if options.random is not None else default_seed

@@ -10,6 +10,7 @@ from dataclasses import replace
 from wengert.lab.check import TESTS, CheckReport, Outcome, check
 from wengert.lab.cli import arguments
 from wengert.lab.cli.exit_codes import Exit
+from wengert.transforms.shapes.argument_shapes import shape_text
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -55,6 +56,7 @@ def rerun_command(options: argparse.Namespace, report: CheckReport) -> str:
     positions = ",".join(a.argument.split()[1] for a in bad)
     words = ["wengert", "check", options.program, "--wrt", positions, "--tests", ",".join(tests), "--seed", str(options.seed)]
     words += ["--backend", options.backend] + (["--entry", options.entry] if options.entry != "main" else [])
+    words += ["--shapes", ",".join(map(shape_text, options.shapes))] if options.shapes is not None else []
     words += ["--of", ",".join(map(str, options.of))] if options.of else []
     if options.inputs is not None:
         words += ["--inputs", options.inputs]

@@ -81,7 +81,7 @@ def real_dynamic_slice(op: stablehlo.RealDynamicSliceOp) -> Function:
     return cut
 
 
-@evaluates(stablehlo.DynamicGatherOp)
-def dynamic_gather(op: stablehlo.DynamicGatherOp) -> Function:
-    """Refused: its slice sizes are computed."""
-    raise UnsupportedOpError(op, "with computed slice sizes is not supported")
+@evaluates(stablehlo.DynamicConvOp, stablehlo.DynamicGatherOp)
+def dynamic_window(op: stablehlo.DynamicConvOp | stablehlo.DynamicGatherOp) -> Function:
+    """Refused: programs are run in their static form, where padding and slice sizes are attributes."""
+    raise UnsupportedOpError(op, "takes its window as an operand and runs in its static form only (refine-shapes)")

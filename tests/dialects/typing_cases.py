@@ -316,6 +316,8 @@ DYNAMIC = [
     case("dynamic_reshape", "?xf32, 2xi32 -> ?x3xf32"),
     case("dynamic_pad", "?xf32, f32, 1xi32, 1xi32, 1xi32 -> ?xf32"),
     case("dynamic_gather", "5x6xf32, 3x1xi32, 2xi32 -> 3x?xf32", _GATHER),
+    case("dynamic_conv", "2x8x9x3xf32, 3x2x3x5xf32, 2x2xi32 -> 2x?x?x5xf32", _CONV),
+    case("dynamic_conv", "2x8x9x3xf32, 3x2x3x5xf32, 2x2xi64 -> 2x6x10x5xf32", f"{_CONV}, window_strides = array<i64: 1, 1>"),
     case("real_dynamic_slice", "?xf32, 1xi32, 1xi32, 1xi32 -> ?xf32"),
 ]
 

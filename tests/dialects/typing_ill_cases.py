@@ -428,6 +428,7 @@ CONTROL: Cases = [
 ]
 
 GROUPS = "replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>"
+CONV = "feature_group_count = 1 : i64, batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>"
 GATHER = "dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>"
 ALL_TO_ALL = "split_dimension = {} : i64, concat_dimension = 1 : i64, split_count = {} : i64, " + GROUPS
 DYNAMIC: Cases = [
@@ -449,6 +450,9 @@ DYNAMIC: Cases = [
     (case("dynamic_pad", "?xf32, f32, 1xi32, 1xi64, 1xi32 -> ?xf32"), "operands #2 to #4 must have the same type"),
     (case("dynamic_gather", "5x6xf32, 3x1xi32, 3xi32 -> 3x?xf32", GATHER), "slice_sizes must be a list of 2 integers"),
     (case("dynamic_gather", "5x6xf32, 3x1xi32, 2xi32 -> 4x?xf32", GATHER), "does not match the inferred tensor<3x?xf32>"),
+    (case("dynamic_conv", "2x8x9x3xf32, 3x2x3x5xf32, 1x2xi32 -> 2x?x?x5xf32", CONV), "padding must hold a low and a high edge"),
+    (case("dynamic_conv", "2x8x9x3xf32, 3x2x3x5xf32, 2x2xi32 -> 2x?x?x4xf32", CONV), "does not match the inferred tensor<2x?x?x5xf32>"),
+    (case("dynamic_conv", "2x8x9x3xf32, 3x2x3x5xf32, 2x2xf32 -> 2x?x?x5xf32", CONV), "padding must hold integers"),
     (case("real_dynamic_slice", "?xf32, 1xi32, 1xi32, 2xi32 -> ?xf32"), "strides must be a list of 1 integers"),
     (case("real_dynamic_slice", "?xf32, 1xi32, 1xi32, 1xi32 -> ?xf64"), "does not match the inferred tensor<?xf32>"),
     (case("all_gather", "2x3xf32 -> 5x3xf32", f"all_gather_dim = 0 : i64, {GROUPS}"), "must be a multiple of the extent 2"),

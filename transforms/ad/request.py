@@ -15,6 +15,7 @@ from wengert.ir.diagnostics import DiagnosticError, did_you_mean
 from wengert.ir.locations import error_at
 from wengert.ir.tensor_types import is_differentiable
 from wengert.ir.traversal import ops_of
+from wengert.transforms.shapes.dynamism import require_static
 
 REQUESTS = (ad.JvpOp, ad.VjpOp, ad.LinearizeOp, ad.TransposedCallOp, ad.PushforwardOp, ad.PullbackOp, ad.BatchOp)
 """The ops that ask for a derivative or a batch of a function."""
@@ -68,6 +69,7 @@ def request(function: FuncOp, wrt: Sequence[int] | None = None, of: Sequence[int
     """Checks positions and fills in the defaults: every argument and result that is real or complex floating point."""
     if len(function.body.blocks) != 1:
         raise error_at(function.location, f"@{function.sym_name.data} has {len(function.body.blocks)} blocks; differentiation needs a body of one block")
+    require_static(function, "a derivative")
     inputs, outputs = list(function.function_type.inputs), list(function.function_type.outputs)
     return Request(function, _positions(function, "wrt", "argument", inputs, wrt), _positions(function, "of", "result", outputs, of))
 

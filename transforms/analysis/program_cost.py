@@ -20,6 +20,7 @@ from wengert.ir.locations import describe
 from wengert.transforms.analysis.liveness import BRANCHES, LOOPS, peak_bytes
 from wengert.transforms.analysis.opcost import cost
 from wengert.transforms.analysis.trip_count import trip_count
+from wengert.transforms.shapes.dynamism import require_static
 
 
 class ProgramCost(Struct):
@@ -60,6 +61,7 @@ class ProgramCost(Struct):
 def program_cost(module: ModuleOp, entry: str = "main") -> ProgramCost:
     """What one run of the entry function costs."""
     functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
+    require_static(functions[entry], "counting costs")
     total = _Counting(functions).block(functions[entry].body.block)
     total.peak_bytes = peak_bytes(module, entry)
     return total

@@ -179,6 +179,11 @@ def _bitcast(op: Any, x: list[Array]) -> Array | None:
     return np.ascontiguousarray(x[0]).view(dtype).reshape(x[0].shape)
 
 
+def _clamp(op: Any, x: list[Array]) -> Array | None:
+    low, value, high = x
+    return np.asarray(np.minimum(np.maximum(low, value), high)) if value.dtype.kind in "iu" else None
+
+
 def _sign(op: Any, x: list[Array]) -> Array | None:
     if x[0].dtype.kind == "c":
         return None
@@ -191,6 +196,7 @@ ELEMENTWISE: dict[type[Operation], Fold] = {
     stablehlo.AndOp: _plain(np.bitwise_and),
     stablehlo.BitcastConvertOp: _bitcast,
     stablehlo.CeilOp: _plain(np.ceil),
+    stablehlo.ClampOp: _clamp,
     stablehlo.CompareOp: _compare,
     stablehlo.ConvertOp: _convert,
     stablehlo.DivideOp: _divide,

@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Operation
 from wengert.ir.attributes import ints
 from wengert.ir.elements import to_numpy
 from wengert.ir.tensor_types import DYNAMIC, i1, i64, real_element, tensor
-from wengert.ir.typing_rules import TypingError
+from wengert.ir.typing_rules import INFERRED, TypingError
 
 Tensor = TensorType[Any]
 Shape = tuple[int, ...]
@@ -173,9 +173,19 @@ def result_name(op: Operation, index: int) -> str:
     return "result" if len(op.results) == 1 else f"result #{index}"
 
 
+def infer(index: int, type: Attribute) -> None:
+    """Says, if somebody asks, what the type of a result must be; what is said in parts is put together."""
+    types = INFERRED.get()
+    if types is not None and isinstance(type, TensorType):
+        before = types.get(index)
+        types[index] = merged(cast(Tensor, before), cast(Tensor, type)) if before is not None else cast(Tensor, type)
+
+
 def expect_result(op: Operation, shape: Sequence[int], element: Attribute, index: int = 0) -> None:
     """The result's type is the one that was inferred."""
     found = op.results[index].type
+    if INFERRED.get() is not None:
+        infer(index, tensor(shape, element))
     if isinstance(found, TensorType):
         held = cast(Tensor, found).element_type
         if (held is element or held == element) and same_shape(cast(Tensor, found).get_shape(), tuple(shape)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr
@@ -109,6 +110,11 @@ def check_groups(op: Operation, batch: int, in_features: int, kernel_in: int, ke
 def check_convolution(op: ops.ConvolutionOp) -> None:
     """Result: batch / batch_group_count, the kernel's output features, and one position per window."""
     lhs, rhs = operand(op, 0, "lhs"), operand(op, 1, "rhs")
+    expect_result(op, convolved_shape(op, lhs, rhs), result_element(op, lhs, rhs))
+
+
+def convolved_shape(op: Operation, lhs: Tensor, rhs: Tensor, padding: Sequence[tuple[int, int]] | None = None) -> list[int]:
+    """The result's shape, after checking everything; ``padding`` is given where the op does not hold it as a property."""
     x, kernel = lhs.get_shape(), rhs.get_shape()
     if len(x) != len(kernel) or len(x) < 2:
         fail(f"lhs and rhs must have the same rank of at least 2, found {lhs} and {rhs}")
@@ -120,13 +126,13 @@ def check_convolution(op: ops.ConvolutionOp) -> None:
     check_reversal(op, len(spatial))
     check_precision(op)
     sizes = tuple(kernel[d] for d in kernel_spatial)
-    counts = windows(op, sizes, base="lhs_dilation", window="rhs_dilation").output(tuple(x[d] for d in spatial))
+    counts = windows(op, sizes, base="lhs_dilation", window="rhs_dilation", padding=padding).output(tuple(x[d] for d in spatial))
     result = [0] * len(x)
     result[out_batch] = DYNAMIC if x[batch] == DYNAMIC else x[batch] // batches
     result[out_feature] = kernel[kernel_out]
     for d, n in zip(out_spatial, counts, strict=True):
         result[d] = n
-    expect_result(op, result, result_element(op, lhs, rhs))
+    return result
 
 
 def check_reversal(op: Operation, spatial: int) -> None:

@@ -1,19 +1,28 @@
-"""Typing rules of ops whose result shape is computed at run time: what the types alone decide."""
+"""Typing rules of ops whose result shape is computed at run time: what the types alone decide, and what constant operands do.
+
+Where the operands that give a shape are constants, the result type is known; it must not say otherwise. These are the constant
+rules, which the verifier asks after the typing rules. ``refine-shapes`` infers result types by the same two.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
-from typing import cast
+from typing import Any, cast
 
-from xdsl.dialects.builtin import IndexType, TensorType
-from xdsl.ir import Operation
+import numpy as np
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, TensorType
+from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects.stablehlo import dynamic as ops
-from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr
+from wengert.dialects.stablehlo.attributes import ConvDimensionNumbersAttr, GatherDimensionNumbersAttr
+from wengert.dialects.stablehlo.random import RngOp
+from wengert.dialects.stablehlo.shape import ConstantOp
 from wengert.dialects.stablehlo.typing.checks import (
     COMPLEX,
     FLOAT,
     INTEGER,
+    Shape,
     Tensor,
     as_tensor,
     element_class,
@@ -22,17 +31,22 @@ from wengert.dialects.stablehlo.typing.checks import (
     expect_in_range,
     expect_result,
     expect_scalar,
+    extents,
     fail,
+    infer,
     int_list,
     int_property,
     is_static,
     operand,
     same_element,
+    same_shape,
 )
+from wengert.dialects.stablehlo.typing.contraction import convolved_shape, result_element
 from wengert.dialects.stablehlo.typing.indexing import gathered_shape
-from wengert.dialects.stablehlo.typing.shape import check_broadcast_dimensions
-from wengert.ir.tensor_types import DYNAMIC, i32
-from wengert.ir.typing_rules import typing_rule
+from wengert.dialects.stablehlo.typing.shape import check_broadcast_dimensions, padded_extent
+from wengert.ir.elements import to_numpy
+from wengert.ir.tensor_types import DYNAMIC, i32, tensor
+from wengert.ir.typing_rules import constant_rule, typing_rule
 
 
 def expect_shape_operand(op: Operation, index: int, role: str, length: int, what: str) -> None:
@@ -136,3 +150,134 @@ def check_real_dynamic_slice(op: ops.RealDynamicSliceOp) -> None:
         expect_shape_operand(op, i, role, len(x.get_shape()), "the operand's rank")
     expect_one_type(op, 1)
     check_result_of_rank(op, x)
+
+
+@typing_rule(ops.DynamicConvOp)
+def check_dynamic_conv(op: ops.DynamicConvOp) -> None:
+    """As convolution; how many windows there are is unknown."""
+    lhs, rhs, padding = operand(op, 0, "lhs"), operand(op, 1, "rhs"), operand(op, 2, "padding")
+    expect_elements("padding", padding, INTEGER)
+    spatial = max(0, len(lhs.get_shape()) - 2)
+    if not same_shape(padding.get_shape(), (spatial, 2)):
+        fail(f"padding must hold a low and a high edge for each of the {spatial} spatial dimensions, found {padding}")
+    shape = convolved_shape(op, lhs, rhs, ((0, 0),) * spatial)
+    for d in cast(ConvDimensionNumbersAttr, op.properties["dimension_numbers"]).roles[2][2]:
+        shape[d] = DYNAMIC
+    expect_result(op, shape, result_element(op, lhs, rhs))
+
+
+# -- what constant operands say
+
+
+def constant_value(value: SSAValue) -> np.ndarray[Any, np.dtype[Any]] | None:
+    """The array that a constant op makes, or None for any other value."""
+    owner = value.owner
+    held = owner.properties.get("value") if isinstance(owner, ConstantOp) else None
+    return to_numpy(cast("DenseIntOrFPElementsAttr[Any]", held)) if isinstance(held, DenseIntOrFPElementsAttr) else None
+
+
+def constant_list(op: Operation, index: int, role: str, least: int | None = None) -> Shape | None:
+    """The integers of an operand that is a constant, none of them below ``least``; None for any other operand."""
+    value = constant_value(op.operands[index])
+    if value is None:
+        return None
+    found = tuple(int(n) for n in value.reshape(-1))
+    if least is not None and any(n < least for n in found):
+        fail(f"{role} must not hold numbers below {least}, found the constant {list(found)}")
+    return found
+
+
+def expect_given(op: Operation, shape: Sequence[int], given: str) -> None:
+    """The result has the shape that constants say."""
+    result = as_tensor("result", op.results[0].type)
+    if not same_shape(result.get_shape(), tuple(shape)):
+        fail(f"result type {result} contradicts {given}, by which its shape is {extents(shape)}")
+    infer(0, tensor(shape, result.element_type))
+
+
+_SHAPE_OPERANDS: dict[type[Operation], tuple[int, str]] = {
+    ops.DynamicBroadcastInDimOp: (1, "output_dimensions"),
+    ops.DynamicIotaOp: (0, "output_shape"),
+    ops.DynamicReshapeOp: (1, "output_shape"),
+    RngOp: (2, "shape"),
+}
+"""The operand that is the result's shape."""
+
+
+@constant_rule(*_SHAPE_OPERANDS)
+def check_given_shape(op: Operation) -> None:
+    """The result has the shape that an operand says."""
+    index, role = _SHAPE_OPERANDS[type(op)]
+    shape = constant_list(op, index, role, 0)
+    if shape is None:
+        return
+    expect_given(op, shape, f"{role} = {list(shape)}")
+    source = operand(op, 0, "operand")
+    if isinstance(op, ops.DynamicReshapeOp) and is_static(source.get_shape()) and prod(source.get_shape()) != prod(shape):
+        fail(f"output_shape = {list(shape)} has {prod(shape)} elements, but the operand {source} has {prod(source.get_shape())}")
+    if isinstance(op, ops.DynamicBroadcastInDimOp):
+        check_broadcast_dimensions(op, source, tensor(shape, source.element_type))
+
+
+@constant_rule(ops.SetDimensionSizeOp)
+def check_given_size(op: ops.SetDimensionSizeOp) -> None:
+    """The extent that the operand says, no larger than what there is."""
+    size = constant_list(op, 1, "size", 0)
+    if size is None:
+        return
+    shape = list(operand(op, 0, "operand").get_shape())
+    dimension = int_property(op, "dimension")
+    if shape[dimension] != DYNAMIC and size[0] > shape[dimension]:
+        fail(f"size must not be above the extent {shape[dimension]} of dimension {dimension}, found {size[0]}")
+    shape[dimension] = size[0]
+    expect_given(op, shape, f"size = {size[0]}")
+
+
+@constant_rule(ops.DynamicPadOp)
+def check_given_padding(op: ops.DynamicPadOp) -> None:
+    """low + n + (n - 1) * interior + high in each dimension."""
+    x = operand(op, 0, "operand")
+    low, high = constant_list(op, 2, "edge_padding_low"), constant_list(op, 3, "edge_padding_high")
+    interior = constant_list(op, 4, "interior_padding", 0)
+    if low is None or high is None or interior is None:
+        return
+    shape = [padded_extent(*amounts) for amounts in zip(x.get_shape(), low, high, interior, strict=True)]
+    for d, (n, to) in enumerate(zip(x.get_shape(), shape, strict=True)):
+        if n != DYNAMIC and to < 0:
+            fail(f"padding of {low[d]}, {high[d]} and {interior[d]} leaves a negative extent of {to} in dimension {d} of the operand {x}")
+    expect_given(op, shape, f"the padding {list(low)}, {list(high)}, {list(interior)}")
+
+
+@constant_rule(ops.DynamicGatherOp)
+def check_given_slice_sizes(op: ops.DynamicGatherOp) -> None:
+    """As gather."""
+    sizes = constant_list(op, 2, "slice_sizes", 0)
+    if sizes is None:
+        return
+    x, indices = operand(op, 0, "operand"), operand(op, 1, "start_indices")
+    numbers = cast(GatherDimensionNumbersAttr, op.properties["dimension_numbers"])
+    expect_given(op, gathered_shape(numbers, x, indices, sizes), f"slice_sizes = {list(sizes)}")
+
+
+@constant_rule(ops.RealDynamicSliceOp)
+def check_given_bounds(op: ops.RealDynamicSliceOp) -> None:
+    """ceil((limit - start) / stride) in each dimension."""
+    starts, limits = constant_list(op, 1, "start_indices", 0), constant_list(op, 2, "limit_indices", 0)
+    strides = constant_list(op, 3, "strides", 1)
+    if starts is None or limits is None or strides is None:
+        return
+    shape: list[int] = []
+    for d, (n, start, limit, stride) in enumerate(zip(operand(op, 0, "operand").get_shape(), starts, limits, strides, strict=True)):
+        if start > limit or (n != DYNAMIC and limit > n):
+            fail(f"start and limit must satisfy 0 <= start <= limit <= {'?' if n == DYNAMIC else n} in dimension {d}, found {start} and {limit}")
+        shape.append(-((start - limit) // stride))
+    expect_given(op, shape, f"the bounds {list(starts)}, {list(limits)}, {list(strides)}")
+
+
+@constant_rule(ops.DynamicConvOp)
+def check_given_edges(op: ops.DynamicConvOp) -> None:
+    """As convolution."""
+    edges = constant_value(op.operands[2])
+    if edges is not None:
+        padding = [(int(low), int(high)) for low, high in edges]
+        expect_given(op, convolved_shape(op, operand(op, 0, "lhs"), operand(op, 1, "rhs"), padding), f"padding = {[list(pair) for pair in padding]}")

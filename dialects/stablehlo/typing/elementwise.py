@@ -29,6 +29,7 @@ from wengert.dialects.stablehlo.typing.checks import (
     expect_result,
     extents,
     fail,
+    infer,
     int_property,
     merged,
     operand,
@@ -37,7 +38,7 @@ from wengert.dialects.stablehlo.typing.checks import (
     same_shape,
 )
 from wengert.ir.tensor_types import DYNAMIC, f32, f64, i1, real_element
-from wengert.ir.typing_rules import TypingRule, typing_rule
+from wengert.ir.typing_rules import INFERRED, TypingRule, typing_rule
 
 NUMBER = INTEGER | FLOAT | COMPLEX
 INEXACT = FLOAT | COMPLEX
@@ -97,6 +98,9 @@ def one_type(allowed: int) -> TypingRule:
                 fail(f"operands must have the same type, found {first} and {value.type}", difference_hint(first, value.type))
         if op.results[0].type is not first and not all(compatible(op.results[0].type, v.type) for v in operands):
             fail(f"result type {op.results[0].type} does not match the inferred {first}")
+        if INFERRED.get() is not None:
+            for value in operands:
+                infer(0, value.type)
 
     return rule
 

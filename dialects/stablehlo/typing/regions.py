@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xdsl.ir import Attribute, Block, Operation, Region
 
 from wengert.dialects.stablehlo.control import ReturnOp
-from wengert.dialects.stablehlo.typing.checks import Tensor, as_tensor, compatible, expect_scalar, fail, is_promotable, result_name, tensors
+from wengert.dialects.stablehlo.typing.checks import Tensor, as_tensor, compatible, expect_scalar, fail, infer, is_promotable, result_name, tensors
 from wengert.ir.tensor_types import i1, tensor
 
 
@@ -64,6 +64,7 @@ def expect_results(op: Operation, types: Sequence[Attribute], why: str) -> None:
     if len(op.results) != len(types):
         fail(f"the op must have {len(types)} {'result' if len(types) == 1 else 'results'} {why}, found {len(op.results)}")
     for i, (result, type) in enumerate(zip(op.results, types, strict=True)):
+        infer(i, type)
         if result.type is not type and not compatible(result.type, type):
             fail(f"{result_name(op, i)} type {result.type} does not match the type {type} {why}")
 
