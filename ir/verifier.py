@@ -26,11 +26,11 @@ from xdsl.irdl import IRDLOperation
 from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
-from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
+from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean, one_of
 from wengert.ir.dominance import Scope, dominating_values, explain, name_of
 from wengert.ir.locations import origin, provenance
 from wengert.ir.structure import Structure, structure_of
-from wengert.ir.symbols import CallsFunction, called_symbol, recursive_calls, signature, symbol_name, symbols_of, symbols_used
+from wengert.ir.symbols import VISIBILITIES, CallsFunction, called_symbol, recursive_calls, signature, symbol_name, symbols_of, symbols_used
 from wengert.ir.traversal import operands_of
 from wengert.ir.typing_rules import TYPING_RULES, TypingError, TypingRule
 
@@ -231,6 +231,9 @@ class _Verifier:
         if known.structure is not None:
             known.structure.check(op)
         if isinstance(op, FuncOp):
+            visibility = op.sym_visibility.data if op.sym_visibility is not None else "public"
+            if visibility not in VISIBILITIES:
+                raise TypingError(f"the visibility must be {one_of(VISIBILITIES)}, found '{visibility}'", did_you_mean(visibility, VISIBILITIES))
             entry = op.body.first_block
             if entry is not None and tuple(entry.arg_types) != op.function_type.inputs.data:
                 found, expected = listed(entry.arg_types), listed(op.function_type.inputs.data)
