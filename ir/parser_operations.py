@@ -23,6 +23,7 @@ from wengert.ir.diagnostics import did_you_mean, nearest
 from wengert.ir.parser_cursor import NAME, SPACE
 from wengert.ir.parser_regions import RegionReader
 from wengert.ir.parser_values import Operands, count_of
+from wengert.ir.unregistered import written_name
 
 _HEAD = re.compile(SPACE + rf"(?:%({NAME})(?::(\d{{1,6}}))?{SPACE}={SPACE})?([A-Za-z_][\w$.]*)", re.ASCII)
 _RESULTS = re.compile(SPACE + rf"((?:%{NAME}(?::\d+)?\s*,\s*)*%{NAME}(?::\d+)?)\s*=", re.ASCII)
@@ -178,7 +179,7 @@ class Reader(RegionReader):
             return
         total = sum(count for _, count, _ in names)
         if total != len(results):
-            self.fail(f"'{_name_of(op)}' has {count_of(len(results), 'result')}, but {total} {'is' if total == 1 else 'are'} named", names[0][2])
+            self.fail(f"'{written_name(op)}' has {count_of(len(results), 'result')}, but {total} {'is' if total == 1 else 'are'} named", names[0][2])
         first = 0
         for name, count, position in names:
             self.define(name, results[first : first + count], position)
@@ -309,7 +310,3 @@ class Reader(RegionReader):
 
     def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Span) -> None:
         self.define(name, values, span.start)
-
-
-def _name_of(op: Operation) -> str:
-    return op.op_name.data if isinstance(op, UnregisteredOp) else op.name

@@ -107,6 +107,8 @@ class FunctionText:
         writer.write(f" {writer.symbol(cast(StringAttr, properties['sym_name']).data)}(")
         type = cast(FunctionType, properties["function_type"])
         blocks = op.regions[0].blocks
+        if blocks and tuple(blocks[0].arg_types) != type.inputs.data:
+            raise Unwritable
         attributes = _entries(properties.get("arg_attrs"), len(type.inputs))
         if blocks:
             shown = [writer.block_argument(value, held) for value, held in zip(blocks[0].args, attributes)]

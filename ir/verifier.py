@@ -33,6 +33,7 @@ from wengert.ir.structure import Structure, structure_of
 from wengert.ir.symbols import VISIBILITIES, CallsFunction, called_symbol, recursive_calls, signature, symbol_name, symbols_of, symbols_used
 from wengert.ir.traversal import operands_of
 from wengert.ir.typing_rules import TYPING_RULES, TypingError, TypingRule
+from wengert.ir.unregistered import written_name
 
 MAX_ERRORS = 20
 """After so many errors the verifier stops looking."""
@@ -129,7 +130,7 @@ class _Verifier:
         return linecache.getline(file, line).rstrip("\n")
 
     def report(self, op: Operation, message: str, hint: str = "", notes: Sequence[Diagnostic] = ()) -> None:
-        found = self.diagnostic(op, f"{shown_name(op)}: {message}", hint=hint)
+        found = self.diagnostic(op, f"{written_name(op)}: {message}", hint=hint)
         derived = provenance(op.location)
         if derived is not None:
             source = f"derived by {derived.pass_name} from {derived.op_name} (as its {derived.role})"
@@ -311,7 +312,7 @@ class _Verifier:
         if end is None:
             self.report(parent, "a block of its regions is empty; it must end in a terminator", hint)
         else:
-            self.report(end, f"the last operation of a block of {shown_name(parent)} must be a terminator", hint)
+            self.report(end, f"the last operation of a block of {written_name(parent)} must be a terminator", hint)
 
 
 def _signature(op: Operation) -> tuple[object, ...]:
@@ -323,11 +324,6 @@ def _signature(op: Operation) -> tuple[object, ...]:
         *[id(r.type) for r in op.results],
         *[(name, id(value)) for name, value in op.properties.items()],
     )
-
-
-def shown_name(op: Operation) -> str:
-    """The op's name as it is written."""
-    return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
 
 
 def listed(types: Sequence[Attribute]) -> str:
