@@ -36,6 +36,32 @@ _MODULES = {
 CLOSED = ("builtin", "func", "stablehlo", "chlo", "core", "ad", "kernel")
 """Dialects of which every op is known: an unknown op in one of them is an error, elsewhere it is carried along."""
 
+OPAQUE = frozenset(
+    (
+        "!stablehlo.future",
+        "!stablehlo.token",
+        "#chlo.comparison_direction",
+        "#chlo.comparison_type",
+        "#chlo.precision",
+        "#chlo.ragged_dot",
+        "#stablehlo.axis_ref",
+        "#stablehlo.bounds",
+        "#stablehlo.channel_handle",
+        "#stablehlo.dot_algorithm",
+        "#stablehlo.output_operand_alias",
+        "#stablehlo.result_accuracy",
+        "#stablehlo.result_accuracy_mode",
+        "#stablehlo.sub_axis_info",
+        "#stablehlo.type_extensions",
+    )
+)
+"""Attributes and types of closed dialects that are kept as their text."""
+
+REFUSED = {
+    "vhlo": "VHLO is the form in which StableHLO is stored; write the program as StableHLO, for example with stablehlo-translate --deserialize",
+}
+"""Dialects that are not read at all, each with what to do instead."""
+
 
 def _loader(module: str, name: str) -> Callable[[], Dialect]:
     return lambda: getattr(import_module(module), name)

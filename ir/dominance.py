@@ -15,6 +15,7 @@ from xdsl.ir import Block, BlockArgument, ErasedSSAValue, Operation, OpResult, R
 from xdsl.irdl.dominance import DominanceInfo
 
 from wengert.ir.symbols import symbol_name
+from wengert.ir.unregistered import written_name
 
 
 class Scope:
@@ -53,7 +54,7 @@ def name_of(value: SSAValue) -> str:
         return f"'%{value.name_hint}'"
     if isinstance(value, BlockArgument):
         return f"argument {value.index}"
-    return f"result {value.index} of {value.op.name}" if isinstance(value, OpResult) else "a value"
+    return f"result {value.index} of {written_name(value.op)}" if isinstance(value, OpResult) else "a value"
 
 
 def function_name(op: Operation) -> str:

@@ -10,6 +10,7 @@ The parser is a stack of classes, one per file: cursor, types, constants, attrib
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from xdsl.context import Context
@@ -24,11 +25,19 @@ from wengert.ir.syntax_functions import SYNTAXES
 
 
 class ModuleParser(Reader):
-    """Reads a module. ``closed_dialects`` are those in which an unknown op is an error."""
+    """Reads a module. ``closed_dialects`` are those in which an unknown op is an error, ``refused_dialects`` those of which every op is."""
 
-    def __init__(self, context: Context, text: str, filename: str, closed_dialects: frozenset[str] = frozenset()):
+    def __init__(
+        self,
+        context: Context,
+        text: str,
+        filename: str,
+        closed_dialects: frozenset[str] = frozenset(),
+        opaque: frozenset[str] = frozenset(),
+        refused_dialects: Mapping[str, str] | None = None,
+    ):
         super().__init__(context, text, filename)
-        self.closed_dialects = closed_dialects
+        self.closed_dialects, self.opaque, self.refused_dialects = closed_dialects, opaque, refused_dialects or {}
         self._types, self._functions, self._dictionaries = {}, {}, {}
         self._syntaxes, self._defined_at, self._scope, self._used_at = {}, {}, [], {}
         self.find_late_locations()
@@ -54,8 +63,7 @@ class ModuleParser(Reader):
             if mark in "#!":
                 self._alias()
             elif self.text.startswith("{-#", self.here):
-                with self.foreign("metadata"):
-                    self._parse_file_metadata_dictionary()
+                self.metadata()
             else:
                 ops.append(self.operation())
         self.check_defined({})
@@ -92,9 +100,9 @@ def parse_module(text: str | bytes, filename: str = "<string>", context: Context
     Raises:
         DiagnosticError: the text is not a module; the diagnostic says what is wrong and where.
     """
-    from wengert.dialects.registry import CLOSED, make_context
+    from wengert.dialects.registry import CLOSED, OPAQUE, REFUSED, make_context
 
-    parser = ModuleParser(context or make_context(), _decoded(text, filename), filename, frozenset(CLOSED))
+    parser = ModuleParser(context or make_context(), _decoded(text, filename), filename, frozenset(CLOSED), OPAQUE, REFUSED)
     try:
         return _parsed(parser)
     except RecursionError:

@@ -1,8 +1,4 @@
-"""Reading attributes, attribute dictionaries and locations.
-
-Attributes are read by xDSL, except dense constants (ours are exact and fast) and locations. An attribute or a dictionary whose
-text was seen before is not read again.
-"""
+"""Reading attribute dictionaries and locations. A dictionary whose text was seen before is not read again."""
 
 from __future__ import annotations
 
@@ -23,45 +19,29 @@ from xdsl.dialects.builtin import (
     NoneAttr,
     RankedStructure,
     StringAttr,
-    UnitAttr,
 )
 from xdsl.ir import Attribute
 
-from wengert.ir.parser_constants import ConstantReader
+from wengert.ir.parser_builtins import Attributes
 from wengert.ir.parser_cursor import SPACE
+from wengert.ir.parser_resources import ResourceReader
 
 _FLAT_DICTIONARY = re.compile(SPACE + r"(\{[^{}\"]{0,2000}\})")
 _FLAT_PROPERTIES = re.compile(SPACE + r"<(\{[^{}\"]{0,2000}\})>")
-_DENSE = re.compile(SPACE + r"dense(?=\s*<)")
-_ALIAS_USE = re.compile(SPACE + r"#([A-Za-z_][\w$]*)(?![\w.<$])")
-_LOCATION_ALIAS = re.compile(r"^[ \t]*#([A-Za-z_][\w$]*)[ \t]*=[ \t]*(?=loc\()", re.MULTILINE)
+_ALIAS_USE = re.compile(SPACE + r"#([A-Za-z_][\w$]*)(?![\w.<$])", re.ASCII)
+_LOCATION_ALIAS = re.compile(r"^[ \t]*#([A-Za-z_][\w$]*)[ \t]*=[ \t]*(?=loc\()", re.MULTILINE | re.ASCII)
+_LOCATION_DEPTH = 128
 _LOC = re.compile(SPACE + r"loc(?=\s*\()")
 
-_NO_ATTRIBUTE = ("", "}", "]", ")", ">", ",", "=", ":")
 
-Attributes = dict[str, Attribute]
-_UNIT = UnitAttr()
-
-
-class AttributeReader(ConstantReader):
-    """Reads attributes and locations."""
+class AttributeReader(ResourceReader):
+    """Reads dictionaries of attributes and locations."""
 
     _dictionaries: dict[str, Mapping[str, Attribute]]
     _late_locations: dict[str, int]
     _has_locations = True
 
     # -- attributes
-
-    def attribute(self) -> Attribute:
-        """Reads an attribute."""
-        match = _DENSE.match(self.text, self.here)
-        if match is not None:
-            self.here = match.end()
-            return self.dense()
-        if self.peek() in _NO_ATTRIBUTE:
-            self.unexpected("an attribute")
-        with self.foreign("attribute"):
-            return self.parse_attribute()
 
     def dictionary(self) -> Attributes:
         """Reads ``{a = 1, b}`` if it comes next, else an empty dictionary."""
@@ -72,10 +52,10 @@ class AttributeReader(ConstantReader):
             key = match.group(1)
             found = self._dictionaries.get(key)
             if found is None:
-                found = self._dictionaries[key] = self._read_dictionary()
+                found = self._dictionaries[key] = self.entries()
             self.here = match.end()
             return dict(found)
-        return self._read_dictionary()
+        return self.entries()
 
     def properties(self) -> Attributes:
         """Reads ``<{a = 1, b}>`` if it comes next, else an empty dictionary."""
@@ -85,27 +65,14 @@ class AttributeReader(ConstantReader):
             found = self._dictionaries.get(key)
             if found is None:
                 self.here = match.start(1)
-                found = self._dictionaries[key] = self._read_dictionary()
+                found = self._dictionaries[key] = self.entries()
             self.here = match.end()
             return dict(found)
         if self.peek() != "<":
             return {}
         self.need("<")
-        found = self._read_dictionary()
+        found = self.entries()
         self.need(">")
-        return found
-
-    def _read_dictionary(self) -> Attributes:
-        found: Attributes = {}
-
-        def entry() -> None:
-            position = self.skip()
-            key = self.string() if self.peek() == '"' else self.word("an attribute name")
-            if key in found:
-                self.fail(f"attribute '{key}' is given twice", position)
-            found[key] = self.attribute() if self.accept("=") else _UNIT
-
-        self.listed("{", "}", entry)
         return found
 
     def parse_dense_int_or_fp_elements_attr(self, type: RankedStructure[Any] | None) -> DenseIntOrFPElementsAttr[Any]:
@@ -115,12 +82,10 @@ class AttributeReader(ConstantReader):
         self.to_tokens()
         return found
 
-    def unregistered(self, name: str, body: str, opaque: bool = False) -> Attribute:
-        """An attribute of which only the name is known, with its raw text."""
-        cls: Any = self.ctx.get_optional_attr(name)
-        return cls(name, False, opaque, body)
-
     # -- locations
+
+    def location_attribute(self) -> Attribute:
+        return cast(LocationAttr, self.location())
 
     def location(self) -> LocationAttr | None:
         """Reads ``loc(...)`` if it comes next."""
@@ -133,7 +98,17 @@ class AttributeReader(ConstantReader):
         self.need(")")
         return found
 
+    _location_depth = 0
+
     def _location(self) -> LocationAttr:
+        self._location_depth += 1
+        if self._location_depth > _LOCATION_DEPTH:
+            self.too_deep(self.skip())
+        found = self._one_location()
+        self._location_depth -= 1
+        return found
+
+    def _one_location(self) -> LocationAttr:
         position = self.skip()
         if (alias := _ALIAS_USE.match(self.text, self.here)) is not None:
             self.here = alias.end()
@@ -161,9 +136,8 @@ class AttributeReader(ConstantReader):
     def _file_or_name(self) -> LocationAttr:
         name = self.string()
         if self.accept(":"):
-            line = self.integer()
-            self.need(":")
-            column = self.integer()
+            line = self._line_or_column()
+            column = self._line_or_column() if self.accept(":") else 0
             if self.accept_word("to"):
                 self._range_end()
             return FileLineColLoc(StringAttr(name), IntAttr(line), IntAttr(column))
@@ -172,6 +146,13 @@ class AttributeReader(ConstantReader):
             self.need(")")
             return NameLoc(StringAttr(name), inner)
         return NameLoc(StringAttr(name), NoneAttr())
+
+    def _line_or_column(self) -> int:
+        position = self.skip()
+        number = self.integer()
+        if not 0 <= number < 1 << 32:
+            self.fail(f"{number} is not the number of a line or a column", position)
+        return number
 
     def _range_end(self) -> None:
         """Reads the end of a range, ``12:5`` or ``:5``, which xDSL's locations cannot hold."""

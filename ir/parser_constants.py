@@ -25,16 +25,20 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
+from wengert.ir.parser_cursor import SPACE
 from wengert.ir.parser_types import TypeReader
 from wengert.ir.tensor_types import dtype_of, i1, is_complex, is_integer, is_unsigned, real_element
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_NUMBER = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+(?:\.\d*(?:[eE][-+]?\d+)?)?|\d+[eE][-+]?\d+)|true|false")
+_DENSE = re.compile(SPACE + r"dense(?=\s*<)")
+_NUMBER = re.compile(r"-?(?:0x[0-9a-fA-F]+|[0-9]+(?:\.[0-9]*(?:[eE][-+]?[0-9]+)?)?)|true|false")
 _ELEMENTS = re.compile(r"[^\[\],]+")
 _PAIR = re.compile(r"\(([^(),]*),([^(),]*)\)")
-_STRANGE = re.compile(r"[^-+0-9a-zA-Z.,\[\]() \t\r\n]|[nN]|inf")
-_BODY = re.compile(r'\s*"(?:0x)?([0-9a-fA-F]*)"\s*')
+_STRANGE = re.compile(r"[^-+0-9a-zA-Z.,\[\]() \t\r\n]|[nN]|inf|(?<![0-9])\.|(?<![eE])\+")
+_BODY = re.compile(r'\s*"0x([0-9a-fA-F]*)"\s*')
+_COMMENT = re.compile(r"//[^\n]*")
+_SIGN = re.compile(r"-\s+(?=[0-9])")
 
 
 def _skeleton(shape: tuple[int, ...]) -> str:
@@ -52,21 +56,41 @@ class ConstantReader(TypeReader):
         """Reads ``<...> : type`` after the word ``dense`` (``<...>`` alone if the type is given)."""
         self.need("<")
         start = self.here
-        end = self.text.find(">", start)
-        if end < 0:
-            self.fail("unclosed 'dense<'", start - 1, hint="the text may be truncated")
+        end = self._end_of_literal(start)
         self.here = end + 1
         type = given
         if type is None:
             self.need(":")
             type_at = self.skip()
             type = self.type()
-            self._check_type(type, type_at)
+            self.check_type(type, type_at)
         shape = tuple(cast("RankedStructure[Any]", type).get_shape())
         data = self._data(start, end, shape, cast("RankedStructure[Any]", type).get_element_type())
         return _constant(type, data)
 
-    def _check_type(self, type: Attribute, position: int) -> None:
+    def _end_of_literal(self, start: int) -> int:
+        """Where the literal ends; comments in it are blanked, so that places stay what they are."""
+        while True:
+            end = self.text.find(">", start)
+            comment = _COMMENT.search(self.text, start, end if end >= 0 else len(self.text))
+            if comment is not None:
+                comment = _COMMENT.match(self.text, comment.start())
+                assert comment is not None
+                self.text = self.text[: comment.start()] + " " * len(comment.group()) + self.text[comment.end() :]
+            elif end < 0:
+                self.fail("unclosed 'dense<'", start - 1, hint="the text may be truncated")
+            else:
+                return end
+
+    def accept_dense(self) -> bool:
+        """Moves past ``dense`` if a dense constant comes next."""
+        match = _DENSE.match(self.text, self.here)
+        if match is not None:
+            self.here = match.end()
+        return match is not None
+
+    def check_type(self, type: Attribute, position: int) -> None:
+        """Fails where a type is not one of constants."""
         if not isinstance(type, TensorType | VectorType | MemRefType):
             self.fail(f"a dense constant needs a tensor or vector type, found {type}", position)
         held = cast("RankedStructure[Any]", type)
@@ -82,7 +106,7 @@ class ConstantReader(TypeReader):
         raw = _BODY.fullmatch(self.text, start, end)
         if raw is not None:
             return self._raw(raw.group(1), count, element, start)
-        body = self.text[start:end].strip()
+        body = _SIGN.sub("-", self.text[start:end].strip())
         if not body:
             if count:
                 self.fail(f"an empty literal for {count} elements", start - 1)
@@ -124,7 +148,14 @@ class ConstantReader(TypeReader):
     def _raw(self, digits: str, count: int, element: Attribute, start: int) -> bytes:
         if len(digits) % 2:
             self.fail("the hexadecimal string has an odd number of digits", start)
-        data = bytes.fromhex(digits)
+        return self._of_bytes(bytes.fromhex(digits), count, element, start)
+
+    def constant_of_bytes(self, type: Attribute, data: bytes, start: int) -> DenseIntOrFPElementsAttr[Any]:
+        """The constant of a type whose elements are these bytes."""
+        held = cast("RankedStructure[Any]", type)
+        return _constant(type, self._of_bytes(data, prod(held.get_shape()), held.get_element_type(), start))
+
+    def _of_bytes(self, data: bytes, count: int, element: Attribute, start: int) -> bytes:
         if is_integer(element) and element.width.data in (2, 4):  # stored without their sign
             data = _from_low_bits(data, element.width.data, not is_unsigned(element)).astype(dtype_of(element)).tobytes()
         width = dtype_of(element).itemsize
@@ -147,7 +178,10 @@ class ConstantReader(TypeReader):
         if is_integer(element) or isinstance(element, IndexType):
             return self._integers(tokens, start, end, element, dtype)
         try:
-            if "x" not in self.text[start:end]:
+            text = self.text[start:end]
+            if "x" not in text:
+                if text.count(".") < len(tokens):
+                    self._bad_element(tokens, start, end, element)
                 return np.array(list(map(float, tokens)), np.float64).astype(dtype)
         except ValueError:
             self._bad_element(tokens, start, end, element)
@@ -156,7 +190,7 @@ class ConstantReader(TypeReader):
     def _float(self, token: str, start: int, end: int, element: Attribute, dtype: np.dtype[Any]) -> Any:
         word = token.strip()
         if not word.startswith("0x"):
-            if _NUMBER.fullmatch(word) is None:
+            if _NUMBER.fullmatch(word) is None or "." not in word:
                 self._bad_element([token], start, end, element)
             return dtype.type(float(word))
         bits = int(word, 16)
@@ -191,10 +225,13 @@ class ConstantReader(TypeReader):
     def _bad_element(self, tokens: list[str], start: int, end: int, element: Attribute) -> NoReturn:
         for token in tokens:
             word = token.strip()
-            fraction = "." in word or ("e" in word and word not in ("true", "false"))
-            if _NUMBER.fullmatch(word) is None or (fraction and isinstance(element, IntegerType | IndexType)):
-                position = self.text.find(word, start, end) if word else start
-                self.fail(f"'{word[:40]}' is not an element of type {element}" if word else "an element is missing", max(position, start))
+            integral = isinstance(element, IntegerType | IndexType)
+            position = max(self.text.find(word, start, end), start) if word else start
+            if _NUMBER.fullmatch(word) is None or ("." in word and integral) or word.startswith("-0x") > integral:
+                self.fail(f"'{word[:40]}' is not an element of type {element}" if word else "an element is missing", position)
+            if word.removeprefix("-").isdecimal() and not integral:
+                hint = f"add a point: {word[:40]}.0"
+                self.fail(f"'{word[:40]}' is an integer, but {element} is a floating-point type", position, hint=hint)
             if word in ("true", "false") and element != i1:
                 self.fail(f"'{word}' is not an element of type {element}", self.text.find(word, start, end))
         self.fail(f"the literal holds something that is not an element of type {element}", start)

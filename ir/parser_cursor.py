@@ -25,15 +25,23 @@ from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
 T = TypeVar("T")
 
 SPACE = r"(?:[ \t\r\n]++|//[^\n]*+)*+"
+NAME = r"(?:[0-9]+|[A-Za-z_$.-][\w$.-]*)"
+"""What may follow ``%`` and ``^``: a number or a word, of ASCII characters as everything but strings and comments is."""
 _SPACE = re.compile(SPACE)
-_ACCEPT = {mark: re.compile(SPACE + re.escape(mark)) for mark in ("(", ")", "[", "]", "{", "}", "<", ">", ",", ":", "=", "->", "<{", "}>", "::", "?", "x", "-")}
-_WORD = re.compile(SPACE + r"([A-Za-z_][\w$.]*)")
+_MARKS = ("(", ")", "[", "]", "{", "}", "<", ">", ",", ":", "=", "->", "<{", "}>", "::", "?", "x", "-", "{-#", "#-}")
+_ACCEPT = {mark: re.compile(SPACE + re.escape(mark)) for mark in _MARKS}
+_WORD = re.compile(SPACE + r"([A-Za-z_][\w$.]*)", re.ASCII)
 _LEXED_STRING = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
-_KEY = re.compile(SPACE + r"([A-Za-z_]\w*)" + SPACE + "=")
-_INTEGER = re.compile(SPACE + r"(-?(?:0x[0-9a-fA-F]+|[0-9]+))(?![\w.])")
-_STRING = re.compile(SPACE + r'"((?:[^"\\\n]|\\.)*)"')
+_KEY = re.compile(SPACE + r"([A-Za-z_]\w*)" + SPACE + "=", re.ASCII)
+_INTEGER = re.compile(SPACE + r"(-?(?:0x[0-9a-fA-F]+|[0-9]+))(?![\w.])", re.ASCII)
+_STRING = re.compile(SPACE + r'"((?:[^"\\\n\v\f]++|\\.)*+)"')
+_ESCAPE = re.compile(r'\\(?:([nt"\\])|([0-9a-fA-F]{2}))?')
+_ESCAPED = {"n": b"\n", "t": b"\t", '"': b'"', "\\": b"\\"}
 _INTEGERS = re.compile(SPACE + r"\[([-0-9,\s]*)\]")
 _RAW = re.compile(r'"(?:[^"\\\n]|\\.)*"|->|[^\w\s]')
+_BRACKET = re.compile(r'"(?:[^"\\\n]|\\.)*"|->|[][(){}<>]')
+DEPTH = 64
+"""How deep types and attributes may nest; comparing and hashing them takes a few of Python's frames a level."""
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"?|[%@#!^]?[\w$.]+|->|::|.', re.DOTALL)
 
 
@@ -103,6 +111,20 @@ class Cursor(Parser):
             last = len(self.text.rstrip())
             self.fail(f"expected {expected}, but the text ends here", max(0, last - 1) if last else 0, hint="the text may be truncated")
         self.fail(f"expected {expected}, found {self.found(position)}", position)
+
+    def too_deep(self, position: int) -> NoReturn:
+        """Raises: what begins at a position nests so deeply that recursion over it would not end."""
+        self.fail("the text nests too deeply", position)
+
+    def check_depth(self, start: int) -> None:
+        """Fails where the brackets between a position and the cursor nest too deeply."""
+        if self.here - start < 2 * DEPTH:
+            return
+        depth = 0
+        for bracket in _BRACKET.findall(self.text, start, self.here):
+            depth += (bracket in "([{<") - (bracket in ")]}>")
+            if depth > DEPTH:
+                self.too_deep(start)
 
     def found(self, position: int) -> str:
         """The token at a position as it is quoted in a message."""
@@ -243,17 +265,28 @@ class Cursor(Parser):
         return tuple(self.listed("[", "]", self.integer))  # this finds the place of the mistake
 
     def string(self) -> str:
-        """Reads a string literal; escapes are resolved."""
+        """Reads a string literal; escapes are resolved. Bytes that are not UTF-8 become lone surrogates, which the printer turns back."""
         match = _STRING.match(self.text, self.here)
         if match is None:
+            if self.peek() == '"':
+                self.fail("this string is never closed on its line")
             self.unexpected("a string")
         self.here = match.end()
         body = match.group(1)
         if "\\" not in body:
             return body
-        self.here = match.start(1) - 1
-        with self.foreign("string"):
-            return self.parse_str_literal()
+        parts, last = list[bytes](), 0
+        for escape in _ESCAPE.finditer(body):
+            known, digits = escape.groups()
+            if not known and not digits:
+                self.fail(
+                    f"unknown escape '{body[escape.start() : escape.start() + 2]}'",
+                    match.start(1) + escape.start(),
+                    hint='known are \\n, \\t, \\", \\\\ and two hexadecimal digits',
+                )
+            parts += [body[last : escape.start()].encode(), _ESCAPED[known] if known else bytes.fromhex(digits)]
+            last = escape.end()
+        return b"".join([*parts, body[last:].encode()]).decode("utf-8", "surrogateescape")
 
     def balanced(self, open: str, close: str) -> str:
         """Reads raw text between two brackets that match; the text between them."""
@@ -267,15 +300,15 @@ class Cursor(Parser):
                 return self.text[first : token.start()]
         self.fail(f"this '{open}' is never closed", start, hint="the text may be truncated")
 
-    def listed(self, open: str, close: str, item: Callable[[], T]) -> list[T]:
-        """Reads items separated by commas between two marks."""
+    def listed(self, open: str, close: str, item: Callable[[], T], *, trailing: bool = False) -> list[T]:
+        """Reads items separated by commas between two marks; ``trailing`` says that a comma may stand after the last one."""
         self.need(open)
         items: list[T] = []
         if self.accept(close):
             return items
         while True:
             items.append(item())
-            if self.accept(","):
+            if self.accept(",") and not (trailing and self.peek() == close):
                 continue
             if not self.accept(close):
                 self.unexpected(f"',' or '{close}'")

@@ -20,17 +20,18 @@ from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.lexer import Span
 
 from wengert.ir.diagnostics import did_you_mean, nearest
-from wengert.ir.parser_cursor import SPACE
+from wengert.ir.parser_cursor import NAME, SPACE
 from wengert.ir.parser_regions import RegionReader
 from wengert.ir.parser_values import Operands, count_of
+from wengert.ir.unregistered import written_name
 
-_HEAD = re.compile(SPACE + r"(?:%([\w$.-]+)(?::(\d{1,6}))?" + SPACE + "=" + SPACE + r")?([A-Za-z_][\w$.]*)")
-_RESULTS = re.compile(SPACE + r"((?:%[\w$.-]+(?::\d+)?\s*,\s*)*%[\w$.-]+(?::\d+)?)\s*=")
-_RESULT = re.compile(r"%([\w$.-]+)(?::(\d+))?")
-_OPERANDS = re.compile(SPACE + r"(%[\w$.-]+(?:#\d{1,6})?(?:\s*,\s*%[\w$.-]+(?:#\d{1,6})?)*)")
-_EACH_OPERAND = re.compile(r"%([\w$.-]+)(?:#(\d+))?")
-_NAME = re.compile(SPACE + r"([A-Za-z_][\w$.]*)")
-_QUOTED_NAME = re.compile(SPACE + r'"([\w$.-]*)"\s*(?=\()')
+_HEAD = re.compile(SPACE + rf"(?:%({NAME})(?::(\d{{1,6}}))?{SPACE}={SPACE})?([A-Za-z_][\w$.]*)", re.ASCII)
+_RESULTS = re.compile(SPACE + rf"((?:%{NAME}(?::\d+)?\s*,\s*)*%{NAME}(?::\d+)?)\s*=", re.ASCII)
+_RESULT = re.compile(rf"%({NAME})(?::(\d+))?", re.ASCII)
+_OPERANDS = re.compile(SPACE + rf"(%{NAME}(?:#\d{{1,6}})?(?:\s*,\s*%{NAME}(?:#\d{{1,6}})?)*)", re.ASCII)
+_EACH_OPERAND = re.compile(rf"%({NAME})(?:#(\d+))?", re.ASCII)
+_NAME = re.compile(SPACE + r"([A-Za-z_][\w$.]*)", re.ASCII)
+_QUOTED_NAME = re.compile(SPACE + r'"([\w$.-]*)"\s*(?=\()', re.ASCII)
 _SUCCESSOR = re.compile(SPACE + r"\[(?=\s*\^)")
 
 
@@ -75,6 +76,9 @@ class OpState(Struct):
                     op.location = location
 
 
+_ALSO_PROPERTIES = {"func.func": ("no_inline",), "func.call": ("no_inline", "arg_attrs", "res_attrs")}
+"""Properties of MLIR's ops that xDSL's classes do not have; they are kept as attributes."""
+
 _PROPERTY_NAMES: dict[type[Operation], frozenset[str]] = {}
 
 
@@ -90,7 +94,6 @@ def property_names(cls: type[Operation]) -> frozenset[str]:
 class Reader(RegionReader):
     """Reads operations."""
 
-    closed_dialects: frozenset[str] = frozenset()
     _syntaxes: dict[str, tuple[type[Operation], Any]]
 
     # -- operations
@@ -176,7 +179,7 @@ class Reader(RegionReader):
             return
         total = sum(count for _, count, _ in names)
         if total != len(results):
-            self.fail(f"'{_name_of(op)}' has {count_of(len(results), 'result')}, but {total} {'is' if total == 1 else 'are'} named", names[0][2])
+            self.fail(f"'{written_name(op)}' has {count_of(len(results), 'result')}, but {total} {'is' if total == 1 else 'are'} named", names[0][2])
         first = 0
         for name, count, position in names:
             self.define(name, results[first : first + count], position)
@@ -205,6 +208,7 @@ class Reader(RegionReader):
     def op_class(self, name: str, position: int) -> type[Operation]:
         """The class of the op of this name; unknown ops of dialects that are known as a whole are errors."""
         dialect = name.partition(".")[0]
+        self.check_dialect(dialect, position)
         try:
             cls = self.ctx.get_optional_op(name)
         except ImportError as error:
@@ -268,8 +272,11 @@ class Reader(RegionReader):
 
     def _check_properties(self, state: OpState, position: int) -> None:
         known = property_names(state.cls)
-        for key in state.properties:
-            if key not in known:
+        also = _ALSO_PROPERTIES.get(state.name, ())
+        for key in list(state.properties):
+            if key in also:
+                state.attributes[key] = state.properties.pop(key)
+            elif key not in known:
                 found = re.compile(rf"\b{re.escape(key)}\b").search(self.text, position)
                 self.fail(f"'{state.name}' has no property '{key}'", found.start() if found else position, hint=did_you_mean(key, known))
 
@@ -303,7 +310,3 @@ class Reader(RegionReader):
 
     def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Span) -> None:
         self.define(name, values, span.start)
-
-
-def _name_of(op: Operation) -> str:
-    return op.op_name.data if isinstance(op, UnregisteredOp) else op.name

@@ -11,10 +11,10 @@ from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.parser import Parser
 from xdsl.utils.lexer import Span
 
-from wengert.ir.parser_cursor import SPACE
+from wengert.ir.parser_cursor import NAME, SPACE
 from wengert.ir.parser_values import ValueReader
 
-_BLOCK = re.compile(SPACE + r"\^([\w$.-]+)")
+_BLOCK = re.compile(SPACE + r"\^(" + NAME + ")", re.ASCII)
 _DEPTH = 64
 """How deep regions may nest; Python's own stack would end at about twice that."""
 

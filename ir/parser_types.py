@@ -10,15 +10,19 @@ from xdsl.ir import Attribute
 from xdsl.parser import Parser
 
 from wengert.ir.diagnostics import did_you_mean
-from wengert.ir.parser_cursor import SPACE, Cursor
+from wengert.ir.parser_cursor import SPACE
+from wengert.ir.parser_dialect_names import DialectReader
 from wengert.ir.tensor_types import DYNAMIC, tensor
 
 _ELEMENT = r"[a-z][\w]*|complex<\s*[a-z]\w*\s*>"
 _TENSOR = rf"tensor<((?:(?:\d+|\?)x)*)({_ELEMENT})>"
-_TYPE = re.compile(rf"{SPACE}({_TENSOR})(?![\w])")
+_TYPE = re.compile(rf"{SPACE}({_TENSOR})(?![\w])", re.ASCII)
+_SPACED_TENSOR = re.compile(rf"{SPACE}tensor\s*<\s*((?:(?:\d+|\?)\s*x\s*)*)({_ELEMENT})\s*>", re.ASCII)
 _COLON = re.compile(rf"{SPACE}:{SPACE}")
-_FUNCTION = re.compile(rf"{SPACE}(\(([^()]*)\)\s*->\s*(?:\(([^()]*)\)|{_TENSOR}))")
-_INTEGER = re.compile(r"(s|u)?i([1-9]\d{0,6})")
+_FUNCTION = re.compile(rf"{SPACE}(\(([^()]*)\)\s*->\s*(?:\(([^()]*)\)|{_TENSOR}))", re.ASCII)
+_INTEGER = re.compile(r"(s|u)?i(0|[1-9][0-9]{0,7})")
+_WIDEST = (1 << 24) - 1
+_HIGHEST_RANK = 256
 _SIGNS = {None: Signedness.SIGNLESS, "s": Signedness.SIGNED, "u": Signedness.UNSIGNED}
 _FLOATS = Parser._builtin_float_types  # pyright: ignore[reportPrivateUsage]
 
@@ -36,7 +40,7 @@ def element_named(name: str) -> Attribute | None:
     if name.startswith("complex<"):
         held = element_named(name[8:-1].strip())
         return None if held is None or isinstance(held, ComplexType) else ComplexType(held)  # pyright: ignore[reportArgumentType]
-    if (match := _INTEGER.fullmatch(name)) is not None:
+    if (match := _INTEGER.fullmatch(name)) is not None and int(match.group(2)) <= _WIDEST:
         return IntegerType(int(match.group(2)), _SIGNS[match.group(1)])
     return {"index": IndexType(), "none": NoneType()}.get(name)
 
@@ -44,13 +48,12 @@ def element_named(name: str) -> Attribute | None:
 @lru_cache(maxsize=8192)
 def _tensor_named(shape: str, element: str) -> Attribute | None:
     held = element_named(element)
-    if held is None or isinstance(held, NoneType) or len(shape) > 512:
+    if held is None or isinstance(held, NoneType):
         return None
-    extents = tuple(DYNAMIC if extent == "?" else int(extent) for extent in shape.split("x")[:-1])
-    return tensor(extents, held) if all(extent < 2**63 for extent in extents) else None
+    return tensor(tuple(DYNAMIC if extent == "?" else int(extent) for extent in shape.split("x")[:-1]), held)
 
 
-class TypeReader(Cursor):
+class TypeReader(DialectReader):
     """Reads types and lists of types."""
 
     _types: dict[str, Attribute]
@@ -62,7 +65,7 @@ class TypeReader(Cursor):
         if match is not None:
             key = match.group(1)
             found = self._types.get(key)
-            if found is None and (found := _tensor_named(match.group(2), match.group(3))) is not None:
+            if found is None and (found := self._tensor(match)) is not None:
                 self._types[key] = found
             if found is not None:
                 self.here = match.end()
@@ -70,14 +73,41 @@ class TypeReader(Cursor):
             self.fail(f"unknown element type '{match.group(3)}'", match.start(3), hint=did_you_mean(match.group(3), _ELEMENTS))
         return self._other_type()
 
+    def _tensor(self, match: re.Match[str]) -> Attribute | None:
+        shape, element = match.group(2), match.group(3)
+        if len(shape) > 18:
+            self._check_extents(shape, match.start(2))
+        return _tensor_named(shape, element)
+
+    def _check_extents(self, shape: str, position: int) -> None:
+        extents = shape.split("x")[:-1]
+        if len(extents) > _HIGHEST_RANK:
+            self.fail(f"a tensor of {len(extents)} dimensions is not supported, at most {_HIGHEST_RANK} are", position)
+        for extent in extents:
+            if extent != "?" and (len(extent) > 19 or int(extent) >= 1 << 63):
+                self.fail(f"the dimension {extent[:20]}{'...' * (len(extent) > 20)} does not fit i64", position)
+            position += len(extent) + 1
+
     def _other_type(self) -> Attribute:
+        spaced = _SPACED_TENSOR.match(self.text, self.here)
+        if spaced is not None:
+            shape = "".join(spaced.group(1).split())
+            self._check_extents(shape, spaced.start(1))
+            if (found := _tensor_named(shape, "".join(spaced.group(2).split()))) is not None:
+                self.here = spaced.end()
+                return found
         word = self.next_word()
         if word and word not in _KINDS and element_named(word) is None:
             self.fail(f"expected a type, found '{word}'", hint=did_you_mean(word, (*_KINDS, *_ELEMENTS)))
         if not word and self.peek() not in ("!", "("):
             self.unexpected("a type")
+        if not word:
+            self.check_dialect_name("!")
+        start = self.here
         with self.foreign("type"):
-            return self.parse_type()
+            found = self.parse_type()
+        self.check_depth(start)
+        return found
 
     def colon(self) -> bool:
         """Moves past a colon and the space after it if it comes next."""

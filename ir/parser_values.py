@@ -14,10 +14,9 @@ from xdsl.parser.core import ForwardDeclaredValue
 
 from wengert.ir.diagnostics import did_you_mean
 from wengert.ir.parser_attributes import AttributeReader
-from wengert.ir.parser_cursor import SPACE
+from wengert.ir.parser_cursor import NAME, SPACE
 
-_OPERAND = re.compile(SPACE + r"%([\w$.-]+)(?:#(\d{1,6}))?")
-_SYMBOL = re.compile(SPACE + r"@(?:([A-Za-z_$.][\w$.-]*)|(\"(?:[^\"\\\n]|\\.)*\"))")
+_OPERAND = re.compile(SPACE + r"%(" + NAME + r")(?:#(\d{1,6}))?", re.ASCII)
 _AUTOMATIC = re.compile(r"\d.*|(?:cst|c|arg|iterArg)(?:_?\d+)?")
 
 Operands = list[tuple[str, int, int]]
@@ -30,17 +29,6 @@ class ValueReader(AttributeReader):
     _defined_at: dict[str, int]
     _scope: list[str]
     _used_at: dict[str, int]
-
-    def symbol(self) -> str:
-        """Reads ``@name``."""
-        match = _SYMBOL.match(self.text, self.here)
-        if match is None:
-            self.unexpected("a name with '@'")
-        self.here = match.end()
-        if match.group(1) is not None:
-            return match.group(1)
-        self.here = match.start(2)
-        return self.string()
 
     def operand(self) -> tuple[str, int, int]:
         """Reads one operand."""

@@ -25,15 +25,18 @@ from typing import Protocol
 from msgspec import Struct, field
 from msgspec.structs import replace
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException, PassFailedException
 
 from wengert.ir.construction import copy_module
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
+from wengert.ir.locations import error_at
 from wengert.ir.pass_options import PassText, PipelineText, build_pass, print_pass
 from wengert.ir.reproducers import write_reproducer
 from wengert.ir.stages import stage
+from wengert.ir.tensor_types import UnsupportedElementError
+from wengert.ir.unregistered import written_name
 
 
 class PassRegistry:
@@ -178,6 +181,8 @@ class Pipeline(Struct, frozen=True):
             raise _with_note(error, self._where(position)) from error
         except (PassFailedException, DiagnosticException) as error:
             raise _with_note(DiagnosticError(Diagnostic(str(error))), self._where(position)) from error
+        except UnsupportedElementError as error:
+            raise _with_note(_unsupported(module, error), self._where(position)) from error
         except Exception as error:
             raise self._internal(position, before, context, traceback.format_exc(), f"{type(error).__name__}: {error}") from error
         if verify:
@@ -220,6 +225,15 @@ def _find(written: PassText, source: PipelineText, registry: PassRegistry) -> Mo
     if name not in registry:
         source.fail(written.name, f"unknown pass '{name}'", did_you_mean(name, registry) or f"known passes: {', '.join(sorted(registry))}")
     return build_pass(registry.load(name), written, source)
+
+
+def _unsupported(module: ModuleOp, error: UnsupportedElementError) -> DiagnosticError:
+    """The error at the first op that computes with elements of a type that is not supported."""
+    for op in module.walk():
+        for value in (*op.operands, *op.results):
+            if isinstance(value.type, TensorType) and value.type.element_type == error.element:
+                return error_at(op.location, f"{written_name(op)} computes with elements of type {error.element}, which are not supported")
+    return DiagnosticError(Diagnostic(f"elements of type {error.element} are not supported"))
 
 
 def _with_note(error: DiagnosticError, note: str) -> DiagnosticError:

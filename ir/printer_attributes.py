@@ -6,6 +6,8 @@ enough, else as many as are needed; infinities and NaNs are written as bit patte
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Iterable
 from io import StringIO
 from typing import Any, cast
@@ -36,7 +38,10 @@ from xdsl.ir import Attribute
 from xdsl.printer import Printer
 
 from wengert.ir import elements
+from wengert.ir.float_formats import Format, bits_of, format_of
 from wengert.ir.tensor_types import dtype_of, i1, is_boolean, is_complex, is_integer, real_element
+
+_BARE = re.compile(r"[A-Za-z_][\w$.]*", re.ASCII)
 
 HEX_LIMIT = 100
 """Constants of more elements than this (all but splats) are written as the bytes of their elements in hexadecimal, as MLIR does."""
@@ -57,6 +62,19 @@ def float_text(value: Any, dtype: np.dtype[Any]) -> str:
     return text if "." in mantissa else f"{mantissa}.0{mark}{exponent}"
 
 
+def number_text(value: float, format: Format) -> str:
+    """The same for a number of any format, also one that NumPy does not have."""
+    bits, text = bits_of(value, format), f"{value:.6e}"
+    if math.isfinite(value):
+        if bits_of(float(text), format) == bits:
+            return text
+        text = repr(value) if format.width >= 64 else f"{value:.8e}"
+        if (format.width == 32 or format.width >= 64) and bits_of(float(text), format) == bits:
+            mantissa, mark, exponent = text.partition("e")
+            return text if "." in mantissa else f"{mantissa}.0{mark}{exponent}"
+    return f"0x{bits:0{-(-format.width // 4)}X}"
+
+
 def _bits(value: Any, dtype: np.dtype[Any]) -> str:
     return f"0x{int.from_bytes(np.asarray(value, dtype).tobytes(), 'little'):0{2 * dtype.itemsize}X}"
 
@@ -70,13 +88,12 @@ def escaped(text: str) -> str:
 
 
 def _bare_key(key: str) -> str:
-    return key if key.isidentifier() or key.replace(".", "_").replace("$", "_").isidentifier() else escaped(key)
+    return key if _BARE.fullmatch(key) else escaped(key)
 
 
 def symbol(name: str) -> str:
     """``@name``, quoted where it has to be."""
-    bare = bool(name) and name.isascii() and name.replace(".", "_").replace("$", "_").replace("-", "_").isidentifier() and not name.startswith("-")
-    return f"@{name}" if bare else f"@{escaped(name)}"
+    return f"@{name}" if _BARE.fullmatch(name) else f"@{escaped(name)}"
 
 
 def _scalar_texts(array: np.ndarray[Any, np.dtype[Any]], element: Attribute) -> list[str]:
@@ -178,11 +195,9 @@ class AttributeWriter:
         return f"{value} : {self.attribute_text(held)}"
 
     def _float(self, attribute: FloatAttr[Any]) -> str:
-        try:
-            dtype = dtype_of(attribute.type)
-        except KeyError:
-            return self._other(attribute)
-        return f"{float_text(attribute.value.data, dtype)} : {self.attribute_text(attribute.type)}"
+        format = format_of(attribute.type)
+        assert format is not None
+        return f"{number_text(attribute.value.data, format)} : {self.attribute_text(attribute.type)}"
 
     def _dense_array(self, attribute: DenseArrayBase[Any]) -> str:
         held = attribute.elt_type

@@ -17,6 +17,9 @@ from xdsl.traits import OpTrait
 
 from wengert.ir.traversal import all_ops
 
+VISIBILITIES = ("public", "private", "nested")
+"""Who may refer to a symbol."""
+
 
 @dataclass(frozen=True)
 class CallsFunction(OpTrait):

@@ -263,16 +263,17 @@ class KeyPart(Protocol):
 
 
 class Keys:
-    """``, key = value, key = value``, in any order when read. With ``leading=False`` the first one has no comma before it."""
+    """``, key = value, key = value`` in this order. With ``leading=False`` the first one has no comma before it."""
 
     def __init__(self, *keys: KeyPart, leading: bool = True):
         self.keys = {key.key: key for key in keys}
         self.leading = leading
         self.properties = tuple(name for key in keys for name in key.properties)
+        self._order = {key.key: place for place, key in enumerate(keys)}
         self._required = [key.key for key in keys if not key.optional]
 
     def read(self, reader: Reader, state: OpState) -> None:
-        seen: set[str] = set()
+        seen: list[str] = []
         more = reader.accept(",") if self.leading else reader.next_word() != ""
         while more:
             position = reader.here
@@ -281,7 +282,9 @@ class Keys:
             if part is None or key in seen:
                 reader.here = position
                 self._bad_key(reader, key)
-            seen.add(key)
+            if seen and self._order[key] < self._order[seen[-1]]:
+                reader.fail(f"'{key}' must come before '{seen[-1]}'", position)
+            seen.append(key)
             self.keys[key].read(reader, state)
             more = reader.accept(",")
         if len(seen) != len(self.keys):

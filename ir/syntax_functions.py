@@ -10,9 +10,8 @@ from xdsl.ir import Attribute, Block, Operation, Region
 
 from wengert.ir import syntax as sx
 from wengert.ir.parser_operations import OpState, Reader
-from wengert.ir.printer import Writer
-
-_VISIBILITY = ("public", "private", "nested")
+from wengert.ir.printer import Unwritable, Writer
+from wengert.ir.symbols import VISIBILITIES
 
 
 class ModuleText:
@@ -44,11 +43,11 @@ class FunctionText:
     properties = ("sym_name", "sym_visibility", "function_type", "arg_attrs", "res_attrs")
 
     def read(self, reader: Reader, state: OpState) -> None:
-        if (word := reader.next_word()) in _VISIBILITY:
+        if (word := reader.next_word()) in VISIBILITIES:
             reader.word()
             state.properties["sym_visibility"] = StringAttr(word)
         elif word:
-            reader.word_in(_VISIBILITY, "visibility")
+            reader.word_in(VISIBILITIES, "visibility")
         state.properties["sym_name"] = StringAttr(reader.symbol())
         arguments: list[tuple[str, Attribute, int, LocationAttr | None]] = []
         inputs, argument_attributes = list[Attribute](), list[dict[str, Attribute]]()
@@ -64,7 +63,7 @@ class FunctionText:
             if name is not None:
                 arguments.append((name[0], type, name[2], location))
 
-        position = reader.skip()
+        arguments_at = reader.skip()
         reader.listed("(", ")", argument)
         outputs, result_attributes = self._results(reader)
         state.properties["function_type"] = FunctionType.from_lists(inputs, outputs)
@@ -72,12 +71,17 @@ class FunctionText:
             if any(found):
                 state.properties[key] = ArrayAttr([DictionaryAttr(entry) for entry in found])
         if reader.accept_word("attributes"):
-            state.set_attributes(reader.dictionary())
+            position = reader.skip()
+            attributes = reader.dictionary()
+            for key in self.properties:
+                if key in attributes:
+                    reader.fail(f"'{key}' is said by the function's head, not by its attributes", position)
+            state.set_attributes(attributes)
         if reader.peek() != "{":
             state.regions.append(Region())
             return
         if len(arguments) != len(inputs):
-            reader.fail("the arguments of a function with a body need names", position)
+            reader.fail("the arguments of a function with a body need names", arguments_at)
         state.regions.append(reader.region(arguments, isolated=True, named=True))
 
     def _results(self, reader: Reader) -> tuple[list[Attribute], list[dict[str, Attribute]]]:
@@ -97,10 +101,14 @@ class FunctionText:
     def write(self, op: Operation, writer: Writer) -> None:
         properties = op.properties
         if (visibility := properties.get("sym_visibility")) is not None:
+            if cast(StringAttr, visibility).data not in VISIBILITIES:
+                raise Unwritable
             writer.write(f" {cast(StringAttr, visibility).data}")
         writer.write(f" {writer.symbol(cast(StringAttr, properties['sym_name']).data)}(")
         type = cast(FunctionType, properties["function_type"])
         blocks = op.regions[0].blocks
+        if blocks and tuple(blocks[0].arg_types) != type.inputs.data:
+            raise Unwritable
         attributes = _entries(properties.get("arg_attrs"), len(type.inputs))
         if blocks:
             shown = [writer.block_argument(value, held) for value, held in zip(blocks[0].args, attributes)]

@@ -184,11 +184,22 @@ def real_element(element: Attribute) -> Attribute:
     return element.element_type if is_complex(element) else element
 
 
+class UnsupportedElementError(KeyError):
+    """There are no numbers of an element type here, so that nothing can be computed with them."""
+
+    def __init__(self, element: Attribute):
+        super().__init__(element)
+        self.element = element
+
+
 def dtype_of(element: Attribute) -> np.dtype[Any]:
-    """The NumPy dtype (ml_dtypes for bf16) of an element type, kept on it as extents are; KeyError if there is none."""
+    """The NumPy dtype (ml_dtypes for bf16) of an element type, kept on it as extents are; UnsupportedElementError if there is none."""
     dtype = element.__dict__.get("_dtype")
     if dtype is None:
-        dtype = _DTYPES[element]
+        try:
+            dtype = _DTYPES[element]
+        except KeyError:
+            raise UnsupportedElementError(element) from None
         object.__setattr__(element, "_dtype", dtype)
     return dtype
 

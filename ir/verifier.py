@@ -26,13 +26,14 @@ from xdsl.irdl import IRDLOperation
 from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
-from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
+from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean, one_of
 from wengert.ir.dominance import Scope, dominating_values, explain, name_of
 from wengert.ir.locations import origin, provenance
 from wengert.ir.structure import Structure, structure_of
-from wengert.ir.symbols import CallsFunction, called_symbol, recursive_calls, signature, symbol_name, symbols_of, symbols_used
+from wengert.ir.symbols import VISIBILITIES, CallsFunction, called_symbol, recursive_calls, signature, symbol_name, symbols_of, symbols_used
 from wengert.ir.traversal import operands_of
 from wengert.ir.typing_rules import CONSTANT_RULES, TYPING_RULES, TypingError, TypingRule
+from wengert.ir.unregistered import written_name
 
 MAX_ERRORS = 20
 """After so many errors the verifier stops looking."""
@@ -131,7 +132,7 @@ class _Verifier:
         return linecache.getline(file, line).rstrip("\n")
 
     def report(self, op: Operation, message: str, hint: str = "", notes: Sequence[Diagnostic] = ()) -> None:
-        found = self.diagnostic(op, f"{shown_name(op)}: {message}", hint=hint)
+        found = self.diagnostic(op, f"{written_name(op)}: {message}", hint=hint)
         derived = provenance(op.location)
         if derived is not None:
             source = f"derived by {derived.pass_name} from {derived.op_name} (as its {derived.role})"
@@ -232,6 +233,9 @@ class _Verifier:
         if known.structure is not None:
             known.structure.check(op)
         if isinstance(op, FuncOp):
+            visibility = op.sym_visibility.data if op.sym_visibility is not None else "public"
+            if visibility not in VISIBILITIES:
+                raise TypingError(f"the visibility must be {one_of(VISIBILITIES)}, found '{visibility}'", did_you_mean(visibility, VISIBILITIES))
             entry = op.body.first_block
             if entry is not None and tuple(entry.arg_types) != op.function_type.inputs.data:
                 found, expected = listed(entry.arg_types), listed(op.function_type.inputs.data)
@@ -309,7 +313,7 @@ class _Verifier:
         if end is None:
             self.report(parent, "a block of its regions is empty; it must end in a terminator", hint)
         else:
-            self.report(end, f"the last operation of a block of {shown_name(parent)} must be a terminator", hint)
+            self.report(end, f"the last operation of a block of {written_name(parent)} must be a terminator", hint)
 
 
 def _signature(op: Operation) -> tuple[object, ...]:
@@ -321,11 +325,6 @@ def _signature(op: Operation) -> tuple[object, ...]:
         *[id(r.type) for r in op.results],
         *[(name, id(value)) for name, value in op.properties.items()],
     )
-
-
-def shown_name(op: Operation) -> str:
-    """The op's name as it is written."""
-    return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
 
 
 def listed(types: Sequence[Attribute]) -> str:

@@ -17,6 +17,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from wengert.ir.locations import describe
+from wengert.ir.unregistered import written_name
 from wengert.lab.declared_rules import Examine
 from wengert.runtime.program import Program
 from wengert.transforms.pipelines import parse_pipeline
@@ -80,4 +81,4 @@ def single_op_program(op: Operation, operands: Sequence[SSAValue]) -> Program:
     module = ModuleOp([FuncOp("main", kind, Region(block), "public"), *others])
     if others:
         module = parse_pipeline("symbol-dce").run(module)
-    return Program(module, name=f"{op.name} at {describe(op.location)}")
+    return Program(module, name=f"{written_name(op)} at {describe(op.location)}")

@@ -11,6 +11,7 @@ from wengert.ir.diagnostics import did_you_mean
 from wengert.runtime.arguments import bind
 from wengert.runtime.derivation import needs_ad_lowering, optimize_with_dumps, runnable
 from wengert.runtime.errors import InputError
+from wengert.runtime.known_ops import check_elements, check_known
 
 if TYPE_CHECKING:
     from wengert.runtime.program import Program
@@ -61,6 +62,8 @@ class InterpreterExecutable:
 
     def __init__(self, program: Program):
         self._program = program
+        check_known(program.module)
+        check_elements(program.module)
         lowered = needs_ad_lowering(program.module)
         self._module = runnable(program.core_module) if lowered else program.module
         self._entry = "main" if lowered else program.entry

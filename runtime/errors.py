@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Operation
 
 from wengert.ir.locations import describe
+from wengert.ir.unregistered import written_name
 
 
 class InputError(ValueError):
@@ -15,7 +16,7 @@ class ExecutionError(RuntimeError):
     """An op could not be executed: it has no meaning here, or the program broke one of its own assertions."""
 
     def __init__(self, op: Operation, message: str):
-        super().__init__(f"{describe(op.location)}: error: '{op.name}' {message}")
+        super().__init__(f"{describe(op.location)}: error: '{written_name(op)}' {message}")
         self.op = op
 
 

@@ -33,6 +33,7 @@ from wengert.runtime.derivation import Mode, Strategy, core_form, derive, derive
 from wengert.runtime.dump_folders import DUMP_DIR, PathLike, dump_folder
 from wengert.runtime.errors import InputError
 from wengert.runtime.jacobians import JacobianMode, compressed_jacobian_pass, jacobian_pass
+from wengert.runtime.known_ops import check_known
 from wengert.runtime.labels import name_compressed, name_derivative, name_jacobian
 from wengert.runtime.positions import Positions, choose
 from wengert.runtime.signature import Signature, entry_function, signature_of
@@ -77,6 +78,7 @@ def parse(text: str, filename: str = "<string>", *, entry: str = "main") -> Prog
 
     module = parse_module(text, filename)
     verify(module, text)
+    check_known(module)
     return Program(module, entry=entry, name=filename)
 
 

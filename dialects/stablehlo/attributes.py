@@ -127,6 +127,36 @@ def _numbers(attribute: Dimensions) -> tuple[int, ...]:
     return tuple(item.value.data for item in attribute)
 
 
+def _entries(parser: AttrParser, name: str, lists: Sequence[str], scalars: Sequence[str]) -> dict[str, Attribute]:
+    """Reads ``key = [..], key = n>``, in any order and with a comma at the end if there is one, as MLIR does."""
+    found: dict[str, Attribute] = {}
+    while parser.parse_optional_punctuation(">") is None:
+        position = parser.pos
+        key = parser.parse_identifier()
+        if key not in (*lists, *scalars):
+            hint = did_you_mean(key, (*lists, *scalars)) or f"known are {', '.join((*lists, *scalars))}"
+            parser.raise_error(f"unknown key '{key}' in {name}; {hint}", position)
+        if key in found:
+            parser.raise_error(f"'{key}' is given twice", position)
+        parser.parse_punctuation("=")
+        if key in scalars:
+            found[key] = _number(parser)
+        else:
+            found[key] = ArrayAttr(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _number(parser)))
+        if parser.parse_optional_punctuation(",") is None:
+            parser.parse_punctuation(">")
+            break
+    return found
+
+
+def _number(parser: AttrParser) -> IntegerAttr[I64]:
+    position = parser.pos
+    value = parser.parse_integer(allow_boolean=False)
+    if not -(1 << 63) <= value < 1 << 63:
+        parser.raise_error(f"{value} does not fit i64", position)
+    return cast("IntegerAttr[I64]", int_attr(value))
+
+
 class _DimensionNumbers(ParametrizedAttribute):
     """Dimension numbers print as ``<key = [..], key = n>``, leaving out empty lists and the scalars' defaults."""
 
@@ -139,21 +169,8 @@ class _DimensionNumbers(ParametrizedAttribute):
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        found: dict[str, Attribute] = {}
-
-        def entry() -> None:
-            position = parser.pos
-            key = parser.parse_identifier()
-            if key not in (*cls.LISTS, *cls.SCALARS):
-                hint = did_you_mean(key, (*cls.LISTS, *cls.SCALARS)) or f"known are {', '.join((*cls.LISTS, *cls.SCALARS))}"
-                parser.raise_error(f"unknown key '{key}' in #{cls.name}; {hint}", position)
-            parser.parse_punctuation("=")
-            if key in cls.SCALARS:
-                found[key] = int_attr(parser.parse_integer())
-            else:
-                found[key] = dimensions(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer))
-
-        parser.parse_comma_separated_list(parser.Delimiter.ANGLE, entry)
+        parser.parse_punctuation("<")
+        found = _entries(parser, f"#{cls.name}", cls.LISTS, cls.SCALARS)
         return [found.get(k, dimensions(())) for k in cls.LISTS] + [found.get(k, int_attr(0)) for k in cls.SCALARS]
 
     def print_parameters(self, printer: Printer) -> None:
@@ -217,9 +234,12 @@ def _parse_role_list(parser: AttrParser, letters: tuple[str, str]) -> tuple[int,
         number = parser.parse_optional_integer(allow_boolean=False, allow_negative=False)
         return parser.parse_identifier() if number is None else number
 
+    position = parser.pos
     items = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, item)
-    spatial = [items.index(i) for i in range(len(items) - 2)]
-    return items.index(letters[0]), items.index(letters[1]), tuple(spatial)
+    spatial = list(range(len(items) - 2))
+    if sorted(map(str, items)) != sorted(map(str, [*letters, *spatial])):
+        parser.raise_error(f"expected the dimensions {', '.join(letters)} and the spatial ones from 0 on, each once", position)
+    return items.index(letters[0]), items.index(letters[1]), tuple(items.index(i) for i in spatial)
 
 
 @irdl_attr_definition
@@ -276,8 +296,25 @@ class ConvDimensionNumbersAttr(ParametrizedAttribute):
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        with parser.in_angle_brackets():
-            return cls.parse_roles(parser).parameters
+        parser.parse_punctuation("<")
+        position = parser.pos
+        if parser.parse_optional_keyword("raw") is not None:
+            return cls._parse_raw(parser, position)
+        parameters = cls.parse_roles(parser).parameters
+        parser.parse_punctuation(">")
+        return parameters
+
+    @classmethod
+    def _parse_raw(cls, parser: AttrParser, position: int) -> Sequence[Attribute]:
+        """Reads ``raw input_batch_dimension = 0, ...>``: the parameters by their names."""
+        names = [name for name, _ in cls.get_irdl_definition().parameters]
+        found = _entries(parser, f"#{cls.name}", [n for n in names if n.endswith("s")], [n for n in names if not n.endswith("s")])
+        values = [found.get(name, dimensions(()) if name.endswith("s") else int_attr(0)) for name in names]
+        for first, second, spatial in zip(values[::3], values[1::3], values[2::3], strict=True):
+            used = [int_of(first), int_of(second), *_numbers(cast(Dimensions, spatial))]
+            if sorted(used) != list(range(len(used))):
+                parser.raise_error(f"{used} are not the dimensions of a tensor, each once", position)
+        return values
 
     def print_parameters(self, printer: Printer) -> None:
         printer.print_string(f"<{self.text()}>")

@@ -214,6 +214,7 @@ class BitcastConvertOp(UnaryOp):
     """The same bits under another element type."""
 
     name = "stablehlo.bitcast_convert"
+    SYNTAX: ClassVar = sx.plain()
 
 
 @op_definition

@@ -29,6 +29,9 @@ class ConstantText(Struct, frozen=True):
     properties: tuple[str, ...] = ("value",)
 
     def read(self, reader: Reader, state: OpState) -> None:
+        if reader.accept("("):
+            self._read_generic(reader, state)
+            return
         state.set_attributes(reader.dictionary())
         position = reader.skip()
         value = reader.attribute()
@@ -37,6 +40,15 @@ class ConstantText(Struct, frozen=True):
             reader.fail(f"expected a constant such as 'dense<0.0> : tensor<f32>', found {value}", position)
         state.properties["value"] = value
         state.result_types = (type,)
+
+    @staticmethod
+    def _read_generic(reader: Reader, state: OpState) -> None:
+        """``() {value = dense<...> : T} : () -> T``, which older versions printed."""
+        reader.need(")")
+        state.set_attributes(reader.dictionary())
+        reader.need(":")
+        state.types_at = reader.skip()
+        state.operand_types, state.result_types = reader.function_type()
 
     def write(self, op: Operation, writer: Writer) -> None:
         value = op.properties["value"]
@@ -53,9 +65,11 @@ class Ranges(Struct, frozen=True):
 
     def read(self, reader: Reader, state: OpState) -> None:
         match = _RANGES.match(reader.text, reader.here)
-        if match is None:
-            reader.unexpected("ranges such as '[0:4, 1:8:2]'")
         found: list[tuple[int, int, int]] = []
+        if match is None:
+            found = reader.listed("[", "]", lambda: self._range(reader))
+            self._set(state, found)
+            return
         body = match.group(1)
         for part in body.split(",") if body.strip() else ():
             ranged = _RANGE.fullmatch(part)
@@ -63,8 +77,19 @@ class Ranges(Struct, frozen=True):
                 reader.fail(f"'{part.strip()}' is not a range such as '0:4' or '0:8:2'", match.start(1) + body.find(part))
             found.append((int(ranged.group(1)), int(ranged.group(2)), int(ranged.group(3) or 1)))
         reader.here = match.end()
+        self._set(state, found)
+
+    def _set(self, state: OpState, found: Sequence[tuple[int, int, int]]) -> None:
         for key, values in zip(self.properties, zip(*found) if found else ((), (), ())):
             state.properties[key] = int_array(values)
+
+    @staticmethod
+    def _range(reader: Reader) -> tuple[int, int, int]:
+        """A range of which a number is negative or hexadecimal."""
+        start = reader.integer()
+        reader.need(":")
+        limit = reader.integer()
+        return start, limit, reader.integer() if reader.accept(":") else 1
 
     def write(self, op: Operation, writer: Writer) -> None:
         starts, limits, strides = (ints(op.properties[key]) for key in self.properties)
@@ -75,11 +100,17 @@ class DotText:
     """``, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [DEFAULT, DEFAULT]``."""
 
     properties = ("dot_dimension_numbers", "precision_config", "algorithm")
+    _KEYS = ("batching_dims", "contracting_dims", "precision", "algorithm")
 
     def read(self, reader: Reader, state: OpState) -> None:
         pairs: dict[str, tuple[Sequence[int], Sequence[int]]] = {}
+        seen = -1
         while reader.accept(","):
-            key = reader.word_in(("batching_dims", "contracting_dims", "precision", "algorithm"), "keyword")
+            position = reader.skip()
+            key = reader.word_in(self._KEYS, "keyword")
+            if self._KEYS.index(key) <= seen:
+                reader.fail(f"'{key}' is given twice or too late; the order is {', '.join(self._KEYS)}", position)
+            seen = self._KEYS.index(key)
             reader.need("=")
             if key == "precision":
                 state.properties["precision_config"] = sx.Words(PrecisionAttr).read(reader)
@@ -109,8 +140,6 @@ class DotText:
 
 def _short_attribute(reader: Reader, name: str) -> Attribute:
     """Reads ``<...>``, an attribute whose name the op implies."""
-    if reader.peek() == "#":
-        return reader.attribute()
     return reader.unregistered(name, reader.balanced("<", ">"))
 
 
@@ -129,18 +158,28 @@ class ConvolutionText:
         reader.need_word("window")
         reader.need("=")
 
+        seen: set[str] = set()
+
         def entry() -> None:
+            position = reader.skip()
             key = reader.word_in((*self._LISTS, "pad", "reverse"), "window key")
+            if key in seen:
+                reader.fail(f"'{key}' is given twice", position)
+            seen.add(key)
             reader.need("=")
             if key == "pad":
                 state.properties["padding"] = self._padding(reader)
             elif key == "reverse":
-                flags = reader.listed("[", "]", lambda: reader.word_in(("true", "false"), "boolean") == "true")
-                state.properties["window_reversal"] = bool_array(flags)
+                state.properties["window_reversal"] = bool_array(reader.listed("[", "]", lambda: self._flag(reader)))
             else:
                 state.properties[self._LISTS[key]] = int_array(reader.integers())
 
-        reader.listed("{", "}", entry)
+        reader.listed("{", "}", entry, trailing=True)
+
+    @staticmethod
+    def _flag(reader: Reader) -> bool:
+        """A boolean, or a number that stands for one."""
+        return reader.word_in(("true", "false"), "boolean") == "true" if reader.next_word() else reader.integer() != 0
 
     def _padding(self, reader: Reader) -> Attribute:
         position = reader.skip()
@@ -274,7 +313,9 @@ class ReduceText:
         applied, applied_at = "", 0
         if reader.accept_word("applies"):
             applied_at = reader.skip()
-            applied = reader.word("an operation")
+            applied = reader.string() if reader.peek() == '"' else reader.word("an operation")
+            if applied.partition(".")[0] == "stablehlo" and applied not in COMPACT:
+                reader.fail(f"a reduction applies one of {', '.join(sorted(COMPACT))}; found '{applied}'", applied_at)
         reader.need_word("across")
         reader.need_word("dimensions")
         reader.need("=")

@@ -31,6 +31,7 @@ from wengert.ir import elements
 from wengert.ir.attributes import ints
 from wengert.ir.locations import Role, describe, provenance
 from wengert.ir.tensor_types import DYNAMIC, shape_of_type
+from wengert.ir.unregistered import written_name
 
 LONGEST = 32
 """Characters of an attribute or a constant that are shown."""
@@ -267,4 +268,4 @@ def _detail(key: str, held: Attribute) -> str:
 def _tooltip(op: Operation) -> str:
     known = provenance(op.location)
     place = describe(op.location)
-    return f"{op.name} at {place}" + (f" ({known.role} of {known.op_name}, by {known.pass_name})" if known else "")
+    return f"{written_name(op)} at {place}" + (f" ({known.role} of {known.op_name}, by {known.pass_name})" if known else "")

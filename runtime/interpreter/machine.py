@@ -218,7 +218,7 @@ class _Code:
 
 
 def _ends(op: Operation) -> bool:
-    return op.name in _RETURNS or op.has_trait(IsTerminator)
+    return op.name in _RETURNS or op.has_trait(IsTerminator, value_if_unregistered=False)
 
 
 def _step(values: list[Any], function: Function, operands: Sequence[int], results: Sequence[int]) -> Step:
@@ -357,6 +357,9 @@ def run(module: ModuleOp, inputs: Sequence[Any], *, entry: str = "main", counter
     if definition is None:
         known = ", ".join(f"@{name}" for name in machine.names()) or "none"
         raise InputError(f"there is no function @{entry} in this module (functions: {known})")
+    for number, type in enumerate(all_leaves(definition.function_type.outputs.data)):
+        if not isinstance(type, TensorType):
+            raise InputError(f"@{entry}: result {number} has type {type}, which cannot be passed outside")
     types = definition.function_type.inputs.data
     expected = all_leaves(types)
     if len(inputs) != len(expected):

@@ -62,8 +62,12 @@ def reduce(op: str, init: str, held: str = "f64") -> str:
     return f"""
     func.func public @main(%x: tensor<5x7x{held}>, %s: tensor<{held}>) -> tensor<7x{held}> {{
       %init = stablehlo.constant dense<{init}> : tensor<{held}>
-      %0 = stablehlo.reduce(%x init: {"%s" if init == "%s" else "%init"}) applies stablehlo.{op} across dimensions = [0]
+      %0 = stablehlo.reduce(%x init: {"%s" if init == "%s" else "%init"}) across dimensions = [0]
         : (tensor<5x7x{held}>, tensor<{held}>) -> tensor<7x{held}>
+        reducer(%a: tensor<{held}>, %b: tensor<{held}>) {{
+          %1 = stablehlo.{op} %a, %b : tensor<{held}>
+          stablehlo.return %1 : tensor<{held}>
+        }}
       return %0 : tensor<7x{held}>
     }}""".replace("dense<%s>", "dense<1>" if held[0] == "i" else "dense<1.0>")
 

@@ -149,7 +149,7 @@ CONTRACTION: Cases = [
     ),
     (dot("3x4xf32, 4x2xf32 -> 3x2xi32", MATMUL), "cannot hold the fractional part of products of f32 and f32"),
     (dot("3x4xc64, 4x2xc64 -> 3x2xf32", MATMUL), "cannot hold the imaginary part"),
-    (dot("3x4xf32, 4x2xf32 -> 3x2xf32", MATMUL, ", precision_config = [#stablehlo<precision HIGH>]"), "precision_config must hold"),
+    (dot("3x4xf32, 4x2xf32 -> 3x2xf32", MATMUL, f", precision_config = [{', '.join(['#stablehlo<precision HIGH>'] * 3)}]"), "precision_config must hold"),
     (conv("2x8x3xf32, 3x3x5xf32 -> 2x7x5xf32"), "result type tensor<2x7x5xf32> does not match the inferred tensor<2x6x5xf32>"),
     (conv("2x8x3xf32, 3x2x5xf32 -> 2x6x5xf32"), "the kernel must have 3 input features (3 of lhs in 1 groups), found 2"),
     (conv("2x8x3xf32, 3x3xf32 -> 2x6x5xf32"), "lhs and rhs must have the same rank"),

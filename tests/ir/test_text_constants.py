@@ -112,7 +112,7 @@ def test_splats_are_stored_once() -> None:
         ("dense<0.30000001192092896> : tensor<f32>", "dense<3.000000e-01> : tensor<f32>"),
         ("dense<0.123456789> : tensor<f32>", "dense<1.23456791e-01> : tensor<f32>"),
         ("dense<0.1234567890123> : tensor<f64>", "dense<0.1234567890123> : tensor<f64>"),
-        ("dense<1e-300> : tensor<f64>", "dense<1.000000e-300> : tensor<f64>"),
+        ("dense<1.0e-300> : tensor<f64>", "dense<1.000000e-300> : tensor<f64>"),
         ("dense<1.2345678901e-300> : tensor<f64>", "dense<1.2345678901e-300> : tensor<f64>"),
         ("dense<-0.0> : tensor<f64>", "dense<-0.000000e+00> : tensor<f64>"),
         ("dense<0xFF800000> : tensor<f32>", "dense<0xFF800000> : tensor<f32>"),

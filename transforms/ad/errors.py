@@ -6,8 +6,9 @@ from xdsl.ir import Operation
 
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.locations import error_at
+from wengert.ir.unregistered import written_name
 
 
 def refuse(op: Operation, why: str, hint: str = "") -> DiagnosticError:
     """The error to raise for an op that cannot be differentiated: ``file:line:col: error: <op> <why>``."""
-    return error_at(op.location, f"{op.name} {why}", hint=hint)
+    return error_at(op.location, f"{written_name(op)} {why}", hint=hint)

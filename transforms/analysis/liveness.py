@@ -39,7 +39,7 @@ def _peak(block: Block, owned: tuple[SSAValue, ...], functions: Functions) -> in
     live = sum(map(bytes_of, owned))
     peak = live
     for op in block.ops:
-        if op.has_trait(IsTerminator):
+        if op.has_trait(IsTerminator, value_if_unregistered=False):
             break
         counted.update(op.results)
         live += sum(map(bytes_of, op.results))
@@ -86,6 +86,6 @@ def last_uses(block: Block) -> dict[Operation, list[SSAValue]]:
                     last[value] = op
     dying: dict[Operation, list[SSAValue]] = {}
     for value, op in last.items():
-        if not op.has_trait(IsTerminator):
+        if not op.has_trait(IsTerminator, value_if_unregistered=False):
             dying.setdefault(op, []).append(value)
     return dying

@@ -77,7 +77,7 @@ class _Counting:
     def block(self, block: Block) -> ProgramCost:
         total = ProgramCost()
         for op in block.ops:
-            if not op.has_trait(IsTerminator) and not isinstance(op, stablehlo.ConstantOp):
+            if not op.has_trait(IsTerminator, value_if_unregistered=False) and not isinstance(op, stablehlo.ConstantOp):
                 self._op(op, total)
         return total
 

@@ -9,6 +9,7 @@ from wengert.dialects.core import WindowReduceOp
 from wengert.dialects.stablehlo import ConvolutionOp, DotGeneralOp
 from wengert.ir.locations import describe
 from wengert.ir.traversal import ops_in, ops_of
+from wengert.ir.unregistered import written_name
 from wengert.transforms.lower.classify import is_compilable, is_storable
 from wengert.transforms.lower.fusion import plan
 from wengert.transforms.lower.kernels import build
@@ -43,7 +44,7 @@ def lower(module: ModuleOp, entry: str = "main", *, reassociate: bool = True) ->
     for op in ops_in(block):
         for result in op.results:
             if not is_storable(result.type):
-                raise LoweringError(f"{describe(op.location)}: error: '{op.name}' has a result of type {result.type}, which cannot be compiled")
+                raise LoweringError(f"{describe(op.location)}: error: '{written_name(op)}' has a result of type {result.type}, which cannot be compiled")
     found = widened(found)
     if ops_of(found, ConvolutionOp):
         from wengert.transforms.lower.patches import patched  # here: most programs do without

@@ -72,7 +72,7 @@ def transpose_of_dot(b: OpBuilder, op: stablehlo.TransposeOp) -> Rewritten:
 
 
 def _same_precision(dot: stablehlo.DotGeneralOp) -> bool:
-    return dot.precision_config is None or len(set(dot.precision_config.data)) <= 1  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+    return dot.precision_config is None or (len(dot.precision_config.data) != 1 and len(set(dot.precision_config.data)) <= 1)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
 
 
 @rewrite(core.ReduceOp, needs=[Assumption.UNORDERED], given=[stablehlo.DotGeneralOp, stablehlo.NegateOp])

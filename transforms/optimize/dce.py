@@ -64,7 +64,7 @@ class _Needed:
                 for op in ops_in(block):
                     if op.regions:
                         self.mark_roots(op)
-                    if not (is_removable(root) if op is block.last_op and op.has_trait(IsTerminator) else is_removable(op)):
+                    if not (is_removable(root) if op is block.last_op and op.has_trait(IsTerminator, value_if_unregistered=False) else is_removable(op)):
                         self._need_with_parents(op)
 
     def _need_with_parents(self, op: Operation) -> None:

@@ -31,12 +31,12 @@ _REMOVABLE = (
 @cache
 def is_pure(cls: type[Operation]) -> bool:
     """Whether ops of this class depend on nothing but operands and properties, and do nothing but give results."""
-    return cls.has_trait(Pure) and not cls.has_trait(IsTerminator)
+    return cls.has_trait(Pure, value_if_unregistered=False) and not cls.has_trait(IsTerminator, value_if_unregistered=False)
 
 
 @cache
 def _is_removable_class(cls: type[Operation]) -> bool:
-    return is_pure(cls) or cls.has_trait(RecursiveMemoryEffect) or issubclass(cls, _REMOVABLE)
+    return is_pure(cls) or cls.has_trait(RecursiveMemoryEffect, value_if_unregistered=False) or issubclass(cls, _REMOVABLE)
 
 
 def is_removable(op: Operation) -> bool:
@@ -53,6 +53,11 @@ def is_shareable(op: Operation) -> bool:
     cls = type(op)
     if is_pure(cls) and not op.regions:
         return True
-    if not (is_pure(cls) or cls.has_trait(RecursiveMemoryEffect)):
+    if not (is_pure(cls) or cls.has_trait(RecursiveMemoryEffect, value_if_unregistered=False)):
         return False
-    return all(is_shareable(inner) or inner.has_trait(IsTerminator) for region in op.regions for block in region.blocks for inner in block.ops)
+    return all(
+        is_shareable(inner) or inner.has_trait(IsTerminator, value_if_unregistered=False)
+        for region in op.regions
+        for block in region.blocks
+        for inner in block.ops
+    )

@@ -77,7 +77,7 @@ def _hoist(loop: Loop, block: Block) -> None:
     invariant: set[SSAValue] = set(constants)
     candidates: list[Operation] = []
     for op in block.ops:
-        if op.has_trait(Pure) and not op.regions and all(operand in invariant for operand in op.operands) and op.results:
+        if op.has_trait(Pure, value_if_unregistered=False) and not op.regions and all(operand in invariant for operand in op.operands) and op.results:
             invariant.update(op.results)
             candidates.append(op)
     moving = _moving(candidates)

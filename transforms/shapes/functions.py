@@ -24,7 +24,7 @@ from wengert.ir.locations import error_at
 from wengert.ir.tensor_types import is_differentiable
 from wengert.ir.traversal import operands_of, ops_in
 from wengert.ir.typing_rules import TypingError, inferred_types
-from wengert.ir.verifier import shown_name
+from wengert.ir.unregistered import written_name
 from wengert.transforms.core.shardings import IDENTITIES
 from wengert.transforms.shapes.custom_calls import REPLACED, check_assertion, with_given_shapes
 from wengert.transforms.shapes.dynamism import ASSERTION, SHAPE_OPERANDS, is_open
@@ -137,7 +137,7 @@ class _Writer:
                     refuse_open(op)
             except VerifyException as error:
                 hint = error.hint if isinstance(error, TypingError) else ""
-                raise error_at(op.location, f"{shown_name(op)}: {error}", hint) from None
+                raise error_at(op.location, f"{written_name(op)}: {error}", hint) from None
         self.define(op.results, found)
 
     def region(self, region: Region, types: Types, known: dict[int, SSAValue] | None = None) -> tuple[Region, Values]:

@@ -32,13 +32,13 @@ from wengert.ir.typing_rules import typing_rule
 
 
 def check_precision(op: Operation) -> None:
-    """precision_config is absent, empty, or has an entry for each operand."""
+    """precision_config is absent, or has an entry for each of the first operands: none, one or two."""
     config = op.properties.get("precision_config")
     if config is None:
         return
     entries = cast("ArrayAttr[Attribute]", config).data
-    if len(entries) not in (0, 2) or not all(isinstance(entry, PrecisionAttr) for entry in entries):
-        fail(f"precision_config must hold a #stablehlo<precision ...> for each of the two operands, found {config}")
+    if len(entries) > 2 or not all(isinstance(entry, PrecisionAttr) for entry in entries):
+        fail(f"precision_config must hold a #stablehlo<precision ...> for each of at most two operands, found {config}")
 
 
 def result_element(op: Operation, lhs: Tensor, rhs: Tensor) -> Attribute:

@@ -224,7 +224,7 @@ class Batching:
 
 def one_by_one(batch: Batching, op: Operation, operands: Operands) -> Results:
     """Any pure op: a loop over the instances, which runs the op on one after the other."""
-    if not (op.has_trait(Pure) or (isinstance(op, hlo.CustomCallOp) and not _has_effect(op))):
+    if not (op.has_trait(Pure, value_if_unregistered=False) or (isinstance(op, hlo.CustomCallOp) and not _has_effect(op))):
         raise refuse(op, "cannot be batched: it does more than compute its results")
     if not all(isinstance(v.type, TensorType) for v in (*op.operands, *op.results)):
         raise refuse(op, "cannot be batched: it has operands or results that are not tensors")
