@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import BoolAttr
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr
 from xdsl.ir import Dialect, Operation
 from xdsl.irdl import operand_def, opt_attr_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
+from wengert.dialects import chlo_attributes, chlo_broadcast
+from wengert.dialects.chlo_attributes import RaggedDotDimensionNumbersAttr
+from wengert.dialects.chlo_scan import ScanOp
 from wengert.dialects.stablehlo.base import BinaryOp, TensorOp, UnaryOp
 from wengert.dialects.stablehlo.syntax import ConstantText
 from wengert.ir import syntax as sx
@@ -78,6 +81,14 @@ class AsinhOp(ChloUnaryOp):
     """Inverse hyperbolic sine."""
 
     name = "chlo.asinh"
+
+
+@op_definition
+class AsinAcosKernelOp(ChloUnaryOp):
+    """For complex z the square root of (1 - z)(1 + z) taken as two factors, and the size of the imaginary part of asin(z): of these asin, acos, asinh
+    and acosh are put together."""
+
+    name = "chlo._asin_acos_kernel"
 
 
 @op_definition
@@ -193,6 +204,13 @@ class TanOp(ChloUnaryOp):
 
 
 @op_definition
+class MulhiOp(ChloBinaryOp):
+    """The upper half of the bits of an integer product."""
+
+    name = "chlo.mulhi"
+
+
+@op_definition
 class NextAfterOp(ChloBinaryOp):
     """The next representable number after lhs towards rhs."""
 
@@ -225,6 +243,17 @@ class ConstantOp(TensorOp):
 
 
 @op_definition
+class ConstantLikeOp(TensorOp):
+    """A number in the shape of the operand."""
+
+    name = "chlo.constant_like"
+    operand = operand_def()
+    value = prop_def()
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@op_definition
 class TopKOp(TensorOp):
     """The k largest (or smallest) elements of the last dimension, in order (of floats the total order), and their positions."""
 
@@ -246,8 +275,8 @@ class RaggedDotOp(TensorOp):
     lhs = operand_def()
     rhs = operand_def()
     group_sizes = operand_def()
-    ragged_dot_dimension_numbers = prop_def()
-    precision_config = opt_prop_def()
+    ragged_dot_dimension_numbers = prop_def(RaggedDotDimensionNumbersAttr)
+    precision_config = opt_prop_def(ArrayAttr)
     result = result_def()
     traits = traits_def(Pure())
 
@@ -257,12 +286,14 @@ Chlo = Dialect(
     [
         AcosOp,
         AcoshOp,
+        AsinAcosKernelOp,
         AsinOp,
         AsinhOp,
         AtanOp,
         AtanhOp,
         BesselI1eOp,
         ConjOp,
+        ConstantLikeOp,
         ConstantOp,
         CoshOp,
         DigammaOp,
@@ -273,16 +304,20 @@ Chlo = Dialect(
         IsNegInfOp,
         IsPosInfOp,
         LgammaOp,
+        MulhiOp,
         NextAfterOp,
         PolygammaOp,
         RaggedDotOp,
+        ScanOp,
         SinhOp,
         SquareOp,
         TanOp,
         TopKOp,
         ZetaOp,
+        *chlo_broadcast.ALL,
     ],
+    list(chlo_attributes.ALL),
 )
 
 # Registers the typing rules of the ops above.
-from wengert.dialects import chlo_typing  # noqa: E402, F401  # pyright: ignore[reportUnusedImport]
+from wengert.dialects import chlo_broadcast_typing, chlo_contraction_typing, chlo_typing  # noqa: E402, F401  # pyright: ignore[reportUnusedImport]

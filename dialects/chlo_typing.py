@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
+from xdsl.ir import Attribute, Operation
 
 from wengert.dialects import chlo
 from wengert.dialects.stablehlo.typing.checks import (
     BOOLEAN,
+    COMPLEX,
     FLOAT,
     INTEGER,
     as_tensor,
     boolean_result,
     compatible,
+    element_class,
     expect_elements,
     expect_result,
     expect_static,
     fail,
     int_property,
     operand,
-    tensors,
 )
-from wengert.dialects.stablehlo.typing.contraction import check_precision
 from wengert.dialects.stablehlo.typing.elementwise import INEXACT, one_type
 from wengert.ir.tensor_types import DYNAMIC, i32
 from wengert.ir.typing_rules import typing_rule
@@ -31,6 +31,7 @@ from wengert.ir.typing_rules import typing_rule
 ONE_TYPE: dict[type[Operation], int] = {
     chlo.AcosOp: INEXACT,
     chlo.AcoshOp: INEXACT,
+    chlo.AsinAcosKernelOp: COMPLEX,
     chlo.AsinOp: INEXACT,
     chlo.AsinhOp: INEXACT,
     chlo.AtanOp: INEXACT,
@@ -46,6 +47,7 @@ ONE_TYPE: dict[type[Operation], int] = {
     chlo.SinhOp: INEXACT,
     chlo.SquareOp: INEXACT,
     chlo.TanOp: INEXACT,
+    chlo.MulhiOp: INTEGER,
     chlo.NextAfterOp: FLOAT,
     chlo.PolygammaOp: FLOAT,
     chlo.ZetaOp: FLOAT,
@@ -91,13 +93,11 @@ def check_top_k(op: chlo.TopKOp) -> None:
     expect_result(op, [*shape[:-1], k], i32, 1)
 
 
-@typing_rule(chlo.RaggedDotOp)
-def check_ragged_dot(op: chlo.RaggedDotOp) -> None:
-    """Tensors, with integer group sizes. Its dimension numbers are kept as text, so the result's shape is not inferred."""
-    tensors((v.type for v in op.operands), "operand")
-    sizes = operand(op, 2, "group_sizes")
-    expect_elements("group_sizes", sizes, INTEGER)
-    if not sizes.get_shape():
-        fail(f"group_sizes must be a list of integers, found {sizes}")
-    as_tensor("result", op.results[0].type)
-    check_precision(op)
+@typing_rule(chlo.ConstantLikeOp)
+def check_constant_like(op: chlo.ConstantLikeOp) -> None:
+    """The operand's shape, and elements of the value's type."""
+    value = op.properties["value"]
+    held = getattr(value, "type", None)
+    if not isinstance(held, Attribute) or isinstance(held, TensorType) or not element_class(held):
+        fail(f"value must be a number, found {value}")
+    expect_result(op, operand(op, 0, "operand").get_shape(), held)

@@ -17,6 +17,9 @@ from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     BFloat16Type,
     ComplexType,
+    Float4E2M1FNType,
+    Float6E2M3FNType,
+    Float6E3M2FNType,
     Float8E3M4Type,
     Float8E4M3B11FNUZType,
     Float8E4M3FNType,
@@ -85,6 +88,9 @@ _DTYPES: dict[Attribute, np.dtype[Any]] = {
     Float8E5M2Type(): np.dtype(ml_dtypes.float8_e5m2),
     Float8E5M2FNUZType(): np.dtype(ml_dtypes.float8_e5m2fnuz),
     Float8E8M0FNUType(): np.dtype(ml_dtypes.float8_e8m0fnu),
+    Float6E2M3FNType(): np.dtype(ml_dtypes.float6_e2m3fn),
+    Float6E3M2FNType(): np.dtype(ml_dtypes.float6_e3m2fn),
+    Float4E2M1FNType(): np.dtype(ml_dtypes.float4_e2m1fn),
 }
 _ELEMENTS = {dtype: element for element, dtype in _DTYPES.items()}
 _DTYPES[IndexType()] = np.dtype(np.int64)

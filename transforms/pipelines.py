@@ -19,6 +19,7 @@ PASS_PATHS = {
     "inline": "wengert.transforms.core.inline:InlinePass",
     "symbol-dce": "wengert.transforms.core.symbol_dce:SymbolDcePass",
     "to-core": "wengert.transforms.core.to_core:ToCorePass",
+    "expand-compound": "wengert.transforms.core.compound:ExpandCompoundPass",
     "expand-zeta": "wengert.transforms.core.zeta_sums:ExpandZetaPass",
     "drop-matrices": "wengert.transforms.core.systems:DropMatricesPass",
     "from-core": "wengert.transforms.core.from_core:FromCorePass",

@@ -19,6 +19,9 @@ from wengert.dialects.stablehlo.collective import (
 from wengert.dialects.stablehlo.contraction import (
     ConvolutionOp,
     DotGeneralOp,
+    DotOp,
+    EinsumOp,
+    UnaryEinsumOp,
 )
 from wengert.dialects.stablehlo.control import (
     AfterAllOp,
@@ -105,6 +108,11 @@ from wengert.dialects.stablehlo.linalg import (
     FftOp,
     TriangularSolveOp,
 )
+from wengert.dialects.stablehlo.normalization import (
+    BatchNormGradOp,
+    BatchNormInferenceOp,
+    BatchNormTrainingOp,
+)
 from wengert.dialects.stablehlo.random import (
     RngBitGeneratorOp,
     RngOp,
@@ -118,6 +126,7 @@ from wengert.dialects.stablehlo.reduction import (
 )
 from wengert.dialects.stablehlo.shape import (
     BroadcastInDimOp,
+    BroadcastOp,
     ConcatenateOp,
     ConstantOp,
     IotaOp,
@@ -149,8 +158,12 @@ StableHLO = Dialect(
         AsyncDoneOp,
         AsyncStartOp,
         Atan2Op,
+        BatchNormGradOp,
+        BatchNormInferenceOp,
+        BatchNormTrainingOp,
         BitcastConvertOp,
         BroadcastInDimOp,
+        BroadcastOp,
         CaseOp,
         CbrtOp,
         CeilOp,
@@ -172,6 +185,7 @@ StableHLO = Dialect(
         CustomCallOp,
         DivideOp,
         DotGeneralOp,
+        DotOp,
         DynamicBroadcastInDimOp,
         DynamicConvOp,
         DynamicGatherOp,
@@ -180,6 +194,7 @@ StableHLO = Dialect(
         DynamicReshapeOp,
         DynamicSliceOp,
         DynamicUpdateSliceOp,
+        EinsumOp,
         ExponentialMinusOneOp,
         ExponentialOp,
         FftOp,
@@ -245,6 +260,7 @@ StableHLO = Dialect(
         TransposeOp,
         TriangularSolveOp,
         TupleOp,
+        UnaryEinsumOp,
         WhileOp,
         XorOp,
     ],
@@ -262,8 +278,12 @@ __all__ = [
     "AsyncDoneOp",
     "AsyncStartOp",
     "Atan2Op",
+    "BatchNormGradOp",
+    "BatchNormInferenceOp",
+    "BatchNormTrainingOp",
     "BitcastConvertOp",
     "BroadcastInDimOp",
+    "BroadcastOp",
     "CaseOp",
     "CbrtOp",
     "CeilOp",
@@ -285,6 +305,7 @@ __all__ = [
     "CustomCallOp",
     "DivideOp",
     "DotGeneralOp",
+    "DotOp",
     "DynamicBroadcastInDimOp",
     "DynamicConvOp",
     "DynamicGatherOp",
@@ -293,6 +314,7 @@ __all__ = [
     "DynamicReshapeOp",
     "DynamicSliceOp",
     "DynamicUpdateSliceOp",
+    "EinsumOp",
     "ExponentialMinusOneOp",
     "ExponentialOp",
     "FftOp",
@@ -359,6 +381,7 @@ __all__ = [
     "TransposeOp",
     "TriangularSolveOp",
     "TupleOp",
+    "UnaryEinsumOp",
     "WhileOp",
     "XorOp",
     "typing",

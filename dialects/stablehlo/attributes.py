@@ -157,7 +157,7 @@ def _number(parser: AttrParser) -> IntegerAttr[I64]:
     return cast("IntegerAttr[I64]", int_attr(value))
 
 
-class _DimensionNumbers(ParametrizedAttribute):
+class DimensionNumbers(ParametrizedAttribute):
     """Dimension numbers print as ``<key = [..], key = n>``, leaving out empty lists and the scalars' defaults."""
 
     LISTS: ClassVar[tuple[str, ...]] = ()
@@ -180,7 +180,7 @@ class _DimensionNumbers(ParametrizedAttribute):
 
 
 @irdl_attr_definition
-class DotDimensionNumbersAttr(_DimensionNumbers):
+class DotDimensionNumbersAttr(DimensionNumbers):
     """Which dimensions of a dot_general are batch and which are summed."""
 
     name = "stablehlo.dot"
@@ -192,7 +192,7 @@ class DotDimensionNumbersAttr(_DimensionNumbers):
 
 
 @irdl_attr_definition
-class GatherDimensionNumbersAttr(_DimensionNumbers):
+class GatherDimensionNumbersAttr(DimensionNumbers):
     """How a gather arranges slices; the names are those of the specification."""
 
     name = "stablehlo.gather"
@@ -207,7 +207,7 @@ class GatherDimensionNumbersAttr(_DimensionNumbers):
 
 
 @irdl_attr_definition
-class ScatterDimensionNumbersAttr(_DimensionNumbers):
+class ScatterDimensionNumbersAttr(DimensionNumbers):
     """How a scatter arranges updates; the names are those of the specification."""
 
     name = "stablehlo.scatter"

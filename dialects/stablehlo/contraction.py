@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DenseIntOrFPElementsAttr
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DenseIntOrFPElementsAttr, StringAttr
 from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from wengert.dialects.stablehlo import syntax as st
-from wengert.dialects.stablehlo.attributes import ConvDimensionNumbersAttr, DotDimensionNumbersAttr
+from wengert.dialects.stablehlo.attributes import ConvDimensionNumbersAttr, DotDimensionNumbersAttr, PrecisionAttr
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr
@@ -48,5 +48,43 @@ class ConvolutionOp(TensorOp):
     feature_group_count = prop_def(I64Attr)
     batch_group_count = prop_def(I64Attr)
     precision_config = opt_prop_def(ArrayAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@op_definition
+class DotOp(TensorOp):
+    """The sum of products over the last dimension of lhs and the first one of rhs, which are vectors or matrices; older text has it."""
+
+    name = "stablehlo.dot"
+    SYNTAX: ClassVar = sx.Syntax(sx.Operands(), sx.Keys(sx.Key("precision", "precision_config", sx.Words(PrecisionAttr), optional=True)), sx.FunctionType())
+    lhs = operand_def()
+    rhs = operand_def()
+    precision_config = opt_prop_def(ArrayAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@op_definition
+class EinsumOp(TensorOp):
+    """Einstein's summation of two tensors, whose dimensions einsum_config names: ``"ij,jk->ik"``; older text has it."""
+
+    name = "stablehlo.einsum"
+    SYNTAX: ClassVar = sx.keyed(sx.Key("config", "einsum_config", sx.STRING))
+    lhs = operand_def()
+    rhs = operand_def()
+    einsum_config = prop_def(StringAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@op_definition
+class UnaryEinsumOp(TensorOp):
+    """The same of one tensor: ``"ij->ji"``."""
+
+    name = "stablehlo.unary_einsum"
+    SYNTAX: ClassVar = sx.keyed(sx.Key("config", "einsum_config", sx.STRING))
+    operand = operand_def()
+    einsum_config = prop_def(StringAttr)
     result = result_def()
     traits = traits_def(Pure())

@@ -50,6 +50,18 @@ class BroadcastInDimOp(TensorOp):
 
 
 @op_definition
+class BroadcastOp(TensorOp):
+    """The operand repeated along new dimensions in front; older text has it."""
+
+    name = "stablehlo.broadcast"
+    SYNTAX: ClassVar = sx.keyed(sx.Key("sizes", "broadcast_sizes", sx.INTS))
+    operand = operand_def()
+    broadcast_sizes = prop_def(DenseArrayBase)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@op_definition
 class ReshapeOp(TensorOp):
     """The same elements in row-major order under another shape."""
 

@@ -26,6 +26,7 @@ from wengert.runtime.cpu.fallback import Fallback
 from wengert.runtime.cpu.objects import object_code
 from wengert.runtime.errors import InputError
 from wengert.runtime.signature import Signature, signature_of
+from wengert.transforms.core import compound
 from wengert.transforms.lower.cpu_codegen import Code, generate
 from wengert.transforms.lower.cpu_subnormals import can_flush
 from wengert.transforms.lower.lower import LoweringError, function, lower
@@ -120,12 +121,13 @@ class _Compilation:
         return Stats(code.kernels, calls, dict(interpreted), code.buffers.arena_bytes, sum(a.nbytes for a in constants), results, self.cache_hit, self.times)
 
 
-_NOT_CORE = frozenset(
+_NOT_CORE = compound.NAMES | frozenset(
     (
         "stablehlo.while",
         "stablehlo.case",
         "stablehlo.if",
         "func.call",
+        "stablehlo.map",
         "stablehlo.reduce",
         "stablehlo.scatter",
         "stablehlo.reduce_window",

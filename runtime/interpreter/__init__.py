@@ -5,6 +5,7 @@ its file; importing them fills the table of meanings.
 """
 
 from wengert.runtime.interpreter import (
+    compound,
     contraction,
     control,
     conversion,
@@ -27,6 +28,7 @@ from wengert.runtime.interpreter.machine import Machine, evaluate, prepare, run
 from wengert.runtime.interpreter.meaning import MEANINGS
 
 FAMILIES = (
+    compound,
     contraction,
     control,
     conversion,

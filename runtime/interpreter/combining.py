@@ -7,6 +7,7 @@ folding with the region gives but for the order of summation, which StableHLO le
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from xdsl.ir import Attribute, Operation, Region
 
 from wengert.dialects import stablehlo
 from wengert.dialects.core import Kind
-from wengert.ir.tensor_types import is_boolean
+from wengert.ir.tensor_types import dtype_of, element, is_boolean
 
 _KINDS: dict[type[Operation], Kind] = {
     stablehlo.AddOp: Kind.add,
@@ -59,6 +60,11 @@ def kind_of(region: Region) -> Kind | None:
         return None
     kind = _KINDS.get(type(ops[0]))
     return kind if set(ops[0].operands) == set(block.args) else None
+
+
+def accumulated(op: Operation, arrays: Sequence[Any]) -> list[Any]:
+    """Inputs, initial values or updates in the types that the op's results hold, which may be wider than their own."""
+    return [x.astype(dtype_of(element(result)), copy=False) for x, result in zip(arrays, op.results, strict=True)]
 
 
 def neutral(kind: Kind, dtype: np.dtype[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""dot_general, ragged_dot and convolution, all as batched matrix products.
+"""dot_general and convolution, all as batched matrix products.
 
 Products are summed in the type of the result or of the operands, whichever is wider, and at least in f32: 16-bit floats
 are rounded once, at the end. Integers wrap around in the result's width. The order of summation is NumPy's.
@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Attribute, SSAValue
 
-from wengert.dialects import chlo, stablehlo
+from wengert.dialects import stablehlo
 from wengert.dialects.stablehlo.attributes import DotDimensionNumbersAttr
 from wengert.ir.attributes import bools, int_of, ints
 from wengert.ir.elements import to_numpy
 from wengert.ir.tensor_types import dtype_of, element, rank, shape
-from wengert.runtime.errors import UnsupportedOpError
 from wengert.runtime.interpreter.meaning import Array, Binary, Function, evaluates
 from wengert.runtime.interpreter.precision import working_dtype
 from wengert.runtime.interpreter.shape import padded
@@ -103,9 +102,3 @@ def windows(x: Array, window: tuple[int, ...], strides: tuple[int, ...], dilatio
     if 0 in out or 0 in window:
         return np.zeros(x.shape[: x.ndim - n] + out + window, x.dtype)
     return np.lib.stride_tricks.as_strided(x, x.shape[: x.ndim - n] + out + window, x.strides[: x.ndim - n] + moves, writeable=False)
-
-
-@evaluates(chlo.RaggedDotOp)
-def ragged_dot(op: chlo.RaggedDotOp) -> Function:
-    """Refused: its dimension numbers are not modelled."""
-    raise UnsupportedOpError(op, "is not supported")

@@ -9,11 +9,11 @@ import numpy as np
 from xdsl.ir import Attribute
 
 from wengert.dialects import stablehlo
+from wengert.dialects.stablehlo.typing.checks import bit_width
 from wengert.ir.attributes import int_of
-from wengert.ir.tensor_types import dtype_of, element, f64, is_boolean, is_complex, is_float, is_integer, real_element, shape
-from wengert.runtime.errors import UnsupportedOpError
+from wengert.ir.tensor_types import dtype_of, element, f64, is_boolean, is_complex, is_float, is_integer, is_unsigned, real_element, shape
 from wengert.runtime.interpreter.integers import bits
-from wengert.runtime.interpreter.meaning import Function, Unary, evaluates
+from wengert.runtime.interpreter.meaning import Array, Function, Unary, evaluates
 from wengert.runtime.interpreter.precision import rounded, working_dtype
 
 _finfo: Any = ml_dtypes.finfo
@@ -65,17 +65,35 @@ def _float_to_integer(held: Attribute) -> Unary:
 @evaluates(stablehlo.BitcastConvertOp)
 def bitcast_convert(op: stablehlo.BitcastConvertOp) -> Function:
     """The same bits. A narrower element adds a last dimension, a wider one removes it; the first part is the lowest."""
-    source, target, result = dtype_of(element(op.operand)), dtype_of(element(op.result)), shape(op.result)
-    if np.bool_ in (source, target) and source != target:
-        raise UnsupportedOpError(op, "between booleans and wider elements is not supported")
+    source, target, result = element(op.operand), element(op.result), shape(op.result)
+    if source != target and (bit_width(source) % 8 or bit_width(target) % 8):
+        return lambda x: _from_bits(_to_bits(x, bit_width(source)).reshape(-1, bit_width(target)), target).reshape(result)
+    narrow, dtype = dtype_of(target).itemsize < dtype_of(source).itemsize, dtype_of(target)
 
     def cast(x: Any) -> Any:
         parts = np.ascontiguousarray(x)
-        if target.itemsize < source.itemsize and parts.ndim == 0:
+        if narrow and parts.ndim == 0:
             parts = parts.reshape(1)
-        return parts.view(target).reshape(result)
+        return parts.view(dtype).reshape(result)
 
     return cast
+
+
+def _to_bits(x: Any, width: int) -> Array:
+    """The bits of each element, the lowest first; elements of fewer than eight are stored in the low bits of a byte."""
+    octets = np.ascontiguousarray(x).reshape(-1, 1).view(np.uint8)
+    return np.unpackbits(octets, axis=1, bitorder="little")[:, :width]
+
+
+def _from_bits(rows: Array, held: Attribute) -> Array:
+    """The elements that rows of bits are."""
+    dtype, width = dtype_of(held), rows.shape[1]
+    if width >= 8:
+        return np.packbits(rows, axis=1, bitorder="little").view(dtype).reshape(-1)
+    low = np.packbits(rows, axis=1, bitorder="little").reshape(-1)
+    if not is_integer(held):
+        return low.view(dtype)
+    return low.astype(dtype) if is_boolean(held) or is_unsigned(held) else ((low.astype(np.int8) ^ (1 << (width - 1))) - (1 << (width - 1))).astype(dtype)
 
 
 @evaluates(stablehlo.ReducePrecisionOp, elementwise=True)

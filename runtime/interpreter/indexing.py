@@ -16,7 +16,7 @@ from wengert.dialects.core import Kind
 from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, ScatterDimensionNumbersAttr
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.tensor_types import element_of, shape
-from wengert.runtime.interpreter.combining import kind_of, ufunc_of
+from wengert.runtime.interpreter.combining import accumulated, kind_of, ufunc_of
 from wengert.runtime.interpreter.meaning import Array, Binary, Function, RegionFunction, Scope, Variadic, evaluates, evaluates_in_scope, one_or_tuple, updates
 from wengert.runtime.interpreter.precision import working_dtype
 
@@ -64,22 +64,6 @@ def _slice_update(op: stablehlo.DynamicUpdateSliceOp) -> Function:
         return x
 
     return write
-
-
-@evaluates(stablehlo.TorchIndexSelectOp)
-def torch_index_select(op: stablehlo.TorchIndexSelectOp) -> Function:
-    """operand[batch..., index[batch..., ...], ...] along a dimension; indices are clamped."""
-    dim, batch, extent = int_of(op.dim), int_of(op.batch_dims), shape(op.operand)[int_of(op.dim)]
-    result = shape(op.result)
-
-    def run(x: Any, index: Any) -> Array:
-        clamped = np.clip(index.astype(np.int64), 0, extent - 1)
-        if not batch:
-            return np.take(x, clamped, axis=dim)
-        picked = [np.take(x[i], clamped[i], axis=dim - batch) for i in np.ndindex(*x.shape[:batch])]
-        return np.stack(picked).reshape(result)
-
-    return run
 
 
 def _index_vectors(indices: Any, vector_dim: int) -> Array:
@@ -242,8 +226,8 @@ def scatter(op: stablehlo.ScatterOp | core.ScatterOp, scope: Scope) -> Variadic:
     run, count = _scatter_of(op, scope), len(op.results)
 
     def copying(*operands: Any) -> Any:
-        results = [np.array(x, order="C") for x in operands[:count]]
-        run([r.reshape(-1) for r in results], operands[count], operands[count + 1 :])
+        results = [np.array(x, order="C") for x in accumulated(op, operands[:count])]
+        run([r.reshape(-1) for r in results], operands[count], accumulated(op, operands[count + 1 :]))
         return one_or_tuple(op, tuple([r if r.ndim else r[()] for r in results]))
 
     return copying
@@ -252,13 +236,13 @@ def scatter(op: stablehlo.ScatterOp | core.ScatterOp, scope: Scope) -> Variadic:
 @updates(stablehlo.ScatterOp, core.ScatterOp)
 def update_scattered(op: stablehlo.ScatterOp | core.ScatterOp, scope: Scope) -> Function | None:
     """The same in the operand itself, where there is one."""
-    if len(op.results) != 1:
+    if len(op.results) != 1 or op.results[0].type != op.operands[0].type:
         return None
     run = _scatter_of(op, scope)
 
     def write(x: Any, indices: Any, updates: Any) -> Array:
         x = np.ascontiguousarray(x)
-        run([x.reshape(-1)], indices, [updates])
+        run([x.reshape(-1)], indices, accumulated(op, [updates]))
         return x
 
     return write

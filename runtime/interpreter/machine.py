@@ -105,10 +105,15 @@ class Frame:
 
     def scalar_region(self, region: Region) -> RegionFunction:
         """The region on scalars as a function of arrays, applied to each element."""
-        counter, self.counter = self.counter, None  # the op that owns the region is counted as a whole
+        function = self.uncounted_region(region)
+        return _spread(function) if self._is_elementwise(region) else _looped(function, region)
+
+    def uncounted_region(self, region: Region) -> RegionFunction:
+        """The region, which is counted as a part of the op that owns it."""
+        counter, self.counter = self.counter, None
         function = self.region(region)
         self.counter = counter
-        return _spread(function) if self._is_elementwise(region) else _looped(function, region)
+        return function
 
     def _is_elementwise(self, region: Region) -> bool:
         """Whether every op computes element by element, so that the region may be run on whole arrays."""

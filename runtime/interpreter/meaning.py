@@ -42,6 +42,10 @@ class Scope(Protocol):
         """The region as a function of its arguments; the values it captures are those of the enclosing run."""
         ...
 
+    def uncounted_region(self, region: Region) -> RegionFunction:
+        """The same; what it does is counted as a part of the op that owns the region."""
+        ...
+
     def loop_region(self, region: Region) -> TakingFunction:
         """The region as a function of a list of its arguments, which it empties, so that it alone refers to what the list alone held."""
         ...

@@ -12,7 +12,7 @@ from wengert.dialects import core, stablehlo
 from wengert.dialects.core import Kind
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.tensor_types import dtype_of, element, shape
-from wengert.runtime.interpreter.combining import kind_of, neutral, ufunc_of
+from wengert.runtime.interpreter.combining import accumulated, kind_of, neutral, ufunc_of
 from wengert.runtime.interpreter.meaning import Array, Binary, Function, Scope, Unary, Variadic, evaluates, evaluates_in_scope, one_or_tuple
 from wengert.runtime.interpreter.precision import working_dtype
 
@@ -22,7 +22,7 @@ def reduce(op: stablehlo.ReduceOp, scope: Scope) -> Binary:
     """Folds from the initial values, element by element in row-major order of the folded dimensions."""
     dims, kind = ints(op.dimensions), kind_of(op.body)
     if kind is not None and kind is not Kind.set:
-        held = element(op.inputs[0])
+        held = element(op.results[0])
         combine, wide, dtype = ufunc_of(kind, held), working_dtype(held), dtype_of(held)
         return lambda x, init: combine(init.astype(wide), _reduced(combine, x.astype(wide, copy=False), dims, neutral(kind, wide))).astype(dtype, copy=False)
     body, count, result = scope.scalar_region(op.body), len(op.inputs), shape(op.results[0])
@@ -30,8 +30,9 @@ def reduce(op: stablehlo.ReduceOp, scope: Scope) -> Binary:
     kept = tuple(d for d in range(len(shape(op.inputs[0]))) if d not in dims)
 
     def fold(*operands: Any) -> Any:
-        rows = [x.transpose((*sorted(dims), *kept)).reshape((folded, *result)) for x in operands[:count]]
-        totals: Sequence[Any] = [np.broadcast_to(init, result) for init in operands[count:]]
+        inputs, inits = accumulated(op, operands[:count]), accumulated(op, operands[count:])
+        rows = [x.transpose((*sorted(dims), *kept)).reshape((folded, *result)) for x in inputs]
+        totals: Sequence[Any] = [np.broadcast_to(init, result) for init in inits]
         for i in range(folded):
             totals = body(*totals, *[row[i] for row in rows])
         return one_or_tuple(op, tuple(totals))

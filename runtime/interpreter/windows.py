@@ -17,7 +17,7 @@ from wengert.dialects.core import Kind
 from wengert.ir.attributes import ints
 from wengert.ir.elements import to_numpy
 from wengert.ir.tensor_types import dtype_of, element, rank, shape
-from wengert.runtime.interpreter.combining import kind_of, neutral, ufunc_of
+from wengert.runtime.interpreter.combining import accumulated, kind_of, neutral, ufunc_of
 from wengert.runtime.interpreter.indexing import combination, combine_at
 from wengert.runtime.interpreter.meaning import Array, Function, Scope, Unary, evaluates, evaluates_in_scope, one_or_tuple
 from wengert.runtime.interpreter.precision import working_dtype
@@ -60,7 +60,7 @@ def reduce_window(op: stablehlo.ReduceWindowOp, scope: Scope) -> Function:
     windows = _windows_of(op, rank(op.inputs[0]), shape(op.results[0]))
     kind, count = kind_of(op.body), len(op.inputs)
     if kind is not None and kind is not Kind.set:
-        held = element(op.inputs[0])
+        held = element(op.results[0])
         combine, wide, dtype = ufunc_of(kind, held), working_dtype(held), dtype_of(held)
 
         def fold(x: Any, init: Any) -> Array:
@@ -68,7 +68,11 @@ def reduce_window(op: stablehlo.ReduceWindowOp, scope: Scope) -> Function:
 
         return fold
     body = scope.scalar_region(op.body)
-    return lambda *operands: one_or_tuple(op, tuple(_fold_windows(body, windows, operands[:count], operands[count:])))
+
+    def fold_by_region(*operands: Any) -> Any:
+        return one_or_tuple(op, tuple(_fold_windows(body, windows, accumulated(op, operands[:count]), accumulated(op, operands[count:]))))
+
+    return fold_by_region
 
 
 def _fold_windows(body: Function, windows: Windows, inputs: Sequence[Any], inits: Sequence[Any]) -> Sequence[Any]:
@@ -104,7 +108,7 @@ def select_and_scatter(op: stablehlo.SelectAndScatterOp, scope: Scope) -> Functi
     """
     windows = _windows_of(op, rank(op.operand), shape(op.source))
     select, scatter, kind = scope.scalar_region(op.select), scope.scalar_region(op.scatter), kind_of(op.scatter)
-    size = int(np.prod(shape(op.operand)))
+    size, dtype = int(np.prod(shape(op.operand))), dtype_of(element(op.result))
 
     def run(x: Any, source: Any, init: Any) -> Array:
         values = windows.padded(x, x.dtype.type(0))
@@ -114,9 +118,9 @@ def select_and_scatter(op: stablehlo.SelectAndScatterOp, scope: Scope) -> Functi
             candidate, number = values[position], numbers[position]
             better = (number >= 0) & ((chosen < 0) | ~np.asarray(select(best, candidate)[0]))
             chosen, best = np.where(better, number, chosen), np.where(better, candidate, best)
-        result: Array = np.full(size, init, x.dtype)
+        result: Array = np.full(size, init, dtype)
         hit = (chosen >= 0).ravel()
-        combine_at([result], chosen.ravel()[hit], [np.asarray(source).ravel()[hit]], kind, scatter)
+        combine_at([result], chosen.ravel()[hit], [np.asarray(source).astype(dtype, copy=False).ravel()[hit]], kind, scatter)
         return result.reshape(x.shape)
 
     return run

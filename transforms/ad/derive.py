@@ -63,13 +63,17 @@ def derive(module: ModuleOp, make: Callable[[Request, str], FuncOp], fn: str, wr
 
 def prepare(module: ModuleOp) -> None:
     """Brings a module to the form that derivatives are taken of: core level, no requests, calls of custom functions only,
-    and no reductions by regions that only their own ops describe."""
+    and no reductions or scatters by regions that only their own ops describe."""
     to_core(module, keep_custom=True)
     if ops_of(module, hlo.ReduceOp, hlo.ReduceWindowOp):
         from wengert.transforms.ad.regions import expand_regions  # with all of batching, which most programs do without
 
         expand_regions(module)
     expand_selections(module)
+    if ops_of(module, hlo.ScatterOp):
+        from wengert.transforms.ad.scatter_regions import expand_scatters  # as above
+
+        expand_scatters(module)
     _expand(module)
 
 

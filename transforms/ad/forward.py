@@ -78,7 +78,7 @@ class ForwardSweep:
         new = self._emit_primal(op)
         self.primals.update(zip(op.results, new.results, strict=True))
         x_dots = [self.tangents.get(operand) for operand in operands_of(op)]
-        captured = self._captures_tangent(op)
+        captured = step is None and self._captures_tangent(op)  # what a comparator captures decides on an order, which has no derivative
         if not captured and all(x_dot is None for x_dot in x_dots):
             return
         if not any(has_tangent(result.type) and result.first_use is not None and result not in self.invariant for result in op.results):

@@ -18,7 +18,7 @@ JAX lowers cumulative_logsumexp to such a window on the CPU.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 from xdsl.dialects.builtin import ModuleOp
@@ -57,13 +57,31 @@ class Combination(Struct, frozen=True):
     block: Block
 
     def __call__(self, left: Values, right: Values) -> Values:
-        extents, count = shape(left[0]), size(left[0])
-        walk = Batching(self.b, count, Functions(self.module, count))
-        parent = self.block.parent
-        assert parent is not None
-        walk.values.update((value, Mapped(value, False)) for value in free_values([parent]))
-        results = walk.run(self.block, [Mapped(self.b.reshape(x, [count]), True) for x in (*left, *right)])
-        return [self.b.reshape(walk.spread(x), extents) for x in results]
+        return elementwise(self.b, self.module, self.block, [*left, *right])
+
+
+def elementwise(
+    b: OpBuilder,
+    module: ModuleOp,
+    block: Block,
+    operands: Sequence[Value],
+    wanted: Sequence[SSAValue] | None = None,
+    captured: Mapping[SSAValue, Value] | None = None,
+) -> Values:
+    """A region of scalars applied to each element of tensors of one shape; what it captures is the same for all.
+
+    ``wanted`` are values of the region, by default what it returns; ``captured`` says what values from outside are where the builder stands.
+    """
+    extents, count, inside = shape(operands[0]), size(operands[0]), captured or {}
+    walk = Batching(b, count, Functions(module, count))
+    parent = block.parent
+    assert parent is not None
+    outer = free_values([parent])
+    walk.values.update((value, Mapped(inside.get(value, value), False)) for value in outer)
+    results = walk.run(block, [Mapped(b.reshape(x, [count]), True) for x in operands])
+    if wanted is not None:
+        results = [walk.values[value] for value in wanted]
+    return [b.reshape(walk.spread(x), extents) for x in results]
 
 
 def _with_initial(combine: Combination, initial: Sequence[SSAValue], values: Values) -> Values:

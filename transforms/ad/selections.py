@@ -1,4 +1,4 @@
-"""``select_and_scatter``, the derivative of pooling, as an addition at the positions that the windows select.
+"""``select_and_scatter``, the derivative of pooling, as a scatter, mostly an addition, at the positions that the windows select.
 
 It is linear in its source: the cotangent of a maximum's window goes to the window's winner. Written as the winners'
 positions and a scatter, it has the derivatives of a scatter, to any order; those are what pooling's second derivatives need.
@@ -25,6 +25,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.core import Kind
 from wengert.dialects.stablehlo.attributes import ScatterDimensionNumbersAttr, dimensions
 from wengert.ir.attributes import int_array, int_attr
+from wengert.ir.construction import copy_region
 from wengert.ir.tensor_types import element, i32, i64, shape, size, tensor
 from wengert.ir.traversal import ops_of
 from wengert.transforms.core.kinds import combiner_kinds
@@ -37,11 +38,9 @@ _NONE = -1
 
 
 def expand_selections(module: ModuleOp) -> None:
-    """Writes out every select_and_scatter that adds what it scatters, in place."""
+    """Writes out every select_and_scatter, in place."""
     rewriter = Rewriter("expand-selections")
     for op in ops_of(module, hlo.SelectAndScatterOp):
-        if combiner_kinds(op.scatter.block, 1) != [Kind.add] or element(op.source) != element(op.operand):
-            continue
         rewriter.move_to(op)
         rewriter.replace(op, [_scattered(rewriter, op)])
 
@@ -49,7 +48,13 @@ def expand_selections(module: ModuleOp) -> None:
 def _scattered(b: OpBuilder, op: hlo.SelectAndScatterOp) -> Value:
     places = b.reshape(_selected(b, op), [size(op.source), 1])
     start = b.broadcast_in_dim(op.init_value, [], [size(op.operand)])
-    return b.reshape(b.scatter(Kind.add, start, places, b.reshape(op.source, [size(op.source)]), _PLACES), shape(op.operand))
+    source = b.reshape(op.source, [size(op.source)])
+    if combiner_kinds(op.scatter.block, 1) == [Kind.add] and element(op.source) == element(op.operand):
+        scattered = b.scatter(Kind.add, start, places, source, _PLACES)
+    else:  # by the op's own region, whose derivatives follow from it
+        numbers = {"scatter_dimension_numbers": _PLACES}
+        (scattered,) = b.create(hlo.ScatterOp, [start, places, source], [tensor(shape(start), element(op.result))], numbers, [copy_region(op.scatter)])
+    return b.reshape(scattered, shape(op.operand))
 
 
 def _selected(b: OpBuilder, op: hlo.SelectAndScatterOp) -> Value:

@@ -10,6 +10,7 @@ select, convert, bits, shapes          0
 reduce, window_reduce, cumulative      one body per combination: inputs - outputs; outputs * (window - 1); n - lines
 dot_general                            2 * batch * m * n * k (complex: 8)
 convolution                            2 * n * kernel elements * input features per group
+ops that are defined by others         what those do
 scatter, select_and_scatter            one body per update (and one selection per element of a window but the first)
 sort, top_k                            one comparison for each of m * ceil(log2 m) steps per line of length m
 fft                                    5 N log2 N per complex transform, half for a real one
@@ -32,11 +33,13 @@ from typing import Any, cast
 from msgspec import Struct
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ComplexType, TensorType
-from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from wengert.dialects import chlo, core, core_control, stablehlo
+from wengert.dialects.builder import OpBuilder
 from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import dtype_of, element, is_complex, is_float, shape, size
+from wengert.transforms.core import compound
 
 
 class Cost(Struct, frozen=True):
@@ -252,6 +255,22 @@ def _sort(op: stablehlo.SortOp) -> tuple[int, int]:
     extents = shape(op.inputs[0])
     line = extents[op.dimension.value.data if op.dimension is not None else -1] if extents else 1
     return _times(size(op.inputs[0]) * ceil(log2(max(line, 1))), op.comparator)
+
+
+@_costs(*(op for op in compound.EXPANSIONS if op not in (stablehlo.RngOp, stablehlo.TorchIndexSelectOp)))
+def _compound(op: Operation) -> tuple[int, int]:
+    """What the ops of the expansion do together."""
+    block = Block(arg_types=[value.type for value in op.operands])
+    copy = op.clone(value_mapper=dict(zip(op.operands, block.args, strict=True)))
+    if compound.expand(OpBuilder(block), copy) is None:
+        return 0, 0
+    found = [work(inner) for inner in block.ops]
+    return sum(flops for flops, _ in found), sum(functions for _, functions in found)
+
+
+@_costs(chlo.ScanOp)
+def _scan(op: chlo.ScanOp) -> tuple[int, int]:
+    return _times(shape((*op.inputs, *op.outputs)[0])[op.dimension.value.data], op.body)
 
 
 @_costs(chlo.TopKOp)

@@ -1,9 +1,9 @@
 """``to-core``: from StableHLO as programs write it to the core that AD and compilation work on.
 
-Calls are inlined and functions that nothing calls any more are removed; tuples and tokens go (``tuples``), and collectives become what they mean
-on one device (``one_device``); then every op whose region is one of the known
-kinds is replaced by the core op that carries the kind as an attribute. What is not recognised stays what it was: right, only
-less well served. ``from-core`` is the inverse.
+Calls are inlined and functions that nothing calls any more are removed; tuples and tokens go (``tuples``), collectives become what they mean
+on one device (``one_device``), and ops that are defined by others are written out in those (``compound``); then every op whose region is one of the
+known kinds is replaced by the core op that carries the kind as an attribute. What is not recognised stays what it was: right, only less well
+served. ``from-core`` is the inverse.
 
 Before and after::
 
@@ -29,15 +29,18 @@ from xdsl.passes import ModulePass
 from wengert.dialects import sdy, stablehlo
 from wengert.dialects.builder import OpBuilder
 from wengert.ir.construction import erase, insert_before
-from wengert.ir.traversal import ops_in, ops_of
+from wengert.ir.traversal import all_ops, ops_in, ops_of
 from wengert.transforms.core import one_device
 from wengert.transforms.core.approximate_top_k import recognise_top_k
 from wengert.transforms.core.argreductions import recognise_argreduce
+from wengert.transforms.core.compound import EXPANSIONS, expand_compound
 from wengert.transforms.core.control import close_control
 from wengert.transforms.core.inline import inline
 from wengert.transforms.core.lapack import recognise_lapack
 from wengert.transforms.core.logaddexp import recognise_logaddexp
 from wengert.transforms.core.logistic import recognise_logistic
+from wengert.transforms.core.mapping import expand_maps
+from wengert.transforms.core.promotion import recognise_promotion
 from wengert.transforms.core.reductions import recognise_reduce
 from wengert.transforms.core.scatters import recognise_scatter
 from wengert.transforms.core.shardings import recognise_placement
@@ -55,13 +58,16 @@ RECOGNISERS: dict[type[Operation], tuple[Recogniser, ...]] = {
     stablehlo.ConvertOp: (recognise_stop,),
     stablehlo.CustomCallOp: (recognise_placement, recognise_top_k),
     stablehlo.DivideOp: (recognise_logistic,),
-    stablehlo.ReduceOp: (recognise_reduce, recognise_argreduce),
-    stablehlo.ReduceWindowOp: (recognise_window,),
-    stablehlo.ScatterOp: (recognise_scatter,),
+    stablehlo.ReduceOp: (recognise_reduce, recognise_argreduce, recognise_promotion),
+    stablehlo.ReduceWindowOp: (recognise_window, recognise_promotion),
+    stablehlo.ScatterOp: (recognise_scatter, recognise_promotion),
+    stablehlo.SelectAndScatterOp: (recognise_promotion,),
     sdy.ShardingConstraintOp: (recognise_placement,),
     **one_device.RECOGNISERS,
 }
 """What may stand for an op of each class; the first recogniser that finds its construct replaces the op."""
+
+_LOOKED_FOR = frozenset((*RECOGNISERS, *EXPANSIONS, *STRUCTURE, stablehlo.MapOp))
 
 
 @dataclass(frozen=True)
@@ -82,14 +88,18 @@ def to_core(module: ModuleOp, *, keep_custom: bool = False) -> None:
     inline(module, keep_custom=keep_custom)
     symbol_dce(module)
     _end_functions(module)
-    known = ops_of(module, *RECOGNISERS, *STRUCTURE)
+    known = [op for op in all_ops(module) if type(op) in _LOOKED_FOR]
     if _has_nested_values(module, known):
         flatten_tuples(module)
+        known = [op for op in all_ops(module) if type(op) in _LOOKED_FOR]
+    has_maps = any(type(op) is stablehlo.MapOp for op in known)
+    if any(type(op) in EXPANSIONS for op in known):
+        expand_compound(module)
         known = ops_of(module, *RECOGNISERS)
     rewriter = Rewriter("to-core")
     for op in known:
         rewriter.move_to(op)
-        for recognise in RECOGNISERS[type(op)]:
+        for recognise in RECOGNISERS.get(type(op), ()):
             if (values := recognise(rewriter, op)) is not None:
                 operands = list(op.operands)
                 rewriter.replace(op, values)
@@ -97,6 +107,8 @@ def to_core(module: ModuleOp, *, keep_custom: bool = False) -> None:
                 break
     factorised = recognise_lapack(module)
     close_control(module)
+    if has_maps:
+        expand_maps(module)
     if factorised:
         recognise_systems(module)
 

@@ -5,6 +5,19 @@ They follow the constraints of the specification (https://openxla.org/stablehlo/
 
 from __future__ import annotations
 
-from wengert.dialects.stablehlo.typing import collective, contraction, control, dynamic, elementwise, indexing, linalg, random, reduction, shape, transfer
+from wengert.dialects.stablehlo.typing import (
+    collective,
+    contraction,
+    control,
+    dynamic,
+    elementwise,
+    indexing,
+    linalg,
+    normalization,
+    random,
+    reduction,
+    shape,
+    transfer,
+)
 
-__all__ = ["collective", "contraction", "control", "dynamic", "elementwise", "indexing", "linalg", "random", "reduction", "shape", "transfer"]
+__all__ = ["collective", "contraction", "control", "dynamic", "elementwise", "indexing", "linalg", "normalization", "random", "reduction", "shape", "transfer"]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import Attribute, Operation
 
 from wengert.dialects.stablehlo import contraction as ops
-from wengert.dialects.stablehlo.attributes import ConvDimensionNumbersAttr, DotDimensionNumbersAttr, PrecisionAttr
+from wengert.dialects.stablehlo.attributes import ConvDimensionNumbersAttr, DimensionNumbers, DotDimensionNumbersAttr, PrecisionAttr
+from wengert.dialects.stablehlo.einsum import EinsumLabels
 from wengert.dialects.stablehlo.typing.checks import (
     COMPLEX,
     FLOAT,
@@ -24,6 +25,7 @@ from wengert.dialects.stablehlo.typing.checks import (
     operand,
     same_element,
     same_extent,
+    tensors,
 )
 from wengert.dialects.stablehlo.typing.windows import windows
 from wengert.ir.attributes import bools
@@ -52,11 +54,8 @@ def result_element(op: Operation, lhs: Tensor, rhs: Tensor) -> Attribute:
     return result.element_type
 
 
-@typing_rule(ops.DotGeneralOp)
-def check_dot_general(op: ops.DotGeneralOp) -> None:
-    """Result dimensions: batch, free of lhs, free of rhs."""
-    lhs, rhs = operand(op, 0, "lhs"), operand(op, 1, "rhs")
-    numbers = cast(DotDimensionNumbersAttr, op.properties["dot_dimension_numbers"])
+def check_pairs(numbers: DimensionNumbers, lhs: Tensor, rhs: Tensor) -> list[Shape]:
+    """The batching dimensions of both sides, then the contracting ones: as many, different from each other, and of the same extents."""
     x, y = lhs.get_shape(), rhs.get_shape()
     paired: list[Shape] = []
     for kind in ("batching", "contracting"):
@@ -71,10 +70,50 @@ def check_dot_general(op: ops.DotGeneralOp) -> None:
         for i, j in pairs:
             if not same_extent(x[i], y[j]):
                 fail(f"{kind} dimensions {i} of lhs and {j} of rhs must have the same extent, found {lhs} and {rhs}")
+    return paired
+
+
+@typing_rule(ops.DotGeneralOp)
+def check_dot_general(op: ops.DotGeneralOp) -> None:
+    """Result dimensions: batch, free of lhs, free of rhs."""
+    lhs, rhs = operand(op, 0, "lhs"), operand(op, 1, "rhs")
+    left_batch, right_batch, left_sum, right_sum = check_pairs(cast(DotDimensionNumbersAttr, op.properties["dot_dimension_numbers"]), lhs, rhs)
+    x, y = lhs.get_shape(), rhs.get_shape()
     check_precision(op)
     free_x = [n for d, n in enumerate(x) if d not in left_batch and d not in left_sum]
     free_y = [n for d, n in enumerate(y) if d not in right_batch and d not in right_sum]
     expect_result(op, [x[d] for d in left_batch] + free_x + free_y, result_element(op, lhs, rhs))
+
+
+@typing_rule(ops.DotOp)
+def check_dot(op: ops.DotOp) -> None:
+    """Vectors and matrices: what is left of lhs, then what is left of rhs."""
+    lhs, rhs = operand(op, 0, "lhs"), operand(op, 1, "rhs")
+    x, y = lhs.get_shape(), rhs.get_shape()
+    if len(x) not in (1, 2) or len(y) not in (1, 2):
+        fail(f"lhs and rhs must be vectors or matrices, found {lhs} and {rhs}")
+    if not same_extent(x[-1], y[0]):
+        fail(f"the last dimension of lhs and the first one of rhs must have the same extent, found {lhs} and {rhs}")
+    check_precision(op)
+    expect_result(op, [*x[:-1], *y[1:]], result_element(op, lhs, rhs))
+
+
+@typing_rule(ops.EinsumOp, ops.UnaryEinsumOp)
+def check_einsum(op: Operation) -> None:
+    """The extents of the labels that the result has; a label stands for one extent."""
+    operands = tensors((v.type for v in op.operands), "operand")
+    try:
+        labels = EinsumLabels.of(cast(StringAttr, op.properties["einsum_config"]).data, [len(x.get_shape()) for x in operands])
+    except ValueError as error:
+        fail(str(error))
+    extents: dict[str, int] = {}
+    for i, (x, names) in enumerate(zip(operands, labels.operands, strict=True)):
+        for name, n in zip(names, x.get_shape(), strict=True):
+            if not same_extent(extents.setdefault(name, n), n):
+                fail(f"dimensions of the label '{name}' must have the same extent, found {extents[name]} and {n} in operand #{i}, {x}")
+            if extents[name] == DYNAMIC:
+                extents[name] = n
+    expect_result(op, [extents[name] for name in labels.result], result_element(op, operands[0], operands[-1]))
 
 
 def check_roles(numbers: ConvDimensionNumbersAttr, rank: int) -> None:

@@ -220,4 +220,6 @@ def check_torch_index_select(op: ops.TorchIndexSelectOp) -> None:
     expect_in_range("dim", (dim,), len(shape))
     if not 0 <= batch <= min(dim, len(picks)):
         fail(f"batch_dims must be between 0 and the smaller of dim = {dim} and the rank {len(picks)} of index, found {batch}")
+    if shape[dim] == 0 and 0 not in (*shape[:dim], *picks, *shape[dim + 1 :]):
+        fail(f"the operand must have elements in dimension {dim}, which the indices point into, found {x}")
     expect_result(op, [*shape[:dim], *picks[batch:], *shape[dim + 1 :]], x.element_type)

@@ -73,6 +73,16 @@ def check_broadcast_in_dim(op: ops.BroadcastInDimOp) -> None:
     check_broadcast_dimensions(op, x, result)
 
 
+@typing_rule(ops.BroadcastOp)
+def check_broadcast(op: ops.BroadcastOp) -> None:
+    """broadcast_sizes in front of the operand's extents."""
+    x = operand(op, 0, "operand")
+    sizes = int_list(op, "broadcast_sizes")
+    if any(n < 0 for n in sizes):
+        fail(f"broadcast_sizes must not be negative, found {list(sizes)}")
+    expect_result(op, [*sizes, *x.get_shape()], x.element_type)
+
+
 @typing_rule(ops.ReshapeOp)
 def check_reshape(op: ops.ReshapeOp) -> None:
     """Equally many elements."""

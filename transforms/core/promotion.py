@@ -1,0 +1,36 @@
+"""Reductions, windows and scatters that accumulate in a wider type than their inputs have: inputs are converted first.
+
+Before and after::
+
+    %0 = stablehlo.reduce(%x init: %i) ... : (tensor<5xbf16>, tensor<bf16>) -> tensor<f32>      %1 = stablehlo.convert %x : tensor<5xf32>
+                                                                                                %2 = stablehlo.convert %i : tensor<f32>
+                                                                                                %0 = stablehlo.reduce(%1 init: %2) ... -> tensor<f32>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from wengert.dialects import stablehlo as hlo
+from wengert.dialects.builder import OpBuilder
+from wengert.ir.construction import copy_region
+from wengert.ir.tensor_types import element
+
+Accumulating = hlo.ReduceOp | hlo.ReduceWindowOp | hlo.ScatterOp | hlo.SelectAndScatterOp
+
+
+def recognise_promotion(b: OpBuilder, op: Accumulating) -> Sequence[SSAValue] | None:
+    """The same op on operands of the results' element types, where one of them has another."""
+    held = [element(result) for result in op.results]
+    if isinstance(op, hlo.SelectAndScatterOp):
+        operands: list[SSAValue] = [op.operand, *(b.convert(x, held[0]) for x in (op.source, op.init_value))]
+    else:
+        between = [op.scatter_indices] if isinstance(op, hlo.ScatterOp) else []
+        first, second = (op.inputs, op.updates) if isinstance(op, hlo.ScatterOp) else (op.inputs, op.init_values)
+        wide = [[b.convert(x, to) for x, to in zip(values, held, strict=True)] for values in (first, second)]
+        operands = [*wide[0], *between, *wide[1]]
+    if all(new is old for new, old in zip(operands, op.operands, strict=True)):
+        return None
+    return b.create(type(op), operands, [r.type for r in op.results], op.properties, [copy_region(region) for region in op.regions])
