@@ -39,6 +39,7 @@ ARGUMENTS = {
 UNARY = "abs cbrt ceil cosine exponential exponential_minus_one floor log log_plus_one logistic negate round_nearest_afz round_nearest_even rsqrt sign sine sqrt tan tanh"
 BINARY = "add atan2 divide maximum minimum multiply power remainder subtract"
 INTEGER = "and or xor shift_left shift_right_arithmetic shift_right_logical"
+BROADCASTING = "add atan2 divide maximum minimum multiply next_after polygamma power remainder subtract zeta"
 CHLO = "acos acosh asin asinh atan atanh bessel_i1e conj cosh digamma erf erf_inv erfc lgamma sinh square tan"
 
 STABLEHLO = [
@@ -50,10 +51,26 @@ STABLEHLO = [
     *(f"chlo.{name} %x : tensor<4x4xf32> -> tensor<4x4xf32>" for name in CHLO.split()),
     *(f"chlo.{name} %x : tensor<4x4xf32> -> tensor<4x4xi1>" for name in ("is_inf", "is_neg_inf", "is_pos_inf")),
     *(f"chlo.{name} %x, %y : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>" for name in ("next_after", "polygamma", "zeta")),
+    *(f"chlo.broadcast_{name} %x, %v : (tensor<4x4xf32>, tensor<4xf32>) -> tensor<4x4xf32>" for name in BROADCASTING.split()),
+    *(f"chlo.broadcast_{name} %i, %i : (tensor<4x4xi32>, tensor<4x4xi32>) -> tensor<4x4xi32>" for name in INTEGER.split()),
+    "chlo.broadcast_add %x, %v {broadcast_dimensions = array<i64: 0>} : (tensor<4x4xf32>, tensor<4xf32>) -> tensor<4x4xf32>",
+    "chlo.broadcast_complex %x, %v : (tensor<4x4xf32>, tensor<4xf32>) -> tensor<4x4xcomplex<f32>>",
+    "chlo.broadcast_compare %x, %v {comparison_direction = #chlo<comparison_direction LT>} : (tensor<4x4xf32>, tensor<4xf32>) -> tensor<4x4xi1>",
+    "chlo.broadcast_select %q, %x, %v : (tensor<i1>, tensor<4x4xf32>, tensor<4xf32>) -> tensor<4x4xf32>",
+    "chlo.mulhi %i, %i : tensor<4x4xi32>, tensor<4x4xi32> -> tensor<4x4xi32>",
+    "chlo._asin_acos_kernel %z : tensor<4xcomplex<f32>> -> tensor<4xcomplex<f32>>",
+    "chlo.scan(%x) inits (%v) dimension=1  attributes {is_reverse = true} {\n    ^bb0(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>):\n"
+    "      %0 = stablehlo.add %arg0, %arg1 : tensor<4xf32>\n      stablehlo.return %0, %0 : tensor<4xf32>, tensor<4xf32>\n"
+    "    } : (tensor<4x4xf32>, tensor<4xf32>) -> (tensor<4x4xf32>, tensor<4xf32>)",
     "chlo.constant dense<1.000000e+00> : tensor<4xf32>",
     "chlo.top_k(%v, k = 2) : tensor<4xf32> -> (tensor<2xf32>, tensor<2xi32>)",
     "chlo.top_k(%v, k = 2) {largest = false} : tensor<4xf32> -> (tensor<2xf32>, tensor<2xi32>)",
     'stablehlo.add %x, %y {note = "kept"} : tensor<4x4xf32>',
+    "stablehlo.broadcast %v, sizes = [2, 3] : (tensor<4xf32>) -> tensor<2x3x4xf32>",
+    "stablehlo.dot %x, %v : (tensor<4x4xf32>, tensor<4xf32>) -> tensor<4xf32>",
+    "stablehlo.dot %x, %y, precision = [DEFAULT, HIGHEST] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>",
+    'stablehlo.einsum %x, %v, config = "ij,j->i" : (tensor<4x4xf32>, tensor<4xf32>) -> tensor<4xf32>',
+    'stablehlo.unary_einsum %x, config = "ij->ji" : (tensor<4x4xf32>) -> tensor<4x4xf32>',
     "stablehlo.is_finite %x : (tensor<4x4xf32>) -> tensor<4x4xi1>",
     "stablehlo.convert %x : (tensor<4x4xf32>) -> tensor<4x4xf64>",
     "stablehlo.convert %x : tensor<4x4xf32>",
@@ -162,7 +179,7 @@ def module(line: str, arguments: dict[str, str]) -> str:
     """A module that holds the op: as many results are named as it has, a constant the way MLIR does."""
     head = line.splitlines()[0]
     results = len(re.findall("tensor<|!stablehlo.token", head.rpartition(" -> (")[2])) if " -> (" in head and not line.startswith("core.case") else 1
-    if line.startswith(("stablehlo.while", "stablehlo.optimization_barrier %x")):
+    if line.startswith(("chlo.scan", "stablehlo.while", "stablehlo.optimization_barrier %x")):
         results = 2
     if line.startswith(("stablehlo.optimization_barrier ()", "core.for %a to %m {")):
         results = 0

@@ -161,6 +161,27 @@ ELEMENTWISE = [
     *[case(f"chlo.{n}", "2xf32, 2xf32 -> 2xf32") for n in ("next_after", "polygamma", "zeta")],
 ]
 
+BROADCASTING = [
+    *[case(f"chlo.broadcast_{n}", "2x3xf32, 3xf32 -> 2x3xf32") for n in (*BINARY, "next_after", "polygamma", "zeta")],
+    *[case(f"chlo.broadcast_{n}", "2x1xi32, 3xi32 -> 2x3xi32") for n in (*BITS, *SHIFTS)],
+    case("chlo.broadcast_add", "2x3xf32, 2xf32 -> 2x3xf32", "broadcast_dimensions = array<i64: 0>"),
+    case("chlo.broadcast_add", "?x3xf32, f32 -> ?x3xf32"),
+    case("chlo.broadcast_complex", "2x3xf32, 3xf32 -> 2x3xc64"),
+    case("chlo.broadcast_compare", "2x3xf32, 3xf32 -> 2x3xi1", "comparison_direction = #chlo<comparison_direction LT>"),
+    case("chlo.broadcast_select", "2x1xi1, 3xf32, f32 -> 2x3xf32"),
+    case("chlo.mulhi", "2xui8, 2xui8 -> 2xui8"),
+    case("chlo._asin_acos_kernel", "2xc64 -> 2xc64"),
+    case("chlo.constant_like", "2xf32 -> 2xi32", "value = 1 : i32"),
+    case("broadcast", "3xf32 -> 2x4x3xf32", "broadcast_sizes = array<i64: 2, 4>"),
+]
+
+_NORM = "epsilon = 1.000000e-03 : f32, feature_index = 1 : i64"
+NORMALIZATION = [
+    case("batch_norm_training", "2x3x4xf32, 3xf32, 3xf32 -> 2x3x4xf32, 3xf32, 3xf32", _NORM),
+    case("batch_norm_inference", "2x3xf64, 3xf64, 3xf64, 3xf64, 3xf64 -> 2x3xf64", _NORM),
+    case("batch_norm_grad", "2x3xbf16, 3xbf16, 3xbf16, 3xbf16, 2x3xbf16 -> 2x3xbf16, 3xbf16, 3xbf16", _NORM),
+]
+
 SHAPE = [
     case("constant", "-> 2xf32", "value = dense<[1.0, 2.0]> : tensor<2xf32>"),
     case("constant", "-> 2xi1", "value = dense<true> : tensor<2xi1>"),
@@ -192,8 +213,21 @@ _RAGGED = (
     "ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], "
     "rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]>"
 )
+_RAGGED_SUM = "ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0], lhs_ragged_dimensions = [1]>"
+_RAGGED_BATCHED = (
+    "ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_batching_dimensions = [0], rhs_batching_dimensions = [1], lhs_contracting_dimensions = [2], "
+    "rhs_contracting_dimensions = [2], lhs_ragged_dimensions = [1], rhs_group_dimensions = [0]>, "
+    "precision_config = [#chlo<precision DEFAULT>, #chlo<precision HIGHEST>]"
+)
 _CONV = "feature_group_count = 1 : i64, batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>"
 CONTRACTION = [
+    case("dot", "2x3xf32, 3x4xf32 -> 2x4xf32"),
+    case("dot", "3xi8, 3xi8 -> i32"),
+    case("einsum", "5x2x3xf32, 5x3x4xf32 -> 5x2x4xf32", 'einsum_config = "...ij,...jk->...ik"'),
+    case("einsum", "3x3x2xf32, 2xf32 -> 3xf32", 'einsum_config = "iij,j->i"'),
+    case("unary_einsum", "2x3xf32 -> 3x2xf32", 'einsum_config = "ij->ji"'),
+    case("chlo.ragged_dot", "4x6xf32, 6x5xf32, 3xi32 -> 3x4x5xf32", _RAGGED_SUM),
+    case("chlo.ragged_dot", "2x6x4xf32, 3x2x4x5xf32, 2x3xi32 -> 2x6x5xf32", _RAGGED_BATCHED),
     case("dot_general", "2x3x4xf32, 4x5x2xf32 -> 2x3x5xf32", _DOT),
     case("dot_general", "3x4xi8, 4x5xi8 -> 3x5xi32", _MATMUL),
     case("dot_general", "3x?xf32, 4x5xf32 -> 3x5xf32", f"{_MATMUL}, precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision DEFAULT>]"),
@@ -412,4 +446,25 @@ CORE = [
     *[case(f"core.{n}", f"{_TAPE}, i64, {_TAPE} -> {_TAPE}") for n in ("tape_set_from", "tape_add_from")],
 ]
 
-WELL_TYPED = [*ELEMENTWISE, *SHAPE, *CONTRACTION, *LINALG, *REDUCTION, *INDEXING, *CONTROL, *DYNAMIC, *COLLECTIVE, *TRANSFER, *CORE]
+_SCAN = "dimension = 1 : i64, operandSegmentSizes = array<i32: 1, 1>, resultSegmentSizes = array<i32: 1, 1>"
+SCAN = [
+    case("chlo.scan", "2x3xf32, 2xf32 -> 2x3xf32, 2xf32", _SCAN, region("2xf32, 2xf32", returns="%a0, %a1: 2xf32, 2xf32")),
+    case("chlo.scan", "2x3xf32, i32 -> 2xi32, i32", _SCAN.replace("dimension = 1", "dimension = 0"), region("3xf32, i32", returns="%a1, %a1: i32, i32")),
+]
+
+WELL_TYPED = [
+    *ELEMENTWISE,
+    *BROADCASTING,
+    *NORMALIZATION,
+    *SCAN,
+    *SHAPE,
+    *CONTRACTION,
+    *LINALG,
+    *REDUCTION,
+    *INDEXING,
+    *CONTROL,
+    *DYNAMIC,
+    *COLLECTIVE,
+    *TRANSFER,
+    *CORE,
+]
