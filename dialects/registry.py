@@ -40,10 +40,6 @@ OPAQUE = frozenset(
     (
         "!stablehlo.future",
         "!stablehlo.token",
-        "#chlo.comparison_direction",
-        "#chlo.comparison_type",
-        "#chlo.precision",
-        "#chlo.ragged_dot",
         "#stablehlo.axis_ref",
         "#stablehlo.bounds",
         "#stablehlo.channel_handle",
