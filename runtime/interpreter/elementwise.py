@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Operation
 from wengert.dialects import chlo, stablehlo
 from wengert.ir.tensor_types import element, is_boolean, is_complex, is_integer
 from wengert.runtime.errors import UnsupportedOpError
-from wengert.runtime.interpreter import integers, special
+from wengert.runtime.interpreter import complex_numbers, integers, special
 from wengert.runtime.interpreter.meaning import Binary, Function, Ternary, Unary, evaluates
 from wengert.runtime.interpreter.precision import arithmetic, transcendental
 
@@ -55,19 +55,19 @@ KERNELS: dict[type[Operation], Kernel] = {
     stablehlo.AddOp: _numeric(np.add, np.logical_or),
     stablehlo.SubtractOp: _numeric(np.subtract),
     stablehlo.MultiplyOp: _numeric(np.multiply, np.logical_and),
-    stablehlo.DivideOp: Kernel(np.divide, np.divide, integers.divide),
+    stablehlo.DivideOp: Kernel(np.divide, complex_numbers.divide, integers.divide),
     stablehlo.RemainderOp: Kernel(np.fmod, None, integers.remainder),
     stablehlo.MaximumOp: Kernel(special.maximum, np.maximum, np.maximum, np.logical_or),
     stablehlo.MinimumOp: Kernel(special.minimum, np.minimum, np.minimum, np.logical_and),
     stablehlo.NegateOp: _numeric(np.negative),
     stablehlo.AbsOp: Kernel(np.abs, np.abs, np.abs),
-    stablehlo.SignOp: Kernel(special.sign, special.complex_sign, integers.sign),
+    stablehlo.SignOp: Kernel(special.sign, complex_numbers.sign, integers.sign),
     stablehlo.CeilOp: Kernel(np.ceil),
     stablehlo.FloorOp: Kernel(np.floor),
     stablehlo.RoundNearestAfzOp: Kernel(special.round_half_away),
     stablehlo.RoundNearestEvenOp: Kernel(np.rint),
     stablehlo.SqrtOp: Kernel(np.sqrt, np.sqrt),
-    chlo.SquareOp: _numeric(np.square),
+    chlo.SquareOp: Kernel(np.square, complex_numbers.square, np.square),
     chlo.ConjOp: Kernel(_same, np.conj),
     stablehlo.AndOp: _logical(np.bitwise_and, np.logical_and),
     stablehlo.OrOp: _logical(np.bitwise_or, np.logical_or),
@@ -78,19 +78,19 @@ KERNELS: dict[type[Operation], Kernel] = {
     stablehlo.ShiftRightArithmeticOp: Kernel(integer=integers.shift_right_arithmetic),
     stablehlo.PopcntOp: Kernel(integer=integers.popcnt),
     stablehlo.CountLeadingZerosOp: Kernel(integer=integers.count_leading_zeros),
-    stablehlo.PowerOp: Kernel(np.power, np.power, integers.power, transcendental=True),
-    stablehlo.RsqrtOp: _elementary(special.rsqrt, special.complex_rsqrt),
-    stablehlo.CbrtOp: _elementary(np.cbrt, special.complex_cbrt),
-    stablehlo.ExponentialOp: _elementary(np.exp, np.exp),
-    stablehlo.ExponentialMinusOneOp: _elementary(np.expm1, special.complex_expm1),
+    stablehlo.PowerOp: Kernel(np.power, complex_numbers.power, integers.power, transcendental=True),
+    stablehlo.RsqrtOp: _elementary(special.rsqrt, complex_numbers.rsqrt),
+    stablehlo.CbrtOp: _elementary(np.cbrt, complex_numbers.cbrt),
+    stablehlo.ExponentialOp: _elementary(np.exp, complex_numbers.exp),
+    stablehlo.ExponentialMinusOneOp: _elementary(np.expm1, complex_numbers.expm1),
     stablehlo.LogOp: _elementary(np.log, np.log),
-    stablehlo.LogPlusOneOp: _elementary(np.log1p, special.complex_log1p),
-    stablehlo.LogisticOp: _elementary(special.sp.expit, special.complex_logistic),
+    stablehlo.LogPlusOneOp: _elementary(np.log1p, complex_numbers.log1p),
+    stablehlo.LogisticOp: _elementary(special.sp.expit, complex_numbers.logistic),
     stablehlo.SineOp: _elementary(np.sin, np.sin),
     stablehlo.CosineOp: _elementary(np.cos, np.cos),
     stablehlo.TanOp: _elementary(np.tan, np.tan),
     stablehlo.TanhOp: _elementary(np.tanh, np.tanh),
-    stablehlo.Atan2Op: _elementary(np.arctan2, special.complex_atan2),
+    stablehlo.Atan2Op: _elementary(np.arctan2, complex_numbers.atan2),
     chlo.AcosOp: _elementary(np.arccos, np.arccos),
     chlo.AcoshOp: _elementary(np.arccosh, np.arccosh),
     chlo.AsinOp: _elementary(np.arcsin, np.arcsin),
@@ -184,7 +184,7 @@ def imag(op: stablehlo.ImagOp) -> Function:
 @evaluates(stablehlo.ComplexOp, elementwise=True)
 def complex_(op: stablehlo.ComplexOp) -> Function:
     """Real and imaginary part together."""
-    return special.make_complex
+    return complex_numbers.make_complex
 
 
 COMPARISONS: dict[str, Function] = {"EQ": np.equal, "NE": np.not_equal, "GE": np.greater_equal, "GT": np.greater, "LE": np.less_equal, "LT": np.less}

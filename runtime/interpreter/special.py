@@ -1,7 +1,6 @@
-"""Functions of real and complex f64 that NumPy lacks or computes differently: the CHLO special functions and their kin.
+"""Functions of f64 that NumPy lacks or computes differently: the CHLO special functions and their kin.
 
-All are called with f64 or complex128 only (see ``precision``). Sources: DLMF 5.15 (polygamma), 25.11 (Hurwitz zeta);
-Kahan, "Branch cuts for complex elementary functions" (1987), for log(1 + z) and exp(z) - 1.
+All are called with f64 only (see ``precision``). Sources: DLMF 5.15 (polygamma), 25.11 (Hurwitz zeta).
 """
 
 from __future__ import annotations
@@ -19,14 +18,6 @@ _where: Any = np.where  # its stubs cannot type elements that are Any
 _ERFC = np.frompyfunc(math.erfc, 1, 1)
 
 
-def make_complex(re: Any, im: Any) -> Any:
-    """re + i im, without the arithmetic that would spoil infinities and signed zeros."""
-    dtype = np.complex64 if re.dtype == np.float32 else np.complex128
-    result = np.empty(np.broadcast_shapes(np.shape(re), np.shape(im)), dtype)
-    result.real, result.imag = re, im
-    return result
-
-
 def rsqrt(x: Any) -> Any:
     """1 / sqrt(x); infinite with the sign of x at zeros."""
     return 1.0 / np.sqrt(x)
@@ -35,12 +26,6 @@ def rsqrt(x: Any) -> Any:
 def sign(x: Any) -> Any:
     """-1 or 1; zeros and NaN are their own sign."""
     return _where(x == 0, x, np.sign(x))
-
-
-def complex_sign(z: Any) -> Any:
-    """z / abs(z), part by part; 0 at 0."""
-    modulus = np.abs(z)
-    return _where(z == 0, z.dtype.type(0), make_complex(z.real / modulus, z.imag / modulus))
 
 
 def round_half_away(x: Any) -> Any:
@@ -57,47 +42,6 @@ def maximum(x: Any, y: Any) -> Any:
 def minimum(x: Any, y: Any) -> Any:
     """The smaller; NaN if either is NaN; -0 is smaller than 0."""
     return _where((x == 0) & (y == 0), -(-x - y), np.minimum(x, y))
-
-
-def complex_log1p(z: Any) -> Any:
-    """log(1 + z), accurate near 0: the modulus of 1 + z is 1 + x (2 + x) + y^2 squared."""
-    x, y = z.real, z.imag
-    near = 0.5 * np.log1p(x * (2.0 + x) + y * y)
-    far = np.log(np.hypot(1.0 + x, y))
-    return make_complex(_where(np.maximum(np.abs(x), np.abs(y)) < 0.5, near, far), np.arctan2(y, 1.0 + x))
-
-
-def complex_expm1(z: Any) -> Any:
-    """exp(z) - 1, accurate near 0: cos(y) = 1 - 2 sin(y/2)^2."""
-    x, y = z.real, z.imag
-    half = np.sin(0.5 * y)
-    im = _where(y == 0, y, np.exp(x) * np.sin(y))
-    return make_complex(np.expm1(x) * np.cos(y) - 2.0 * half * half, im)
-
-
-def complex_logistic(z: Any) -> Any:
-    """1 / (1 + exp(-z))."""
-    return _reciprocal(1.0 + np.exp(-z))
-
-
-def complex_rsqrt(z: Any) -> Any:
-    """1 / sqrt(z)."""
-    return _reciprocal(np.sqrt(z))
-
-
-def _reciprocal(z: Any) -> Any:
-    """1 / z, where one over an infinity is zero (NumPy's division gives NaN)."""
-    return _where(np.isinf(z.real) | np.isinf(z.imag), 0.0, 1.0 / z)
-
-
-def complex_cbrt(z: Any) -> Any:
-    """The principal cube root."""
-    return _where(z == 0, z, np.exp(np.log(z) / 3.0))
-
-
-def complex_atan2(y: Any, x: Any) -> Any:
-    """-i log((x + i y) / sqrt(x^2 + y^2))."""
-    return -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))
 
 
 def digamma(x: Any) -> Any:

@@ -159,7 +159,7 @@ _COMPLEX = (
 _EXPENSIVE_COMPLEX = (
     *(stablehlo.ExponentialOp, stablehlo.ExponentialMinusOneOp, stablehlo.LogOp, stablehlo.LogPlusOneOp, stablehlo.LogisticOp, stablehlo.PowerOp),
     *(stablehlo.SqrtOp, stablehlo.RsqrtOp, stablehlo.SignOp, stablehlo.SineOp, stablehlo.CosineOp, stablehlo.TanOp, stablehlo.TanhOp),
-    *(chlo.CoshOp, chlo.SinhOp, chlo.TanOp),
+    *(chlo.CoshOp, chlo.SinhOp, chlo.TanOp, stablehlo.CbrtOp, chlo.AcosOp, chlo.AcoshOp, chlo.AsinOp, chlo.AsinhOp, chlo.AtanOp, chlo.AtanhOp),
 )
 
 _REAL_COSTS: dict[type[Operation], int] = {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from wengert.transforms.lower.cpu_complex_elementary import ElementaryComplexFunctions
+from wengert.transforms.lower.cpu_complex import ComplexFunctions
 from wengert.transforms.lower.cpu_eight_bits import format_of, from_byte, to_byte
 from wengert.transforms.lower.cpu_floats import FLOAT_PREDICATES
 from wengert.transforms.lower.cpu_instructions import Value, one, pair
@@ -16,7 +16,7 @@ from wengert.transforms.lower.cpu_types import SUB_BYTE, Element, float_literal
 __all__ = ["Scalars", "Value", "neutral"]
 
 
-class Scalars(ElementaryComplexFunctions, IntegerFunctions):
+class Scalars(ComplexFunctions, IntegerFunctions):
     """Appends the instructions of scalar functions on ``lanes`` lanes."""
 
     def apply(self, function: str, operands: Sequence[Value], types: Sequence[Element], result: Element) -> Value:

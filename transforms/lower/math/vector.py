@@ -9,7 +9,7 @@ must be exact, on a processor without it (x86-64 before 2013): there LLVM calls 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeVar
 
 from msgspec import Struct
@@ -281,6 +281,29 @@ class Code:
         if self.lanes == 1:
             return mask.name
         return self.op(f"call i1 @llvm.vector.reduce.or.v{self.lanes}i1({self.mask_type} {mask.name})")
+
+    def rarely(self, mask: Mask, usual: Sequence[Float], otherwise: Callable[[], Sequence[Float]]) -> list[Float]:
+        """The usual values, or where some lane of the mask is true all of them computed anew, in a block that is mostly jumped over."""
+        some = self.any(mask)
+        here, slow, end, join = (self.out.fresh()[1:] for _ in range(4))
+        self.out.line(f"br label %{here}")
+        self.out.line(f"{here}:")
+        self.out.line(f"br i1 {some}, label %{slow}, label %{join}")
+        self.out.line(f"{slow}:")
+        anew = otherwise()
+        self.out.line(f"br label %{end}")  # what was computed may have blocks of its own
+        self.out.line(f"{end}:")
+        self.out.line(f"br label %{join}")
+        self.out.line(f"{join}:")
+        return [Float(self, self.op(f"phi {self.type} [{x.name}, %{here}], [{y.name}, %{end}]")) for x, y in zip(usual, anew, strict=True)]
+
+    def larger(self, a: Float, b: Float) -> Float:
+        """The larger of two numbers; either, where one of them is NaN."""
+        return self.select(a > b, a, b)
+
+    def smaller(self, a: Float, b: Float) -> Float:
+        """The other one."""
+        return self.select(a > b, b, a)
 
     def widen(self, a: Float) -> Float:
         """f32 lanes as f64 lanes."""
