@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
+import signal
 import sys
 import time
 from collections import Counter, defaultdict
@@ -21,6 +22,8 @@ def main() -> int:
     options = arguments()
     # said before NumPy is imported, here and in the workers
     os.environ.update(WENGERT_CACHE="off", WENGERT_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
+    # a run that is told to end ends its workers too
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(143))
     if options.replay:
         return replay(options.replay, options.check)
     return Campaign(options).run()
@@ -112,11 +115,13 @@ class Campaign:
 
     def count(self, job: tuple[str, int], outcome: object) -> None:
         from fuzz.findings import save, signature
+        from fuzz.pool import REDUCING
         from fuzz.trial import Outcome
+        from fuzz.work import OTHERS
 
         assert isinstance(outcome, Outcome)
         kind, seed = job
-        self.programs += kind != "crash"
+        self.programs += kind not in OTHERS
         self.checks += outcome.checks
         self.refusals.update(outcome.refusals)
         for name, seconds in outcome.times.items():
@@ -127,10 +132,11 @@ class Campaign:
             return
         if outcome.program is None:
             # a crash or a hang: reduced by another job, which has copies of itself crash
-            self.faults[f"{finding.check}: {finding.what}"] += 1
             print(f"seed {seed}: {finding.check}: {finding.what}", flush=True)
             if kind == "programs":
-                self.again.append(("crash", seed))
+                self.again.append(("unreduced" if finding.check == REDUCING else "crash", seed))
+            if finding.check != REDUCING:
+                self.faults[f"{finding.check}: {finding.what}"] += 1
             return
         fault = signature(finding, outcome.program)
         self.faults[fault] += 1
