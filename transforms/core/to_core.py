@@ -38,7 +38,7 @@ from wengert.transforms.core.inline import inline
 from wengert.transforms.core.lapack import recognise_lapack
 from wengert.transforms.core.logaddexp import recognise_logaddexp
 from wengert.transforms.core.logistic import recognise_logistic
-from wengert.transforms.core.reductions import recognise_reduce
+from wengert.transforms.core.reductions import recognise_empty_reduce, recognise_reduce
 from wengert.transforms.core.scatters import recognise_scatter
 from wengert.transforms.core.shardings import recognise_placement
 from wengert.transforms.core.stopped import recognise_stop
@@ -55,7 +55,7 @@ RECOGNISERS: dict[type[Operation], tuple[Recogniser, ...]] = {
     stablehlo.ConvertOp: (recognise_stop,),
     stablehlo.CustomCallOp: (recognise_placement, recognise_top_k),
     stablehlo.DivideOp: (recognise_logistic,),
-    stablehlo.ReduceOp: (recognise_reduce, recognise_argreduce),
+    stablehlo.ReduceOp: (recognise_empty_reduce, recognise_reduce, recognise_argreduce),
     stablehlo.ReduceWindowOp: (recognise_window,),
     stablehlo.ScatterOp: (recognise_scatter,),
     sdy.ShardingConstraintOp: (recognise_placement,),
