@@ -25,6 +25,8 @@ LIFETIME = 400
 """How many jobs a worker does before another takes its place: compiled code is kept as long as a process lives."""
 REDUCING = "reduce"
 """The stage at which a worker has a finding and makes its program smaller."""
+ORACLES = ("jax", "xla")
+"""Stages at which JAX may have to be imported first."""
 Job = tuple[str, int]
 """A kind of job and a seed."""
 Work = Callable[[Job, Callable[[str], None], bool], Outcome]
@@ -103,7 +105,7 @@ class Pool:
                 if goes_on():
                     self._tell(i, worker, jobs)
             for i, worker in enumerate(self.workers):
-                limit = self.limit * (4 if worker.stage == REDUCING else 1)
+                limit = self.limit * (4 if worker.stage == REDUCING or worker.stage.startswith(ORACLES) else 1)
                 if worker.job is not None and time.monotonic() - worker.since > limit:
                     job = worker.job
                     outcome = self._ended(worker, f"no answer in {limit:.0f} s")
