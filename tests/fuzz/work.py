@@ -1,7 +1,7 @@
 """What a worker does with a job: the kinds of jobs by name.
 
-A kind is a function from a seed to an outcome. ``programs`` are random programs; modules that mutate texts or files add kinds of their own to
-:data:`KINDS`, and the command takes the kinds in turn.
+A kind is a function from a seed to an outcome. ``programs`` are random programs, ``texts`` and ``files`` are mutants; whatever else there may be is added
+to :data:`KINDS` and :data:`TURNS`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from fuzz import mutants
 from fuzz.case import Case
 from fuzz.checks import CHECKS
 from fuzz.generator import Program, generate
@@ -67,8 +68,10 @@ def reduced(program: Program, finding: Finding, seconds: float = REDUCTION_SECON
     return Reducer(program, fails, seconds).reduce()
 
 
-KINDS: dict[str, Kind] = {"programs": random_program}
-"""Jobs that the command takes in turn."""
+KINDS: dict[str, Kind] = {"programs": random_program, "texts": mutants.mutated_text, "files": mutants.mutated_inputs}
+"""The kinds of jobs."""
+TURNS = ("programs",) * 6 + ("texts",) + ("programs",) * 6 + ("texts", "files")
+"""The order in which the command takes them, over and over."""
 OTHERS: dict[str, Kind] = {"crash": crashing_program, "unreduced": unreduced_program}
 """Jobs that follow from others."""
 
