@@ -126,6 +126,9 @@ def gather(op: stablehlo.GatherOp) -> Binary:
     operand, sizes, result = shape(op.operand), ints(op.slice_sizes), shape(op.result)
     if not operand:
         return lambda x, indices: np.broadcast_to(x, result)
+    if 0 in operand:
+        # nothing to read: a collapsed dimension without elements leaves a result that has some
+        return lambda x, indices: np.zeros(result, x.dtype)
     batching = numbers.dims("operand_batching_dims")
     placement = _Placement(
         operand,

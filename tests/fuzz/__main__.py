@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
+import signal
 import sys
 import time
 from collections import Counter, defaultdict
@@ -21,6 +22,8 @@ def main() -> int:
     options = arguments()
     # said before NumPy is imported, here and in the workers
     os.environ.update(WENGERT_CACHE="off", WENGERT_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
+    # a run that is told to end ends its workers too
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(143))
     if options.replay:
         return replay(options.replay, options.check)
     return Campaign(options).run()
@@ -66,11 +69,12 @@ class Campaign:
     def __init__(self, options: argparse.Namespace):
         self.options = options
         self.started = time.monotonic()
-        self.programs = self.checks = 0
+        self.programs = self.mutants = self.checks = 0
         self.faults: Counter[str] = Counter()
         self.saved: dict[str, Path] = {}
         self.refusals: Counter[str] = Counter()
         self.times: defaultdict[str, list[float]] = defaultdict(lambda: [0, 0.0])
+        self.hangs: dict[int, str] = {}
         self.again: list[tuple[str, int]] = []
 
     def run(self) -> int:
@@ -94,15 +98,17 @@ class Campaign:
         return minutes is None or time.monotonic() - self.started < 60 * minutes
 
     def jobs(self) -> Iterator[tuple[str, int]]:
-        from fuzz.work import KINDS
+        from fuzz.work import TURNS
 
+        turns = TURNS
         if self.options.seeds:
             first, last = (int(n) for n in self.options.seeds.split(":"))
             seeds: Iterator[int] = iter(range(first, last))
+            turns = ("programs",)
         else:
             # seeds that no run before has had: by the time, a million a second
             seeds = itertools.count(int(time.time()) % 10**9 * 10**6)
-        kinds = itertools.cycle(KINDS)
+        kinds = itertools.cycle(turns)
         for seed in seeds:
             while self.again:
                 yield self.again.pop()
@@ -112,11 +118,14 @@ class Campaign:
 
     def count(self, job: tuple[str, int], outcome: object) -> None:
         from fuzz.findings import save, signature
+        from fuzz.pool import REDUCING
         from fuzz.trial import Outcome
+        from fuzz.work import OTHERS
 
         assert isinstance(outcome, Outcome)
         kind, seed = job
-        self.programs += kind != "crash"
+        self.programs += kind == "programs"
+        self.mutants += kind not in ("programs", *OTHERS)
         self.checks += outcome.checks
         self.refusals.update(outcome.refusals)
         for name, seconds in outcome.times.items():
@@ -124,13 +133,20 @@ class Campaign:
             self.times[name][1] += seconds
         finding = outcome.finding
         if finding is None:
+            if kind == "crash" and (hang := self.hangs.pop(seed, None)):
+                # it ends, if nothing else keeps the machine busy
+                self.faults -= Counter([hang])
             return
         if outcome.program is None:
             # a crash or a hang: reduced by another job, which has copies of itself crash
-            self.faults[f"{finding.check}: {finding.what}"] += 1
             print(f"seed {seed}: {finding.check}: {finding.what}", flush=True)
             if kind == "programs":
-                self.again.append(("crash", seed))
+                self.again.append(("unreduced" if finding.check == REDUCING else "crash", seed))
+            if finding.check != REDUCING:
+                fault = f"{finding.check}: {finding.what}"
+                self.faults[fault] += 1
+                if finding.what.startswith("no answer"):
+                    self.hangs[seed] = fault
             return
         fault = signature(finding, outcome.program)
         self.faults[fault] += 1
@@ -141,7 +157,7 @@ class Campaign:
 
     def summary(self) -> str:
         seconds = time.monotonic() - self.started
-        return f"{self.programs} programs, {self.checks} checks, {seconds:.0f} s, {sum(self.faults.values())} findings of {len(self.faults)} faults"
+        return f"{self.programs} programs, {self.mutants} mutants, {self.checks} checks, {seconds:.0f} s, {sum(self.faults.values())} findings of {len(self.faults)} faults"
 
     def report(self) -> None:
         for name, (count, seconds) in sorted(self.times.items(), key=lambda item: -item[1][1]):

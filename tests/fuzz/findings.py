@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from fuzz.generator import Program
 from fuzz.trial import Finding
+from wengert import parse
 
 
 def signature(finding: Finding, program: Program) -> str:
@@ -29,14 +32,39 @@ def save(folder: Path, finding: Finding, program: Program) -> Path:
     return folder
 
 
+def annotated(program: Program) -> str:
+    """The text with its inputs as comments, for small programs that are kept: see ``reduced/``."""
+    rows = [json.dumps(_plain(np.asarray(x))) for x in program.inputs]
+    return "".join(f"// input {row}\n" for row in rows) + program.text
+
+
+def _plain(x: np.ndarray) -> Any:
+    if x.dtype.kind == "c":
+        return [_plain(x.real), _plain(x.imag)]
+    return (x if x.dtype.kind in "iub" else x.astype(np.float64)).tolist()
+
+
+def read_annotated(path: Path) -> Program:
+    """A program with its inputs as comments."""
+    text = path.read_text()
+    rows = [json.loads(line.removeprefix("// input ")) for line in text.splitlines() if line.startswith("// input ")]
+    inputs: list[np.ndarray] = []
+    for row, argument in zip(rows, parse(text).signature.arguments, strict=True):
+        part = np.float64 if argument.dtype.kind in "cfV" else argument.dtype
+        array = np.array(row, part).reshape(((2,) if argument.dtype.kind == "c" else ()) + argument.shape)
+        inputs.append(array[0] + 1j * array[1] if argument.dtype.kind == "c" else array)
+        inputs[-1] = np.asarray(inputs[-1]).astype(argument.dtype)
+    return Program(text, tuple(inputs))
+
+
 def load(folder: Path) -> Program:
     """The program of a finding."""
+    if folder.is_file():
+        return read_annotated(folder)
     text = (folder / "program.mlir").read_text()
     with np.load(folder / "inputs.npz") as arrays:
         inputs = [arrays[f"arg{i}"] for i in range(len(arrays.files) - 2)]
         smooth, seed = bool(arrays["smooth"]), int(arrays["seed"])
-    from wengert import parse
-
     expected = [a.dtype for a in parse(text).signature.arguments]
     return Program(text, tuple(x.view(d) if x.dtype != d else x for x, d in zip(inputs, expected, strict=True)), None if seed < 0 else seed, smooth)
 

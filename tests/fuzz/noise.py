@@ -19,7 +19,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 
-from wengert.ir.tensor_types import dtype_of, element
+from wengert.ir.tensor_types import dtype_of, element, is_complex
 from wengert.runtime.interpreter.counter import Counter
 from wengert.runtime.interpreter.machine import Frame, Machine
 
@@ -142,6 +142,8 @@ class NoisyFrame(Frame):
         if name in EXTREMES:
             return self._after(exact, self._signs)
         if name in ARITHMETIC:
+            if name in ("multiply", "divide", "square", "sqrt") and any(is_complex(element(v)) for v in op.results):
+                return self._complex(exact)
             return self._after(exact, lambda x: self._off(x, self.machine.scale, True))
         if name in COMBINING:
             if _combines_exactly(op):
@@ -153,6 +155,15 @@ class NoisyFrame(Frame):
         def noisy(*operands: Any) -> Any:
             results = exact(*operands)
             return tuple(change(r) for r in results) if isinstance(results, tuple) else change(results)
+
+        return noisy
+
+    def _complex(self, exact: Callable[..., Any]) -> Callable[..., Any]:
+        """Complex arithmetic, which is exact on numbers of few bits only: there are several formulas for it."""
+
+        def noisy(*operands: Any) -> Any:
+            few = all(_has_few_bits(part).all() for x in map(np.asarray, operands) for part in (x.real, x.imag))
+            return self._off(exact(*operands), 2 * self.machine.scale, few)
 
         return noisy
 

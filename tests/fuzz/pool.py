@@ -23,6 +23,10 @@ MEMORY = 12 << 30
 """How much address space a worker may have; XLA and LLVM reserve much of it and use little."""
 LIFETIME = 400
 """How many jobs a worker does before another takes its place: compiled code is kept as long as a process lives."""
+REDUCING = "reduce"
+"""The stage at which a worker has a finding and makes its program smaller."""
+ORACLES = ("jax", "xla")
+"""Stages at which JAX may have to be imported first."""
 Job = tuple[str, int]
 """A kind of job and a seed."""
 Work = Callable[[Job, Callable[[str], None], bool], Outcome]
@@ -101,7 +105,7 @@ class Pool:
                 if goes_on():
                     self._tell(i, worker, jobs)
             for i, worker in enumerate(self.workers):
-                limit = self.limit * (20 if worker.stage.startswith("reduce") else 1)
+                limit = self.limit * (4 if worker.stage == REDUCING or worker.stage.startswith(ORACLES) else 1)
                 if worker.job is not None and time.monotonic() - worker.since > limit:
                     job = worker.job
                     outcome = self._ended(worker, f"no answer in {limit:.0f} s")
@@ -123,6 +127,9 @@ class Pool:
 
     def _ended(self, worker: Worker, how: str) -> Outcome:
         assert worker.job is not None
+        if worker.stage.startswith("xla"):
+            # XLA has assertions of its own that programs break: there is nothing to compare with then
+            return Outcome(worker.job[1], refusals=(f"XLA as an oracle: {how}",))
         return Outcome(worker.job[1], finding=Finding(worker.stage or "start", how))
 
 

@@ -8,8 +8,10 @@ smaller extents; simpler inputs.
 from __future__ import annotations
 
 import re
+import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,26 @@ from wengert.transforms.pipelines import parse_pipeline
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Fails = Callable[[Program], bool]
+
+
+TRIAL_SECONDS = 10.0
+"""How long one smaller program may take. A cut can make a loop without end of one that ends."""
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raises a TimeoutError in what takes longer, as soon as the interpreter of Python comes to it."""
+
+    def expired(number: int, frame: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, expired)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 class Reducer:
@@ -57,8 +79,9 @@ class Reducer:
         self.tried.add(key)
         candidate = Program(text, tuple(inputs), self.best.seed, self.best.smooth)
         try:
-            fails = self.fails(candidate)
-        except Exception:  # a cut that makes no program at all
+            with time_limit(TRIAL_SECONDS):
+                fails = self.fails(candidate)
+        except Exception:  # a cut that makes no program at all, or one that does not end
             return False
         if fails:
             self.best = candidate

@@ -23,10 +23,10 @@ def kinds(type: Type) -> list[str]:
     return ["add", "add", "multiply", "maximum", "minimum", *(["and", "or", "xor"] if type.is_integer else [])]
 
 
-def identity(g: Grower, kind: str, type: Type) -> Value:
+def identity(g: Grower, kind: str, type: Type, anything: bool = True) -> Value:
     """The initial value of a fold: its identity, mostly, or anything."""
     scalar = Type(type.element, ())
-    if g.chance(0.25):
+    if anything and g.chance(0.25):
         return g.of(scalar)
     if kind in IDENTITIES:
         return g.splat(IDENTITIES[kind], scalar)
@@ -177,7 +177,8 @@ def windowed(g: Grower) -> list[Value] | None:
         return None
     scalar = Type(x.element, ())
     region = general_region(x.type) if g.chance(0.15) else None
-    init = identity(g, kind, x.type) if region is None else g.splat(0, scalar)
+    # elsewhere than with its identity, a sum over padding is what each implementation makes of it: padding may count or not
+    init = identity(g, kind, x.type, kind in ("maximum", "minimum", "and", "or")) if region is None else g.splat(0, scalar)
     x = x if region is None else g.bounded(x)
 
     def body(inner: Grower, a: Value, b: Value) -> list[Value]:

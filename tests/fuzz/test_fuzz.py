@@ -17,7 +17,7 @@ import wengert as wg
 from fuzz.agreement import Mismatch, assert_agree
 from fuzz.case import Case, noise_of
 from fuzz.checks import CHECKS
-from fuzz.findings import load, save
+from fuzz.findings import load, read_annotated, save
 from fuzz.generator import Program, generate
 from fuzz.pool import Job, Pool
 from fuzz.reducer import Reducer
@@ -41,6 +41,13 @@ def test_random_programs(chunk: int) -> None:
             command = f"PYTHONPATH=tests python -m fuzz --replay {seed} --check {outcome.finding.check}"
             faults.append(f"{outcome.finding.fault}\n  {outcome.finding.details}\n  {command}")
     assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize("path", sorted(Path(__file__).parent.glob("reduced/*.mlir")), ids=lambda path: path.stem)
+def test_what_failed_once(path: Path) -> None:
+    """Reduced programs of earlier findings pass all checks."""
+    outcome = put_to_test(read_annotated(path), [c for c in CHECKS if not c.oracle])
+    assert outcome.finding is None
 
 
 def test_a_seed_is_one_program_in_every_process() -> None:

@@ -76,12 +76,16 @@ def attempt(case: Case, check: Check) -> Finding | str | None:
             return re.sub(r"^\S+ error: ", "", text)
         return Finding(check.name, re.sub(r"^\S+ error: ", "", text), str(refusal)[:1500])
     except Exception as error:  # whatever leaves a public function
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{last.filename.rsplit('/', 1)[-1]}: {last.name}"
-        return Finding(
-            check.name, f"{type(error).__name__} in {place}: {str(error).splitlines()[0][:120] if str(error) else ''}", traceback.format_exc()[-1500:]
-        )
+        return finding_of(check.name, error)
     return None
+
+
+def finding_of(name: str, error: Exception) -> Finding:
+    """An exception as a finding: its type, where it was raised, and the first line of what it says."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{last.filename.rsplit('/', 1)[-1]}: {last.name}"
+    text = str(error).splitlines()[0][:120] if str(error) else ""
+    return Finding(name, f"{type(error).__name__} in {place}: {text}", "".join(traceback.format_exception(error))[-1500:])
 
 
 def put_to_test(program: Program, checks: Sequence[Check], begins: Callable[[str], None] = lambda name: None) -> Outcome:

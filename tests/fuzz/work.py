@@ -1,7 +1,7 @@
 """What a worker does with a job: the kinds of jobs by name.
 
-A kind is a function from a seed to an outcome. ``programs`` are random programs; modules that mutate texts or files add kinds of their own to
-:data:`KINDS`, and the command takes the kinds in turn.
+A kind is a function from a seed to an outcome. ``programs`` are random programs, ``texts`` and ``files`` are mutants; whatever else there may be is added
+to :data:`KINDS` and :data:`TURNS`.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from fuzz import mutants
 from fuzz.case import Case
 from fuzz.checks import CHECKS
 from fuzz.generator import Program, generate
-from fuzz.pool import Job, fails_in_child
+from fuzz.pool import REDUCING, Job, fails_in_child
 from fuzz.reducer import Reducer
 from fuzz.trial import Finding, Outcome, attempt, chosen, put_to_test
 
@@ -29,16 +30,24 @@ def random_program(seed: int, begins: Begins, oracle: bool) -> Outcome:
     outcome = put_to_test(program, chosen(seed, oracle), begins)
     outcome.seed = seed
     if outcome.finding is not None:
-        begins("reduce")
+        begins(REDUCING)
         started = time.perf_counter()
         outcome.program = reduced(program, outcome.finding)
         outcome.times["reduce"] = time.perf_counter() - started
     return outcome
 
 
+def unreduced_program(seed: int, begins: Begins, oracle: bool) -> Outcome:
+    """A program whose reduction did not end, as it is."""
+    program = generate(seed)
+    outcome = put_to_test(program, chosen(seed, oracle), begins)
+    outcome.seed, outcome.program = seed, program
+    return outcome
+
+
 def crashing_program(seed: int, begins: Begins, oracle: bool) -> Outcome:
     """A program that ended the process that ran it, reduced in copies of this one. JAX is not asked: its threads do not survive a copy."""
-    begins("reduce")
+    begins(REDUCING)
     program = generate(seed)
     for check in chosen(seed, oracle=False):
         if fails_in_child(lambda check=check: attempt(Case(program), check) is None, 20):
@@ -59,9 +68,11 @@ def reduced(program: Program, finding: Finding, seconds: float = REDUCTION_SECON
     return Reducer(program, fails, seconds).reduce()
 
 
-KINDS: dict[str, Kind] = {"programs": random_program}
-"""Jobs that the command takes in turn."""
-OTHERS: dict[str, Kind] = {"crash": crashing_program}
+KINDS: dict[str, Kind] = {"programs": random_program, "texts": mutants.mutated_text, "files": mutants.mutated_inputs}
+"""The kinds of jobs."""
+TURNS = ("programs",) * 6 + ("texts",) + ("programs",) * 6 + ("texts", "files")
+"""The order in which the command takes them, over and over."""
+OTHERS: dict[str, Kind] = {"crash": crashing_program, "unreduced": unreduced_program}
 """Jobs that follow from others."""
 
 

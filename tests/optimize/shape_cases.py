@@ -244,6 +244,14 @@ INDEXING = [
         "%0 : tensor<9xf64>",
     ),
     case(
+        "gather-of-nothing",
+        "%x: tensor<0x2xf64>, %i: tensor<3x1xi32>",
+        """"stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0],
+        index_vector_dim = 1>, slice_sizes = array<i64: 0, 2>}> : (tensor<0x2xf64>, tensor<3x1xi32>) -> tensor<3x2xf64>""",
+        "%0 : tensor<3x2xf64>",
+        left="constant",
+    ),
+    case(
         "gather-of-concatenate",
         "%x: tensor<4x2xf64>, %y: tensor<4x3xf64>, %i: tensor<5x1xi32>",
         "stablehlo.concatenate %x, %y, dim = 1 : (tensor<4x2xf64>, tensor<4x3xf64>) -> tensor<4x5xf64>",

@@ -7,11 +7,12 @@ A sum is not always a chain of additions. Contributions that are zero where the 
 from __future__ import annotations
 
 from msgspec import Struct, field
-from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
+from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, TensorType
 from xdsl.ir import SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.locations import Role, with_role
+from wengert.ir.tensor_types import size
 from wengert.transforms.ad.disjoint_sums import fewer_terms
 from wengert.transforms.ad.rule import Into, Tangent
 
@@ -31,8 +32,8 @@ class Cotangents:
         self._held: dict[SSAValue, _Contributions] = {}
 
     def add(self, value: SSAValue, x_bar: Tangent | Into) -> None:
-        """Adds a contribution to a value's cotangent."""
-        if x_bar is None:
+        """Adds a contribution to a value's cotangent. One without elements adds nothing: no op is transposed for it (some take no empty operands)."""
+        if x_bar is None or (isinstance(value.type, TensorType) and size(value) == 0):
             return
         held = self._held.setdefault(value, _Contributions())
         held.location = self.b.location

@@ -11,8 +11,15 @@ from xdsl.ir import SSAValue
 from wengert.dialects import core, stablehlo
 from wengert.dialects.builder import OpBuilder
 from wengert.ir.attributes import int_array, ints
-from wengert.ir.tensor_types import element, rank
+from wengert.ir.tensor_types import element, rank, shape
 from wengert.transforms.core.kinds import combine_with_scalar, combiner_kinds, neutral, region_of
+
+
+def recognise_empty_reduce(b: OpBuilder, op: stablehlo.ReduceOp) -> list[SSAValue] | None:
+    """A reduction of no elements gives its initial values, whatever its region."""
+    if not any(shape(op.inputs[0])[d] == 0 for d in ints(op.dimensions)):
+        return None
+    return [b.broadcast_in_dim(b.convert(initial, element(result)), [], shape(result)) for initial, result in zip(op.init_values, op.results, strict=True)]
 
 
 def recognise_reduce(b: OpBuilder, op: stablehlo.ReduceOp) -> list[SSAValue] | None:

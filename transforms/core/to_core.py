@@ -41,7 +41,7 @@ from wengert.transforms.core.logaddexp import recognise_logaddexp
 from wengert.transforms.core.logistic import recognise_logistic
 from wengert.transforms.core.mapping import expand_maps
 from wengert.transforms.core.promotion import recognise_promotion
-from wengert.transforms.core.reductions import recognise_reduce
+from wengert.transforms.core.reductions import recognise_empty_reduce, recognise_reduce
 from wengert.transforms.core.scatters import recognise_scatter
 from wengert.transforms.core.shardings import recognise_placement
 from wengert.transforms.core.stopped import recognise_stop
@@ -58,7 +58,7 @@ RECOGNISERS: dict[type[Operation], tuple[Recogniser, ...]] = {
     stablehlo.ConvertOp: (recognise_stop,),
     stablehlo.CustomCallOp: (recognise_placement, recognise_top_k),
     stablehlo.DivideOp: (recognise_logistic,),
-    stablehlo.ReduceOp: (recognise_reduce, recognise_argreduce, recognise_promotion),
+    stablehlo.ReduceOp: (recognise_empty_reduce, recognise_reduce, recognise_argreduce, recognise_promotion),
     stablehlo.ReduceWindowOp: (recognise_window, recognise_promotion),
     stablehlo.ScatterOp: (recognise_scatter, recognise_promotion),
     stablehlo.SelectAndScatterOp: (recognise_promotion,),

@@ -117,8 +117,12 @@ class Memory:
         return self.scalars.op(f"getelementptr {element.memory}, ptr {address}, i64 {elements}") if elements else address
 
     def load_lanes(self, element: Element, address: Address, chosen: Sequence[int] | None = None) -> Value:
-        """Elements at any addresses, lane by lane; of some lanes only, if these are given."""
-        parts: list[str] = ["zeroinitializer", "zeroinitializer"]
+        """Elements at any addresses, lane by lane; of some lanes only, if these are given.
+
+        Other lanes hold anything. Zeros of floats would be worse: LLVM 22 takes a quotient of lanes that it knows to be zeros for zero, and leaves
+        out the selection of a zero in the place of what is NaN. Integers may be divided by, which is undefined for what is poison.
+        """
+        parts = ["poison" if element.kind in "fc" else "zeroinitializer"] * 2
         for lane in range(self.active) if chosen is None else chosen:
             found = self.load(element, address(lane))
             for number, scalar in enumerate(found if isinstance(found, tuple) else (found,)):

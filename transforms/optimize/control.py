@@ -71,6 +71,8 @@ def carried_unchanged(b: OpBuilder, op: core.ForOp | core.WhileOp) -> Rewritten:
         return None
     initial = op.operands[flow.own_operands + flow.constants :]
     moving = [k for k in range(len(op.results)) if k not in still]
+    if not moving:
+        return initial
     for block in flow.blocks:
         _make_constants(block, first, still)
     end.operands = [end.operands[k] for k in moving]

@@ -14,7 +14,7 @@ from wengert.dialects.builder import OpBuilder
 from wengert.dialects.stablehlo.attributes import ComparisonDirection
 from wengert.ir import elements
 from wengert.ir.attributes import int_of, ints
-from wengert.ir.tensor_types import DYNAMIC, element, i1, is_complex, shape, tensor
+from wengert.ir.tensor_types import DYNAMIC, element, i1, is_complex, shape, tensor, type_of
 from wengert.transforms.optimize.matching import constant_of, is_splat_of, made_by, splat
 from wengert.transforms.optimize.rewrites import Rewritten, rewrite
 
@@ -52,6 +52,12 @@ def update_everything(b: OpBuilder, op: stablehlo.DynamicUpdateSliceOp) -> Rewri
     if op.update.type == op.operand.type and DYNAMIC not in shape(op.operand):
         return op.update
     return op.operand if 0 in shape(op.update) else None
+
+
+@rewrite(stablehlo.GatherOp)
+def gather_of_nothing(b: OpBuilder, op: stablehlo.GatherOp) -> Rewritten:
+    """gather(x) = 0 where x has no elements; a collapsed dimension may hide that"""
+    return b.zeros(type_of(op.result)) if 0 in shape(op.operand) and DYNAMIC not in shape(op.result) else None
 
 
 @rewrite(stablehlo.GatherOp, given=[stablehlo.ConstantOp])

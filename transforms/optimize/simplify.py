@@ -172,7 +172,7 @@ class Simplifier(Rewriter):
         self._placed = None
         made = super().create(cls, operands, results, properties, regions)
         op = self._placed
-        if op is None or cast("OpResult[Any]", made[0]).op is not op:
+        if op is None or not made or cast("OpResult[Any]", made[0]).op is not op:
             return made
         values = self._rewritten(op)
         if values is None or any(value in op.results for value in values):

@@ -194,6 +194,8 @@ def _scatter_mul(b: OpBuilder, op: core.ScatterOp) -> LinearMap:
         if update_dot is None:
             return [y_dot]
         others = _gather_back(b, op, op.operand) if _writes_nothing_twice(op) else _other_factors(b, op)
+        # what is dropped has no derivative, though the element read for it may be NaN
+        others = b.select(_in_bounds(b, op), others, b.full_like(others, 0))
         term = lb.multiply(update_dot, others)
         base = lb.zeros(type_of(op.operand)) if y_dot is None else y_dot
         return [lb.scatter(Kind.add, base, op.scatter_indices, term, op.scatter_dimension_numbers)]
