@@ -95,7 +95,10 @@ def _gesdd(b: OpBuilder, op: hlo.CustomCallOp) -> Values | None:
     batch, (m, n) = shape(a)[:-2], shape(a)[-2:]
     k_u, k_v = (m, n) if mode == "A" else (min(m, n), min(m, n))
     types = (tensor([*batch, m, k_u], element(a)), s.type, tensor([*batch, k_v, n], element(a)), info.type)
-    new_u, new_s, new_vh, new_info = b.create(core.SvdOp, (a,), types, {"full": bool_attr(mode == "A")})
+    properties: dict[str, Attribute] = {"full": bool_attr(mode == "A")}
+    if _routine(op) == "gesvd":
+        properties["by_iteration"] = bool_attr(True)
+    new_u, new_s, new_vh, new_info = b.create(core.SvdOp, (a,), types, properties)
     return [a, new_s, new_u if mode != "N" else _unused(b, u), new_vh if mode != "N" else _unused(b, vh), new_info]
 
 
@@ -211,6 +214,7 @@ _RECOGNISERS: dict[str, Callable[[OpBuilder, hlo.CustomCallOp], Values | None]] 
     "syevd": _syevd,
     "heevd": _syevd,
     "gesdd": _gesdd,
+    "gesvd": _gesdd,
     "geev": _geev,
     "geqrf": _geqrf,
     "geqp3": _geqp3,
@@ -289,11 +293,12 @@ def expand_eigh(b: OpBuilder, op: core.EighOp) -> Values:
 
 
 def expand_svd(b: OpBuilder, op: core.SvdOp) -> Values:
-    """gesdd, with vectors if they are used."""
+    """gesdd or gesvd, with vectors if they are used."""
     used = op.u.first_use is not None or op.vh.first_use is not None
     mode = ("A" if int_of(op.full) else "S") if used else "N"
     types = [op.a.type, op.s.type, op.u.type, op.vh.type, op.info.type]
-    _, s, u, vh, info = lapack_call(b, "gesdd", [op.a], types, {"mode": mode}, len(shape(op.a)) - 2)
+    routine = "gesvd" if op.by_iteration is not None and int_of(op.by_iteration) else "gesdd"
+    _, s, u, vh, info = lapack_call(b, routine, [op.a], types, {"mode": mode}, len(shape(op.a)) - 2)
     return [u, s, vh, info]
 
 
