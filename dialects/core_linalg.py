@@ -8,7 +8,7 @@ factorisation succeeded, as in LAPACK. Triangular systems are ``stablehlo.triang
 from __future__ import annotations
 
 from xdsl.dialects.builtin import BoolAttr
-from xdsl.irdl import operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from wengert.dialects.stablehlo.base import TensorOp
@@ -132,11 +132,14 @@ class EighOp(TensorOp):
 
 @op_definition
 class SvdOp(TensorOp):
-    """``a = u diag(s) vh``, s descending; with k = min(m, n), ``u: [.., m, k]`` and ``vh: [.., k, n]``, or square if ``full``."""
+    """``a = u diag(s) vh``, s descending; with k = min(m, n), ``u: [.., m, k]`` and ``vh: [.., k, n]``, or square if ``full``.
+
+    Signs (phases) of the vectors are those of LAPACK's gesdd, divide and conquer, or, with ``by_iteration``, of gesvd, the QR iteration."""
 
     name = "core.svd"
     a = operand_def()
     full = prop_def(BoolAttr)
+    by_iteration = opt_prop_def(BoolAttr)
     u = result_def()
     s = result_def()
     vh = result_def()

@@ -129,8 +129,8 @@ def eigh(op: core.EighOp) -> Unary:
 
 @evaluates(core.SvdOp)
 def svd(op: core.SvdOp) -> Unary:
-    """gesdd."""
-    function, _ = _named(op, "gesdd")
+    """gesdd or gesvd."""
+    function, _ = _named(op, "gesvd" if op.by_iteration is not None and int_of(op.by_iteration) else "gesdd")
     full = bool(int_of(op.full))
     return _batched(op, lambda a: function(a, full_matrices=full))
 

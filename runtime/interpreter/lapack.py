@@ -159,10 +159,20 @@ def gebrd(dtype: np.dtype[Any], options: Options) -> Routine:
     raise NotImplementedError("gebrd is not supported")
 
 
-@_routine("gesdd", "gesvd")
+@_routine("gesdd")
 def gesdd(dtype: np.dtype[Any], options: Options) -> Routine:
     """a -> (zeros, singular values, U, V adjoint, info); mode N: no vectors, S: thin, A: square."""
-    function, mode = lapack_function("gesdd", dtype), chr(options["mode"])
+    return _singular_values("gesdd", dtype, options)
+
+
+@_routine("gesvd")
+def gesvd(dtype: np.dtype[Any], options: Options) -> Routine:
+    """The same by QR iteration: vectors may have other signs."""
+    return _singular_values("gesvd", dtype, options)
+
+
+def _singular_values(name: str, dtype: np.dtype[Any], options: Options) -> Routine:
+    function, mode = lapack_function(name, dtype), chr(options["mode"])
 
     def run(a: Array) -> Sequence[Any]:
         u, s, vt, info = function(a, compute_uv=mode != "N", full_matrices=mode == "A")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
+from wengert.dialects.stablehlo import CustomCallOp
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.locations import error_at
 from wengert.ir.unregistered import written_name
 
 
 def refuse(op: Operation, why: str, hint: str = "") -> DiagnosticError:
-    """The error to raise for an op that cannot be differentiated: ``file:line:col: error: <op> <why>``."""
-    return error_at(op.location, f"{written_name(op)} {why}", hint=hint)
+    """The error to raise for an op that cannot be differentiated: ``file:line:col: error: <op> <why>``. Of a custom call the target is named too."""
+    called = f" of @{op.call_target_name.data}" if isinstance(op, CustomCallOp) else ""
+    return error_at(op.location, f"{written_name(op)}{called} {why}", hint=hint)

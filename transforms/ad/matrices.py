@@ -77,6 +77,17 @@ def lu_solve(b: OpBuilder, factors: Sequence[Value], x: Value, *, transpose: boo
     return b.one(core.LuSolveOp, (*factors, x), x.type, transpose=bool_attr(transpose))
 
 
+def reflected(b: OpBuilder, q1: Value) -> Value:
+    """s (t - 1)^-1 where q1 = [t; s] is the first n columns of a product of n reflectors, by LU factors of the adjoint of t - 1."""
+    n, start = shape(q1)[-1], [0] * (len(shape(q1)) - 2)
+    t = b.slice(q1, [*start, 0, 0], [*shape(q1)[:-2], n, n])
+    s = b.slice(q1, [*start, n, 0], list(shape(q1)))
+    turned = adjoint(b, b.subtract(t, identity_like(b, t)))
+    types = (turned.type, tensor([*shape(q1)[:-2], n], i32), tensor(shape(q1)[:-2], i32))
+    packed, pivots, _ = b.create(core.LuOp, (turned,), types)
+    return adjoint(b, lu_solve(b, (turned, packed, pivots_to_permutation(b, pivots, n)), adjoint(b, s)))
+
+
 def cholesky_solve(b: OpBuilder, op: core.CholeskySolveOp, x: Value) -> Value:
     """The same core.cholesky_solve on other right-hand sides."""
     return b.one(core.CholeskySolveOp, (op.a, op.factor, x), x.type, lower=op.lower, a_lower=op.a_lower)

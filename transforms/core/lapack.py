@@ -18,9 +18,10 @@ from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.stablehlo.attributes import Transpose, TransposeAttr
-from wengert.ir.attributes import bool_attr, int_attr, int_of
+from wengert.ir.attributes import bool_attr, int_attr, int_of, ints
 from wengert.ir.tensor_types import c64, c128, element, f32, f64, i32, is_complex, shape, tensor, ui8
 from wengert.ir.traversal import ops_of
+from wengert.transforms.core.systems import take_rows
 from wengert.transforms.rewriter import Rewriter
 
 _LETTERS: dict[Attribute, str] = {f32: "s", f64: "d", c64: "c", c128: "z"}
@@ -94,7 +95,10 @@ def _gesdd(b: OpBuilder, op: hlo.CustomCallOp) -> Values | None:
     batch, (m, n) = shape(a)[:-2], shape(a)[-2:]
     k_u, k_v = (m, n) if mode == "A" else (min(m, n), min(m, n))
     types = (tensor([*batch, m, k_u], element(a)), s.type, tensor([*batch, k_v, n], element(a)), info.type)
-    new_u, new_s, new_vh, new_info = b.create(core.SvdOp, (a,), types, {"full": bool_attr(mode == "A")})
+    properties: dict[str, Attribute] = {"full": bool_attr(mode == "A")}
+    if _routine(op) == "gesvd":
+        properties["by_iteration"] = bool_attr(True)
+    new_u, new_s, new_vh, new_info = b.create(core.SvdOp, (a,), types, properties)
     return [a, new_s, new_u if mode != "N" else _unused(b, u), new_vh if mode != "N" else _unused(b, vh), new_info]
 
 
@@ -117,32 +121,77 @@ def _unused(b: OpBuilder, value: SSAValue) -> SSAValue:
 def _geqrf(b: OpBuilder, op: hlo.CustomCallOp) -> Values | None:
     """geqrf whose reflectors are only used by one orgqr, and whose packed result is read in its upper triangle otherwise."""
     packed, tau = op.results
+    found = _decomposition(b, op, packed, tau, op.inputs[0])
+    return None if found is None else [found(op.inputs[0]), _unused(b, tau)]
+
+
+def _geqp3(b: OpBuilder, op: hlo.CustomCallOp) -> Values | None:
+    """geqp3 as a decomposition of the matrix with its columns in the order that geqp3 gives: the call is kept for its pivots."""
+    packed, pivots, tau = op.results
+    found = _decomposition(b, op, packed, tau, op.inputs[0])
+    if found is None:
+        return None
+    order = b.insert(op.clone()).results[1]
+    columns = take_rows(b, _transposed(b, op.inputs[0]), b.subtract(order, b.full_like(order, 1)))
+    assert pivots.type == order.type
+    return [found(_transposed(b, columns)), order, _unused(b, tau)]
+
+
+def _transposed(b: OpBuilder, x: SSAValue) -> SSAValue:
+    rank = len(shape(x))
+    return b.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
+
+
+def _decomposition(b: OpBuilder, op: hlo.CustomCallOp, packed: SSAValue, tau: SSAValue, a: SSAValue) -> Callable[[SSAValue], SSAValue] | None:
+    """What makes core.qr of a call that packs reflectors, given the matrix: it takes the place of the call that unpacks them, and gives r in the
+    shape of what was packed. None where the reflectors are used otherwise."""
     generators = [use.operation for use in tau.uses]
-    if len(generators) != 1 or not _generates(generators[0], packed) or not _read_above(packed, generators[0]):
+    if len(generators) != 1:
         return None
     (generator,) = generators
-    a, columns = op.inputs[0], shape(generator.results[0])[-1]
+    feeder = _unpacks(generator, packed)
+    if feeder is None or not _read_above(packed, (generator, feeder)):
+        return None
+    columns = shape(generator.results[0])[-1]
     batch, (m, n) = shape(a)[:-2], shape(a)[-2:]
     if columns not in (min(m, n), m):
         return None
-    r_type = tensor([*batch, columns, n], element(a))
-    q, r = b.create(core.QrOp, (a,), (generator.results[0].type, r_type), {"full": bool_attr(columns > min(m, n))})
-    generator.results[0].replace_all_uses_with(q)
-    assert generator.parent is not None
-    generator.parent.erase_op(generator)
-    high = [0] * len(batch) + [m - columns, 0]
-    whole = r if m == columns else b.pad(r, b.scalar(0, element(r)), [0] * len(high), high)
-    return [whole, _unused(b, tau)]
+
+    def make(matrix: SSAValue) -> SSAValue:
+        r_type = tensor([*batch, columns, n], element(a))
+        q, r = b.create(core.QrOp, (matrix,), (generator.results[0].type, r_type), {"full": bool_attr(columns > min(m, n))})
+        generator.results[0].replace_all_uses_with(q)
+        for gone in dict.fromkeys((generator, feeder)):
+            assert gone.parent is not None
+            gone.parent.erase_op(gone)
+        high = [0] * len(batch) + [m - columns, 0]
+        return r if m == columns else b.pad(r, b.scalar(0, element(r)), [0] * len(high), high)
+
+    return make
 
 
-def _generates(op: Operation, packed: SSAValue) -> bool:
-    return isinstance(op, hlo.CustomCallOp) and _routine(op) in ("orgqr", "ungqr") and op.inputs[0] is packed
+def _unpacks(op: Operation, packed: SSAValue) -> Operation | None:
+    """What hands the packed reflectors to the call that unpacks them: that call, or an op before it that drops columns or adds some."""
+    if not isinstance(op, hlo.CustomCallOp) or _routine(op) not in ("orgqr", "ungqr"):
+        return None
+    given = op.inputs[0]
+    if given is packed:
+        return op
+    feeder = given.owner
+    if isinstance(feeder, hlo.SliceOp):
+        fits = feeder.operand is packed and not any(ints(feeder.start_indices)) and shape(given)[:-1] == shape(packed)[:-1] and set(ints(feeder.strides)) == {1}
+    elif isinstance(feeder, hlo.PadOp):
+        inside = any(ints(feeder.edge_padding_low)) or any(ints(feeder.interior_padding)) or shape(given)[:-1] != shape(packed)[:-1]
+        fits = feeder.operand is packed and not inside
+    else:
+        return None
+    return feeder if fits and given.has_one_use() else None
 
 
-def _read_above(packed: SSAValue, generator: Operation) -> bool:
+def _read_above(packed: SSAValue, others: Sequence[Operation]) -> bool:
     """Whether all other uses select from it (or from a slice of it), as a program does that wants r and not reflectors."""
     for use in packed.uses:
-        if use.operation is generator:
+        if use.operation in others:
             continue
         users = [u.operation for u in use.operation.results[0].uses] if isinstance(use.operation, hlo.SliceOp) else [use.operation]
         if not all(isinstance(user, hlo.SelectOp) for user in users):
@@ -165,8 +214,10 @@ _RECOGNISERS: dict[str, Callable[[OpBuilder, hlo.CustomCallOp], Values | None]] 
     "syevd": _syevd,
     "heevd": _syevd,
     "gesdd": _gesdd,
+    "gesvd": _gesdd,
     "geev": _geev,
     "geqrf": _geqrf,
+    "geqp3": _geqp3,
     "gtsv": _gtsv,
 }
 
@@ -242,11 +293,12 @@ def expand_eigh(b: OpBuilder, op: core.EighOp) -> Values:
 
 
 def expand_svd(b: OpBuilder, op: core.SvdOp) -> Values:
-    """gesdd, with vectors if they are used."""
+    """gesdd or gesvd, with vectors if they are used."""
     used = op.u.first_use is not None or op.vh.first_use is not None
     mode = ("A" if int_of(op.full) else "S") if used else "N"
     types = [op.a.type, op.s.type, op.u.type, op.vh.type, op.info.type]
-    _, s, u, vh, info = lapack_call(b, "gesdd", [op.a], types, {"mode": mode}, len(shape(op.a)) - 2)
+    routine = "gesvd" if op.by_iteration is not None and int_of(op.by_iteration) else "gesdd"
+    _, s, u, vh, info = lapack_call(b, routine, [op.a], types, {"mode": mode}, len(shape(op.a)) - 2)
     return [u, s, vh, info]
 
 

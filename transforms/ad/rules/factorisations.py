@@ -15,7 +15,6 @@ from wengert.dialects.stablehlo.attributes import Transpose
 from wengert.ir.attributes import bool_attr, int_of
 from wengert.ir.tensor_types import element, i32, is_complex, shape, tensor
 from wengert.transforms.ad.case import Arg, Case
-from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.matrices import (
     adjoint,
     diagonal,
@@ -26,6 +25,7 @@ from wengert.transforms.ad.matrices import (
     matmul,
     pivots_to_permutation,
     positive_definite,
+    reflected,
     solve,
 )
 from wengert.transforms.ad.rule import LinearMap, Tangent, derivative, sum_of
@@ -133,7 +133,7 @@ def _identity_from(b: OpBuilder, like: Value, k: int) -> Value:
 def qr(b: OpBuilder, op: core.QrOp) -> LinearMap:
     m, n = shape(op.a)[-2:]
     if int_of(op.full) and m > n:
-        raise refuse(op, "has no derivative if all of q is asked for and there are more rows than columns: q is not determined")
+        return _full_qr_dot(b, op)
     if m < n:
         return lambda lb, tangents: _wide_qr_dot(lb, op, tangents[0])
     return lambda lb, tangents: _tall_qr_dot(lb, op.q, op.r, tangents[0])
@@ -151,6 +151,35 @@ def _tall_qr_dot(lb: OpBuilder, q: Value, r: Value, a_dot: Tangent) -> Sequence[
         omega = lb.add(omega, lb.subtract(middle, lb.convert(lb.real(middle), element(s))))
     rest = lb.subtract(s, omega)
     return [lb.subtract(w, matmul(lb, q, rest)), matmul(lb, rest, r)]
+
+
+def _full_qr_dot(b: OpBuilder, op: core.QrOp) -> LinearMap:
+    # q = [q1 q2] with q1 = [t; s], t square. All of q is determined by q1 where q is a product of n reflectors, as Householder's method makes it:
+    # with z = s (t - 1)^-1, dq2 = dq1 z^H - (q1 + q2 z) (ds - z dt)^H (arXiv 2409.13374, equations 32 and 33)
+    m, n = shape(op.a)[-2:]
+    q1, r1 = _corner(b, op.q, m, n), _corner(b, op.r, n, n)
+    z = reflected(b, q1)
+    z_adjoint, mixed = adjoint(b, z), b.add(q1, matmul(b, _columns_from(b, op.q, n), z))
+
+    def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
+        q1_dot, r1_dot = _tall_qr_dot(lb, q1, r1, tangents[0])
+        assert q1_dot is not None
+        assert r1_dot is not None
+        inner = lb.subtract(_rows_from(lb, q1_dot, n), matmul(lb, z, _corner(lb, q1_dot, n, n)))
+        q2_dot = lb.subtract(matmul(lb, q1_dot, z_adjoint), matmul(lb, mixed, adjoint(lb, inner)))
+        return [lb.concatenate([q1_dot, q2_dot], len(shape(op.q)) - 1), _extended(lb, r1_dot, shape(op.r))]
+
+    return apply
+
+
+def _rows_from(b: OpBuilder, x: Value, start: int) -> Value:
+    rank = len(shape(x))
+    return b.slice(x, [*[0] * (rank - 2), start, 0], list(shape(x)))
+
+
+def _columns_from(b: OpBuilder, x: Value, start: int) -> Value:
+    rank = len(shape(x))
+    return b.slice(x, [*[0] * (rank - 1), start], list(shape(x)))
 
 
 def _wide_qr_dot(lb: OpBuilder, op: core.QrOp, a_dot: Tangent) -> Sequence[Tangent]:
@@ -195,6 +224,11 @@ def _qr(b: OpBuilder, a: Value) -> Sequence[Value]:
     return b.create(core.QrOp, (a,), (tensor([*batch, m, k], element(a)), tensor([*batch, k, n], element(a))), {"full": bool_attr(False)})
 
 
+def _full_qr(b: OpBuilder, a: Value) -> Sequence[Value]:
+    batch, (m, n) = shape(a)[:-2], shape(a)[-2:]
+    return b.create(core.QrOp, (a,), (tensor([*batch, m, m], element(a)), tensor([*batch, m, n], element(a))), {"full": bool_attr(True)})
+
+
 def _lu_diagonal(b: OpBuilder, a: Value) -> Value:
     lu, pivots, _ = _factors(b, a)
     return lu_diagonal(b, a, lu, pivots)
@@ -220,4 +254,7 @@ CASES = [
     Case("qr, square, batched", _qr, (Arg((2, 3, 3)),)),
     Case("qr, wide", _qr, (Arg((2, 4)),)),
     Case("qr, complex", _qr, (Arg((3, 2), complex=True),)),
+    Case("qr, full", _full_qr, (Arg((4, 2)),)),
+    Case("qr, full, complex, batched", _full_qr, (Arg((2, 3, 2), complex=True),)),
+    Case("qr, full, wide", _full_qr, (Arg((2, 3)),)),
 ]

@@ -39,14 +39,15 @@ class Eigh(Factorization):
 
 @native(core.SvdOp)
 class Svd(Factorization):
-    """gesdd."""
+    """gesdd or gesvd."""
 
     def __init__(self, op: core.SvdOp, target: Target):
         super().__init__(op, target)
         m, n, k, size = self.m, self.n, self.k, self.element.size
         most = max(m, n)
         self.columns, self.rows = shape(op.u)[-1], shape(op.vh)[-2]
-        self.lwork = 4 * k * k + 7 * k + most + BLOCK * (most + 3 * k)
+        self.by_iteration = op.by_iteration is not None and bool(int_of(op.by_iteration))
+        self.lwork = 4 * k * k + 7 * k + most + BLOCK * (most + 3 * k)  # gesvd does with less
         self.space("a", m * n, size)
         self.space("u", m * self.columns, size)
         self.space("vh", self.rows * n, size)
@@ -61,7 +62,7 @@ class Svd(Factorization):
         real = (places["rwork"],) if self.is_complex else ()
         letter = "A" if bool(int_of(self.op.full)) else "S"
         call = (
-            letter,
+            *((letter, letter) if self.by_iteration else (letter,)),
             m,
             n,
             places["a"],
@@ -74,10 +75,10 @@ class Svd(Factorization):
             places["work"],
             self.lwork,
             *real,
-            places["iwork"],
+            *(() if self.by_iteration else (places["iwork"],)),
             results[3],
         )
-        self.call(code, "gesdd", *call)
+        self.call(code, "gesvd" if self.by_iteration else "gesdd", *call)
         self.transpose(code, m, self.columns, places["u"], results[0], back=True)
         self.transpose(code, self.rows, n, places["vh"], results[2], back=True)
 

@@ -17,9 +17,8 @@ from wengert.ir.attributes import int_attr, int_of
 from wengert.ir.tensor_types import element, i32, rank, shape, tensor, type_of
 from wengert.transforms.ad.direct.adjoint import Bars, adjoint
 from wengert.transforms.ad.direct.matrix_cotangents import conj, from_hermitian, on_diagonal, real_part, total
-from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.matrices import adjoint as hermitian_transpose
-from wengert.transforms.ad.matrices import identity_like, keep, matmul, pivots_to_permutation, solve, transposed
+from wengert.transforms.ad.matrices import identity_like, keep, matmul, pivots_to_permutation, reflected, solve, transposed
 from wengert.transforms.ad.rule import Tangent
 
 # -- Cholesky
@@ -111,9 +110,9 @@ def _rows_back(b: OpBuilder, x: Value, order: Value) -> Value:
 @adjoint(core.QrOp)
 def qr(b: OpBuilder, op: core.QrOp, y_bars: Sequence[Tangent], needed: Sequence[bool]) -> Bars:
     m, n = shape(op.a)[-2:]
-    if int_of(op.full) and m > n:
-        raise refuse(op, "has no derivative if all of q is asked for and there are more rows than columns: q is not determined")
     q_bar, r_bar = y_bars
+    if int_of(op.full) and m > n:
+        return [_full_qr_bar(b, op, q_bar, r_bar)]
     if m >= n:
         return [_tall_qr_bar(b, op.q, op.r, q_bar, r_bar)]
     # a = [a1 a2]: a1 = q r1 is square, r2 = q^H a2
@@ -134,6 +133,25 @@ def qr(b: OpBuilder, op: core.QrOp, y_bars: Sequence[Tangent], needed: Sequence[
         by_r2 = matmul(b, conj(b, right(op.a)), hermitian_transpose(b, r2_bar))
         a1_bar = _tall_qr_bar(b, op.q, left(op.r), total(b, q_bar, by_r2), left(r_bar))
     return [b.concatenate([a1_bar, a2_bar], rank(op.a) - 1)]
+
+
+def _full_qr_bar(b: OpBuilder, op: core.QrOp, q_bar: Tangent, r_bar: Tangent) -> Value:
+    """q = [q1 q2], q1 = [t; s]: dq2 = dq1 z^H - c (ds - z dt)^H with z = s (t - 1)^-1 and c = q1 + q2 z, so that with h = (c^T q2_bar)^H,
+    q1_bar gains q2_bar conj(z), s_bar loses h, and t_bar gains z^T h. The rows of r below the n-th are zero whatever a is."""
+    (m, n), batch = shape(op.a)[-2:], list(shape(op.a)[:-2])
+
+    def part(x: Value, rows: tuple[int, int], columns: tuple[int, int]) -> Value:
+        return b.slice(x, [*[0] * len(batch), rows[0], columns[0]], [*batch, rows[1], columns[1]])
+
+    q1, r1 = part(op.q, (0, m), (0, n)), part(op.r, (0, n), (0, n))
+    r1_bar = None if r_bar is None else part(r_bar, (0, n), (0, n))
+    if q_bar is None:
+        return _tall_qr_bar(b, q1, r1, None, r1_bar)
+    q1_bar, q2_bar, z = part(q_bar, (0, m), (0, n)), part(q_bar, (0, m), (n, m)), reflected(b, q1)
+    c = b.add(q1, matmul(b, part(op.q, (0, m), (n, m)), z))
+    h = hermitian_transpose(b, matmul(b, transposed(b, c), q2_bar))
+    from_inner = b.concatenate([matmul(b, transposed(b, z), h), b.negate(h)], rank(op.a) - 2)
+    return _tall_qr_bar(b, q1, r1, total(b, q1_bar, matmul(b, q2_bar, conj(b, z)), from_inner), r1_bar)
 
 
 def _tall_qr_bar(b: OpBuilder, q: Value, r: Value, q_bar: Tangent, r_bar: Tangent) -> Value:
