@@ -170,7 +170,9 @@ class _BlockCode(BlockPointers):
 
     def _region(self, block: Block, inputs: Sequence[str], outputs: Sequence[str], arena: str, *, in_loop: bool = False) -> None:
         inner = self.buffers.inner[block]
-        _BlockCode(self.entry, block, inner, inputs, outputs, arena, in_loop=in_loop or self.in_loop, alone=self.alone).run()
+        code = _BlockCode(self.entry, block, inner, inputs, outputs, arena, in_loop=in_loop or self.in_loop, alone=self.alone)
+        code.run()
+        self.entry.release(dict.fromkeys(code.pointers.values()))
 
     def _label(self, label: str) -> None:
         self.entry.lines += [f"br label %{label}", f"{label}:"]
@@ -184,11 +186,12 @@ class _BlockCode(BlockPointers):
             self._strip_loop(op, inputs, outputs, arena, ("0", str(op.trips.value.data)))
             return
         lines, self.entry.lines = self.entry.lines, []
+        free, self.entry.free_cells = self.entry.free_cells, {}
         names = [f"%p{n}" for n in range(len(inputs))], [f"%q{n}" for n in range(len(outputs))]
         pointers = [*names[0], *names[1]]
         _BlockCode(self.entry, self.block, self.buffers, [], [], "%scratch", alone=False)._strip_loop(op, *names, "%scratch", ("%begin", "%end"))
         body = "\n".join([*prologue(pointers, cut), *self.entry.lines])
-        self.entry.lines = lines
+        self.entry.lines, self.entry.free_cells = lines, free
         task = self.entry.function(f"define internal void @KERNEL({parameters(pointers, cut)}) nounwind {{\n{body}\nret void\n}}\n")
         self.entry.job(task, [*inputs, *outputs], cut, arena, self.buffers.inner[op.body.block].arena_bytes)
 
