@@ -24,6 +24,7 @@ from wengert.transforms.lower.cpu_entry import EntryCode
 from wengert.transforms.lower.cpu_nest import NestCode
 from wengert.transforms.lower.cpu_parallel import strips_ns
 from wengert.transforms.lower.cpu_pointers import BlockPointers
+from wengert.transforms.lower.cpu_polls import is_long, trips_between
 from wengert.transforms.lower.cpu_scratch import scratch_bytes
 from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.native import native_kernel
@@ -92,6 +93,8 @@ class _BlockCode(BlockPointers):
                 self._case(op)
             elif isinstance(op, StripsOp):
                 self._strips(op)
+            if self.alone and is_long(op):
+                self.entry.poll()
         self.copy_outputs()
 
     # -- kernels
@@ -230,6 +233,8 @@ class _BlockCode(BlockPointers):
         lines.append(f"store i64 {index}, ptr {loop.extra}")
         self._region(op.body.block, [loop.extra, *loop.constants, *loop.current], loop.spare, loop.arena, in_loop=True)
         loop.step()
+        if self.alone:
+            self.entry.poll_in_loop(index, trips_between(op.body.block))
         self._label(f"{label}.latch")
         lines.append(f"{following} = add nuw nsw i64 {index}, 1")
         lines += [f"br label %{label}.head", f"{label}.after:"]
@@ -240,13 +245,18 @@ class _BlockCode(BlockPointers):
         loop = Carried(self, op)
         self._label(f"{label}.before")
         self._label(f"{label}.head")
+        trip, following = f"%{self.entry.fresh()}", f"%{self.entry.fresh()}"
+        lines.append(f"{trip} = phi i64 [0, %{label}.before], [{following}, %{label}.latch]")
         loop.open(f"{label}.before", f"{label}.latch")
         self._region(op.condition.block, [*loop.constants, *loop.current], [loop.extra], loop.arena, in_loop=True)
         more = self.entry.op(f"icmp ne i8 {self.entry.op(f'load i8, ptr {loop.extra}')}, 0")
         lines += [f"br i1 {more}, label %{label}.body, label %{label}.after", f"{label}.body:"]
         self._region(op.body.block, [*loop.constants, *loop.current], loop.spare, loop.arena, in_loop=True)
         loop.step()
+        if self.alone:
+            self.entry.poll_in_loop(trip, trips_between(op.body.block))
         self._label(f"{label}.latch")
+        lines.append(f"{following} = add i64 {trip}, 1")
         lines += [f"br label %{label}.head", f"{label}.after:"]
         loop.finish()
 

@@ -14,6 +14,7 @@ from wengert.transforms.lower.buffers import ALIGNMENT
 from wengert.transforms.lower.cpu_cells import PROMOTE
 from wengert.transforms.lower.cpu_inline import marked
 from wengert.transforms.lower.cpu_near_pointers import near_pointers
+from wengert.transforms.lower.cpu_polls import DECLARATION, POLL, UNLIKELY
 from wengert.transforms.lower.cpu_subnormals import flushed_task, flushing
 from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.native.symbols import FREE
@@ -133,6 +134,22 @@ class EntryCode:
         """Ends the entry with a status that is not 0."""
         bad, label = self.op(f"icmp ne i32 {status}, 0"), self.fresh("status")
         self.lines += [f"br i1 {bad}, label %{label}.bad, label %{label}.good", f"{label}.bad:", _END, f"ret i32 {status}", f"{label}.good:"]
+
+    def poll(self) -> None:
+        """Ends the entry if somebody has interrupted it."""
+        self.external(POLL, DECLARATION)
+        self.check(self.op(f"call i32 @{POLL}()"))
+
+    def poll_in_loop(self, trip: str, every: int) -> None:
+        """The same once in so many trips, by the number of the trip."""
+        if every == 1:
+            self.poll()
+            return
+        label, last = self.fresh("poll"), self.op(f"and i64 {trip}, {every - 1}")
+        due = self.op(f"icmp eq i64 {last}, {every - 1}")
+        self.lines += [f"br i1 {due}, label %{label}, label %{label}.go, {UNLIKELY}", f"{label}:"]
+        self.poll()
+        self.lines += [f"br label %{label}.go", f"{label}.go:"]
 
     def _ends(self) -> list[str]:
         """What must be done where the entry is left; what that needs is put at its beginning."""
