@@ -110,7 +110,7 @@ class _Compilation:
             register_symbols([symbol for symbol in code.symbols if symbol not in DECLARATIONS and symbol != POLL])
             library = Library(image)
             constants = [np.ascontiguousarray(elements.to_numpy(op.value)) for op in code.buffers.constants]
-            fallback = Fallback(code.interpreted) if code.interpreted else None
+            fallback = Fallback(code.interpreted, records=code.records) if code.interpreted else None
         signature = signature_of(function(module, self.entry))
         return CompiledFunction(
             library, signature, constants, code.buffers.arena_bytes, fallback, self._stats(code, lowered, constants, signature), code.text, lowered

@@ -98,3 +98,19 @@ def test_a_handler_that_returns_changes_nothing():
 def test_short_programs_ask_nothing():
     text = wg.parse("func.func @main(%x: tensor<9xf64>) -> tensor<9xf64> { %0 = stablehlo.sine %x : tensor<9xf64>\n return %0 : tensor<9xf64> }")
     assert "wg.interrupts" not in text.compile().executable.llvm_text  # pyright: ignore
+
+
+def test_an_interrupt_while_an_op_runs_in_the_interpreter_is_not_lost():
+    """Wherever in the callback it comes, even before its first instruction."""
+    program = wg.parse(INTERPRETED)
+    compiled = program.compile()
+    assert compiled.stats.interpreted
+    for _ in range(8):
+        assert interrupted(compiled, np.linspace(0.1, 0.9, 3), FOREVER) < WITHIN
+
+
+INTERPRETED = (
+    LOOP.replace("stablehlo.sine %y", "chlo.bessel_i1e %y")
+    .replace(": tensor<{n}xf64>\n         %1", ": tensor<{n}xf64> -> tensor<{n}xf64>\n         %1")
+    .format(n=3, test="LT")
+)

@@ -20,7 +20,7 @@ from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import shape
 from wengert.transforms.lower.buffers import Buffers, assign, byte_size
 from wengert.transforms.lower.cpu_carried import Carried
-from wengert.transforms.lower.cpu_entry import EntryCode
+from wengert.transforms.lower.cpu_entry import CALLED_BACK, EntryCode
 from wengert.transforms.lower.cpu_nest import NestCode
 from wengert.transforms.lower.cpu_parallel import strips_ns
 from wengert.transforms.lower.cpu_pointers import BlockPointers
@@ -32,13 +32,14 @@ from wengert.transforms.lower.parallel import parameters, prologue, split
 
 
 class Code(Struct, frozen=True):
-    """LLVM text, the buffers that it assumes, and the ops that the callback must run, by number."""
+    """LLVM text, the buffers that it assumes, and the ops that the callback must run, by number; ``records``: there are tapes."""
 
     text: str
     buffers: Buffers
     interpreted: tuple[InterpretOp, ...]
     kernels: int
     symbols: tuple[str, ...]
+    records: bool
 
 
 def generate(module: ModuleOp, target: Target, *, strict: bool = False, flush: bool = False) -> Code:
@@ -50,7 +51,7 @@ def generate(module: ModuleOp, target: Target, *, strict: bool = False, flush: b
     buffers = assign(block, scratch_bytes(target))
     entry = EntryCode(target, strict, len(block.args), len(last.operands), len(buffers.constants), flush=flush)
     _BlockCode(entry, block, buffers, entry.inputs, entry.outputs, "%arena").run()
-    return Code(entry.text(), buffers, tuple(entry.interpreted), len(entry.functions), tuple(entry.symbols))
+    return Code(entry.text(), buffers, tuple(entry.interpreted), len(entry.functions), tuple(entry.symbols), entry.uses_tapes)
 
 
 class _BlockCode(BlockPointers):
@@ -158,7 +159,7 @@ class _BlockCode(BlockPointers):
             self.entry.lines.append(f"call void {call}")
 
     def _interpret(self, op: InterpretOp) -> None:
-        """Calls back with an array of pointers to operands and results; a status that is not 0 ends the entry."""
+        """Calls back with an array of pointers to operands and results; any answer but :data:`CALLED_BACK` ends the entry."""
         number = len(self.entry.interpreted)
         self.entry.interpreted.append(op)
         values = [*op.inputs, *op.outputs]
@@ -167,7 +168,8 @@ class _BlockCode(BlockPointers):
         for at, value in enumerate(values):
             slot = self.offset(held, 8 * at)
             self.entry.lines.append(f"store ptr {self.pointer(value)}, ptr {slot}")
-        self.entry.check(self.entry.op(f"call i32 {self.entry.callback}(i64 {number}, ptr {held}, ptr %table)"))
+        answer = self.entry.op(f"call i32 {self.entry.callback}(i64 {number}, ptr {held}, ptr %table)")
+        self.entry.check(self.entry.op(f"xor i32 {answer}, {CALLED_BACK}"))
 
     # -- loops and branches
 

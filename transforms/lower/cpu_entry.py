@@ -2,7 +2,7 @@
 
 The entry's ABI is ``i32 entry(ptr table, ptr arena)``. The table holds pointers: inputs, outputs, constants, and last the
 callback ``i32 callback(i64 op, ptr buffers, ptr table)`` that runs an op in the interpreter, on an array of pointers to
-its operands and results. The entry returns 0, or at once what the callback returned if that was not 0.
+its operands and results. The entry returns 0, or at once something else where the callback did not answer :data:`CALLED_BACK`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from wengert.transforms.lower.native.symbols import FREE
 from wengert.transforms.lower.parallel import BLAS_HOLD, BLAS_RELEASE, DECLARATIONS, POOL_RUN, Split, start
 
 ENTRY = "entry"
+CALLED_BACK = 0x5EED600D
+"""What the callback answers when it has run an op. (An interrupt may come before the first instruction of the function in Python that it is; what is
+returned for that function then is undefined, but hardly this number.)"""
 MOST_CELLS = 64
 """So many cells, or fewer, are never used for another value."""
 _END = "; end"
