@@ -1,13 +1,13 @@
 # The two commands of a newcomer are `make demo` and `make test`; `make help` lists the others.
 # Everything runs in .venv, which is made on first use and brought up to date whenever pyproject.toml changes.
 
-PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null && echo $$p && break; done)
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; do $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz check format docs clean
+.PHONY: help demo announce test fuzz check format docs clean
 
 help: ## List these targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -15,11 +15,16 @@ help: ## List these targets
 demo: $(VENV)/stamp-base ## Differentiate, compile, run, check and cost a transformer block
 	@$(BIN)/python -m wengert.lab.demo
 
-test: $(VENV)/stamp-test ## Run the whole test suite on all cores
+test: announce $(VENV)/stamp-test ## Run the whole test suite on all cores
 	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 fuzz: $(VENV)/stamp-test ## Random programs on all cores for MINUTES=30; findings are reduced and kept in fuzz-findings/
 	PYTHONPATH=tests $(BIN)/python -m fuzz --minutes $(or $(MINUTES),30) $(ARGS)
+
+# Said before anything is done. Without an index of PyTorch's CPU builds, pip takes the build for CUDA.
+announce:
+	@test -e $(VENV)/stamp-test || echo "First, $(VENV) is made: JAX, PyTorch and the tools are downloaded, 0.5 GB with PyTorch's CPU build, 3 GB with the one for CUDA (once)."
+	@echo "The whole suite takes 10 to 15 minutes on two cores, less on more."
 
 check: $(VENV)/stamp-test ## Lint, format check, strict types, import layers
 	$(BIN)/ruff check .

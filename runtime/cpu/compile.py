@@ -19,7 +19,7 @@ from wengert.ir import elements
 from wengert.ir.construction import copy_module
 from wengert.ir.stages import stage
 from wengert.ir.traversal import all_ops, ops_of
-from wengert.runtime.cpu import pool
+from wengert.runtime.cpu import interrupts, pool
 from wengert.runtime.cpu.engine import TIERS, CompileError, Library, Tier, host
 from wengert.runtime.cpu.entry import CompiledFunction, Stats
 from wengert.runtime.cpu.fallback import Fallback
@@ -28,6 +28,7 @@ from wengert.runtime.errors import InputError
 from wengert.runtime.signature import Signature, signature_of
 from wengert.transforms.core import compound
 from wengert.transforms.lower.cpu_codegen import Code, generate
+from wengert.transforms.lower.cpu_polls import POLL
 from wengert.transforms.lower.cpu_subnormals import can_flush
 from wengert.transforms.lower.lower import LoweringError, function, lower
 from wengert.transforms.lower.native import register_symbols
@@ -105,10 +106,12 @@ class _Compilation:
         with self.phase("load"):
             if any(symbol in DECLARATIONS for symbol in code.symbols):
                 pool.register(blas=BLAS_HOLD in code.symbols)
-            register_symbols([symbol for symbol in code.symbols if symbol not in DECLARATIONS])
+            if POLL in code.symbols:
+                interrupts.register()
+            register_symbols([symbol for symbol in code.symbols if symbol not in DECLARATIONS and symbol != POLL])
             library = Library(image)
             constants = [np.ascontiguousarray(elements.to_numpy(op.value)) for op in code.buffers.constants]
-            fallback = Fallback(code.interpreted) if code.interpreted else None
+            fallback = Fallback(code.interpreted, records=code.records) if code.interpreted else None
         signature = signature_of(function(module, self.entry))
         return CompiledFunction(
             library, signature, constants, code.buffers.arena_bytes, fallback, self._stats(code, lowered, constants, signature), code.text, lowered

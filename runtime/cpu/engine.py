@@ -105,17 +105,22 @@ def _inline(module: Any, machine: Any) -> None:
     passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
 
 
+_MOST_BLOCKS = 600
+"""In a function of more basic blocks loops are not unrolled: LLVM's time for that grows with their number squared."""
+
+
 def _promote(module: Any, machine: Any) -> None:
     """Makes registers of small stack memory in the functions that ask for it; their loops of few trips are unrolled first."""
     llvm = _llvm()
-    passes = llvm.create_new_function_pass_manager()
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
-    passes.add_sroa_pass()
-    passes.add_loop_unroll_pass()
-    passes.add_sroa_pass()
-    passes.add_simplify_cfg_pass()
     for function in module.functions:
         if PROMOTE.encode() in b" ".join(function.attributes):
+            passes = llvm.create_new_function_pass_manager()
+            passes.add_sroa_pass()
+            if sum(1 for _ in function.blocks) <= _MOST_BLOCKS:
+                passes.add_loop_unroll_pass()
+                passes.add_sroa_pass()
+            passes.add_simplify_cfg_pass()
             passes.run(function, builder)
 
 

@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from wengert.runtime.arguments import bind
 from wengert.runtime.cpu.engine import Library
 from wengert.runtime.cpu.fallback import Fallback
+from wengert.runtime.cpu.interrupts import raise_pending
 from wengert.runtime.cpu.native_entry import Callee, native_call
 from wengert.runtime.signature import Signature
 from wengert.transforms.lower.tape_memory import out_of_memory
@@ -147,6 +148,7 @@ class _PythonCall:
 
     def fail(self, table: int) -> NoReturn:
         """Raises the exception of the call with the table at this address."""
+        raise_pending()
         raise self._fallback.take(table) if self._fallback is not None else out_of_memory()
 
     def _fits(self, inputs: tuple[Any, ...]) -> bool:

@@ -14,6 +14,7 @@ from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects.kernel import InterpretOp
 from wengert.ir.tensor_types import dtype_of, shape_of_type
+from wengert.transforms.lower.cpu_entry import CALLED_BACK
 from wengert.transforms.lower.tape_memory import out_of_memory
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -38,9 +39,11 @@ class _View:
 
 
 class Fallback:
-    """Runs the interpreted ops of one program. Exceptions are kept per call, for the caller to raise."""
+    """Runs the interpreted ops of one program. Exceptions are kept per call, for the caller to raise; ``records`` says that the program
+    has tapes, so that it may also have run out of memory."""
 
-    def __init__(self, ops: tuple[InterpretOp, ...]):
+    def __init__(self, ops: tuple[InterpretOp, ...], *, records: bool):
+        self._records = records
         self._steps = [_step(op) for op in ops]
         self._raised: dict[int, BaseException] = {}
         self.pointer = Callback(self._run)
@@ -51,12 +54,15 @@ class Fallback:
             self._steps[number](buffers)
         except BaseException as error:  # the exception must not cross compiled code: the caller raises it again
             self._raised[table] = error
-            return 1
-        return 0
+            return 0
+        return CALLED_BACK
 
     def take(self, table: int) -> BaseException:
         """The exception of the call with this table, which failed."""
-        return self._raised.pop(table, None) or out_of_memory()
+        raised = self._raised.pop(table, None)
+        if raised is not None:
+            return raised
+        return out_of_memory() if self._records else KeyboardInterrupt()  # which came as the callback began, and nobody could keep
 
 
 def _step(op: InterpretOp) -> Callable[[int], None]:

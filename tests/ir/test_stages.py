@@ -6,6 +6,8 @@ import gc
 import os
 import random
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -118,24 +120,30 @@ def test_a_property_is_computed_once():
     assert owner.__dict__["value"] == 7
 
 
+FORKS = """
+import os, signal, threading
+from wengert.ir.stages import stage
+
+begun, over = threading.Event(), threading.Event()
+
+@stage()
+def long():
+    begun.set()
+    threading.Event().wait(0.05)
+    over.set()
+
+threading.Thread(target=long).start()
+begun.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(10)
+    stage()(lambda: None)()
+    os._exit(0 if over.is_set() else 3)
+os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_fork_waits_for_a_stage_and_the_child_can_begin_one():
-    begun, over = threading.Event(), threading.Event()
-
-    @stage()
-    def long() -> None:
-        begun.set()
-        threading.Event().wait(0.05)
-        over.set()
-
-    thread = threading.Thread(target=long)
-    thread.start()
-    begun.wait()
-    child = os.fork()
-    if child == 0:
-        signal.alarm(10)
-        stage()(lambda: None)()
-        os._exit(0 if over.is_set() else 3)
-    thread.join()
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    done = subprocess.run([sys.executable, "-c", FORKS], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from xdsl.ir import Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from wengert.dialects import stablehlo
 from wengert.dialects.builder import OpBuilder
-from wengert.ir.traversal import all_ops
+from wengert.ir.traversal import all_ops, operands_of
 
 FREE_OPS = (stablehlo.ConstantOp, stablehlo.IotaOp)
 """Ops without operands, which are made again inside a region rather than passed into it."""
@@ -37,49 +37,41 @@ def free_values(regions: Sequence[Region]) -> list[SSAValue]:
 def close_regions(regions: Sequence[Region]) -> list[SSAValue]:
     """Makes the regions closed, in place: every one gets an argument, in front of its own, for each captured value that
     is returned; ops without operands are copied in instead."""
-    captured: list[SSAValue] = []
-    for value in free_values(regions):
-        if isinstance(value.owner, FREE_OPS):
-            _copy_in(value.owner, regions)
-        else:
-            captured.append(value)
+    free = free_values(regions)
+    captured = [value for value in free if not isinstance(value.owner, FREE_OPS)]
     for region in regions:
         block = region.block
-        for position, value in enumerate(captured):
-            argument = block.insert_arg(value.type, position)
-            argument.name_hint = value.name_hint
-            replace_inside(region, value, argument)
+        inside: dict[SSAValue, SSAValue] = {}
+        first = 0
+        used = {operand for op in region.walk() for operand in operands_of(op)}
+        for value in free:
+            if isinstance(value.owner, FREE_OPS):
+                if value in used:
+                    inside[value] = _copied_in(value.owner, block)
+            else:
+                inside[value] = argument = block.insert_arg(value.type, first)
+                first += 1
+                argument.name_hint = value.name_hint
+        _replace_inside(region, inside)
     return captured
 
 
-def _copy_in(op: Operation, regions: Sequence[Region]) -> None:
-    for region in regions:
-        if not any(operand is op.results[0] for inner in region.walk() for operand in inner.operands):
-            continue
-        copy = op.clone()
-        block = region.block
-        if block.first_op is None:
-            block.add_op(copy)
-        else:
-            block.insert_op_before(copy, block.first_op)
-        replace_inside(region, op.results[0], copy.results[0])
+def _copied_in(op: Operation, block: Block) -> SSAValue:
+    """The result of a copy of an op at the beginning of a block."""
+    copy = op.clone()
+    if block.first_op is None:
+        block.add_op(copy)
+    else:
+        block.insert_op_before(copy, block.first_op)
+    return copy.results[0]
 
 
-def replace_inside(region: Region, old: SSAValue, new: SSAValue) -> None:
-    """Replaces the uses of a value by ops in a region, nested regions included."""
-    for use in list(old.uses):
-        if _is_inside(use.operation, region):
-            use.operation.operands[use.index] = new
-
-
-def _is_inside(op: Operation, region: Region) -> bool:
-    parent = op.parent_region()
-    while parent is not None:
-        if parent is region:
-            return True
-        owner = parent.parent
-        parent = owner.parent_region() if owner is not None else None
-    return False
+def _replace_inside(region: Region, inside: Mapping[SSAValue, SSAValue]) -> None:
+    """Replaces the uses of values by ops in a region, nested regions included, in one walk: regions and values may be many."""
+    for op in list(region.walk()) if inside else ():
+        for index, operand in enumerate(operands_of(op)):
+            if operand in inside:
+                op.operands[index] = inside[operand]
 
 
 def dependencies(values: Sequence[SSAValue]) -> set[SSAValue]:

@@ -68,3 +68,4 @@ class Carried:
                 self.code.entry.lines += [f"br i1 {away}, label %{label}.move, label %{label}.done", f"{label}.move:"]
                 self.code.copy(current, home, byte_size(result))
                 self.code.entry.lines += [f"br label %{label}.done", f"{label}.done:"]
+        self.code.entry.release(dict.fromkeys((self.extra, *self.current, *self.spare)))

@@ -20,10 +20,11 @@ from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import shape
 from wengert.transforms.lower.buffers import Buffers, assign, byte_size
 from wengert.transforms.lower.cpu_carried import Carried
-from wengert.transforms.lower.cpu_entry import EntryCode
+from wengert.transforms.lower.cpu_entry import CALLED_BACK, EntryCode
 from wengert.transforms.lower.cpu_nest import NestCode
 from wengert.transforms.lower.cpu_parallel import strips_ns
 from wengert.transforms.lower.cpu_pointers import BlockPointers
+from wengert.transforms.lower.cpu_polls import is_long, trips_between
 from wengert.transforms.lower.cpu_scratch import scratch_bytes
 from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.native import native_kernel
@@ -31,13 +32,14 @@ from wengert.transforms.lower.parallel import parameters, prologue, split
 
 
 class Code(Struct, frozen=True):
-    """LLVM text, the buffers that it assumes, and the ops that the callback must run, by number."""
+    """LLVM text, the buffers that it assumes, and the ops that the callback must run, by number; ``records``: there are tapes."""
 
     text: str
     buffers: Buffers
     interpreted: tuple[InterpretOp, ...]
     kernels: int
     symbols: tuple[str, ...]
+    records: bool
 
 
 def generate(module: ModuleOp, target: Target, *, strict: bool = False, flush: bool = False) -> Code:
@@ -49,7 +51,7 @@ def generate(module: ModuleOp, target: Target, *, strict: bool = False, flush: b
     buffers = assign(block, scratch_bytes(target))
     entry = EntryCode(target, strict, len(block.args), len(last.operands), len(buffers.constants), flush=flush)
     _BlockCode(entry, block, buffers, entry.inputs, entry.outputs, "%arena").run()
-    return Code(entry.text(), buffers, tuple(entry.interpreted), len(entry.functions), tuple(entry.symbols))
+    return Code(entry.text(), buffers, tuple(entry.interpreted), len(entry.functions), tuple(entry.symbols), entry.uses_tapes)
 
 
 class _BlockCode(BlockPointers):
@@ -92,6 +94,8 @@ class _BlockCode(BlockPointers):
                 self._case(op)
             elif isinstance(op, StripsOp):
                 self._strips(op)
+            if self.alone and is_long(op):
+                self.entry.poll()
         self.copy_outputs()
 
     # -- kernels
@@ -155,7 +159,7 @@ class _BlockCode(BlockPointers):
             self.entry.lines.append(f"call void {call}")
 
     def _interpret(self, op: InterpretOp) -> None:
-        """Calls back with an array of pointers to operands and results; a status that is not 0 ends the entry."""
+        """Calls back with an array of pointers to operands and results; any answer but :data:`CALLED_BACK` ends the entry."""
         number = len(self.entry.interpreted)
         self.entry.interpreted.append(op)
         values = [*op.inputs, *op.outputs]
@@ -164,13 +168,16 @@ class _BlockCode(BlockPointers):
         for at, value in enumerate(values):
             slot = self.offset(held, 8 * at)
             self.entry.lines.append(f"store ptr {self.pointer(value)}, ptr {slot}")
-        self.entry.check(self.entry.op(f"call i32 {self.entry.callback}(i64 {number}, ptr {held}, ptr %table)"))
+        answer = self.entry.op(f"call i32 {self.entry.callback}(i64 {number}, ptr {held}, ptr %table)")
+        self.entry.check(self.entry.op(f"xor i32 {answer}, {CALLED_BACK}"))
 
     # -- loops and branches
 
     def _region(self, block: Block, inputs: Sequence[str], outputs: Sequence[str], arena: str, *, in_loop: bool = False) -> None:
         inner = self.buffers.inner[block]
-        _BlockCode(self.entry, block, inner, inputs, outputs, arena, in_loop=in_loop or self.in_loop, alone=self.alone).run()
+        code = _BlockCode(self.entry, block, inner, inputs, outputs, arena, in_loop=in_loop or self.in_loop, alone=self.alone)
+        code.run()
+        self.entry.release(dict.fromkeys(code.pointers.values()))
 
     def _label(self, label: str) -> None:
         self.entry.lines += [f"br label %{label}", f"{label}:"]
@@ -184,11 +191,12 @@ class _BlockCode(BlockPointers):
             self._strip_loop(op, inputs, outputs, arena, ("0", str(op.trips.value.data)))
             return
         lines, self.entry.lines = self.entry.lines, []
+        free, self.entry.free_cells = self.entry.free_cells, {}
         names = [f"%p{n}" for n in range(len(inputs))], [f"%q{n}" for n in range(len(outputs))]
         pointers = [*names[0], *names[1]]
         _BlockCode(self.entry, self.block, self.buffers, [], [], "%scratch", alone=False)._strip_loop(op, *names, "%scratch", ("%begin", "%end"))
         body = "\n".join([*prologue(pointers, cut), *self.entry.lines])
-        self.entry.lines = lines
+        self.entry.lines, self.entry.free_cells = lines, free
         task = self.entry.function(f"define internal void @KERNEL({parameters(pointers, cut)}) nounwind {{\n{body}\nret void\n}}\n")
         self.entry.job(task, [*inputs, *outputs], cut, arena, self.buffers.inner[op.body.block].arena_bytes)
 
@@ -227,6 +235,8 @@ class _BlockCode(BlockPointers):
         lines.append(f"store i64 {index}, ptr {loop.extra}")
         self._region(op.body.block, [loop.extra, *loop.constants, *loop.current], loop.spare, loop.arena, in_loop=True)
         loop.step()
+        if self.alone:
+            self.entry.poll_in_loop(index, trips_between(op.body.block))
         self._label(f"{label}.latch")
         lines.append(f"{following} = add nuw nsw i64 {index}, 1")
         lines += [f"br label %{label}.head", f"{label}.after:"]
@@ -237,13 +247,18 @@ class _BlockCode(BlockPointers):
         loop = Carried(self, op)
         self._label(f"{label}.before")
         self._label(f"{label}.head")
+        trip, following = f"%{self.entry.fresh()}", f"%{self.entry.fresh()}"
+        lines.append(f"{trip} = phi i64 [0, %{label}.before], [{following}, %{label}.latch]")
         loop.open(f"{label}.before", f"{label}.latch")
         self._region(op.condition.block, [*loop.constants, *loop.current], [loop.extra], loop.arena, in_loop=True)
         more = self.entry.op(f"icmp ne i8 {self.entry.op(f'load i8, ptr {loop.extra}')}, 0")
         lines += [f"br i1 {more}, label %{label}.body, label %{label}.after", f"{label}.body:"]
         self._region(op.body.block, [*loop.constants, *loop.current], loop.spare, loop.arena, in_loop=True)
         loop.step()
+        if self.alone:
+            self.entry.poll_in_loop(trip, trips_between(op.body.block))
         self._label(f"{label}.latch")
+        lines.append(f"{following} = add i64 {trip}, 1")
         lines += [f"br label %{label}.head", f"{label}.after:"]
         loop.finish()
 

@@ -2,23 +2,30 @@
 
 The entry's ABI is ``i32 entry(ptr table, ptr arena)``. The table holds pointers: inputs, outputs, constants, and last the
 callback ``i32 callback(i64 op, ptr buffers, ptr table)`` that runs an op in the interpreter, on an array of pointers to
-its operands and results. The entry returns 0, or at once what the callback returned if that was not 0.
+its operands and results. The entry returns 0, or at once something else where the callback did not answer :data:`CALLED_BACK`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from wengert.dialects.kernel import InterpretOp
 from wengert.transforms.lower.buffers import ALIGNMENT
 from wengert.transforms.lower.cpu_cells import PROMOTE
 from wengert.transforms.lower.cpu_inline import marked
+from wengert.transforms.lower.cpu_near_pointers import near_pointers
+from wengert.transforms.lower.cpu_polls import DECLARATION, POLL, UNLIKELY
 from wengert.transforms.lower.cpu_subnormals import flushed_task, flushing
 from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.native.symbols import FREE
 from wengert.transforms.lower.parallel import BLAS_HOLD, BLAS_RELEASE, DECLARATIONS, POOL_RUN, Split, start
 
 ENTRY = "entry"
+CALLED_BACK = 0x5EED600D
+"""What the callback answers when it has run an op. (An interrupt may come before the first instruction of the function in Python that it is; what is
+returned for that function then is undefined, but hardly this number.)"""
+MOST_CELLS = 64
+"""So many cells, or fewer, are never used for another value."""
 _END = "; end"
 """Stands where the entry is left, for what must be done there."""
 
@@ -30,6 +37,7 @@ class EntryCode:
         lines: the instructions of the entry so far.
         inputs, outputs: the pointers of the table that the function takes and gives.
         interpreted: the ops that the callback runs, by number.
+        free_cells: cells of the function that is being written that may be used again, by their bytes.
         symbols: functions from outside of the program, and their declarations.
     """
 
@@ -45,6 +53,9 @@ class EntryCode:
         self.symbols: dict[str, str] = {}
         self._frame = 0
         self._uses_cells = False
+        self._cells = 0
+        self._cell_bytes: dict[str, int] = {}
+        self.free_cells: dict[int, list[str]] = {}
         self._count = 0
         self._constants = inputs + outputs
         self.callback = self._table(self._constants + constants)
@@ -54,7 +65,7 @@ class EntryCode:
     def text(self) -> str:
         """The whole program."""
         ends = self._ends()
-        body = "\n".join([text for line in [*self.lines, _END] for text in (ends if line is _END else [line])])
+        body = "\n".join([text for line in [*near_pointers(self.lines), _END] for text in (ends if line is _END else [line])])
         promoted = f" {PROMOTE}" if self._uses_cells else ""
         entry = f"define i32 @{ENTRY}(ptr %table, ptr %arena) {self.target.attributes}{promoted} {{\n{body}\nret i32 0\n}}\n"
         kernels = marked({name: text.replace("@KERNEL", f"@{name}") for text, name in self.functions.items()}, entry)
@@ -86,10 +97,22 @@ class EntryCode:
 
     def cell(self, count: int) -> str:
         """A pointer to so many bytes on the stack, which become registers where no kernel that is called needs their address."""
+        if free := self.free_cells.get(count):
+            return free.pop()
         self._uses_cells = True
+        self._cells += 1
         name = f"%{self.fresh('cell')}"
+        self._cell_bytes[name] = count
         self.lines.insert(0, f"{name} = alloca [{count} x i8], align {ALIGNMENT}")
         return name
+
+    def release(self, pointers: Iterable[str]) -> None:
+        """Cells among these pointers are not needed any more where the entry is now. Where there are many cells they are used again: LLVM's time for
+        their promotion grows faster than their number. Few are not, since each is better off with values of one type."""
+        if self._cells > MOST_CELLS:
+            for name in pointers:
+                if (count := self._cell_bytes.get(name)) is not None:
+                    self.free_cells.setdefault(count, []).append(name)
 
     def function(self, text: str) -> str:
         """The name of the function with this text, which is made once."""
@@ -114,6 +137,22 @@ class EntryCode:
         """Ends the entry with a status that is not 0."""
         bad, label = self.op(f"icmp ne i32 {status}, 0"), self.fresh("status")
         self.lines += [f"br i1 {bad}, label %{label}.bad, label %{label}.good", f"{label}.bad:", _END, f"ret i32 {status}", f"{label}.good:"]
+
+    def poll(self) -> None:
+        """Ends the entry if somebody has interrupted it."""
+        self.external(POLL, DECLARATION)
+        self.check(self.op(f"call i32 @{POLL}()"))
+
+    def poll_in_loop(self, trip: str, every: int) -> None:
+        """The same once in so many trips, by the number of the trip."""
+        if every == 1:
+            self.poll()
+            return
+        label, last = self.fresh("poll"), self.op(f"and i64 {trip}, {every - 1}")
+        due = self.op(f"icmp eq i64 {last}, {every - 1}")
+        self.lines += [f"br i1 {due}, label %{label}, label %{label}.go, {UNLIKELY}", f"{label}:"]
+        self.poll()
+        self.lines += [f"br label %{label}.go", f"{label}.go:"]
 
     def _ends(self) -> list[str]:
         """What must be done where the entry is left; what that needs is put at its beginning."""

@@ -1,0 +1,138 @@
+"""Ctrl-C while compiled code runs.
+
+Python notes a signal when it comes and runs its handler between two instructions of Python; while machine code runs there are none. So code that
+may run for long calls a function between kernels and in loops (:mod:`wengert.transforms.lower.cpu_polls`). On the main thread, where
+handlers run, and every 20 ms, it takes the interpreter's lock and has pending handlers run. If one raises, the exception is put aside, and the program
+ends as it does when an op in it fails: tapes are freed, BLAS gets its threads back, the arena and the thread pool are as after any call.
+The caller raises it then (:func:`raise_pending`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from functools import cache
+from typing import Any
+
+from wengert.ir.stages import LOCK
+from wengert.runtime.cpu.engine import Library
+from wengert.runtime.cpu.objects import object_code
+from wengert.transforms.lower.cpu_polls import POLL
+
+_NANOSECONDS = 20_000_000
+_CLOCK = 6
+"""The monotonic clock that is quick to read on Linux, and the monotonic one of macOS."""
+_FUNCTIONS = ("PyGILState_Ensure", "PyGILState_Release", "PyErr_CheckSignals", "PyErr_Fetch", "PyErr_Restore")
+
+_TEXT = (
+    """
+@main = internal global i64 0, align 8
+@last = internal global i64 0, align 8
+@pending = internal global [3 x ptr] zeroinitializer, align 8
+
+declare i64 @pthread_self()
+declare i32 @clock_gettime(i32, ptr)
+declare i32 @PyGILState_Ensure()
+declare void @PyGILState_Release(i32)
+declare i32 @PyErr_CheckSignals()
+declare void @PyErr_Fetch(ptr, ptr, ptr)
+declare void @PyErr_Restore(ptr, ptr, ptr)
+
+define void @wengert_interrupts_main(i64 %thread) {
+  store i64 %thread, ptr @main
+  ret void
+}
+
+define i32 @POLL() {
+  %time = alloca [2 x i64], align 8
+  %self = call i64 @pthread_self()
+  %main = load i64, ptr @main
+  %is.main = icmp eq i64 %self, %main
+  br i1 %is.main, label %look, label %no
+look:
+  %status = call i32 @clock_gettime(i32 CLOCK, ptr %time)
+  %seconds = load i64, ptr %time
+  %fraction.at = getelementptr i64, ptr %time, i64 1
+  %fraction = load i64, ptr %fraction.at
+  %whole = mul i64 %seconds, 1000000000
+  %now = add i64 %whole, %fraction
+  %before = load i64, ptr @last
+  %since = sub i64 %now, %before
+  %soon = icmp ult i64 %since, NANOSECONDS
+  br i1 %soon, label %no, label %ask
+ask:
+  store i64 %now, ptr @last
+  %state = call i32 @PyGILState_Ensure()
+  %raised = call i32 @PyErr_CheckSignals()
+  %quiet = icmp eq i32 %raised, 0
+  br i1 %quiet, label %release, label %keep
+keep:
+  call void @PyErr_Fetch(ptr @pending, ptr getelementptr (ptr, ptr @pending, i64 1), ptr getelementptr (ptr, ptr @pending, i64 2))
+  br label %release
+release:
+  %found = phi i32 [0, %ask], [1, %keep]
+  call void @PyGILState_Release(i32 %state)
+  ret i32 %found
+no:
+  ret i32 0
+}
+
+; Raises what was put aside, if this is the main thread.
+define void @wengert_interrupts_raise() {
+  %self = call i64 @pthread_self()
+  %main = load i64, ptr @main
+  %is.main = icmp eq i64 %self, %main
+  %type = load ptr, ptr @pending
+  %some = icmp ne ptr %type, null
+  %both = and i1 %is.main, %some
+  br i1 %both, label %restore, label %done
+restore:
+  %value = load ptr, ptr getelementptr (ptr, ptr @pending, i64 1)
+  %traceback = load ptr, ptr getelementptr (ptr, ptr @pending, i64 2)
+  store ptr null, ptr @pending
+  call void @PyErr_Restore(ptr %type, ptr %value, ptr %traceback)
+  br label %done
+done:
+  ret void
+}
+""".replace("@POLL", f"@{POLL}")
+    .replace("CLOCK", str(_CLOCK))
+    .replace("NANOSECONDS", str(_NANOSECONDS))
+)
+
+
+class _Interrupts:
+    """The machine code, and what Python calls of it."""
+
+    def __init__(self) -> None:
+        import llvmlite.binding as llvm
+
+        for name in _FUNCTIONS:
+            address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+            assert address is not None
+            llvm.add_symbol(name, address)  # pyright: ignore[reportUnknownMemberType]
+        self._library = library = Library(object_code(_TEXT)[0])
+        llvm.add_symbol(POLL, library.address(POLL))  # pyright: ignore[reportUnknownMemberType]
+        self.set_main = ctypes.CFUNCTYPE(None, ctypes.c_size_t)(library.address("wengert_interrupts_main"))
+        self.set_main(threading.main_thread().ident or 0)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=lambda: self.set_main(threading.get_ident()))
+        self.raise_pending: Any = ctypes.PYFUNCTYPE(None)(library.address("wengert_interrupts_raise"))
+
+
+@cache
+def _made() -> _Interrupts:
+    return _Interrupts()
+
+
+def register() -> None:
+    """Makes the function known to LLVM, before code that calls it is loaded."""
+    with LOCK:
+        _made()
+
+
+def raise_pending() -> None:
+    """Raises the exception of a signal's handler that ended the call which has just failed on this thread, if that is why it failed."""
+    if _made.cache_info().currsize:
+        _made().raise_pending()
