@@ -321,3 +321,6 @@ Chlo = Dialect(
 
 # Registers the typing rules of the ops above.
 from wengert.dialects import chlo_broadcast_typing, chlo_contraction_typing, chlo_typing  # noqa: E402, F401  # pyright: ignore[reportUnusedImport]
+from wengert.dialects.stablehlo.typing.quantized import wrap_rules  # noqa: E402
+
+wrap_rules("chlo.")

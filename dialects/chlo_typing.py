@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType, UnrankedTensorType
 from xdsl.ir import Attribute, Operation
 
 from wengert.dialects import chlo
@@ -13,6 +13,7 @@ from wengert.dialects.stablehlo.typing.checks import (
     COMPLEX,
     FLOAT,
     INTEGER,
+    QUANTIZED,
     as_tensor,
     boolean_result,
     compatible,
@@ -24,9 +25,11 @@ from wengert.dialects.stablehlo.typing.checks import (
     int_property,
     operand,
 )
-from wengert.dialects.stablehlo.typing.elementwise import INEXACT, one_type
-from wengert.ir.tensor_types import DYNAMIC, i32
+from wengert.dialects.stablehlo.typing.elementwise import check_unranked, one_type
+from wengert.ir.tensor_types import DYNAMIC, i1, i32
 from wengert.ir.typing_rules import typing_rule
+
+INEXACT = FLOAT | COMPLEX
 
 ONE_TYPE: dict[type[Operation], int] = {
     chlo.AcosOp: INEXACT,
@@ -55,12 +58,15 @@ ONE_TYPE: dict[type[Operation], int] = {
 """Ops whose operands and result have one and the same type, with the element classes that they take."""
 
 for _op, _allowed in ONE_TYPE.items():
-    typing_rule(_op)(one_type(_allowed))
+    typing_rule(_op)(one_type(_allowed, unranked=True))
 
 
 @typing_rule(chlo.IsInfOp, chlo.IsPosInfOp, chlo.IsNegInfOp)
 def check_is_inf(op: Operation) -> None:
     """Floats to booleans."""
+    if isinstance(op.operands[0].type, UnrankedTensorType):
+        check_unranked(op, FLOAT, i1)
+        return
     x = operand(op, 0, "operand")
     expect_elements("operand", x, FLOAT)
     boolean_result(op, x.get_shape())
@@ -81,8 +87,10 @@ def check_constant(op: chlo.ConstantOp) -> None:
 @typing_rule(chlo.TopKOp)
 def check_top_k(op: chlo.TopKOp) -> None:
     """The last dimension becomes k in both results; positions are i32."""
+    if isinstance(op.operands[0].type, UnrankedTensorType) and all(isinstance(r.type, UnrankedTensorType) for r in op.results):
+        return
     x = operand(op, 0, "operand")
-    expect_elements("operand", x, BOOLEAN | INTEGER | FLOAT)
+    expect_elements("operand", x, BOOLEAN | INTEGER | FLOAT | QUANTIZED)
     shape = x.get_shape()
     k = int_property(op, "k")
     if not shape:

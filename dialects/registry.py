@@ -17,6 +17,7 @@ _MODULES = {
     "core": ("wengert.dialects.core", "Core"),
     "ad": ("wengert.dialects.ad", "AD"),
     "kernel": ("wengert.dialects.kernel", "Kernel"),
+    "quant": ("wengert.dialects.quant", "Quant"),
     "sdy": ("wengert.dialects.sdy", "Sdy"),
     "func": ("xdsl.dialects.func", "Func"),
     "arith": ("xdsl.dialects.arith", "Arith"),

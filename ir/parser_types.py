@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Any
 
-from xdsl.dialects.builtin import ComplexType, IndexType, IntegerType, NoneType, Signedness
+from xdsl.dialects.builtin import ComplexType, IndexType, IntegerType, NoneAttr, NoneType, Signedness, TensorType
 from xdsl.ir import Attribute
 from xdsl.parser import Parser
 
 from wengert.ir.diagnostics import did_you_mean
 from wengert.ir.parser_cursor import SPACE
 from wengert.ir.parser_dialect_names import DialectReader
-from wengert.ir.tensor_types import DYNAMIC, tensor
+from wengert.ir.tensor_types import DYNAMIC, checked_encoding, tensor
 
 _ELEMENT = r"[a-z][\w]*|complex<\s*[a-z]\w*\s*>"
 _TENSOR = rf"tensor<((?:(?:\d+|\?)x)*)({_ELEMENT})>"
@@ -107,6 +108,17 @@ class TypeReader(DialectReader):
         with self.foreign("type"):
             found = self.parse_type()
         self.check_depth(start)
+        return found
+
+    def _parse_tensor_attrs(self) -> Any:
+        """What xDSL calls for the inside of a tensor type."""
+        position = self._current_token.span.start
+        found = super()._parse_tensor_attrs()
+        if isinstance(found, TensorType) and not isinstance(found.encoding, NoneAttr):
+            problem, encoding = checked_encoding(found.encoding, found.get_shape())
+            if problem:
+                self.fail(problem, position)
+            return TensorType(found.element_type, found.get_shape(), encoding)
         return found
 
     def colon(self) -> bool:

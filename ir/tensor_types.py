@@ -6,7 +6,7 @@ compiler makes comes from :func:`tensor`, which returns one object per (shape, e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import prod
 from typing import Any, TypeGuard, cast
@@ -105,6 +105,26 @@ def _tensor(shape: tuple[int, ...], element: Attribute) -> TensorType[Any]:
 def tensor(shape: Sequence[int], element: Attribute) -> TensorType[Any]:
     """The shared tensor type of this shape and element type."""
     return _tensor(tuple(shape), element)
+
+
+EncodingCheck = Callable[[Attribute, Sequence[int]], tuple[str, Attribute]]
+_ENCODING_CHECKS: dict[type[Attribute], EncodingCheck] = {}
+
+
+def encoding_check(*classes: type[Attribute]) -> Callable[[EncodingCheck], EncodingCheck]:
+    """Registers what is asked of encodings of these classes: what is wrong with one for a shape, and how it is to be kept."""
+
+    def register(check: EncodingCheck) -> EncodingCheck:
+        _ENCODING_CHECKS.update(dict.fromkeys(classes, check))
+        return check
+
+    return register
+
+
+def checked_encoding(encoding: Attribute, shape: Sequence[int]) -> tuple[str, Attribute]:
+    """What is wrong with the encoding of a tensor of this shape (nothing of an unknown one), and how it is to be kept."""
+    check = _ENCODING_CHECKS.get(type(encoding))
+    return ("", encoding) if check is None else check(encoding, shape)
 
 
 def type_of(value: SSAValue) -> TensorType[Any]:

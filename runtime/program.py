@@ -79,6 +79,10 @@ def parse(text: str, filename: str = "<string>", *, entry: str = "main") -> Prog
     module = parse_module(text, filename)
     verify(module, text)
     check_known(module)
+    if "!quant." in text:
+        from wengert.transforms.core.quantized import expand_quantized
+
+        expand_quantized(module)
     return Program(module, entry=entry, name=filename)
 
 

@@ -20,6 +20,7 @@ os.environ.setdefault("WENGERT_TEST_ROTATION", str(date.today().toordinal() % 10
 
 import pytest
 from hypothesis import HealthCheck, settings
+from upstream_verifier import upstream  # noqa: F401, a fixture
 from xla_oracle import xla  # noqa: F401, a fixture
 
 # Time limits measure the machine, not the code; a failure prints what reproduces it.

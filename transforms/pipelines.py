@@ -17,6 +17,7 @@ from wengert.ir.passes import PASSES, Pipeline
 PASS_PATHS = {
     # transforms/core: StableHLO to core-level IR and back
     "inline": "wengert.transforms.core.inline:InlinePass",
+    "expand-quantized": "wengert.transforms.core.quantized:ExpandQuantizedPass",
     "symbol-dce": "wengert.transforms.core.symbol_dce:SymbolDcePass",
     "to-core": "wengert.transforms.core.to_core:ToCorePass",
     "expand-compound": "wengert.transforms.core.compound:ExpandCompoundPass",

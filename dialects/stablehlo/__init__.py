@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
-from wengert.dialects.stablehlo import attributes, typing
+from wengert.dialects.stablehlo import annotations, attributes, bounds, typing
 from wengert.dialects.stablehlo.collective import (
     AllGatherOp,
     AllReduceOp,
@@ -112,6 +112,10 @@ from wengert.dialects.stablehlo.normalization import (
     BatchNormGradOp,
     BatchNormInferenceOp,
     BatchNormTrainingOp,
+)
+from wengert.dialects.stablehlo.quantization import (
+    UniformDequantizeOp,
+    UniformQuantizeOp,
 )
 from wengert.dialects.stablehlo.random import (
     RngBitGeneratorOp,
@@ -261,10 +265,12 @@ StableHLO = Dialect(
         TriangularSolveOp,
         TupleOp,
         UnaryEinsumOp,
+        UniformDequantizeOp,
+        UniformQuantizeOp,
         WhileOp,
         XorOp,
     ],
-    list(attributes.ALL),
+    [*attributes.ALL, *annotations.ALL, *bounds.ALL],
 )
 
 __all__ = [
@@ -382,6 +388,8 @@ __all__ = [
     "TriangularSolveOp",
     "TupleOp",
     "UnaryEinsumOp",
+    "UniformDequantizeOp",
+    "UniformQuantizeOp",
     "WhileOp",
     "XorOp",
     "typing",

@@ -9,6 +9,7 @@ from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_de
 from xdsl.traits import Pure
 
 from wengert.dialects.stablehlo import syntax as st
+from wengert.dialects.stablehlo.annotations import DotAlgorithmAttr
 from wengert.dialects.stablehlo.attributes import ConvDimensionNumbersAttr, DotDimensionNumbersAttr, PrecisionAttr
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
@@ -26,7 +27,7 @@ class DotGeneralOp(TensorOp):
     rhs = operand_def()
     dot_dimension_numbers = prop_def(DotDimensionNumbersAttr)
     precision_config = opt_prop_def(ArrayAttr)
-    algorithm = opt_prop_def()
+    algorithm = opt_prop_def(DotAlgorithmAttr)
     result = result_def()
     traits = traits_def(Pure())
 

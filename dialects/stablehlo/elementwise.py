@@ -8,6 +8,7 @@ from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_de
 from xdsl.traits import Pure
 
 from wengert.dialects.stablehlo import syntax as st
+from wengert.dialects.stablehlo.annotations import ResultAccuracyAttr
 from wengert.dialects.stablehlo.attributes import ComparisonDirectionAttr, ComparisonTypeAttr
 from wengert.dialects.stablehlo.base import BinaryOp, TensorOp, UnaryOp
 from wengert.ir import syntax as sx
@@ -27,7 +28,7 @@ class CbrtOp(UnaryOp):
     """Cube root."""
 
     name = "stablehlo.cbrt"
-    result_accuracy = opt_prop_def()
+    result_accuracy = opt_prop_def(ResultAccuracyAttr)
 
 
 @op_definition
@@ -42,7 +43,7 @@ class CosineOp(UnaryOp):
     """Cosine."""
 
     name = "stablehlo.cosine"
-    result_accuracy = opt_prop_def()
+    result_accuracy = opt_prop_def(ResultAccuracyAttr)
 
 
 @op_definition
@@ -57,7 +58,7 @@ class ExponentialOp(UnaryOp):
     """E to the power of the operand."""
 
     name = "stablehlo.exponential"
-    result_accuracy = opt_prop_def()
+    result_accuracy = opt_prop_def(ResultAccuracyAttr)
 
 
 @op_definition
@@ -65,7 +66,7 @@ class ExponentialMinusOneOp(UnaryOp):
     """Exp(x) - 1, accurate near 0."""
 
     name = "stablehlo.exponential_minus_one"
-    result_accuracy = opt_prop_def()
+    result_accuracy = opt_prop_def(ResultAccuracyAttr)
 
 
 @op_definition
@@ -94,7 +95,7 @@ class LogOp(UnaryOp):
     """Natural logarithm."""
 
     name = "stablehlo.log"
-    result_accuracy = opt_prop_def()
+    result_accuracy = opt_prop_def(ResultAccuracyAttr)
 
 
 @op_definition
@@ -102,7 +103,7 @@ class LogPlusOneOp(UnaryOp):
     """Log(1 + x), accurate near 0."""
 
     name = "stablehlo.log_plus_one"
-    result_accuracy = opt_prop_def()
+    result_accuracy = opt_prop_def(ResultAccuracyAttr)
 
 
 @op_definition
@@ -110,7 +111,7 @@ class LogisticOp(UnaryOp):
     """1 / (1 + exp(-x))."""
 
     name = "stablehlo.logistic"
-    result_accuracy = opt_prop_def()
+    result_accuracy = opt_prop_def(ResultAccuracyAttr)
 
 
 @op_definition
@@ -160,7 +161,7 @@ class RsqrtOp(UnaryOp):
     """1 / sqrt(x)."""
 
     name = "stablehlo.rsqrt"
-    result_accuracy = opt_prop_def()
+    result_accuracy = opt_prop_def(ResultAccuracyAttr)
 
 
 @op_definition
@@ -175,7 +176,7 @@ class SineOp(UnaryOp):
     """Sine."""
 
     name = "stablehlo.sine"
-    result_accuracy = opt_prop_def()
+    result_accuracy = opt_prop_def(ResultAccuracyAttr)
 
 
 @op_definition
@@ -183,7 +184,7 @@ class SqrtOp(UnaryOp):
     """Square root."""
 
     name = "stablehlo.sqrt"
-    result_accuracy = opt_prop_def()
+    result_accuracy = opt_prop_def(ResultAccuracyAttr)
 
 
 @op_definition
@@ -191,7 +192,7 @@ class TanOp(UnaryOp):
     """Tangent."""
 
     name = "stablehlo.tan"
-    result_accuracy = opt_prop_def()
+    result_accuracy = opt_prop_def(ResultAccuracyAttr)
 
 
 @op_definition
@@ -199,7 +200,7 @@ class TanhOp(UnaryOp):
     """Hyperbolic tangent."""
 
     name = "stablehlo.tanh"
-    result_accuracy = opt_prop_def()
+    result_accuracy = opt_prop_def(ResultAccuracyAttr)
 
 
 @op_definition

@@ -11,6 +11,7 @@ from msgspec import Struct
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, Block, Operation, Region
 
+from wengert.dialects.stablehlo.annotations import DotAlgorithmAttr
 from wengert.dialects.stablehlo.attributes import ConvDimensionNumbersAttr, DotDimensionNumbersAttr, PrecisionAttr, dimensions
 from wengert.ir import elements
 from wengert.ir import syntax as sx
@@ -115,7 +116,7 @@ class DotText:
             if key == "precision":
                 state.properties["precision_config"] = sx.Words(PrecisionAttr).read(reader)
             elif key == "algorithm":
-                state.properties["algorithm"] = _short_attribute(reader, "stablehlo.dot_algorithm")
+                state.properties["algorithm"] = _short_algorithm(reader)
             else:
                 left = reader.integers()
                 reader.need("x")
@@ -138,9 +139,12 @@ class DotText:
         writer.write(text)
 
 
-def _short_attribute(reader: Reader, name: str) -> Attribute:
-    """Reads ``<...>``, an attribute whose name the op implies."""
-    return reader.unregistered(name, reader.balanced("<", ">"))
+def _short_algorithm(reader: Reader) -> Attribute:
+    """Reads ``<...>``, an algorithm without its name, which the key implies."""
+    if reader.peek() == "#":
+        return reader.attribute()
+    with reader.foreign("dot algorithm"):
+        return DotAlgorithmAttr.new(DotAlgorithmAttr.parse_parameters(reader))
 
 
 class ConvolutionText:

@@ -16,7 +16,8 @@ from wengert.dialects import stablehlo
 from wengert.dialects.stablehlo.attributes import DotDimensionNumbersAttr
 from wengert.ir.attributes import bools, int_of, ints
 from wengert.ir.elements import to_numpy
-from wengert.ir.tensor_types import dtype_of, element, rank, shape
+from wengert.ir.tensor_types import dtype_of, element, is_float, rank, shape
+from wengert.runtime.errors import UnsupportedOpError
 from wengert.runtime.interpreter.meaning import Array, Binary, Function, evaluates
 from wengert.runtime.interpreter.precision import working_dtype
 from wengert.runtime.interpreter.shape import padded
@@ -38,7 +39,12 @@ def dot_general(op: stablehlo.DotGeneralOp) -> Binary:
     lhs = _Side(op.lhs, numbers.dims("lhs_batching_dimensions"), numbers.dims("lhs_contracting_dimensions"), contracted_last=True)
     rhs = _Side(op.rhs, numbers.dims("rhs_batching_dimensions"), numbers.dims("rhs_contracting_dimensions"), contracted_last=False)
     result, dtype = shape(op.result), dtype_of(element(op.result))
-    summed = _sum_dtype(element(op.lhs), element(op.rhs), element(op.result))
+    held = [element(op.lhs), element(op.rhs), element(op.result)]
+    if op.algorithm is not None:
+        if not all(map(is_float, held)):
+            raise UnsupportedOpError(op, f"has an algorithm; these multiply real floating-point numbers, found {held[0]} and {held[1]}")
+        held.append(op.algorithm.accumulation_type)
+    summed = _sum_dtype(*held)
     return lambda x, y: np.matmul(lhs.matrix(x, summed), rhs.matrix(y, summed)).astype(dtype, copy=False).reshape(result)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from typing_cases import WELL_TYPED, name_of, verdict
 from typing_ill_cases import ILL_TYPED
+from typing_ill_forms import UNREADABLE
 
 from wengert.dialects.chlo import Chlo
 from wengert.dialects.core import Core
@@ -30,6 +31,11 @@ def test_ill_typed(text: str, message: str) -> None:
     found = verdict(text)
     assert message in found
     assert name_of(text) in found
+
+
+@pytest.mark.parametrize(("text", "message"), UNREADABLE, ids=numbered([text for text, _ in UNREADABLE]))
+def test_attributes_and_types_are_checked_when_they_are_read(text: str, message: str) -> None:
+    assert message in verdict(text)
 
 
 def test_every_op_has_a_rule_and_cases() -> None:

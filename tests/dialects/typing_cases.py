@@ -18,7 +18,14 @@ from wengert.ir.verifier import verify
 def expand(types: str) -> list[str]:
     """The types of a comma-separated list in short notation."""
     found: list[str] = []
-    for part in re.findall(r"(?:[^,<]|<(?:[^<>]|<[^<>]*>)*>)+", types):
+    depth, parts = 0, [""]
+    for c in types:
+        depth += (c in "<{(") - (c in ">})")
+        if c == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += c
+    for part in parts:
         part = part.strip()
         if part and not re.match(r"!|tensor|tuple|index", part):
             part = re.sub(r"(^|x)c(64|128)$", lambda m: f"{m[1]}complex<f{int(m[2]) // 2}>", part)
@@ -355,6 +362,39 @@ DYNAMIC = [
     case("real_dynamic_slice", "?xf32, 1xi32, 1xi32, 1xi32 -> ?xf32"),
 ]
 
+_Q = "!quant.uniform<i8:f32, 5.000000e-01:3>"
+_KERNEL = "!quant.uniform<i8:f32, 2.500000e-01>"
+_COLUMNS = "!quant.uniform<i8:f32:1, {5.000000e-01:1,2.500000e-01,1.000000e+00}>"
+
+
+def quant(shape: str, element: str = _Q) -> str:
+    """A tensor of quantized numbers: ``quant("2x3x")``."""
+    return f"tensor<{shape}{element}>"
+
+
+QUANTIZED = [
+    case("uniform_quantize", f"2x3xf32 -> {quant('2x3x')}"),
+    case("uniform_quantize", f"?x3xf32 -> {quant('?x3x', _COLUMNS)}"),
+    case("uniform_quantize", f"{quant('2x3x')} -> {quant('2x3x', _COLUMNS)}"),
+    case("uniform_dequantize", f"{quant('2x3x')} -> 2x3xf32"),
+    case("uniform_dequantize", f"{quant('2x3x', _COLUMNS)} -> 2x3xf32"),
+    case("uniform_dequantize", "tensor<2x!quant.uniform<u4<0:9>:bf16, 0.1:7>> -> 2xbf16"),
+    case("add", f"{quant('2x3x')}, {quant('2x3x', _KERNEL)} -> {quant('2x3x')}"),
+    case("add", ", ".join([quant("2x3x", _COLUMNS)] * 2) + f" -> {quant('2x3x', _COLUMNS)}"),
+    case("tanh", f"{quant('2x3x')} -> {quant('2x3x', _KERNEL)}"),
+    case("is_finite", f"{quant('2x3x')} -> 2x3xi1"),
+    case("compare", f"{quant('2x3x')}, {quant('2x3x')} -> 2x3xi1", "comparison_direction = #stablehlo<comparison_direction LT>"),
+    case("transpose", f"{quant('2x3x', _COLUMNS)} -> {quant('3x2x', _COLUMNS.replace(':1, {', ':0, {'))}", "permutation = array<i64: 1, 0>"),
+    case("broadcast_in_dim", f"{quant('2x3x', _COLUMNS)} -> {quant('4x2x3x', _COLUMNS.replace(':1, {', ':2, {'))}", "broadcast_dimensions = array<i64: 1, 2>"),
+    case("reshape", f"{quant('2x3x')} -> {quant('6x')}"),
+    case("constant", f"-> {quant('2x')}", "value = dense<[1, -2]> : tensor<2xi8>"),
+    case("reduce", f"{quant('2x3x')}, {quant('')} -> {quant('3x')}", "dimensions = array<i64: 0>", reducer(quant(""))),
+    case("sort", f"{quant('3x')} -> {quant('3x')}", "", predicate(f"{quant('')}, {quant('')}")),
+    case("dot_general", f"{quant('2x4x')}, {quant('4x3x', _KERNEL)} -> {quant('2x3x')}", _MATMUL),
+    case("dot_general", f"2x4xf32, {quant('4x3x', _COLUMNS.replace(':1,2', ',2'))} -> 2x3xf32", _MATMUL),
+    case("convolution", f"{quant('2x8x9x3x')}, {quant('3x2x3x5x', _KERNEL)} -> {quant('2x6x8x5x')}", _CONV),
+]
+
 _GROUPS = "replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>"
 _EVERYONE = "replica_groups = dense<> : tensor<0x0xi64>"
 _UNEVEN = "replica_groups = dense<[[0, 1], [2, -1]]> : tensor<2x2xi64>"
@@ -464,6 +504,7 @@ WELL_TYPED = [
     *INDEXING,
     *CONTROL,
     *DYNAMIC,
+    *QUANTIZED,
     *COLLECTIVE,
     *TRANSFER,
     *CORE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing_cases import BINARY, BITS, CHLO, FLOATS, SHIFTS, case, predicate, reducer, region
+from typing_ill_forms import ILL_FORMS
 
 Cases = list[tuple[str, str]]
 
@@ -670,4 +671,4 @@ DEFINED_BY_OTHERS: Cases = [
     (case("torch_index_select", "0x6xf32, 3xi32 -> 3x6xf32", "dim = 0 : i64, batch_dims = 0 : i64"), "the operand must have elements in dimension 0"),
 ]
 
-ILL_TYPED: Cases = [*ELEMENTWISE, *SHAPE, *CONTRACTION, *LINALG, *REDUCTION, *INDEXING, *CONTROL, *DYNAMIC, *CORE, *DEFINED_BY_OTHERS]
+ILL_TYPED: Cases = [*ELEMENTWISE, *SHAPE, *CONTRACTION, *LINALG, *REDUCTION, *INDEXING, *CONTROL, *DYNAMIC, *CORE, *DEFINED_BY_OTHERS, *ILL_FORMS]

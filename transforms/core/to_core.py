@@ -35,6 +35,7 @@ from wengert.transforms.core.approximate_top_k import recognise_top_k
 from wengert.transforms.core.argreductions import recognise_argreduce
 from wengert.transforms.core.compound import EXPANSIONS, expand_compound
 from wengert.transforms.core.control import close_control
+from wengert.transforms.core.dot_algorithms import recognise_algorithm
 from wengert.transforms.core.inline import inline
 from wengert.transforms.core.lapack import recognise_lapack
 from wengert.transforms.core.logaddexp import recognise_logaddexp
@@ -58,6 +59,7 @@ RECOGNISERS: dict[type[Operation], tuple[Recogniser, ...]] = {
     stablehlo.ConvertOp: (recognise_stop,),
     stablehlo.CustomCallOp: (recognise_placement, recognise_top_k),
     stablehlo.DivideOp: (recognise_logistic,),
+    stablehlo.DotGeneralOp: (recognise_algorithm,),
     stablehlo.ReduceOp: (recognise_empty_reduce, recognise_reduce, recognise_argreduce, recognise_promotion),
     stablehlo.ReduceWindowOp: (recognise_window, recognise_promotion),
     stablehlo.ScatterOp: (recognise_scatter, recognise_promotion),

@@ -6,6 +6,7 @@ They follow the constraints of the specification (https://openxla.org/stablehlo/
 from __future__ import annotations
 
 from wengert.dialects.stablehlo.typing import (
+    calls,
     collective,
     contraction,
     control,
@@ -14,10 +15,28 @@ from wengert.dialects.stablehlo.typing import (
     indexing,
     linalg,
     normalization,
+    quantized,
     random,
     reduction,
     shape,
     transfer,
 )
 
-__all__ = ["collective", "contraction", "control", "dynamic", "elementwise", "indexing", "linalg", "normalization", "random", "reduction", "shape", "transfer"]
+__all__ = [
+    "calls",
+    "collective",
+    "contraction",
+    "control",
+    "dynamic",
+    "elementwise",
+    "indexing",
+    "linalg",
+    "normalization",
+    "quantized",
+    "random",
+    "reduction",
+    "shape",
+    "transfer",
+]
+
+quantized.wrap_rules("stablehlo.")

@@ -10,21 +10,35 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, NoReturn, cast
 
-from xdsl.dialects.builtin import ComplexType, DenseArrayBase, DenseIntOrFPElementsAttr, FixedBitwidthType, IntegerAttr, IntegerType, Signedness, TensorType
+from xdsl.dialects.builtin import (
+    ComplexType,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    Float4E2M1FNType,
+    Float6E2M3FNType,
+    Float6E3M2FNType,
+    Float8E8M0FNUType,
+    IntegerAttr,
+    IntegerType,
+    Signedness,
+    TensorType,
+)
 from xdsl.ir import Attribute, Operation
 
+from wengert.dialects.quant import UniformQuantizedType
+from wengert.dialects.stablehlo.bounds import bounds_of
 from wengert.ir.attributes import ints
 from wengert.ir.elements import to_numpy
-from wengert.ir.tensor_types import DYNAMIC, i1, i64, real_element, tensor
+from wengert.ir.tensor_types import DYNAMIC, EIGHT_BITS, bf16, f16, f32, f64, i1, i64, real_element, tensor
 from wengert.ir.typing_rules import INFERRED, TypingError
 
 Tensor = TensorType[Any]
 Shape = tuple[int, ...]
 
 # Classes of element types, as bits, so that a rule can name the set that it takes.
-BOOLEAN, SIGNED, UNSIGNED, FLOAT, COMPLEX = 1, 2, 4, 8, 16
+BOOLEAN, SIGNED, UNSIGNED, FLOAT, COMPLEX, QUANTIZED = 1, 2, 4, 8, 16, 32
 INTEGER = SIGNED | UNSIGNED
-ANY = BOOLEAN | INTEGER | FLOAT | COMPLEX
+ANY = BOOLEAN | INTEGER | FLOAT | COMPLEX | QUANTIZED
 _CLASS_NAMES = (
     (BOOLEAN, "booleans"),
     (INTEGER, "integers"),
@@ -33,7 +47,16 @@ _CLASS_NAMES = (
     (FLOAT, "floats"),
     (COMPLEX, "complex numbers"),
 )
+# (What takes floats mostly takes quantized numbers too; messages do not say so.)
 
+_INTEGER_WIDTHS = (2, 4, 8, 16, 32, 64)
+_FLOATS = (
+    *[type(element) for element in (f64, f32, f16, bf16, *EIGHT_BITS)],
+    Float8E8M0FNUType,
+    Float6E2M3FNType,
+    Float6E3M2FNType,
+    Float4E2M1FNType,
+)
 
 CONVERT = "elements are converted by stablehlo.convert only"
 BROADCAST = "shapes are broadcast by stablehlo.broadcast_in_dim only"
@@ -52,11 +75,15 @@ def element_class(element: Attribute) -> int:
     if isinstance(element, IntegerType):
         if element == i1:
             return BOOLEAN
+        if bit_width(cast(Attribute, element)) not in _INTEGER_WIDTHS:
+            return 0
         signedness: Signedness = cast("Any", element).signedness.data
         return {Signedness.SIGNLESS: SIGNED, Signedness.UNSIGNED: UNSIGNED}.get(signedness, 0)
     if isinstance(element, ComplexType):
-        return COMPLEX
-    return FLOAT if isinstance(element, FixedBitwidthType) else 0
+        return COMPLEX if real_element(cast(Attribute, element)) in (f32, f64) else 0
+    if isinstance(element, UniformQuantizedType):
+        return QUANTIZED
+    return FLOAT if isinstance(element, _FLOATS) else 0
 
 
 def bit_width(element: Attribute) -> int:
@@ -70,6 +97,8 @@ def is_promotable(source: Attribute, target: Attribute) -> bool:
     """Whether a reduction may accumulate elements of ``source`` in the type ``target``: the same class, no narrower."""
     if source == target:
         return True
+    if isinstance(source, UniformQuantizedType) and isinstance(target, UniformQuantizedType):
+        return source.expressed == target.expressed and source.bitwidth <= target.bitwidth
     classes = {element_class(source), element_class(target)}
     if not (len(classes) == 1 or classes <= {SIGNED, UNSIGNED, BOOLEAN}):
         return False
@@ -92,9 +121,16 @@ def expect_elements(role: str, type: Tensor, allowed: int) -> None:
         fail(f"{role} must hold {class_names(allowed)}, found {type}")
 
 
+def meets(a: Attribute, b: Attribute) -> bool:
+    """Whether elements of both types may meet: equal types, or quantized ones that differ in scales only."""
+    if a is b or a == b:
+        return True
+    return isinstance(a, UniformQuantizedType) and isinstance(b, UniformQuantizedType) and a.alike(b)
+
+
 def same_element(role: str, type: Tensor, other_role: str, other: Tensor) -> None:
     """Two tensors have the same element type."""
-    if type.element_type is not other.element_type and type.element_type != other.element_type:
+    if not meets(type.element_type, other.element_type):
         fail(f"{role} and {other_role} must have the same element type, found {type.element_type} and {other.element_type}", CONVERT)
 
 
@@ -132,7 +168,13 @@ def compatible(a: Attribute, b: Attribute) -> bool:
     if not isinstance(a, TensorType) or not isinstance(b, TensorType):
         return False
     a, b = cast(Tensor, a), cast(Tensor, b)
-    return a.element_type == b.element_type and same_shape(a.get_shape(), b.get_shape())
+    return meets(a.element_type, b.element_type) and same_shape(a.get_shape(), b.get_shape()) and within_bounds(a, b) and within_bounds(b, a)
+
+
+def within_bounds(a: Tensor, b: Tensor) -> bool:
+    """Whether no extent of ``a`` is above the bound that ``b`` has for it."""
+    bounds = bounds_of(b)
+    return bounds is None or all(bound == DYNAMIC or n <= bound for n, bound in zip(a.get_shape(), bounds, strict=True))
 
 
 def is_static(shape: Iterable[int]) -> bool:
@@ -188,7 +230,7 @@ def expect_result(op: Operation, shape: Sequence[int], element: Attribute, index
         infer(index, tensor(shape, element))
     if isinstance(found, TensorType):
         held = cast(Tensor, found).element_type
-        if (held is element or held == element) and same_shape(cast(Tensor, found).get_shape(), tuple(shape)):
+        if meets(held, element) and same_shape(cast(Tensor, found).get_shape(), tuple(shape)):
             return
     fail(f"{result_name(op, index)} type {found} does not match the inferred {tensor(shape, element)}")
 
@@ -196,7 +238,7 @@ def expect_result(op: Operation, shape: Sequence[int], element: Attribute, index
 def expect_scalar(role: str, type: Attribute, element: Attribute | None = None) -> Tensor:
     """The type is a tensor of rank 0, of this element type if one is given."""
     found = as_tensor(role, type)
-    if found.get_shape() or (element is not None and found.element_type != element):
+    if found.get_shape() or (element is not None and not meets(found.element_type, element)):
         fail(f"{role} must be {'a tensor of rank 0' if element is None else tensor((), element)}, found {found}")
     return found
 

@@ -39,14 +39,14 @@ def device_table(op: Operation, name: str) -> list[list[int]]:
     return [[int(device) for device in row] for row in to_numpy(attribute)]
 
 
-def expect_groups(op: Operation, *, uneven: bool = False, size: int | None = None) -> None:
+def expect_groups(op: Operation, *, uneven: bool = False, size: int | None = None, least: int = 1) -> None:
     """replica_groups divides the devices 0, 1, ... among groups (-1 fills up shorter ones where groups may be ``uneven``).
 
-    Ids that are global need a channel, and at least one group. Groups may also be named by the axes of a mesh.
+    Ids that are global need a channel of the handle ``least`` or above, and at least one group. Groups may also be named by the axes of a mesh.
     """
     by_id = "use_global_device_ids" in op.properties
-    if by_id and (found := channel(op)) <= 0:
-        fail(f"use_global_device_ids needs a channel_handle with a positive handle, found {found}")
+    if by_id and (found := channel(op)) < least:
+        fail(f"use_global_device_ids needs a channel_handle with a {'positive handle' if least else 'handle that is not negative'}, found {found}")
     if isinstance(op.properties["replica_groups"], ReplicaGroupMeshAxesAttr):
         return
     groups = device_table(op, "replica_groups")
@@ -96,7 +96,7 @@ def check_all_gather(op: ops.AllGatherOp) -> None:
     """Each result is its operand, longer along all_gather_dim."""
     operands = tensors((v.type for v in op.operands), "operand")
     expect_result_per_operand(op, operands)
-    expect_groups(op)
+    expect_groups(op, least=0)
     axis = int_property(op, "all_gather_dim")
     for i, x in enumerate(operands):
         expect_in_range("all_gather_dim", (axis,), len(x.get_shape()))

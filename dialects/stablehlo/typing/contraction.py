@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import Attribute, Operation
 
+from wengert.dialects.quant import quantized
 from wengert.dialects.stablehlo import contraction as ops
-from wengert.dialects.stablehlo.attributes import ConvDimensionNumbersAttr, DimensionNumbers, DotDimensionNumbersAttr, PrecisionAttr
+from wengert.dialects.stablehlo.attributes import ConvDimensionNumbersAttr, DimensionNumbers, DotDimensionNumbersAttr, Precision, PrecisionAttr
 from wengert.dialects.stablehlo.einsum import EinsumLabels
 from wengert.dialects.stablehlo.typing.checks import (
     COMPLEX,
@@ -27,6 +28,7 @@ from wengert.dialects.stablehlo.typing.checks import (
     same_extent,
     tensors,
 )
+from wengert.dialects.stablehlo.typing.quantized import product_result
 from wengert.dialects.stablehlo.typing.windows import windows
 from wengert.ir.attributes import bools
 from wengert.ir.tensor_types import DYNAMIC, i1
@@ -34,17 +36,25 @@ from wengert.ir.typing_rules import typing_rule
 
 
 def check_precision(op: Operation) -> None:
-    """precision_config is absent, or has an entry for each of the first operands: none, one or two."""
+    """precision_config is absent, empty, or has an entry for each operand (one stands for both); an algorithm leaves it no choice."""
     config = op.properties.get("precision_config")
     if config is None:
         return
-    entries = cast("ArrayAttr[Attribute]", config).data
-    if len(entries) > 2 or not all(isinstance(entry, PrecisionAttr) for entry in entries):
-        fail(f"precision_config must hold a #stablehlo<precision ...> for each of at most two operands, found {config}")
+    entries = cast("ArrayAttr[Attribute]", config).data if isinstance(config, ArrayAttr) else None
+    if entries is None or len(entries) > 2 or not all(isinstance(entry, PrecisionAttr) for entry in entries):
+        fail(f"precision_config must hold a #stablehlo<precision ...> for each of the two operands, found {config}")
+    if "algorithm" in op.properties and any(cast(PrecisionAttr, entry).data is not Precision.DEFAULT for entry in entries):
+        fail(f"precision_config must be DEFAULT where there is an algorithm, found {config}")
 
 
-def result_element(op: Operation, lhs: Tensor, rhs: Tensor) -> Attribute:
-    """The result's element type: any (it says in what the products are summed), but one that does not drop a part of them."""
+def result_element(op: Operation, lhs: Tensor, rhs: Tensor, summed: Shape = (), kept: Mapping[int, int] | None = None) -> Attribute:
+    """The result's element type: any (it says in what the products are summed), but one that does not drop a part of them.
+
+    ``summed`` and ``kept`` say of the dimensions of rhs which are summed over, and which dimensions of the result the others are.
+    """
+    found = product_result(op, lhs, rhs, summed, kept or {})
+    if found is not None:
+        return found
     result = as_tensor("result", op.results[0].type)
     for part, what in ((COMPLEX, "imaginary"), (FLOAT, "fractional")):
         if any(element_class(t.element_type) == part for t in (lhs, rhs)):
@@ -82,7 +92,9 @@ def check_dot_general(op: ops.DotGeneralOp) -> None:
     check_precision(op)
     free_x = [n for d, n in enumerate(x) if d not in left_batch and d not in left_sum]
     free_y = [n for d, n in enumerate(y) if d not in right_batch and d not in right_sum]
-    expect_result(op, [x[d] for d in left_batch] + free_x + free_y, result_element(op, lhs, rhs))
+    free = [d for d in range(len(y)) if d not in right_batch and d not in right_sum]
+    kept = {d: i for i, d in enumerate(right_batch)} | {d: len(left_batch) + len(free_x) + i for i, d in enumerate(free)}
+    expect_result(op, [x[d] for d in left_batch] + free_x + free_y, result_element(op, lhs, rhs, right_sum, kept))
 
 
 @typing_rule(ops.DotOp)
@@ -149,7 +161,13 @@ def check_groups(op: Operation, batch: int, in_features: int, kernel_in: int, ke
 def check_convolution(op: ops.ConvolutionOp) -> None:
     """Result: batch / batch_group_count, the kernel's output features, and one position per window."""
     lhs, rhs = operand(op, 0, "lhs"), operand(op, 1, "rhs")
-    expect_result(op, convolved_shape(op, lhs, rhs), result_element(op, lhs, rhs))
+    expect_result(op, convolved_shape(op, lhs, rhs), convolved_element(op, lhs, rhs))
+
+
+def convolved_element(op: Operation, lhs: Tensor, rhs: Tensor) -> Attribute:
+    """The result's element type of a convolution."""
+    _, (features, kernel_out, spatial), (_, out_feature, _) = cast(ConvDimensionNumbersAttr, op.properties["dimension_numbers"]).roles
+    return result_element(op, lhs, rhs, (features, *spatial), {kernel_out: out_feature})
 
 
 def convolved_shape(op: Operation, lhs: Tensor, rhs: Tensor, padding: Sequence[tuple[int, int]] | None = None) -> list[int]:
@@ -157,7 +175,8 @@ def convolved_shape(op: Operation, lhs: Tensor, rhs: Tensor, padding: Sequence[t
     x, kernel = lhs.get_shape(), rhs.get_shape()
     if len(x) != len(kernel) or len(x) < 2:
         fail(f"lhs and rhs must have the same rank of at least 2, found {lhs} and {rhs}")
-    same_element("lhs", lhs, "rhs", rhs)
+    if quantized(rhs) is None:
+        same_element("lhs", lhs, "rhs", rhs)
     numbers = cast(ConvDimensionNumbersAttr, op.properties["dimension_numbers"])
     check_roles(numbers, len(x))
     (batch, feature, spatial), (kernel_in, kernel_out, kernel_spatial), (out_batch, out_feature, out_spatial) = numbers.roles

@@ -1,14 +1,12 @@
-"""Typing rules of control flow, barriers, tokens and tuples.
-
-A ``custom_call`` may take and give anything. The symbols that ops refer to are the verifier's business.
-"""
+"""Typing rules of control flow, barriers, tokens and tuples. The symbols that ops refer to are the verifier's business."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DictionaryAttr, TupleType
+from xdsl.dialects.builtin import StringAttr, TupleType
 from xdsl.ir import Operation
 
 from wengert.dialects.stablehlo import control as ops
@@ -17,6 +15,8 @@ from wengert.dialects.stablehlo.typing.checks import expect_in_range, expect_sca
 from wengert.dialects.stablehlo.typing.regions import body, check_predicate, expect_results, expect_types
 from wengert.ir.tensor_types import i1, i32
 from wengert.ir.typing_rules import typing_rule
+
+_OP_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*(?:\.[a-zA-Z0-9_$]+)+")
 
 
 @typing_rule(ops.WhileOp)
@@ -59,23 +59,12 @@ def check_return(op: ops.ReturnOp) -> None:
     """What is returned is checked by the rule of the op around it (and for a function by the verifier: JAX ends some with it)."""
 
 
-@typing_rule(ops.CustomCallOp)
-def check_custom_call(op: ops.CustomCallOp) -> None:
-    """Anything goes, but layouts come one per operand and result."""
-    for name, values in (("operand_layouts", op.operands), ("result_layouts", op.results)):
-        layouts = cast("Any", op.properties.get(name))
-        if layouts is not None and len(layouts.data) != len(values):
-            kind = name.split("_")[0]
-            if not (kind == "result" and len(values) == 1 and isinstance(values[0].type, TupleType)):
-                fail(f"{name} must hold a layout for each of the {len(values)} {kind}s, found {len(layouts.data)}")
-
-
 @typing_rule(ops.CompositeOp)
 def check_composite(op: ops.CompositeOp) -> None:
     """Its types are those of its decomposition, which the verifier compares."""
-    attributes = op.properties.get("composite_attributes")
-    if attributes is not None and not isinstance(attributes, DictionaryAttr):
-        fail(f"composite_attributes must be a dictionary, found {attributes}")
+    name = cast(StringAttr, op.properties["name"]).data
+    if _OP_NAME.fullmatch(name) is None:
+        fail(f"name must be that of an op in a namespace, such as 'mine.op', found '{name}'")
 
 
 @typing_rule(ops.OptimizationBarrierOp)

@@ -22,6 +22,7 @@ from wengert.dialects.stablehlo.typing.checks import (
     COMPLEX,
     FLOAT,
     INTEGER,
+    QUANTIZED,
     Shape,
     Tensor,
     as_tensor,
@@ -41,7 +42,7 @@ from wengert.dialects.stablehlo.typing.checks import (
     same_element,
     same_shape,
 )
-from wengert.dialects.stablehlo.typing.contraction import convolved_shape, result_element
+from wengert.dialects.stablehlo.typing.contraction import convolved_element, convolved_shape
 from wengert.dialects.stablehlo.typing.indexing import gathered_shape
 from wengert.dialects.stablehlo.typing.shape import check_broadcast_dimensions, padded_extent
 from wengert.ir.elements import to_numpy
@@ -93,7 +94,7 @@ def check_dynamic_broadcast_in_dim(op: ops.DynamicBroadcastInDimOp) -> None:
 def check_dynamic_iota(op: ops.DynamicIotaOp) -> None:
     """A result of known rank."""
     result = as_tensor("result", op.results[0].type)
-    expect_elements("result", result, INTEGER | FLOAT | COMPLEX)
+    expect_elements("result", result, INTEGER | FLOAT | COMPLEX | QUANTIZED)
     rank = len(result.get_shape())
     expect_shape_operand(op, 0, "output_shape", rank, "the result's rank")
     expect_in_range("iota_dimension", (int_property(op, "iota_dimension"),), rank, "the result's rank")
@@ -163,7 +164,7 @@ def check_dynamic_conv(op: ops.DynamicConvOp) -> None:
     shape = convolved_shape(op, lhs, rhs, ((0, 0),) * spatial)
     for d in cast(ConvDimensionNumbersAttr, op.properties["dimension_numbers"]).roles[2][2]:
         shape[d] = DYNAMIC
-    expect_result(op, shape, result_element(op, lhs, rhs))
+    expect_result(op, shape, convolved_element(op, lhs, rhs))
 
 
 # -- what constant operands say

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
-from xdsl.dialects.builtin import ComplexType
+from xdsl.dialects.builtin import ComplexType, UnrankedTensorType
 from xdsl.ir import Attribute, Operation
 
 from wengert.dialects.stablehlo import elementwise as ops
@@ -15,6 +15,7 @@ from wengert.dialects.stablehlo.typing.checks import (
     COMPLEX,
     FLOAT,
     INTEGER,
+    QUANTIZED,
     SIGNED,
     UNSIGNED,
     Tensor,
@@ -36,30 +37,32 @@ from wengert.dialects.stablehlo.typing.checks import (
     result_name,
     same_element,
     same_shape,
+    within_bounds,
 )
 from wengert.ir.tensor_types import DYNAMIC, f32, f64, i1, real_element
 from wengert.ir.typing_rules import INFERRED, TypingRule, typing_rule
 
-NUMBER = INTEGER | FLOAT | COMPLEX
-INEXACT = FLOAT | COMPLEX
+NUMBER = INTEGER | FLOAT | COMPLEX | QUANTIZED
+REAL = FLOAT | QUANTIZED
+INEXACT = FLOAT | COMPLEX | QUANTIZED
 LOGICAL = BOOLEAN | INTEGER
 
 ONE_TYPE: dict[type[Operation], int] = {
     ops.CbrtOp: INEXACT,
-    ops.CeilOp: FLOAT,
+    ops.CeilOp: REAL,
     ops.CosineOp: INEXACT,
     ops.CountLeadingZerosOp: INTEGER,
     ops.ExponentialOp: INEXACT,
     ops.ExponentialMinusOneOp: INEXACT,
-    ops.FloorOp: FLOAT,
+    ops.FloorOp: REAL,
     ops.LogOp: INEXACT,
     ops.LogPlusOneOp: INEXACT,
     ops.LogisticOp: INEXACT,
     ops.NegateOp: NUMBER,
     ops.NotOp: LOGICAL,
     ops.PopcntOp: INTEGER,
-    ops.RoundNearestAfzOp: FLOAT,
-    ops.RoundNearestEvenOp: FLOAT,
+    ops.RoundNearestAfzOp: REAL,
+    ops.RoundNearestEvenOp: REAL,
     ops.RsqrtOp: INEXACT,
     ops.SignOp: SIGNED | INEXACT,
     ops.SineOp: INEXACT,
@@ -85,11 +88,14 @@ ONE_TYPE: dict[type[Operation], int] = {
 """Ops whose operands and result have one and the same type, with the element classes that they take."""
 
 
-def one_type(allowed: int) -> TypingRule:
-    """The rule that all operands and the result have one type whose elements are of these classes."""
+def one_type(allowed: int, *, unranked: bool = False) -> TypingRule:
+    """The rule that all operands and the result have one type whose elements are of these classes, with ``unranked`` also of no known rank."""
 
     def rule(op: Operation) -> None:
         operands = op.operands
+        if unranked and any(isinstance(v.type, UnrankedTensorType) for v in (*operands, *op.results)):
+            check_unranked(op, allowed)
+            return
         first = as_tensor("operand", operands[0].type)
         if not element_class(first.element_type) & allowed:
             fail(f"{op.name} takes {class_names(allowed)}, found {first}")
@@ -105,6 +111,19 @@ def one_type(allowed: int) -> TypingRule:
     return rule
 
 
+def check_unranked(op: Operation, allowed: int, result: Attribute | None = None) -> None:
+    """Types of one element type, or one of operands and one of results, some of them of no known rank."""
+    first = cast(Attribute, cast(Any, op.operands[0].type).element_type)
+    if not element_class(first) & allowed:
+        fail(f"{op.name} takes {class_names(allowed)}, found {op.operands[0].type}")
+    for value in (*op.operands, *op.results):
+        expected = result if result is not None and value in op.results else first
+        if cast(Any, value.type).element_type != expected:
+            fail(f"{op.name} has an element type {expected}, found {value.type}")
+    if len(op.operands) == 1 and not all(isinstance(v.type, UnrankedTensorType) for v in (*op.operands, *op.results)):
+        fail(f"operand and result must both be of known rank or both of none, found {op.operands[0].type} and {op.results[0].type}")
+
+
 for _op, _allowed in ONE_TYPE.items():
     typing_rule(_op)(one_type(_allowed))
 
@@ -113,15 +132,17 @@ for _op, _allowed in ONE_TYPE.items():
 def check_abs(op: ops.AbsOp) -> None:
     """Result elements are real."""
     x = operand(op, 0, "operand")
-    expect_elements("operand", x, SIGNED | FLOAT | COMPLEX)
+    expect_elements("operand", x, SIGNED | INEXACT)
     expect_result(op, x.get_shape(), real_element(x.element_type))
+    if not within_bounds(as_tensor("result", op.results[0].type), x):
+        fail(f"result type {op.results[0].type} is larger than the bounds of {x}")
 
 
 @typing_rule(ops.RealOp, ops.ImagOp)
 def check_real_or_imaginary_part(op: Operation) -> None:
     """Result elements are real; a float is its own real part."""
     x = operand(op, 0, "operand")
-    expect_elements("operand", x, INEXACT)
+    expect_elements("operand", x, FLOAT | COMPLEX)
     expect_result(op, x.get_shape(), real_element(x.element_type))
 
 
@@ -129,7 +150,7 @@ def check_real_or_imaginary_part(op: Operation) -> None:
 def check_is_finite(op: ops.IsFiniteOp) -> None:
     """Floats to booleans."""
     x = operand(op, 0, "operand")
-    expect_elements("operand", x, FLOAT)
+    expect_elements("operand", x, REAL)
     boolean_result(op, x.get_shape())
 
 
@@ -151,8 +172,8 @@ def check_complex(op: ops.ComplexOp) -> None:
 
 
 ORDERS = {
-    ComparisonType.FLOAT: FLOAT | COMPLEX,
-    ComparisonType.TOTALORDER: FLOAT,
+    ComparisonType.FLOAT: FLOAT | COMPLEX | QUANTIZED,
+    ComparisonType.TOTALORDER: FLOAT | QUANTIZED,
     ComparisonType.SIGNED: SIGNED,
     ComparisonType.UNSIGNED: UNSIGNED | BOOLEAN,
 }
@@ -204,7 +225,11 @@ def result_tensor(op: Operation) -> Tensor:
 @typing_rule(ops.ConvertOp)
 def check_convert(op: ops.ConvertOp) -> None:
     """Any element type to any other; the shape stays."""
-    expect_result(op, operand(op, 0, "operand").get_shape(), result_tensor(op).element_type)
+    x, result = operand(op, 0, "operand"), result_tensor(op)
+    for role, type in (("operand", x), ("result", result)):
+        if element_class(type.element_type) == QUANTIZED:
+            fail(f"{role} must not be quantized, found {type}", "stablehlo.uniform_quantize and uniform_dequantize convert quantized numbers")
+    expect_result(op, x.get_shape(), result.element_type)
 
 
 @typing_rule(ops.BitcastConvertOp)
@@ -236,7 +261,7 @@ def expect_divisible(wide: Attribute, narrow: Attribute) -> None:
 def check_reduce_precision(op: ops.ReducePrecisionOp) -> None:
     """The operand's type."""
     x = operand(op, 0, "operand")
-    expect_elements("operand", x, FLOAT)
+    expect_elements("operand", x, REAL)
     if (bits := int_property(op, "exponent_bits")) < 1:
         fail(f"exponent_bits must be at least 1, found {bits}")
     if (bits := int_property(op, "mantissa_bits")) < 0:

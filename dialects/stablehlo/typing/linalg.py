@@ -11,6 +11,7 @@ from wengert.dialects.stablehlo.attributes import FftType, FftTypeAttr, Transpos
 from wengert.dialects.stablehlo.typing.checks import (
     COMPLEX,
     FLOAT,
+    QUANTIZED,
     Shape,
     Tensor,
     expect_elements,
@@ -29,7 +30,7 @@ from wengert.ir.typing_rules import typing_rule
 
 def expect_matrices(role: str, type: Tensor) -> Shape:
     """Batched square matrices of floats or complex numbers."""
-    expect_elements(role, type, FLOAT | COMPLEX)
+    expect_elements(role, type, FLOAT | COMPLEX | QUANTIZED)
     shape = type.get_shape()
     if len(shape) < 2 or not same_extent(shape[-1], shape[-2]):
         fail(f"{role} must hold square matrices in its last two dimensions, found {type}")
@@ -47,6 +48,7 @@ def check_cholesky(op: ops.CholeskyOp) -> None:
 def check_triangular_solve(op: ops.TriangularSolveOp) -> None:
     """The result has the type of b."""
     a, b = operand(op, 0, "a"), operand(op, 1, "b")
+    expect_elements("a", a, FLOAT | COMPLEX)
     same_element("a", a, "b", b)
     matrices, sides = expect_matrices("a", a), b.get_shape()
     if len(matrices) != len(sides) or not same_shape(matrices[:-2], sides[:-2]):

@@ -106,7 +106,8 @@ def check_map(op: ops.MapOp) -> None:
     if (dims := int_list(op, "dimensions")) != tuple(range(len(shape))):
         fail(f"dimensions must list all dimensions {list(range(len(shape)))} of the inputs in order, found {list(dims)}")
     block, returned = body(op.regions[0], "computation")
-    expect_types("argument of the computation region", block.arg_types, [tensor((), x.element_type) for x in inputs], "of the inputs' elements")
+    scalars = [tensor((), x.element_type) for x in inputs]
+    expect_types("argument of the computation region", block.arg_types, scalars, "of the inputs' elements", exact=True)
     if len(returned) != 1:
         fail(f"the computation region must return one value, found {len(returned)}")
     expect_result(op, shape, expect_scalar("value returned by the computation region", returned[0]).element_type)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import Attribute, Block, Operation, Region
 
+from wengert.dialects.quant import quantized
 from wengert.dialects.stablehlo.control import ReturnOp
 from wengert.dialects.stablehlo.typing.checks import Tensor, as_tensor, compatible, expect_scalar, fail, infer, is_promotable, result_name, tensors
 from wengert.ir.tensor_types import i1, tensor
@@ -27,19 +28,19 @@ def listed(types: Sequence[Attribute]) -> str:
     return f"({', '.join(map(str, types))})"
 
 
-def expect_types(what: str, found: Sequence[Attribute], expected: Sequence[Attribute], why: str) -> None:
-    """Two lists of types are compatible one by one."""
+def expect_types(what: str, found: Sequence[Attribute], expected: Sequence[Attribute], why: str, *, exact: bool = False) -> None:
+    """Two lists of types are compatible one by one, or the same."""
     if len(found) != len(expected):
         fail(f"{what} must have {len(expected)} {'type' if len(expected) == 1 else 'types'} {listed(expected)} {why}, found {len(found)}: {listed(found)}")
     for i, (a, b) in enumerate(zip(found, expected, strict=True)):
-        if a is not b and not compatible(a, b):
+        if a is not b and (a != b if exact else not compatible(a, b)):
             fail(f"{what} #{i} must have the type {b} {why}, found {a}")
 
 
 def check_predicate(region: Region, name: str, arguments: Sequence[Attribute], why: str) -> None:
     """The region takes arguments of these types and returns one boolean scalar."""
     block, returned = body(region, name)
-    expect_types(f"argument of the {name} region", block.arg_types, arguments, why)
+    expect_types(f"argument of the {name} region", block.arg_types, arguments, why, exact=all(quantized(a) for a in arguments))
     expect_types(f"value returned by the {name} region", returned, (tensor((), i1),), "(a predicate)")
 
 

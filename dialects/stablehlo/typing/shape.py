@@ -8,14 +8,20 @@ from typing import Any, cast
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Operation
 
+from wengert.dialects.quant import quantized
 from wengert.dialects.stablehlo import shape as ops
+from wengert.dialects.stablehlo.bounds import bounds_of
 from wengert.dialects.stablehlo.typing.checks import (
     COMPLEX,
     FLOAT,
     INTEGER,
+    QUANTIZED,
+    Shape,
     Tensor,
     as_tensor,
+    bit_width,
     compatible,
+    element_class,
     expect_dimensions,
     expect_elements,
     expect_in_range,
@@ -31,7 +37,7 @@ from wengert.dialects.stablehlo.typing.checks import (
     same_extent,
     tensors,
 )
-from wengert.ir.tensor_types import DYNAMIC
+from wengert.ir.tensor_types import DYNAMIC, tensor
 from wengert.ir.typing_rules import typing_rule
 
 
@@ -41,6 +47,10 @@ def check_constant(op: Operation) -> None:
     type = cast("DenseIntOrFPElementsAttr[Any]", op.properties["value"]).type
     found = as_tensor("result", op.results[0].type)
     expect_static("result", found)
+    if (element := quantized(found)) is not None:
+        stored = cast(Tensor, type).element_type
+        same_width = element_class(stored) & INTEGER and bit_width(stored) == element.bitwidth
+        found = tensor(found.get_shape(), stored if same_width else element.storage)
     if found is not type and not compatible(found, type):
         fail(f"result type {found} does not match the type {type} of the value")
 
@@ -50,7 +60,7 @@ def check_iota(op: ops.IotaOp) -> None:
     """Numbers of a static shape."""
     result = as_tensor("result", op.results[0].type)
     expect_static("result", result)
-    expect_elements("result", result, INTEGER | FLOAT | COMPLEX)
+    expect_elements("result", result, INTEGER | FLOAT | COMPLEX | QUANTIZED)
     expect_in_range("iota_dimension", (int_property(op, "iota_dimension"),), len(result.get_shape()), "the result's rank")
 
 
@@ -108,8 +118,15 @@ def check_transpose(op: ops.TransposeOp) -> None:
 def check_slice(op: ops.SliceOp) -> None:
     """ceil((limit - start) / stride) in each dimension."""
     x = operand(op, 0, "operand")
-    shape = x.get_shape()
-    starts, limits, strides = (int_list(op, name, len(shape)) for name in ("start_indices", "limit_indices", "strides"))
+    rank = len(x.get_shape())
+    starts, limits, strides = (int_list(op, name, rank) for name in ("start_indices", "limit_indices", "strides"))
+    expect_result(op, sliced_shape(x, starts, limits, strides), x.element_type)
+
+
+def sliced_shape(x: Tensor, starts: Shape, limits: Shape, strides: Shape) -> list[int]:
+    """The extents of a slice, which has to lie within the tensor."""
+    shape = bounds_of(x) or x.get_shape()
+    shape = tuple(n if n != DYNAMIC else b for n, b in zip(x.get_shape(), shape, strict=True))
     result: list[int] = []
     for d, (n, start, limit, stride) in enumerate(zip(shape, starts, limits, strides, strict=True)):
         if not 0 <= start <= limit or (n != DYNAMIC and limit > n):
@@ -117,7 +134,7 @@ def check_slice(op: ops.SliceOp) -> None:
         if stride <= 0:
             fail(f"strides must be positive, found {stride} in dimension {d}")
         result.append(-((start - limit) // stride))
-    expect_result(op, result, x.element_type)
+    return result
 
 
 def padded_extent(n: int, low: int, high: int, interior: int) -> int:
@@ -129,9 +146,15 @@ def padded_extent(n: int, low: int, high: int, interior: int) -> int:
 def check_pad(op: ops.PadOp) -> None:
     """low + n + (n - 1) * interior + high in each dimension."""
     x = operand(op, 0, "operand")
-    shape = x.get_shape()
+    rank = len(x.get_shape())
     expect_scalar("padding_value", op.operands[1].type, x.element_type)
-    low, high, interior = (int_list(op, name, len(shape)) for name in ("edge_padding_low", "edge_padding_high", "interior_padding"))
+    low, high, interior = (int_list(op, name, rank) for name in ("edge_padding_low", "edge_padding_high", "interior_padding"))
+    expect_result(op, padded_shape(x, low, high, interior), x.element_type)
+
+
+def padded_shape(x: Tensor, low: Shape, high: Shape, interior: Shape) -> list[int]:
+    """The extents after padding, none of them negative."""
+    shape = x.get_shape()
     result: list[int] = []
     for d, (n, lo, hi, between) in enumerate(zip(shape, low, high, interior, strict=True)):
         if between < 0:
@@ -139,7 +162,7 @@ def check_pad(op: ops.PadOp) -> None:
         result.append(padded_extent(n, lo, hi, between))
         if n != DYNAMIC and result[-1] < 0:
             fail(f"padding of {lo}, {hi} and {between} leaves a negative extent of {result[-1]} in dimension {d} of the operand {x}")
-    expect_result(op, result, x.element_type)
+    return result
 
 
 @typing_rule(ops.ConcatenateOp)

@@ -58,6 +58,6 @@ def windows(
     )
     for name, values in (("the window's extents", sizes), ("window_strides", found.strides), (base, found.base_dilations), (window, found.window_dilations)):
         for d, value in enumerate(values):
-            if value <= 0 and value != DYNAMIC:
+            if value <= 0 and not (value == DYNAMIC and values is sizes):
                 fail(f"{name} must be positive, found {value} for window dimension {d}")
     return found

@@ -1,0 +1,25 @@
+"""StableHLO's conversions between floating-point numbers and the integers that stand for them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from wengert.dialects.stablehlo.base import UnaryOp
+from wengert.ir import syntax as sx
+from wengert.ir.operations import op_definition
+
+
+@op_definition
+class UniformQuantizeOp(UnaryOp):
+    """The nearest integers that stand for the operand; of quantized numbers, by other scales."""
+
+    name = "stablehlo.uniform_quantize"
+    SYNTAX: ClassVar = sx.plain()
+
+
+@op_definition
+class UniformDequantizeOp(UnaryOp):
+    """The numbers that quantized ones stand for."""
+
+    name = "stablehlo.uniform_dequantize"
+    SYNTAX: ClassVar = sx.plain()

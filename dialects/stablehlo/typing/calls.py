@@ -1,0 +1,104 @@
+"""Typing rule of calls out of the program: anything may go in and out, but what is said about layouts and aliases has to fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ArrayAttr, DenseIntOrFPElementsAttr, DictionaryAttr, IndexType, StringAttr, SymbolRefAttr, TensorType, TupleType
+from xdsl.ir import Attribute
+
+from wengert.dialects.stablehlo import control as ops
+from wengert.dialects.stablehlo.annotations import OutputOperandAliasAttr
+from wengert.dialects.stablehlo.typing.checks import Tensor, as_tensor, expect_in_range, fail
+from wengert.ir.attributes import int_of
+from wengert.ir.elements import to_numpy
+from wengert.ir.typing_rules import typing_rule
+
+TYPED_FFI = 4
+"""The version of the interface whose backend_config is a dictionary."""
+
+
+@typing_rule(ops.CustomCallOp)
+def check_custom_call(op: ops.CustomCallOp) -> None:
+    """Layouts come one per operand and result; aliases lead to parts of one type."""
+    for kind, values in (("operand", op.operands), ("result", op.results)):
+        for i, type in enumerate([v.type for v in values]):
+            if isinstance(type, TensorType):
+                as_tensor(f"{kind} #{i}", cast(Tensor, type))
+    check_backend_config(op)
+    for symbol in cast("ArrayAttr[Attribute]", op.properties.get("called_computations", ArrayAttr([]))):
+        if not isinstance(symbol, SymbolRefAttr) or symbol.nested_references.data:
+            fail(f"called_computations must hold names of functions, found {symbol}")
+    check_layouts(op)
+    for alias in cast("ArrayAttr[Attribute]", op.properties.get("output_operand_aliases", ArrayAttr([]))):
+        check_alias(op, alias)
+
+
+def check_backend_config(op: ops.CustomCallOp) -> None:
+    """Text; a dictionary where the version of the interface takes one."""
+    version, config = int_of(op.properties["api_version"]) if "api_version" in op.properties else 1, op.properties.get("backend_config")
+    if not 0 <= version <= TYPED_FFI:
+        fail(f"api_version must be between 0 and {TYPED_FFI}, found {version}")
+    if config is None:
+        return
+    expected, what = (DictionaryAttr, "a dictionary") if version == TYPED_FFI else (StringAttr, "a string")
+    if not isinstance(config, expected):
+        fail(f"backend_config must be {what} where api_version is {version}, found {config}")
+
+
+def check_layouts(op: ops.CustomCallOp) -> None:
+    """Both lists or none; each layout is an order of the dimensions."""
+    lists = [cast("ArrayAttr[Attribute] | None", op.properties.get(name)) for name in ("operand_layouts", "result_layouts")]
+    if lists[0] is None and lists[1] is None:
+        return
+    if lists[0] is None or lists[1] is None:
+        fail("there must be both operand_layouts and result_layouts or neither of them")
+    operands, results = [v.type for v in op.operands], [v.type for v in op.results]
+    if len(results) == 1 and isinstance(results[0], TupleType):
+        results = list(cast("Sequence[Attribute]", results[0].types))
+    for kind, types, layouts in (("operand", operands, lists[0].data), ("result", results, lists[1].data)):
+        if len(layouts) != len(types):
+            fail(f"{kind}_layouts must hold a layout for each of the {len(types)} {kind}s, found {len(layouts)}")
+        for i, (type, layout) in enumerate(zip(types, layouts, strict=True)):
+            check_layout(f"the layout of {kind} #{i}", type, layout)
+
+
+def check_layout(what: str, type: Attribute, layout: Attribute) -> None:
+    """An order of the tensor's dimensions; nothing for what is no tensor."""
+    held = cast(Tensor, cast("DenseIntOrFPElementsAttr[Any]", layout).type) if isinstance(layout, DenseIntOrFPElementsAttr) else None
+    if held is None or not isinstance(held.element_type, IndexType) or len(held.get_shape()) != 1:
+        fail(f"{what} must be a list of type tensor<?xindex>, found {layout}")
+    if isinstance(type, TupleType):
+        fail(f"{what} is that of a tuple, which has none", "a single tuple as the result has the layouts of its parts")
+    order = [int(d) for d in to_numpy(cast("DenseIntOrFPElementsAttr[Any]", layout))]
+    rank = len(cast(Tensor, type).get_shape()) if isinstance(type, TensorType) else 0
+    if (isinstance(type, TensorType) or order) and sorted(order) != list(range(rank)):
+        fail(f"{what} must be an order of the {rank} dimensions of {type}, found {order}")
+
+
+def part(what: str, type: Attribute, indices: Sequence[int]) -> Attribute:
+    """The part of a nested tuple that the indices lead to."""
+    for index in indices:
+        if not isinstance(type, TupleType):
+            fail(f"{what} leads into {type}, which is no tuple")
+        parts = tuple(cast("Sequence[Attribute]", type.types))
+        expect_in_range(what, (index,), len(parts), "the tuple's length")
+        type = parts[index]
+    return type
+
+
+def check_alias(op: ops.CustomCallOp, alias: Attribute) -> None:
+    """An operand and an output, or parts of them, have one type."""
+    if not isinstance(alias, OutputOperandAliasAttr):
+        fail(f"output_operand_aliases must hold #stablehlo.output_operand_alias<...>, found {alias}")
+    index = int_of(alias.operand_index)
+    expect_in_range("operand_index", (index,), len(op.operands), "the number of operands")
+    source = part("operand_tuple_indices", op.operands[index].type, [int_of(i) for i in alias.operand_tuple_indices])
+    outputs, indices = [v.type for v in op.results], [int_of(i) for i in alias.output_tuple_indices]
+    if len(outputs) != 1 and not indices:
+        fail(f"output_tuple_indices must say which of the {len(outputs)} results the operand is aliased with")
+    output = outputs[0] if len(outputs) == 1 else TupleType(cast(Any, outputs))
+    target = part("output_tuple_indices", output, indices)
+    if source != target:
+        fail(f"operand_index = {index} is aliased with an output of another type: {source} with {target}")
