@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, TensorType
 
-from wengert.ir.collector import paused
+from wengert.ir.stages import stage
 from wengert.ir.tensor_types import DYNAMIC, tensor
 from wengert.runtime.arguments import as_argument, bind
 from wengert.runtime.backends import BACKENDS, unknown_backend
@@ -87,11 +87,14 @@ class DynamicProgram(Program):
 
     def _of(self, shapes: Shapes) -> Program:
         made = self._specialized.get(shapes)
-        if made is None:
-            made = self._specialized[shapes] = self._make(shapes)
-        return made
+        return self._made(shapes) if made is None else made
 
-    @paused()
+    @stage()
+    def _made(self, shapes: Shapes) -> Program:
+        if shapes not in self._specialized:  # else another thread was first
+            self._specialized[shapes] = self._make(shapes)
+        return self._specialized[shapes]
+
     def _make(self, shapes: Shapes) -> Program:
         return static_program(specialized_form(self.module, self.entry, shapes), self.name)
 
