@@ -284,7 +284,7 @@ def checked_shapes(name: str, parameters: Sequence[Parameter], shapes: Sequence[
 
 
 def _as_shape(parameter: Parameter, given: Any) -> Shape:
-    extents = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    extents: list[Any] = [*cast("Sequence[Any]", given)] if isinstance(given, Sequence) and not isinstance(given, str) else [given]
     if not all(hasattr(n, "__index__") and not isinstance(n, bool | np.bool_) and 0 <= int(n) < 2**63 for n in extents):
         raise InputError(f"{parameter}: a shape is a tuple of extents, found {given!r}")
     return tuple(int(n) for n in extents)
@@ -300,8 +300,8 @@ def shapes_of(signature: Signature, inputs: Sequence[Any]) -> Shapes:
 def _shape_of(parameter: Parameter, value: Any) -> Shape | None:
     if parameter.is_static or not isinstance(parameter.type, TensorType):
         return None
-    shape = getattr(value, "shape", None)
-    found = tuple(shape) if isinstance(shape, Sequence) else as_argument(parameter, value).shape
+    shape: Any = getattr(value, "shape", None)
+    found: Shape = tuple(cast("Sequence[int]", shape)) if isinstance(shape, Sequence) else as_argument(parameter, value).shape
     if not _fits(found, parameter.shape):
         as_argument(parameter, value)  # says what is wrong
         raise InputError(f"{parameter} cannot have the shape {found}")
