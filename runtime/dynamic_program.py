@@ -36,7 +36,7 @@ from wengert.runtime.dump_folders import PathLike
 from wengert.runtime.errors import InputError
 from wengert.runtime.jacobians import JacobianMode
 from wengert.runtime.positions import Positions
-from wengert.runtime.program import Array, Program
+from wengert.runtime.program import Array, Program, static_program
 from wengert.runtime.signature import Parameter, Signature
 from wengert.transforms.shapes.argument_shapes import shape_text
 
@@ -255,13 +255,6 @@ class _CompiledForShapes:
         results = found(*inputs)
         self.stats = found.stats
         return results
-
-
-def static_program(module: ModuleOp, name: str) -> Program:
-    """A program of a module that is static, whatever it still asserts of its values."""
-    program = object.__new__(Program)
-    program.__init__(module, name=name)
-    return program
 
 
 # -- shapes
