@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, TensorType
 
-from wengert.ir.collector import paused
+from wengert.ir.stages import stage
 from wengert.ir.tensor_types import DYNAMIC, tensor
 from wengert.runtime.arguments import as_argument, bind
 from wengert.runtime.backends import BACKENDS, unknown_backend
@@ -36,7 +36,7 @@ from wengert.runtime.dump_folders import PathLike
 from wengert.runtime.errors import InputError
 from wengert.runtime.jacobians import JacobianMode
 from wengert.runtime.positions import Positions
-from wengert.runtime.program import Array, Program
+from wengert.runtime.program import Array, Program, static_program
 from wengert.runtime.signature import Parameter, Signature
 from wengert.transforms.shapes.argument_shapes import shape_text
 
@@ -87,11 +87,14 @@ class DynamicProgram(Program):
 
     def _of(self, shapes: Shapes) -> Program:
         made = self._specialized.get(shapes)
-        if made is None:
-            made = self._specialized[shapes] = self._make(shapes)
-        return made
+        return self._made(shapes) if made is None else made
 
-    @paused()
+    @stage()
+    def _made(self, shapes: Shapes) -> Program:
+        if shapes not in self._specialized:  # else another thread was first
+            self._specialized[shapes] = self._make(shapes)
+        return self._specialized[shapes]
+
     def _make(self, shapes: Shapes) -> Program:
         return static_program(specialized_form(self.module, self.entry, shapes), self.name)
 
@@ -254,13 +257,6 @@ class _CompiledForShapes:
         return results
 
 
-def static_program(module: ModuleOp, name: str) -> Program:
-    """A program of a module that is static, whatever it still asserts of its values."""
-    program = object.__new__(Program)
-    program.__init__(module, name=name)
-    return program
-
-
 # -- shapes
 
 
@@ -281,7 +277,7 @@ def checked_shapes(name: str, parameters: Sequence[Parameter], shapes: Sequence[
 
 
 def _as_shape(parameter: Parameter, given: Any) -> Shape:
-    extents = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    extents: list[Any] = [*cast("Sequence[Any]", given)] if isinstance(given, Sequence) and not isinstance(given, str) else [given]
     if not all(hasattr(n, "__index__") and not isinstance(n, bool | np.bool_) and 0 <= int(n) < 2**63 for n in extents):
         raise InputError(f"{parameter}: a shape is a tuple of extents, found {given!r}")
     return tuple(int(n) for n in extents)
@@ -297,8 +293,8 @@ def shapes_of(signature: Signature, inputs: Sequence[Any]) -> Shapes:
 def _shape_of(parameter: Parameter, value: Any) -> Shape | None:
     if parameter.is_static or not isinstance(parameter.type, TensorType):
         return None
-    shape = getattr(value, "shape", None)
-    found = tuple(shape) if isinstance(shape, Sequence) else as_argument(parameter, value).shape
+    shape: Any = getattr(value, "shape", None)
+    found: Shape = tuple(cast("Sequence[int]", shape)) if isinstance(shape, Sequence) else as_argument(parameter, value).shape
     if not _fits(found, parameter.shape):
         as_argument(parameter, value)  # says what is wrong
         raise InputError(f"{parameter} cannot have the shape {found}")

@@ -201,9 +201,9 @@ def _alone(module: ModuleOp, entry: str) -> ModuleOp:
 
 def _made(module: ModuleOp, name: str) -> Program:
     """A program of a module that is in core form and optimised."""
-    from wengert.runtime.program import Program
+    from wengert.runtime.program import static_program
 
-    program = Program(module, name=name)
+    program = static_program(module, name)
     program.core_module = program.optimized_module = module
     return program
 

@@ -309,7 +309,7 @@ class Program:
         module = transform(self.optimized_module, text, dump_folder(dump_dir, label))
         if finish is not None:
             finish(module)
-        program = Program(module, name=f"{label} of {self.name}")
+        program = static_program(module, f"{label} of {self.name}")
         program.core_module = program.optimized_module = module
         self._derivatives[key] = program
         return program
@@ -329,7 +329,7 @@ class Program:
 
             module = derive_with_dumps(self.module, self.entry, mode, inputs, outputs, Dumper(folder), strategy)
         name_derivative(module, self.signature, mode, inputs, outputs)
-        derivative = Program(module, name=f"{mode} of {self.name}")
+        derivative = static_program(module, f"{mode} of {self.name}")
         derivative.core_module = derivative.optimized_module = module
         self._derivatives[key] = derivative
         return derivative
@@ -432,6 +432,13 @@ class Program:
         from wengert.ir.printer import print_module
 
         return _restore, (print_module(self.module, locations=True), self.entry, self.name)
+
+
+def static_program(module: ModuleOp, name: str) -> Program:
+    """A program of a module that is known to leave nothing open, which is not looked at again."""
+    program = object.__new__(Program)
+    program.__init__(module, name=name)
+    return program
 
 
 def _restore(text: str, entry: str, name: str) -> Program:

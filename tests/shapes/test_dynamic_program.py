@@ -262,3 +262,16 @@ class TestTheCommandLine:
         assert "data.mlir:2:3: error: stablehlo.dynamic_iota: output_shape is computed" in capsys.readouterr().err
         with pytest.raises(DiagnosticError):
             wg.load(path).costs()
+
+
+def test_threads_share_the_specialisations(program: wg.Program) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    def work(i: int) -> tuple[Any, float]:
+        n = 1 + i % 3
+        return program.specialize((n, 2)), float(program.vjp().compile("interpreter")(points(n), W, np.ones(n))[1].sum())
+
+    with ThreadPoolExecutor(6) as pool:
+        found = list(pool.map(work, range(24)))
+    assert len({id(static) for static, _ in found}) == 3
+    assert len({total for _, total in found}) == 3

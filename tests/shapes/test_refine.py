@@ -311,3 +311,78 @@ def test_arithmetic_on_extents_is_what_the_interpreter_computes(expression: obje
     if "divide" not in text and "remainder" not in text:  # division by zero is left to those who run it
         kinds = {type(op) for op in all_ops(special.module)} & {stablehlo.AddOp, stablehlo.SelectOp, stablehlo.ReduceOp, stablehlo.ClampOp, stablehlo.ConvertOp}
         assert not kinds
+
+
+# -- custom calls that take extents
+
+
+REDUCER = "func.func @add(%a: tensor<f64>, %b: tensor<f64>) -> tensor<f64> {\n  %0 = stablehlo.add %a, %b : tensor<f64>\n  return %0 : tensor<f64>\n}\n"
+EXTENT = f"%n = stablehlo.get_dimension_size %x, dim = 0 : ({V}) -> tensor<i32>"
+LIST = "%l = stablehlo.reshape %n : (tensor<i32>) -> tensor<1xi32>"
+CALLS = {
+    "dynamic_top_k": (
+        main(
+            f"(%x: {V}) -> {V}",
+            EXTENT,
+            "%o = stablehlo.constant dense<1> : tensor<i32>",
+            "%k = stablehlo.subtract %n, %o : tensor<i32>",
+            f"%0:2 = stablehlo.custom_call @stablehlo.dynamic_top_k(%x, %k) : ({V}, tensor<i32>) -> ({V}, tensor<?xi32>)",
+            f"return %0#0 : {V}",
+        ),
+        "chlo.top_k(%x, k = 3) : tensor<4xf64> -> (tensor<3xf64>, tensor<3xi32>)",
+    ),
+    "dynamic_approx_top_k": (
+        main(
+            f"(%x: {V}, %i: tensor<?xi32>, %v: tensor<f64>, %j: tensor<i32>) -> {V}",
+            EXTENT,
+            LIST,
+            f"%0:2 = stablehlo.custom_call @stablehlo.dynamic_approx_top_k(%x, %i, %v, %j, %n, %l, %l) {{called_computations = [@top_k_gt], indices_of_shape_operands = dense<[5, 6]> : "
+            f"tensor<2xi64>, mhlo.backend_config = {{reduction_dim = 0 : i64}}}} : ({V}, tensor<?xi32>, tensor<f64>, tensor<i32>, tensor<i32>, tensor<1xi32>, tensor<1xi32>) -> ({V}, tensor<?xi32>)",
+            f"return %0#0 : {V}",
+            functions="func.func @top_k_gt(%a: tensor<f64>) -> tensor<f64> {\n  return %a : tensor<f64>\n}\n",
+        ),
+        "@ApproxTopK(%x, %i, %v, %j) {called_computations = [@top_k_gt], mhlo.backend_config = {reduction_dim = 0 : i64, top_k = 4 : i64}}",
+    ),
+    "dynamic_rng_bit_generator": (
+        main(
+            f"(%x: {V}, %s: tensor<2xui64>) -> tensor<?xui32>",
+            EXTENT,
+            LIST,
+            "%0:2 = stablehlo.custom_call @stablehlo.dynamic_rng_bit_generator(%s, %l) {rng_algorithm = #stablehlo<rng_algorithm DEFAULT>} : (tensor<2xui64>, tensor<1xi32>) -> "
+            "(tensor<2xui64>, tensor<?xui32>)",
+            "return %0#1 : tensor<?xui32>",
+        ),
+        "stablehlo.rng_bit_generator %s, algorithm = DEFAULT : (tensor<2xui64>) -> (tensor<2xui64>, tensor<4xui32>)",
+    ),
+    "dynamic_reduce_window": (
+        main(
+            f"(%x: {V}, %v: tensor<f64>) -> {V}",
+            EXTENT,
+            LIST,
+            "%o = stablehlo.constant dense<1> : tensor<1xi32>",
+            "%p = stablehlo.constant dense<[[2, 1]]> : tensor<1x2xi32>",
+            f"%0 = stablehlo.custom_call @stablehlo.dynamic_reduce_window(%x, %v, %l, %o, %o, %o, %p) {{called_computations = [@add]}} : ({V}, tensor<f64>, tensor<1xi32>, tensor<1xi32>, "
+            f"tensor<1xi32>, tensor<1xi32>, tensor<1x2xi32>) -> {V}",
+            f"return %0 : {V}",
+            functions=REDUCER,
+        ),
+        "window_dimensions = array<i64: 4>",
+    ),
+    "indices_of_shape_operands": (
+        main(
+            f"(%x: {V}) -> {V}",
+            EXTENT,
+            LIST,
+            f"%0 = stablehlo.custom_call @anything(%x, %l) {{indices_of_shape_operands = dense<1> : tensor<1xi64>}} : ({V}, tensor<1xi32>) -> {V}",
+            f"return %0 : {V}",
+        ),
+        "stablehlo.custom_call @anything(%x) : (tensor<4xf64>) -> tensor<4xf64>",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), CALLS.values(), ids=CALLS)
+def test_custom_calls_that_take_extents(text: str, expected: str) -> None:
+    found = refined(text, '{shapes="4","4"}' if "%i: tensor<?xi32>" in text else '{shapes="4"}')
+    assert expected in found
+    assert "?" not in found

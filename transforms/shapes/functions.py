@@ -144,7 +144,7 @@ class _Writer:
         """A region again, for arguments of these types, some of which are known values from outside; and what it returns."""
         block = region.block
         made = Block(arg_types=types)
-        inner = _Writer(self.refinement, self.b.child(made), self.values)
+        inner = _Writer(self.refinement, OpBuilder(made, parent=self.b, location=self.b.location), self.values)
         inner.define(block.args, made.args)
         for i, value in (known or {}).items():
             self.values[block.args[i]] = value
@@ -162,7 +162,7 @@ class _Writer:
         types = inferred_types(made)
         for i, result in enumerate(made.results):
             if i in types and isinstance(result.type, TensorType):
-                retype(result, merged(types[i], result.type))  # pyright: ignore[reportArgumentType, reportUnknownArgumentType]
+                retype(result, merged(cast(Any, types[i]), cast(Any, result.type)))  # pyright: ignore[reportUnknownMemberType]
         self.b.place(made)
         value = None if any(is_open(r.type) for r in made.results) else evaluate(self.b, made)
         return made.results if value is None else [value]

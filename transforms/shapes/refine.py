@@ -31,12 +31,15 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
+from wengert.dialects import stablehlo
+from wengert.ir.construction import erase
 from wengert.ir.locations import error_at
-from wengert.ir.tensor_types import DYNAMIC, shape_of_type
+from wengert.ir.tensor_types import DYNAMIC, is_integer, shape_of_type
+from wengert.ir.traversal import all_ops
 from wengert.transforms.ad.request import function_named
 from wengert.transforms.core.inline import inline
 from wengert.transforms.core.symbol_dce import symbol_dce
-from wengert.transforms.optimize.dce import dce
+from wengert.transforms.optimize.effects import is_pure
 from wengert.transforms.shapes.argument_shapes import Shape, fitted, read_shape, shape_text
 from wengert.transforms.shapes.dynamism import is_dynamic, is_open
 from wengert.transforms.shapes.functions import Refinement
@@ -73,9 +76,21 @@ def refine_shapes(module: ModuleOp, name: str = "main", shapes: Sequence[Shape |
         return
     inline(module, keep_custom=True)
     refined = Refinement(module).refined(function_named(module, name), types)
-    dce(refined)
+    _drop_arithmetic(refined)
     symbol_dce(module)
     module.attributes.pop("jax.uses_shape_polymorphism", None)
+
+
+def _drop_arithmetic(function: FuncOp) -> None:
+    """Removes what only said how large something is: constants, and ops on integers, that nothing uses any more."""
+    for op in reversed(all_ops(function)):
+        dead = is_pure(type(op)) and all(result.first_use is None for result in op.results)
+        if dead and (isinstance(op, stablehlo.ConstantOp) or all(_is_integer(result.type) for result in op.results)):
+            erase(op)
+
+
+def _is_integer(type: Attribute) -> bool:
+    return isinstance(type, TensorType) and is_integer(cast("TensorType[Any]", type).element_type)
 
 
 def _argument_types(function: FuncOp, shapes: Sequence[Shape | None]) -> list[Attribute]:

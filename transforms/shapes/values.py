@@ -65,7 +65,7 @@ _SUMS: dict[type[Operation], Any] = {
 
 def _reduced(op: Any, x: list[Array]) -> Array | None:
     """A reduction of integers by one op."""
-    inner = list(op.regions[0].block.ops)
+    inner: list[Operation] = list(op.regions[0].block.ops)
     function = _SUMS.get(type(inner[0])) if len(inner) == 2 and set(inner[0].operands) == set(op.regions[0].block.args) else None
     if function is None or len(x) != 2 or x[0].dtype.kind not in "iu":
         return None
