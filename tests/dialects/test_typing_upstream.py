@@ -36,7 +36,6 @@ STRICTER = {
     "stablehlo.compare": ("compare_type", "the specification ties compare_type to the element type (compare C3 to C6)"),
     "stablehlo.dot_general": ("cannot hold", "a sum of floats does not fit integers, one of complex numbers does not fit floats"),
     "stablehlo.convolution": ("cannot hold", "as for dot_general"),
-    "stablehlo.dynamic_conv": ("", "upstream does not compare the result"),
     "stablehlo.fft": ("the last dimensions of the operand", "a transform whose length is not the operand's has no meaning"),
     "stablehlo.dynamic_broadcast_in_dim": ("output_dimensions must be a list", "the specification's C6"),
     "stablehlo.dynamic_iota": ("", "the specification's C2, and iota's element types"),
