@@ -85,7 +85,6 @@ _SHORT: list[Example] = [
     example("stablehlo.dynamic_gather", "4x2xf64, 3x1xi32, 2xi64 -> 3x2xf64", _GATHER, constants=("dense<[1, 2]>",)),
     example("stablehlo.dynamic_conv", "1x5x2xf64, 3x2x2xf64, 1x2xi64 -> 1x3x2xf64", _CONV, constants=("dense<0>",)),
     example("stablehlo.real_dynamic_slice", "5xf64, 1xi64, 1xi64, 1xi64 -> 2xf64", constants=("dense<1>", "dense<5>", "dense<2>")),
-    example("stablehlo.uniform_quantize", f"3xf32 -> {_QUANTIZED}"),
     example("stablehlo.optimization_barrier", "3xf64, i32 -> 3xf64, i32"),
     example("stablehlo.custom_call", "3xf64 -> 3xf64", 'call_target_name = "Sharding"'),
     example("stablehlo.all_gather", "3xf64 -> 3xf64", f"all_gather_dim = 0 : i64, {_GROUPS}"),
@@ -137,13 +136,16 @@ _LONG: list[Example] = [
         "return %r : tensor<3xf64>",
     ),
     program("stablehlo.return", "3xf64 -> 3xf64", '"stablehlo.return"(%0) : (tensor<3xf64>) -> ()'),
-    program(
-        "stablehlo.uniform_dequantize",
-        "3xf32 -> 3xf32",
-        f"%q = stablehlo.uniform_quantize %0 : (tensor<3xf32>) -> {_QUANTIZED}",
-        f"%r = stablehlo.uniform_dequantize %q : ({_QUANTIZED}) -> tensor<3xf32>",
-        "return %r : tensor<3xf32>",
-    ),
+    *[
+        program(
+            f"stablehlo.{name}",
+            "3xf32 -> 3xf32",
+            f"%q = stablehlo.uniform_quantize %0 : (tensor<3xf32>) -> {_QUANTIZED}",
+            f"%r = stablehlo.uniform_dequantize %q : ({_QUANTIZED}) -> tensor<3xf32>",
+            "return %r : tensor<3xf32>",
+        )
+        for name in ("uniform_quantize", "uniform_dequantize")
+    ],
     program(
         "stablehlo.while",
         "3xf64 -> 3xf64",

@@ -35,6 +35,23 @@ each of these on a small program about the op; `wengert ops NAME` tries one op a
 - **{REFUSED}**: the op is refused by name and place; the last column says with what words.
 - **no**: not there.
 - **{NOTHING}**: there is nothing to do. Derivatives: no argument or no result of the op's program is of floating point. GPU: there is no backend for GPUs yet.
+
+## Tuples and tokens
+
+Arguments and results may be tuples and tokens. They are passed and returned flat: a tuple as the tensors in it, one after the other, and a token as
+nothing; positions (`wrt`, `of`, axes of `vmap`) count the tensors. The signature of a program lists them, with names such as `state[0][1]`. The text of the
+program stays as it was written; its derivatives have tensors only.
+
+    func.func public @main(%t: tuple<tensor<2xf64>, tuple<!stablehlo.token, tensor<f64>>>, %k: !stablehlo.token) -> ...
+
+is called as `p(x, y)` and differentiated by `y` with `p.vjp(wrt=1)`.
+
+## One device
+
+A program runs on one device, which is device 0, replica 0 and partition 0. `replica_id` and `partition_id` are 0 there. A collective whose group is
+device 0 alone, or which names no group (all devices), gives its operand; `collective_permute` and `collective_broadcast` give zeros where nobody sends to
+device 0. An asynchronous op is run where it starts. A collective that needs another device is refused by name and place, with the devices that it needs; so is
+what reaches out of the program: `send`, `recv`, `infeed` and `outfeed`.
 """
 
 

@@ -32,6 +32,7 @@ from wengert.dialects.stablehlo.typing.checks import (
     expect_in_range,
     expect_result,
     expect_scalar,
+    expect_static,
     extents,
     fail,
     infer,
@@ -158,6 +159,7 @@ def check_dynamic_conv(op: ops.DynamicConvOp) -> None:
     """As convolution; how many windows there are is unknown."""
     lhs, rhs, padding = operand(op, 0, "lhs"), operand(op, 1, "rhs"), operand(op, 2, "padding")
     expect_elements("padding", padding, INTEGER)
+    expect_static("padding", padding)
     spatial = max(0, len(lhs.get_shape()) - 2)
     if not same_shape(padding.get_shape(), (spatial, 2)):
         fail(f"padding must hold a low and a high edge for each of the {spatial} spatial dimensions, found {padding}")
