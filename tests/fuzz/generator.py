@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from ad import random_programs as smooth_programs
 
-from fuzz import steps_contraction, steps_control, steps_elementwise, steps_indexing, steps_linalg, steps_reduction, steps_shape
+from fuzz import steps_composed, steps_contraction, steps_control, steps_elementwise, steps_indexing, steps_linalg, steps_reduction, steps_shape
 from fuzz.grower import Grower, Style, Value, Whole
 from fuzz.steps import FAMILIES
 from fuzz.tensors import COMPLEX_OF, FLOATS, INTEGERS, Array, Type
 from wengert.runtime.derivation import plain_text
 
-STEPS = (steps_contraction, steps_control, steps_elementwise, steps_indexing, steps_linalg, steps_reduction, steps_shape)
+STEPS = (steps_composed, steps_contraction, steps_control, steps_elementwise, steps_indexing, steps_linalg, steps_reduction, steps_shape)
 
 
 @dataclass(frozen=True)

@@ -171,9 +171,10 @@ def binary_complex(g: Grower) -> list[Value]:
 
 @step("complex", 2)
 def parts(g: Grower) -> list[Value]:
-    z = g.value(lambda t: t.is_complex)
+    # a float is its own real part
+    z = g.value(lambda t: t.is_complex or (t.is_float and g.chance(0.1)))
     name = g.pick(["real", "imag", "abs"])
-    part = g.one(f"stablehlo.{name}", [z], z.type.having(PART[z.element]))
+    part = g.one(f"stablehlo.{name}", [z], z.type.having(PART.get(z.element, z.element)))
     return [part]
 
 
@@ -244,8 +245,7 @@ def binary_integer(g: Grower) -> list[Value]:
 def converted(g: Grower) -> list[Value]:
     x = g.value()
     element = g.pick(g.style.elements) if g.chance(0.7) else g.pick(list(DTYPES))
-    if x.type.is_complex and element not in PART:
-        # complex numbers become real ones by their real parts in StableHLO alone
+    if x.type.is_complex and element in INTEGERS:
         x = g.one("stablehlo.real", [x], x.type.having(PART[x.element]))
     if x.type.is_float and element in INTEGERS:
         # what is out of range of the integers is what each machine makes of it

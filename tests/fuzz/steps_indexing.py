@@ -7,7 +7,7 @@ import numpy as np
 from fuzz.grower import Grower, Value
 from fuzz.steps import step
 from fuzz.steps_elementwise import distinct
-from fuzz.tensors import INTEGERS, Type, integers_text
+from fuzz.tensors import INTEGERS, Type, integers_text, random_array
 
 
 def positions(g: Grower, shape: list[int], limit: int) -> Value:
@@ -19,6 +19,8 @@ def positions(g: Grower, shape: list[int], limit: int) -> Value:
     low = 0 if type.element.startswith("u") else -2
     data = g.rng.integers(low, limit + 3, type.shape) if g.chance(0.5) else g.rng.integers(0, max(limit, 1), type.shape)
     data = np.asarray(data, type.dtype)
+    if g.chance(0.05):
+        data = random_array(g.rng, type, "wide", 0.3)
     if g.chance(0.4) and not g.isolated and len(g.whole.arguments) < 7:
         return g.argument(type, data=data)
     return g.constant(data, type)

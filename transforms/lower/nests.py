@@ -296,6 +296,8 @@ class NestBuilder:
         """Whether every start lies in its range, so that the whole window is inside; None if there are no starts."""
         total: SSAValue | None = None
         for start in access.starts:
+            if start.limit < 0:
+                return self._scalar(b"\0", i1)  # the window is larger than the operand
             scalar = self._start(start)
             for function, bound in (("ge", 0), ("le", start.limit)):
                 test = self._function(function, i1, scalar, self._number(bound, start.value))
@@ -305,7 +307,8 @@ class NestBuilder:
     def _number(self, value: int, like: SSAValue) -> SSAValue:
         """An integer constant of a tensor's element type (the nearest that it can hold)."""
         held = element(like)
-        return self._integer(min(value, int(np.iinfo(dtype_of(held)).max)), held)
+        limits = np.iinfo(dtype_of(held))
+        return self._integer(min(max(value, int(limits.min)), int(limits.max)), held)
 
     def _integer(self, value: int, held: Attribute) -> SSAValue:
         return self._scalar(dtype_of(held).type(value).tobytes(), held)
