@@ -19,7 +19,7 @@ import itertools
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Literal
 
@@ -77,7 +77,7 @@ def _objection(status: os.stat_result, what: Literal["folder", "file"]) -> str |
 
 
 @contextlib.contextmanager
-def _opened(home: Path) -> Iterator[int]:
+def _opened(home: Path) -> Generator[int]:
     """The folder, which only this user can write to, as a file descriptor; OSError otherwise."""
     held = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
