@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, FunctionType, ModuleOp, StringAttr, SymbolRefAttr, TensorType
+from xdsl.dialects.builtin import ArrayAttr, FunctionType, ModuleOp, StringAttr, SymbolRefAttr, TensorType, TupleType
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import IsTerminator
@@ -263,6 +263,13 @@ def _passed(w: _Writer, op: Operation, operands: Values) -> Values:
     return made.results
 
 
+def _tuple(w: _Writer, op: stablehlo.TupleOp, operands: Values) -> Values:
+    """A tuple of the operands."""
+    made = _copied(op, operands, [TupleType([v.type for v in operands])])
+    w.b.place(made)
+    return made.results
+
+
 def _custom_call(w: _Writer, op: stablehlo.CustomCallOp, operands: Values) -> Values:
     """An assertion on shapes, a call that takes shapes, one that returns its operands, or any other."""
     made = cast(stablehlo.CustomCallOp, _copied(op, operands))
@@ -315,6 +322,7 @@ _REFINEMENTS: dict[type[Operation], Refine] = {
     stablehlo.CustomCallOp: _custom_call,
     stablehlo.IfOp: _branches,
     stablehlo.OptimizationBarrierOp: _passed,
+    stablehlo.TupleOp: _tuple,
     stablehlo.WhileOp: _loop,
 }
 """How ops are written that are not written by their typing rules alone."""
