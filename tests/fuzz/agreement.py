@@ -9,7 +9,7 @@ in all noisy runs must be of the same kind; if the runs do not agree on that, th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import ml_dtypes
 import numpy as np
@@ -17,6 +17,8 @@ import numpy as np
 Array = np.ndarray[Any, np.dtype[Any]]
 Noisy = Callable[[int], Sequence[Array]]
 """The reference program's results with the errors of a seed."""
+
+Singular = Literal["no", "infinite", "anything"]
 
 NEAR = 16
 """Units in the last place, of 64-bit and 32-bit floats, that always pass; two for 16-bit ones."""
@@ -33,17 +35,18 @@ class Mismatch(Exception):
         self.what, self.details = what, details
 
 
-def assert_agree(what: str, given: Sequence[Array], expected: Sequence[Array], noisy: Noisy, *, loose: float = 1.0, singular: bool = False) -> None:
+def assert_agree(what: str, given: Sequence[Array], expected: Sequence[Array], noisy: Noisy, *, loose: float = 1.0, singular: Singular = "no") -> None:
     """Results agree with those of the reference, or a Mismatch says which does not.
 
-    ``loose`` multiplies the tolerance. ``singular``: infinities and NaN count as one another, as derivatives where there is none may be either.
+    ``loose`` multiplies the tolerance. ``singular`` is for derivatives where there may be none: "infinite" if infinities and NaN count as one another,
+    "anything" if an element that is not finite in one of the two says nothing.
     """
     if len(given) != len(expected):
         raise Mismatch(f"{what}: {len(given)} results where {len(expected)} are expected")
     for k, (a, e) in enumerate(zip(given, expected, strict=True)):
         if np.shape(a) != np.shape(e) or np.asarray(a).dtype != np.asarray(e).dtype:
             raise Mismatch(f"{what}: result {k} is {np.asarray(a).dtype}{np.shape(a)}, expected {np.asarray(e).dtype}{np.shape(e)}")
-    passes: list[Any] = [near(a, e) | (_is_singular(a, e) if singular else False) for a, e in zip(given, expected, strict=True)]
+    passes: list[Any] = [near(a, e) | _is_singular(a, e, singular) for a, e in zip(given, expected, strict=True)]
     wrong = [k for k, passed in enumerate(passes) if not passed.all()]
     samples: list[Sequence[Array]] = []
     for count in (FIRST, MORE):
@@ -87,8 +90,9 @@ def excused(a: Array, e: Array, samples: Sequence[Array], loose: float = 1.0) ->
         return ~settled | near(a, e) | _within(a, e, (SAFETY * np.nan_to_num(spread) + np.nan_to_num(base)) * loose)
 
 
-def _is_singular(a: Array, e: Array) -> Any:
-    return ~np.isfinite(_wide(a)) & ~np.isfinite(_wide(e))
+def _is_singular(a: Array, e: Array, how: Singular) -> Any:
+    first, second = ~np.isfinite(_wide(a)), ~np.isfinite(_wide(e))
+    return False if how == "no" else first & second if how == "infinite" else first | second
 
 
 def _within(a: Array, e: Array, tolerance: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import wengert as wg
-from fuzz.agreement import Noisy
+from fuzz.agreement import Noisy, Singular
 from fuzz.generator import Program
 from fuzz.noise import noisy_run
 from wengert.runtime.derivation import needs_ad_lowering, runnable
@@ -64,6 +64,11 @@ class Case:
     def y_bars(self) -> list[Array]:
         rng = np.random.default_rng([2, self.seed])
         return [direction(rng, self.outputs[j]) for j in self.asked]
+
+    @cached_property
+    def singular(self) -> Singular:
+        """What derivatives by different ways have to agree on here: where the program is not finite, it has no derivative."""
+        return "infinite" if all(np.isfinite(y.astype(complex)).all() for y in self.outputs) else "anything"
 
     # -- derivatives
 

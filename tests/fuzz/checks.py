@@ -104,7 +104,9 @@ def vjp_primal(case: Case) -> None:
 def strategies(case: Case) -> None:
     """The two strategies of reverse mode agree."""
     given = [*case.inputs, *case.y_bars]
-    assert_agree("VJP by adjoints against VJP by transposition", interpreted(case.direct, given), case.reverse, noise_of(case.vjp, given), singular=True)
+    assert_agree(
+        "VJP by adjoints against VJP by transposition", interpreted(case.direct, given), case.reverse, noise_of(case.vjp, given), singular=case.singular
+    )
 
 
 @check("duality", needs="differentiable")
@@ -221,13 +223,13 @@ def second_order(case: Case) -> None:
     def either(seed: int) -> Any:
         return noisy(seed)[k:] if seed % 2 else noisy_second(seed)[j:]
 
-    assert_agree("reverse over forward against forward over reverse", second[j:], expected[k:], either, singular=True)
+    assert_agree("reverse over forward against forward over reverse", second[j:], expected[k:], either, singular=case.singular)
     mode = case.direct.jvp(wrt=case.moving, of=bars)
-    assert_agree("forward over the adjoints", interpreted(mode, [*given, *case.x_dots])[k:], expected[k:], _tail(noisy, k), singular=True)
+    assert_agree("forward over the adjoints", interpreted(mode, [*given, *case.x_dots])[k:], expected[k:], _tail(noisy, k), singular=case.singular)
     again = [direction(rng, y) for i, y in enumerate(case.reverse) if i in bars]
     twice = [interpreted(v.vjp(wrt=case.moving, of=bars, strategy=s), [*given, *again])[k:] for v, s in ((case.vjp, "transpose"), (case.direct, "direct"))]
     noisy_twice = noise_of(case.vjp.vjp(wrt=case.moving, of=bars), [*given, *again])
-    assert_agree("reverse over reverse, by adjoints", twice[1], twice[0], _tail(noisy_twice, k), singular=True)
+    assert_agree("reverse over reverse, by adjoints", twice[1], twice[0], _tail(noisy_twice, k), singular=case.singular)
 
 
 # -- batching

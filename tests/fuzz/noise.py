@@ -106,6 +106,10 @@ COMBINING = frozenset(
     ]
 )
 """Ops that sum or multiply many elements in some order."""
+FACTORED = frozenset(
+    ["fft", "cholesky", "triangular_solve", "cholesky_solve", "lu", "lu_solve", "qr", "eigh", "svd", "eig", "tridiagonal_solve", "custom_call"]
+)
+"""Those of them that also multiply by roots, roots of unity or quotients, so that they are not exact on any numbers."""
 FEW = {np.dtype(np.float64): 30, np.dtype(np.float32): 12, np.dtype(np.float16): 5, np.dtype(ml_dtypes.bfloat16): 3}
 """How many of the last bits are zero in a number of few significant bits."""
 
@@ -148,7 +152,8 @@ class NoisyFrame(Frame):
         if name in COMBINING:
             if _combines_exactly(op):
                 return self._after(exact, self._signs)
-            return self._around(self._with_holes(exact) if name == "convolution" else exact, spared=1 if name == "select_and_scatter" else 0)
+            few = name not in FACTORED
+            return self._around(self._with_holes(exact) if name == "convolution" else exact, spared=1 if name == "select_and_scatter" else 0, few=few)
         return self._after(exact, lambda x: self._off(x, 4 * self.machine.scale, False))
 
     def _after(self, exact: Callable[..., Any], change: Callable[[Any], Any]) -> Callable[..., Any]:
@@ -167,13 +172,13 @@ class NoisyFrame(Frame):
 
         return noisy
 
-    def _around(self, exact: Callable[..., Any], spared: int) -> Callable[..., Any]:
+    def _around(self, exact: Callable[..., Any], spared: int, few: bool) -> Callable[..., Any]:
         """The function with errors of its operands, which stand for those of partial sums, and of its results; the first operands may be spared."""
 
         def noisy(*operands: Any) -> Any:
-            moved = [*operands[:spared], *(self._off(x, self.machine.scale, True) for x in operands[spared:])]
+            moved = [*operands[:spared], *(self._off(x, self.machine.scale, few) for x in operands[spared:])]
             results = exact(*moved)
-            off = [self._spread(self._off(r, self.machine.scale, True), operands) for r in (results if isinstance(results, tuple) else (results,))]
+            off = [self._spread(self._off(r, self.machine.scale, few), operands) for r in (results if isinstance(results, tuple) else (results,))]
             return tuple(off) if isinstance(results, tuple) else off[0]
 
         return noisy
