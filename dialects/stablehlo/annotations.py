@@ -29,7 +29,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
-from wengert.dialects.stablehlo.attributes import Dimensions, dimensions
+from wengert.dialects.stablehlo.attributes import Dimensions, dimensions, whole_number
 from wengert.ir.attributes import bool_attr, int_attr, int_of
 from wengert.ir.printer_attributes import float_text
 from wengert.ir.tensor_types import EIGHT_BITS, dtype_of, f64
@@ -68,7 +68,7 @@ class _Record(ParametrizedAttribute):
     @classmethod
     def read_value(cls, parser: AttrParser, key: str) -> Attribute:
         """Reads the value of a key; most are integers."""
-        return int_attr(parser.parse_integer(allow_boolean=False))
+        return int_attr(whole_number(parser))
 
     def value_text(self, key: str, printer: Printer) -> str | None:
         """The value of a key; None for one that is left out."""
@@ -124,7 +124,7 @@ class ResultAccuracyAttr(_Record):
         if key == "mode":
             return parser.parse_attribute()
         if key == "ulps":
-            return int_attr(parser.parse_integer(allow_boolean=False))
+            return int_attr(whole_number(parser))
         position = parser.pos
         number = parser.parse_number()
         if isinstance(number, int) and parser.lexer.input.content.startswith("0x", position):
@@ -181,7 +181,7 @@ class DotAlgorithmAttr(_Record):
             return parser.parse_type()
         if key == "allow_imprecise_accumulation":
             return bool_attr(parser.parse_boolean())
-        return int_attr(parser.parse_integer(allow_boolean=False))
+        return int_attr(whole_number(parser))
 
     def value_text(self, key: str, printer: Printer) -> str | None:
         value = cast(Attribute, getattr(self, key))
@@ -212,8 +212,8 @@ class OutputOperandAliasAttr(_Record):
     @classmethod
     def read_value(cls, parser: AttrParser, key: str) -> Attribute:
         if key == "operand_index":
-            return int_attr(parser.parse_integer(allow_boolean=False))
-        return dimensions(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer))
+            return int_attr(whole_number(parser))
+        return dimensions(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: whole_number(parser)))
 
     def value_text(self, key: str, printer: Printer) -> str | None:
         value = getattr(self, key)

@@ -320,6 +320,15 @@ class ConvDimensionNumbersAttr(ParametrizedAttribute):
         printer.print_string(f"<{self.text()}>")
 
 
+def whole_number(parser: AttrParser) -> int:
+    """Reads an integer that fits i64."""
+    position = parser.pos
+    value = parser.parse_integer(allow_boolean=False)
+    if not -(1 << 63) <= value < 1 << 63:
+        parser.raise_error(f"{value} does not fit i64", position)
+    return value
+
+
 @irdl_attr_definition
 class ChannelHandleAttr(ParametrizedAttribute):
     """Which channel a communication uses, and among whom: ``<handle = 1, type = 2>``."""
@@ -338,7 +347,7 @@ class ChannelHandleAttr(ParametrizedAttribute):
             if key not in ("handle", "type") or key in given:
                 parser.raise_error(f"a channel handle is <handle = n, type = n>; {did_you_mean(key, ('handle', 'type')) or f'found {key!r}'}", position)
             parser.parse_punctuation("=")
-            given[key] = int_attr(parser.parse_integer(allow_boolean=False))
+            given[key] = int_attr(whole_number(parser))
 
         position = parser.pos
         parser.parse_comma_separated_list(parser.Delimiter.ANGLE, entry)

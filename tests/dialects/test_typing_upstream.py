@@ -34,13 +34,14 @@ ALL_FORMS = [text for text in [*WELL_TYPED, *FORMS] if '"core.' not in text]
 OURS = [text for text in WELL_TYPED if '"core.' not in text]
 
 STRICTER = {
+    "stablehlo.set_dimension_size": ("size must not", "an extent is not negative"),
     "stablehlo.bitcast_convert": ("does not match the inferred", "upstream leaves a dimension unchecked where the widths are equal"),
     "stablehlo.compare": ("compare_type", "the specification ties compare_type to the element type (compare C3 to C6)"),
     "stablehlo.dot_general": ("cannot hold", "a sum of floats does not fit integers, one of complex numbers does not fit floats"),
     "stablehlo.convolution": ("cannot hold", "as for dot_general"),
     "stablehlo.fft": ("the last dimensions of the operand", "a transform whose length is not the operand's has no meaning"),
     "stablehlo.dynamic_broadcast_in_dim": ("", "the specification's C6, and C1: operand and result have one element type"),
-    "stablehlo.dynamic_reshape": ("must have the same element type", "the specification's C1, where only one of the two is quantized"),
+    "stablehlo.dynamic_reshape": ("", "the specification's C1: operand and result have one element type"),
     "stablehlo.add": ("must have the same type", "quantized operands are stored alike (C3); upstream does not tell i8 from u8"),
     "stablehlo.dynamic_iota": ("", "the specification's C2, and iota's element types"),
     "stablehlo.real_dynamic_slice": ("", "the result's rank is the operand's, and a slice does not end before it starts"),
@@ -59,11 +60,11 @@ STRICTER = {
     **{op.name: ("", "upstream leaves shapes that do not broadcast, and elements that the op cannot take, to later passes") for op in chlo_broadcast.ALL},
     "stablehlo.einsum": ("", "upstream does not read einsum_config"),
     "stablehlo.unary_einsum": ("", "upstream does not read einsum_config"),
-    "stablehlo.dot": ("cannot hold", "as for dot_general"),
-    "chlo.ragged_dot": ("cannot hold", "as for dot_general"),
+    "stablehlo.dot": ("", "as for dot_general, also where operands are quantized"),
+    "chlo.ragged_dot": ("", "as for dot_general, also where operands are quantized"),
     "stablehlo.dynamic_conv": ("", "upstream leaves the result's features unchecked; and as for dot_general"),
     "chlo.scan": ("does not match the type", "upstream compares shapes only"),
-    "chlo.top_k": ("must hold", "complex numbers have no order"),
+    "chlo.top_k": ("", "complex numbers have no order; and k above 2**63 is no negative number"),
 }
 """Ops of which we reject more, with a part of our message and the reason."""
 

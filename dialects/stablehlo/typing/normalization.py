@@ -7,6 +7,7 @@ from xdsl.ir import Operation
 from wengert.dialects.stablehlo import normalization as ops
 from wengert.dialects.stablehlo.typing.checks import (
     FLOAT,
+    QUANTIZED,
     Tensor,
     expect_elements,
     expect_in_range,
@@ -25,7 +26,7 @@ from wengert.ir.typing_rules import typing_rule
 def check_features(op: Operation, roles: tuple[str, ...]) -> tuple[Tensor, int]:
     """The operand (operand 0) and how many features it has; the operands of these roles, which follow, have one element for each."""
     x = operand(op, 0, "operand")
-    expect_elements("operand", x, FLOAT)
+    expect_elements("operand", x, FLOAT | QUANTIZED)
     index = int_property(op, "feature_index")
     expect_in_range("feature_index", (index,), len(x.get_shape()))
     features = x.get_shape()[index]

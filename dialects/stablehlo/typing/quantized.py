@@ -34,11 +34,13 @@ from wengert.ir.typing_rules import TYPING_RULES, TypingRule, typing_rule
 
 _ANYWHERE = (
     "add bitcast_convert broadcast_in_dim case composite custom_call dynamic_broadcast_in_dim dynamic_reshape get_dimension_size"
-    " get_tuple_element if outfeed reshape return send transpose tuple uniform_dequantize uniform_quantize while"
+    " get_tuple_element if infeed outfeed recv reshape return send transpose tuple uniform_dequantize uniform_quantize while"
 )
 SCALES_ALONG_A_DIMENSION = {
     **{f"stablehlo.{name}": None for name in _ANYWHERE.split()},
+    "chlo.constant_like": None,
     "chlo.ragged_dot": None,
+    "chlo.scan": None,
     **{f"stablehlo.{name}": (1,) for name in ("convolution", "dot_general", "dynamic_conv")},
 }
 """Ops that take and give tensors with a scale for each index of a dimension, and which operands those may be (None: all of them)."""
@@ -84,6 +86,9 @@ def check_quantized(op: Operation, operands: list[UniformQuantizedType | None], 
         fail(
             f"{op.name} keeps scales and zero points, but its operands and results have the element types {held[0]} and {next(e for e in held if e != held[0])}"
         )
+    axes = {e.axis for e in held}
+    if op.name == "stablehlo.add" and len(axes) > 1:
+        fail(f"the scales of operands and result must be along the same dimension, found {', '.join(map(str, held))}")
     if op.name in RESHAPING and operands[0] is not None and results[0] is not None:
         check_kept_scales(op, operands[0], results[0])
 
@@ -190,7 +195,7 @@ def product_result(op: Operation, lhs: Tensor, rhs: Tensor, summed: tuple[int, .
         fail(f"lhs, rhs and result must stand for numbers of one type, and lhs and rhs be stored alike, found {lhs}, {rhs} and {op.results[0].type}")
     if y.axis is None and z.axis is not None:
         fail(f"result must have one scale for all elements, as rhs has, found {op.results[0].type}")
-    if y.axis is not None and z.axis is not None and kept.get(y.axis) != z.axis:
+    if op.name != "stablehlo.dot_general" and y.axis is not None and z.axis is not None and kept.get(y.axis) != z.axis:
         fail(f"the scales of rhs are along its dimension {y.axis}, which is dimension {kept.get(y.axis)} of the result, found {op.results[0].type}")
     return z
 
