@@ -187,6 +187,19 @@ def gamma() -> Iterator[Fit]:
     yield Fit("DIGAMMA_TWO_TO_THREE", "digamma(5/2 + t)", beyond, mp.mpf("-0.5"), mp.mpf("0.5"), 16)
 
 
+def bessel() -> Iterator[Fit]:
+    def i1e(x: mp.mpf) -> mp.mpf:
+        return mp.besseli(1, x) * mp.exp(-x)
+
+    low, high = mp.mpf(-1), mp.mpf(1)
+    near = series(lambda t: i1e(1 + t) / (1 + t), [i1e(mp.mpf(1))], "1e-30")
+    for suffix, degrees in (("F32", (9, 14, 7)), ("F64", (17, 24, 26))):
+        yield Fit(f"I1E_NEAR_{suffix}", "i1e(1 + t) / (1 + t)", lambda t: near(t) if t > -1 else mp.mpf("0.5"), low, high, degrees[0])
+        yield Fit(f"I1E_MIDDLE_{suffix}", "i1e(5 + 3 t)", lambda t: i1e(5 + 3 * t), low, high, degrees[1])
+        far = lambda t: mp.sqrt(16 / (1 + t)) * i1e(16 / (1 + t)) if t > -1 else 1 / mp.sqrt(2 * mp.pi)  # noqa: E731
+        yield Fit(f"I1E_FAR_{suffix}", "sqrt(x) i1e(x), x = 16 / (1 + t)", far, low, high, degrees[2])
+
+
 def scaled_erfc(u: mp.mpf) -> mp.mpf:
     """(x + 4) exp(x^2) erfc(x) for x = 8/(1 - u) - 4, which varies slowly."""
     x = 8 / (1 - u) - 4
@@ -203,6 +216,7 @@ def fits() -> Iterator[Fit]:
     yield from error_function()
     yield from inverse_error_function()
     yield from gamma()
+    yield from bessel()
 
 
 def two_over_pi_words(count: int = 21) -> list[int]:

@@ -67,9 +67,9 @@ def divide(x: Any, y: Any) -> Any:
 def _limits_of_quotient(found: Any, x: Any, y: Any) -> Any:
     """Quotients that are not finite, by C99, annex G.5.1."""
     a, b, c, d = x.real, x.imag, y.real, y.imag
-    undefined = np.isnan(found.real) & np.isnan(found.imag)
+    undefined: Any = np.isnan(found.real) & np.isnan(found.imag)
     infinite = np.copysign(np.inf, c)
-    nothing = (c == 0) & (d == 0) & ~(np.isnan(a) & np.isnan(b))
+    nothing: Any = (c == 0) & (d == 0) & ~(np.isnan(a) & np.isnan(b))
     found = _where(nothing, make_complex(infinite * a, infinite * b), found)
     large, small = (np.isinf(z.real) | np.isinf(z.imag) for z in (x, y))
     a_, b_, c_, d_ = (np.copysign(np.isinf(part).astype(np.float64), part) for part in (a, b, c, d))
@@ -81,7 +81,7 @@ def _limits_of_quotient(found: Any, x: Any, y: Any) -> Any:
 
 def exp(z: Any) -> Any:
     """e^z; e^-inf is a zero with the sign of y wherever it points, which C99 leaves open."""
-    nothing = np.isneginf(z.real) & ~np.isfinite(z.imag)
+    nothing: Any = np.isneginf(z.real) & ~np.isfinite(z.imag)
     return _where(nothing, make_complex(np.zeros_like(z.real), np.copysign(0.0, z.imag)), np.exp(z))
 
 

@@ -43,9 +43,15 @@ def _of_real(source: Attribute, target: Attribute) -> Unary:
     if source == f64 and is_float(target):
         return lambda x: rounded(x, dtype)
     if working_dtype(source) != dtype_of(source):  # not all pairs of narrow types have a conversion of their own
-        wide = working_dtype(source)
-        return lambda x: x.astype(wide).astype(dtype)
-    return lambda x: x.astype(dtype)
+        return _through(working_dtype(source), dtype)
+    return _through(dtype, dtype)
+
+
+def _through(wide: np.dtype[Any], dtype: np.dtype[Any]) -> Unary:
+    def converted(x: Any) -> Any:
+        return x.astype(wide).astype(dtype)
+
+    return converted
 
 
 def _float_to_integer(held: Attribute) -> Unary:

@@ -51,6 +51,10 @@ def _same(x: Any) -> Any:
     return x
 
 
+def _nothing(x: Any) -> Any:
+    return np.zeros(np.shape(x)).astype(x.dtype)
+
+
 KERNELS: dict[type[Operation], Kernel] = {
     stablehlo.AddOp: _numeric(np.add, np.logical_or),
     stablehlo.SubtractOp: _numeric(np.subtract),
@@ -176,9 +180,7 @@ def real(op: stablehlo.RealOp) -> Function:
 @evaluates(stablehlo.ImagOp, elementwise=True)
 def imag(op: stablehlo.ImagOp) -> Function:
     """Imaginary part; zero for a real number."""
-    if not is_complex(element(op.operand)):
-        return lambda x: np.zeros(np.shape(x)).astype(x.dtype)
-    return np.imag
+    return np.imag if is_complex(element(op.operand)) else _nothing
 
 
 @evaluates(stablehlo.ComplexOp, elementwise=True)

@@ -117,6 +117,7 @@ def exact_trigamma(x: Any) -> Any:
 
 
 REFERENCE: dict[str, Callable[..., Any]] = {
+    "bessel_i1e": lambda x: np.copysign(special.i1e(x), x),
     "logistic": special.expit,
     "erf": special.erf,
     "erfc": special.erfc,
@@ -138,6 +139,11 @@ EXACT: dict[str, Callable[..., Any]] = {
     "trigamma": exact_trigamma,
     "exp2": lambda x: mp.mpf(2) ** x,
     "cbrt": lambda x: mp.sign(x) * mp.cbrt(abs(x)),
+    "bessel_i1e": lambda x: (
+        mp.sign(x) * mp.besseli(1, abs(x)) * mp.exp(-abs(x))
+        if abs(x) < 1e6
+        else mp.sign(x) / mp.sqrt(2 * mp.pi * abs(x)) * (1 - 3 / (8 * abs(x)) - 15 / (128 * x * x))
+    ),
     "logistic": lambda x: 1 / (1 + mp.exp(-x)),
     "rsqrt": lambda x: 1 / mp.sqrt(x),
     "erf_inv": mp.erfinv,

@@ -131,6 +131,7 @@ _EXPENSIVE_FLOAT = (
     chlo.AtanOp,
     chlo.AtanhOp,
     chlo.CoshOp,
+    chlo.BesselI1eOp,
     chlo.DigammaOp,
     chlo.ErfInvOp,
     chlo.ErfOp,

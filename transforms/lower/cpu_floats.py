@@ -36,6 +36,7 @@ _MATH = {
     "erf": "erf",
     "erfc": "erfc",
     "erf_inv": "erf_inv",
+    "bessel_i1e": "bessel_i1e",
     "lgamma": "lgamma",
     "digamma": "digamma",
 }

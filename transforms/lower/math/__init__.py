@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from wengert.transforms.lower.math import error_function, exponential, gamma, hyperbolic, inverse_trigonometric, logarithm, power, trigonometric
+from wengert.transforms.lower.math import bessel, error_function, exponential, gamma, hyperbolic, inverse_trigonometric, logarithm, power, trigonometric
 from wengert.transforms.lower.math.bounds import BOUNDS
 from wengert.transforms.lower.math.emitter import Emitter
 from wengert.transforms.lower.math.vector import Code, Float
@@ -39,6 +39,7 @@ UNARY: dict[str, Unary] = {
     "erf": error_function.erf,
     "erfc": error_function.erfc,
     "erf_inv": error_function.erf_inv,
+    "bessel_i1e": bessel.bessel_i1e,
     "lgamma": gamma.lgamma,
     "digamma": gamma.digamma,
     "trigamma": gamma.trigamma,
