@@ -118,7 +118,7 @@ class ConstantReader(TypeReader):
             return values.tobytes() if count else b""
         flat = _PAIR.sub("c", body) if is_complex(element) else body
         skeleton = _ELEMENTS.sub("", flat)
-        if skeleton != _skeleton(shape):
+        if count > len(body) or len(shape) > len(body) or skeleton != _skeleton(shape):
             self._misshapen(skeleton, shape, start)
         if not count:
             return b""
