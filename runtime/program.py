@@ -68,7 +68,8 @@ def load(path: PathLike, *, entry: str = "main") -> Program:
     try:
         text = decoded(data, os.fspath(path))
     except DiagnosticError as error:
-        raise InputError(str(error)) from None
+        what = error.diagnostic.message.partition(": ")[2]
+        raise InputError(f"{error.diagnostic.place}: error: the file is not UTF-8 text: {what}") from None
     return parse(text, filename=os.fspath(path), entry=entry)
 
 
