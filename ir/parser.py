@@ -41,6 +41,7 @@ class ModuleParser(Reader):
         self.closed_dialects, self.opaque, self.refused_dialects = closed_dialects, opaque, refused_dialects or {}
         self._types, self._functions, self._dictionaries = {}, {}, {}
         self._syntaxes, self._defined_at, self._scope, self._used_at = {}, {}, [], {}
+        self._references = []
         self.find_late_locations()
 
     @classmethod
@@ -67,7 +68,7 @@ class ModuleParser(Reader):
                 self.metadata()
             else:
                 ops.append(self.operation())
-        self.check_defined({})
+        self.check_defined()
         if not ops:
             self.fail("the text holds no operation", 0)
         if len(ops) == 1 and isinstance(ops[0], ModuleOp):

@@ -48,8 +48,10 @@ def archive(choose: random.Random) -> bytes:
     """An .npz file of up to four members."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", choose.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))) as file:
-        for name in dict.fromkeys([choose.choice(NAMES) for _ in range(choose.randrange(5))] + ["in_0", "in_1"] * (choose.random() < 0.8)):
-            file.writestr(name + ".npy" * (choose.random() < 0.9), npy(choose) if choose.random() < 0.9 else b"text")
+        names = [choose.choice(NAMES) for _ in range(choose.randrange(5))] + ["in_0", "in_1"] * (choose.random() < 0.8)
+        members = dict.fromkeys(name + ".npy" * (choose.random() < 0.9) for name in names)
+        for name in members:
+            file.writestr(name, npy(choose) if choose.random() < 0.9 else b"text")
     return stream.getvalue()
 
 
