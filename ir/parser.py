@@ -21,6 +21,7 @@ from xdsl.parser import Parser
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
 from wengert.ir.parser_operations import Reader
 from wengert.ir.stages import stage
+from wengert.ir.sources import decoded
 from wengert.ir.syntax_functions import SYNTAXES
 
 
@@ -40,6 +41,7 @@ class ModuleParser(Reader):
         self.closed_dialects, self.opaque, self.refused_dialects = closed_dialects, opaque, refused_dialects or {}
         self._types, self._functions, self._dictionaries = {}, {}, {}
         self._syntaxes, self._defined_at, self._scope, self._used_at = {}, {}, [], {}
+        self._references = []
         self.find_late_locations()
 
     @classmethod
@@ -66,7 +68,7 @@ class ModuleParser(Reader):
                 self.metadata()
             else:
                 ops.append(self.operation())
-        self.check_defined({})
+        self.check_defined()
         if not ops:
             self.fail("the text holds no operation", 0)
         if len(ops) == 1 and isinstance(ops[0], ModuleOp):
@@ -109,6 +111,8 @@ def parse_module(text: str | bytes, filename: str = "<string>", context: Context
         raise DiagnosticError(parser.diagnostic("the text nests too deeply", min(parser.here, len(parser.text)))) from None
     except DiagnosticError:
         raise
+    except MemoryError:
+        raise DiagnosticError(parser.diagnostic("there is not enough memory to read this", min(parser.here, len(parser.text)))) from None
     except Exception as error:  # whatever an attribute or an op of a dialect may raise on what nobody foresaw
         raise DiagnosticError(parser.diagnostic(f"cannot read this: {error}", min(parser.here, len(parser.text)))) from error
 
@@ -119,12 +123,13 @@ def _parsed(parser: ModuleParser) -> ModuleOp:
 
 
 def _decoded(text: str | bytes, filename: str) -> str:
-    if isinstance(text, str):
-        return text
-    try:
-        return text.decode("utf-8")
-    except UnicodeDecodeError as error:
-        before = text[: error.start]
-        line, column = before.count(b"\n") + 1, len(before) - (before.rfind(b"\n") + 1) + 1
-        message = f"the text is not UTF-8: byte 0x{text[error.start]:02x} at offset {error.start}"
-        raise DiagnosticError(Diagnostic(message, filename, line, column)) from None
+    if isinstance(text, bytes):
+        return decoded(text, filename)
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            before = text[: error.start]
+            line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
+            raise DiagnosticError(Diagnostic(f"{text[error.start]!r} is half of a character, which no text holds", filename, line, column)) from None
+    return text

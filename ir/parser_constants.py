@@ -118,7 +118,7 @@ class ConstantReader(TypeReader):
             return values.tobytes() if count else b""
         flat = _PAIR.sub("c", body) if is_complex(element) else body
         skeleton = _ELEMENTS.sub("", flat)
-        if skeleton != _skeleton(shape):
+        if count > len(body) or len(shape) > len(body) or skeleton != _skeleton(shape):
             self._misshapen(skeleton, shape, start)
         if not count:
             return b""
@@ -182,7 +182,8 @@ class ConstantReader(TypeReader):
             if "x" not in text:
                 if text.count(".") < len(tokens):
                     self._bad_element(tokens, start, end, element)
-                return np.array(list(map(float, tokens)), np.float64).astype(dtype)
+                with np.errstate(over="ignore"):  # numbers beyond a type's are infinities
+                    return np.array(list(map(float, tokens)), np.float64).astype(dtype)
         except ValueError:
             self._bad_element(tokens, start, end, element)
         return np.array([self._float(token, start, end, element, dtype) for token in tokens], dtype)
@@ -192,7 +193,8 @@ class ConstantReader(TypeReader):
         if not word.startswith("0x"):
             if _NUMBER.fullmatch(word) is None or "." not in word:
                 self._bad_element([token], start, end, element)
-            return dtype.type(float(word))
+            with np.errstate(over="ignore"):
+                return dtype.type(float(word))
         bits = int(word, 16)
         if bits >> (8 * dtype.itemsize):
             self.fail(f"the bit pattern {word} has more bits than {element}", self.text.find(word, start, end))

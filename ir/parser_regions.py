@@ -37,8 +37,9 @@ class RegionReader(ValueReader):
             self.fail(f"regions nest deeper than {_DEPTH} levels", opened)
         outer = (self.ssa_values, self._scope, self.blocks, self.forward_block_references, self.forward_ssa_references)
         self._scope, self.blocks, self.forward_block_references = [], {}, defaultdict(list)
+        self.forward_ssa_references = {}
         if isolated:
-            self.ssa_values, self.forward_ssa_references = {}, {}
+            self.ssa_values = {}
         region = Region()
         if arguments or named or (self.peek() not in ("^", "}")):
             region.add_block(self._entry_block(arguments, opened))
@@ -46,7 +47,7 @@ class RegionReader(ValueReader):
             region.add_block(self._labelled_block(opened))
         self._close(opened)
         if isolated:
-            self.check_defined({})
+            self.check_defined()
         for name in self._scope:
             del self.ssa_values[name]
         missing = next(iter(self.forward_block_references), None)
@@ -55,6 +56,8 @@ class RegionReader(ValueReader):
         self.ssa_values, self._scope, self.blocks, self.forward_block_references, references = outer
         if isolated:
             self.forward_ssa_references = references
+        else:
+            self.leave_references(references)
         self._depth -= 1
         return region
 

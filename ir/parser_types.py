@@ -11,7 +11,7 @@ from xdsl.ir import Attribute
 from xdsl.parser import Parser
 
 from wengert.ir.diagnostics import did_you_mean
-from wengert.ir.parser_cursor import SPACE
+from wengert.ir.parser_cursor import DEPTH, SPACE
 from wengert.ir.parser_dialect_names import DialectReader
 from wengert.ir.tensor_types import DYNAMIC, checked_encoding, tensor
 
@@ -58,6 +58,8 @@ class TypeReader(DialectReader):
     """Reads types and lists of types."""
 
     _types: dict[str, Attribute]
+    _type_nesting = 0
+    _outermost_type = 0
     _functions: dict[str, tuple[Types, Types]]
 
     def type(self) -> Attribute:
@@ -104,10 +106,26 @@ class TypeReader(DialectReader):
             self.unexpected("a type")
         if not word:
             self.check_dialect_name("!")
-        start = self.here
+        if not self._type_nesting:
+            self._outermost_type = self.skip()
+        self._type_nesting += 1
+        if self._type_nesting > DEPTH:
+            self.too_deep(self._outermost_type)
         with self.foreign("type"):
-            found = self.parse_type()
-        self.check_depth(start)
+            found = super().parse_optional_type()
+        if found is None:
+            self.unexpected("a type")
+        self._type_nesting -= 1
+        return found
+
+    def parse_optional_type(self) -> Any:
+        """What xDSL's code calls for a type inside of what it reads."""
+        self.from_tokens()
+        word = self.next_word()
+        if self.peek() not in ("!", "(") and word not in _KINDS and element_named(word) is None:
+            return None
+        found = self.type()
+        self.to_tokens()
         return found
 
     def _parse_tensor_attrs(self) -> Any:

@@ -19,6 +19,9 @@ from wengert.ir.parser_cursor import NAME, SPACE
 _OPERAND = re.compile(SPACE + r"%(" + NAME + r")(?:#(\d{1,6}))?", re.ASCII)
 _AUTOMATIC = re.compile(r"\d.*|(?:cst|c|arg|iterArg)(?:_?\d+)?")
 
+References = dict[str, dict[int, ForwardDeclaredValue[Attribute]]]
+"""Values that are used before they are defined, by name and number of the result."""
+
 Operands = list[tuple[str, int, int]]
 """(name, number of the result, position) of each operand."""
 
@@ -28,7 +31,9 @@ class ValueReader(AttributeReader):
 
     _defined_at: dict[str, int]
     _scope: list[str]
-    _used_at: dict[str, int]
+    _used_at: dict[int, int]
+    """Where forward references were made, by their identities: they live as long as the parser does."""
+    _references: list[SSAValue]
 
     def operand(self) -> tuple[str, int, int]:
         """Reads one operand."""
@@ -75,12 +80,32 @@ class ValueReader(AttributeReader):
         references = self.forward_ssa_references.setdefault(name, {})
         value = references.get(index)
         if value is None:
-            self._used_at.setdefault(name, position)
             value = references[index] = ForwardDeclaredValue(type)
+            self._used_at[id(value)] = position
+            self._references.append(value)
         elif value.type != type:
-            before = self.diagnostic("used here", self._used_at[name], severity="note")
-            self.fail(f"'%{name}' is used here as {type}, but before as {value.type}", position, notes=(before,))
+            self._two_types(name, value, type, position)
         return value
+
+    def _two_types(self, name: str, value: SSAValue, type: Attribute, position: int) -> None:
+        before = self.diagnostic("used here", self._position(value), severity="note")
+        self.fail(f"'%{name}' is used here as {type}, but before as {value.type}", position, notes=(before,))
+
+    def _position(self, reference: SSAValue) -> int:
+        """Where a forward reference was made."""
+        return self._used_at.get(id(reference), 0)
+
+    def leave_references(self, outer: References) -> None:
+        """At the end of a region: what is used in it and not yet defined must be defined around it."""
+        inner, self.forward_ssa_references = self.forward_ssa_references, outer
+        for name, references in inner.items():
+            held = outer.setdefault(name, {})
+            for index, reference in references.items():
+                known = held.setdefault(index, reference)
+                if known is not reference:
+                    if known.type != reference.type:
+                        self._two_types(name, known, reference.type, self._position(reference))
+                    reference.replace_all_uses_with(known)
 
     def define(self, name: str, values: Sequence[SSAValue], position: int) -> None:
         """Gives values a name that ops after this one can use."""
@@ -99,21 +124,20 @@ class ValueReader(AttributeReader):
     def _settle(self, name: str, values: Sequence[SSAValue]) -> None:
         """Replaces forward references by the value that is now defined."""
         for index, reference in self.forward_ssa_references.pop(name).items():
-            position = self._used_at[name]
+            position = self._position(reference)
             if index >= len(values):
                 self.fail(f"'%{name}#{index}' does not exist: '%{name}' has {count_of(len(values), 'value')}", position)
             if reference.type != values[index].type:
                 self._type_conflict(name, values[index], reference.type, position)
             reference.replace_all_uses_with(values[index])
-        self._used_at.pop(name, None)
 
-    def check_defined(self, outer: dict[str, dict[int, ForwardDeclaredValue[Attribute]]]) -> None:
+    def check_defined(self) -> None:
         """Fails at the first use of a value that has not been defined by the end of its scope."""
-        undefined = [name for name in self.forward_ssa_references if name not in outer]
+        undefined = [(self._position(value), name) for name, references in self.forward_ssa_references.items() for value in references.values()]
         if undefined:
-            name = min(undefined, key=lambda n: self._used_at[n])
+            position, name = min(undefined)
             known = [*self.ssa_values]
-            self.fail(f"use of undefined value '%{name}'", self._used_at[name], hint=did_you_mean("%" + name, ["%" + k for k in known]))
+            self.fail(f"use of undefined value '%{name}'", position, hint=did_you_mean("%" + name, ["%" + k for k in known]))
 
 
 def count_of(number: int, what: str) -> str:

@@ -30,6 +30,9 @@ class ModuleText:
         state.regions.append(region)
 
     def write(self, op: Operation, writer: Writer) -> None:
+        blocks = op.regions[0].blocks
+        if len(blocks) != 1 or blocks[0].args:
+            raise Unwritable
         name = op.properties.get("sym_name")
         if name is not None:
             writer.write(f" {writer.symbol(cast(StringAttr, name).data)}")

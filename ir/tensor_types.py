@@ -197,6 +197,17 @@ def is_unsigned(element: Attribute) -> bool:
     return is_integer(element) and element.signedness.data is Signedness.UNSIGNED
 
 
+def index_element(extent: int) -> IntegerType:
+    """The integers that positions in a dimension are counted in: of 32 bits where they suffice."""
+    return i32 if extent <= 1 << 31 else i64
+
+
+def largest_integer(element: Attribute) -> int:
+    """The largest number of an integer type."""
+    assert is_integer(element)
+    return (1 << element.width.data - (not is_unsigned(element) and element.width.data > 1)) - 1
+
+
 def is_differentiable(type: Attribute) -> bool:
     """Whether values of this type have tangents: tensors of real or complex floating point."""
     if not isinstance(type, TensorType):
@@ -228,6 +239,20 @@ def dtype_of(element: Attribute) -> np.dtype[Any]:
             raise UnsupportedElementError(element) from None
         object.__setattr__(element, "_dtype", dtype)
     return dtype
+
+
+def has_dtype(element: Attribute) -> bool:
+    """Whether there are numbers of an element type."""
+    return element in _DTYPES
+
+
+def bytes_of_type(type: TensorType[Any]) -> int:
+    """How many bytes the elements of a statically shaped tensor take."""
+    return prod(shape_of_type(type)) * dtype_of(type.element_type).itemsize
+
+
+ADDRESSABLE = 1 << 48
+"""More bytes than any processor of today addresses: no program can hold them, not even in pieces that are computed one after another."""
 
 
 def element_of(dtype: np.dtype[Any]) -> Attribute:

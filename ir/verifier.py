@@ -106,6 +106,8 @@ class _Verifier:
         try:
             if len(module.body.blocks) > 1:
                 self.report(module, f"a module has one block, found {len(module.body.blocks)}")
+            if any(block.args for block in module.body.blocks):
+                self.report(module, "a module has no arguments")
             self.op(module, _class_of(ModuleOp))
             self.check_recursion()
         except _TooManyErrorsError:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
+from wengert.lab.archives import Archive, ArchiveError, opened
 from wengert.runtime.arguments import as_argument
 from wengert.runtime.errors import InputError
 from wengert.runtime.program import Program
 from wengert.runtime.signature import Parameter, Signature
 
 Array = np.ndarray[Any, np.dtype[Any]]
-_KEY = re.compile(r"(?:in|arg|arr|x)_?(\d+)")
+_KEY = re.compile(r"(?:in|arg|arr|x)_?(\d{1,9})", re.ASCII)
 
 
 Shapes = Sequence[Sequence[int] | None]
@@ -35,27 +35,29 @@ def read_inputs(path: str | os.PathLike[str], signature: Signature) -> list[Arra
     Keys are ``in_0``, ``arg0``, ``arr_0`` (what ``np.savez(f, a, b)`` writes) and so on, or the arguments' names. A
     program of one argument also takes an ``.npy`` file.
     """
+    name = os.fspath(path)
     try:
-        arrays = _arrays(np.load(path))
-    except (OSError, ValueError, EOFError, BadZipFile) as error:
-        raise InputError(f"cannot read inputs from {os.fspath(path)}: {error}") from None
-    return [_find(arrays, parameter, os.fspath(path)) for parameter in signature.arguments]
+        with opened(name) as archive:
+            return [_find(archive, parameter, name) for parameter in signature.arguments]
+    except ArchiveError as error:
+        raise InputError(f"cannot read inputs from {name}: {error}") from None
+    except OSError as error:
+        raise InputError(f"cannot read inputs from {name}: {error.strerror or error}") from None
 
 
-def _arrays(held: Any) -> dict[str, Array]:
-    """What np.load gave: one array, or an archive of several, which is closed."""
-    if not hasattr(held, "files"):
-        return {"in_0": held}
-    with held:
-        return dict(held)
-
-
-def _find(arrays: Mapping[str, Array], parameter: Parameter, path: str) -> Array:
-    for key, array in arrays.items():
+def _find(archive: Archive, parameter: Parameter, path: str) -> Array:
+    for key in archive.keys:
         match = _KEY.fullmatch(key)
         if key == parameter.name or (match and int(match[1]) == parameter.position):
-            return as_argument(parameter, array)
-    raise InputError(f"{path} has no array for {parameter}; expected the key in_{parameter.position}, found {', '.join(sorted(arrays)) or 'no arrays'}")
+            header = archive.header(key)
+            if header.shape != parameter.shape and parameter.is_static:
+                return as_argument(parameter, header.empty())  # which says what is wrong, and nothing is read
+            try:
+                return as_argument(parameter, archive.array(key))
+            except MemoryError:
+                raise ArchiveError(f"there is not enough memory for '{key}'") from None
+    found = ", ".join(sorted(archive.keys)[:20]) or "no arrays"
+    raise InputError(f"{path} has no array for {parameter}; expected the key in_{parameter.position}, found {found}")
 
 
 def random_inputs(signature: Signature, seed: int) -> list[Array]:

@@ -19,6 +19,7 @@ from typing import Any, get_type_hints
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
 from wengert.ir.pass_options import describe_type, kebab, print_value
 from wengert.ir.passes import PASSES, PassTimes, Pipeline
+from wengert.ir.sources import decoded, read_bytes, read_standard_input
 from wengert.lab.cli import output
 from wengert.lab.cli.exit_codes import Exit
 from wengert.lab.cli.main import guarded
@@ -80,7 +81,7 @@ def execute(options: argparse.Namespace) -> int:
 def _run_all(options: argparse.Namespace, pipeline: Pipeline, times: PassTimes | None) -> tuple[list[str], bool]:
     """The texts of the programs that came through, and whether there is one that did not."""
     file = "<stdin>" if options.input == "-" else options.input
-    source = sys.stdin.read() if options.input == "-" else Path(options.input).read_text()
+    source = decoded(read_standard_input() if options.input == "-" else read_bytes(options.input), file)
     parts = list(split(source)) if options.split_input_file else [source]
     texts: list[str] = []
     failed = False

@@ -11,7 +11,7 @@ from wengert.ir.diagnostics import did_you_mean
 from wengert.runtime.arguments import bind
 from wengert.runtime.derivation import needs_ad_lowering, optimize_with_dumps, runnable
 from wengert.runtime.errors import InputError
-from wengert.runtime.known_ops import check_elements, check_known
+from wengert.runtime.known_ops import check_known, check_values
 
 if TYPE_CHECKING:
     from wengert.runtime.program import Program
@@ -63,7 +63,7 @@ class InterpreterExecutable:
     def __init__(self, program: Program):
         self._program = program
         check_known(program.module)
-        check_elements(program.module)
+        check_values(program.module)
         lowered = needs_ad_lowering(program.module)
         self._module = runnable(program.core_module) if lowered else program.module
         self._entry = "main" if lowered else program.entry
@@ -74,9 +74,12 @@ class InterpreterExecutable:
 
         self.stats = counter = Counter()
         arrays = bind(self._program.signature, inputs)
-        results = run(self._module, arrays, entry=self._entry, counter=counter)
-        # Results may be views of inputs, of constants or of one another: copies belong to the caller.
-        return tuple(np.array(result, order="C") for result in results)
+        try:
+            results = run(self._module, arrays, entry=self._entry, counter=counter)
+            # Results may be views of inputs, of constants or of one another: copies belong to the caller.
+            return tuple(np.array(result, order="C") for result in results)
+        except MemoryError as error:
+            raise InputError(f"{self._program.name}: not enough memory is free: {error}") from None
 
 
 def build_for_cpu(program: Program, dump_dir: Path | None, options: dict[str, Any]) -> Executable:

@@ -22,7 +22,7 @@ from wengert.ir.passes import Observer
 from wengert.ir.printer import print_module
 from wengert.ir.stages import stage
 from wengert.ir.traversal import all_ops, ops_of
-from wengert.runtime.known_ops import check_elements, check_known
+from wengert.runtime.known_ops import check_known, check_values
 from wengert.transforms.ad.lower import uses_ad
 from wengert.transforms.ad.request import has_requests
 from wengert.transforms.pipelines import BACK, FINISH, FRONT, INVARIANT, LOOPS, OPTIMIZE, parse_pipeline
@@ -89,7 +89,7 @@ def plain_text(module: ModuleOp, *, locations: bool = False, generic: bool = Fal
 def with_main(module: ModuleOp, entry: str) -> ModuleOp:
     """A copy of the module in which the entry is ``@main``, and the only function that is public."""
     check_known(module)
-    check_elements(module)
+    check_values(module)
     copy = copy_module(module)
     names = {op.sym_name.data for op in copy.body.block.ops if isinstance(op, FuncOp)}
     renamed = {entry: "main"}

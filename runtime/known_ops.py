@@ -9,16 +9,17 @@ from xdsl.ir import Operation
 
 from wengert.ir.diagnostics import DiagnosticError, did_you_mean
 from wengert.ir.locations import error_at
-from wengert.ir.tensor_types import UnsupportedElementError, dtype_of
+from wengert.ir.tensor_types import ADDRESSABLE, DYNAMIC, UnsupportedElementError, bytes_of_type, shape_of_type
 from wengert.ir.traversal import all_ops
 from wengert.ir.unregistered import unregistered_ops, written_name
+from wengert.runtime.memory import plain
 
 _AT_MOST = 20
 _HINT = "nobody here knows what it means; wengert-opt carries it from text to text"
 
 
-def check_elements(module: ModuleOp) -> None:
-    """Raises DiagnosticError where an op computes with elements that are not supported, at the first such op."""
+def check_values(module: ModuleOp) -> None:
+    """Raises DiagnosticError at the first op whose values are of elements that are not supported, or larger than any memory."""
     seen: set[int] = set()
     for op in all_ops(module):
         for value in (*op.results, *(argument for region in op.regions for block in region.blocks for argument in block.args)):
@@ -27,11 +28,19 @@ def check_elements(module: ModuleOp) -> None:
                 continue
             seen.add(id(type))
             if isinstance(type, TensorType):
-                try:
-                    dtype_of(cast("TensorType[Any]", type).element_type)
-                except UnsupportedElementError as error:
-                    message = f"{written_name(op)} computes with elements of type {error.element}, which are not supported"
-                    raise error_at(op.location, message) from None
+                wrong = _wrong_type(cast("TensorType[Any]", type))
+                if wrong:
+                    raise error_at(op.location, f"{written_name(op)} {wrong}")
+
+
+def _wrong_type(type: TensorType[Any]) -> str:
+    try:
+        size = bytes_of_type(type)
+    except UnsupportedElementError as error:
+        return f"computes with elements of type {error.element}, which are not supported"
+    if size > ADDRESSABLE and DYNAMIC not in shape_of_type(type):
+        return f"holds {type}, which are {plain(size)}: more than any machine can address"
+    return ""
 
 
 def check_known(module: ModuleOp) -> None:

@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING, Any, Self, cast, overload
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
+from wengert.ir.diagnostics import DiagnosticError
+from wengert.ir.sources import decoded, read_bytes
 from wengert.ir.stages import stage, staged_property
 from wengert.runtime.backends import build
 from wengert.runtime.batching import Axes, BatchedProgram, batch_pass, checked_size, chosen_axes
@@ -60,13 +62,14 @@ def load(path: PathLike, *, entry: str = "main") -> Program:
         DiagnosticError: the text is not a valid program; names file, line and column.
         InputError: there is no function of the entry's name, or the file holds bytecode.
     """
-    data = Path(path).read_bytes()
+    data = read_bytes(path)
     if data.startswith(b"ML\xefR"):
         raise InputError(f"{os.fspath(path)} is MLIR bytecode; wengert reads MLIR text (str(module) instead of a serialized artifact)")
     try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        raise InputError(f"{os.fspath(path)} is not UTF-8 text: {error}") from None
+        text = decoded(data, os.fspath(path))
+    except DiagnosticError as error:
+        what = error.diagnostic.message.partition(": ")[2]
+        raise InputError(f"{error.diagnostic.place}: error: the file is not UTF-8 text: {what}") from None
     return parse(text, filename=os.fspath(path), entry=entry)
 
 

@@ -317,7 +317,7 @@ class ReduceText:
         applied, applied_at = "", 0
         if reader.accept_word("applies"):
             applied_at = reader.skip()
-            applied = reader.string() if reader.peek() == '"' else reader.word("an operation")
+            applied = reader.word("an operation")
             if applied.partition(".")[0] == "stablehlo" and applied not in COMPACT:
                 reader.fail(f"a reduction applies one of {', '.join(sorted(COMPACT))}; found '{applied}'", applied_at)
         reader.need_word("across")

@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from wengert.ir.diagnostics import DiagnosticError
+from wengert.ir.sources import decoded, read_standard_input
 from wengert.lab.inputs import Array, random_inputs, read_inputs, shaped
 from wengert.runtime.program import Program, load, parse
 from wengert.transforms.shapes.argument_shapes import Shape, read_shape
@@ -68,7 +69,7 @@ def shapes(text: str) -> tuple[Shape | None, ...]:
 def read_program(options: argparse.Namespace) -> Program:
     """The program that the command names, for the shapes that it gives."""
     if options.program == "-":
-        program = parse(sys.stdin.read(), "<stdin>", entry=options.entry)
+        program = parse(decoded(read_standard_input(), "<stdin>"), "<stdin>", entry=options.entry)
     else:
         program = load(options.program, entry=options.entry)
     return program if options.shapes is None else program.specialize(*options.shapes)

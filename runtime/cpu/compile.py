@@ -8,16 +8,17 @@ from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from msgspec import Struct
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, TensorType
 
 from wengert.dialects.kernel import MatmulOp, NativeOp, NestOp
 from wengert.ir import elements
 from wengert.ir.construction import copy_module
 from wengert.ir.stages import stage
+from wengert.ir.tensor_types import bytes_of_type
 from wengert.ir.traversal import all_ops, ops_of
 from wengert.runtime.cpu import interrupts, pool
 from wengert.runtime.cpu.engine import TIERS, CompileError, Library, Tier, host
@@ -25,6 +26,7 @@ from wengert.runtime.cpu.entry import CompiledFunction, Stats
 from wengert.runtime.cpu.fallback import Fallback
 from wengert.runtime.cpu.objects import object_code
 from wengert.runtime.errors import InputError
+from wengert.runtime.memory import excess, plain
 from wengert.runtime.signature import Signature, signature_of
 from wengert.transforms.core import compound
 from wengert.transforms.lower.cpu_codegen import Code, generate
@@ -101,6 +103,8 @@ class _Compilation:
             raise InputError(str(error)) from None
         with self.phase("codegen"):
             code = generate(lowered, host().target, strict=self.options.strict, flush=self.options.flush)
+        signature = signature_of(function(module, self.entry))
+        self._check_memory(code, signature)
         with self.phase("llvm"):
             image, self.cache_hit = object_code(code.text, self.options.opt)
         with self.phase("load"):
@@ -112,10 +116,19 @@ class _Compilation:
             library = Library(image)
             constants = [np.ascontiguousarray(elements.to_numpy(op.value)) for op in code.buffers.constants]
             fallback = Fallback(code.interpreted, records=code.records) if code.interpreted else None
-        signature = signature_of(function(module, self.entry))
         return CompiledFunction(
             library, signature, constants, code.buffers.arena_bytes, fallback, self._stats(code, lowered, constants, signature), code.text, lowered
         )
+
+    def _check_memory(self, code: Code, signature: Signature) -> None:
+        """Refuses a program that this machine cannot hold; nothing has been allocated yet."""
+        results = {f"{r.label}, {r.type}": prod(r.shape) * r.dtype.itemsize for r in signature.results}
+        constants = {f"the constant of {op.results[0].type}": bytes_of_type(cast("TensorType[Any]", op.results[0].type)) for op in code.buffers.constants}
+        parts = {**results, **constants, "values in between": code.buffers.arena_bytes}
+        missing = excess(sum(parts.values()))
+        if missing:
+            largest = max(parts, key=lambda part: parts[part])
+            raise InputError(f"@{self.entry} needs {missing}; {plain(parts[largest])} of it for {largest}")
 
     def _stats(self, code: Code, lowered: ModuleOp, constants: list[Array], signature: Signature) -> Stats:
         interpreted = Counter(op.body.block.first_op.name for op in code.interpreted if op.body.block.first_op is not None)

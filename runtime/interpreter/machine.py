@@ -20,12 +20,16 @@ from xdsl.traits import IsTerminator
 from wengert.dialects.stablehlo.attributes import TokenType
 from wengert.dialects.stablehlo.leaves import all_leaves
 from wengert.ir.construction import copy_module
-from wengert.ir.tensor_types import DYNAMIC, dtype_of, element, shape_of_type
+from wengert.ir.tensor_types import DYNAMIC, bytes_of_type, dtype_of, element, shape_of_type
 from wengert.runtime.errors import InputError, UnsupportedOpError
 from wengert.runtime.interpreter.counter import Counter
 from wengert.runtime.interpreter.in_place import Step, update_function, updating_step
 from wengert.runtime.interpreter.meaning import ELEMENTWISE, MEANINGS, Array, Function, RegionFunction, TakingFunction
+from wengert.runtime.memory import excess
 from wengert.transforms.core.inline import call_depth, inline
+
+_VIEWS = frozenset(f"stablehlo.{name}" for name in ("constant", "broadcast_in_dim", "reshape", "transpose", "slice", "reverse"))
+"""Ops whose results may be views of what they are given."""
 
 _RETURNS = ("func.return", "stablehlo.return")
 
@@ -158,6 +162,8 @@ class _Code:
         self.paired = list(zip(self.steps, self.dying[1:], strict=True))
 
     def _step(self, frame: Frame, op: Operation, results: Sequence[int], update: Function | None) -> Step:
+        if op.name not in _VIEWS:
+            _check_memory(op)
         operands = [frame.slot(v) for v in op.operands]
         if update is not None:
             return updating_step(frame.values, frame.function(op), update, operands, results[0])
@@ -220,6 +226,14 @@ class _Code:
         for slot in slots:
             counter.drop(self.values[slot])
             self.values[slot] = None
+
+
+def _check_memory(op: Operation) -> None:
+    """Refuses an op whose results this machine cannot hold."""
+    for result in op.results:
+        type = result.type
+        if isinstance(type, TensorType) and DYNAMIC not in shape_of_type(cast("TensorType[Any]", type)) and (missing := excess(bytes_of_type(cast("TensorType[Any]", type)))):
+            raise UnsupportedOpError(op, f"needs {missing}, for its result of type {type}")
 
 
 def _ends(op: Operation) -> bool:
@@ -365,6 +379,8 @@ def run(module: ModuleOp, inputs: Sequence[Any], *, entry: str = "main", counter
     for number, type in enumerate(all_leaves(definition.function_type.outputs.data)):
         if not isinstance(type, TensorType):
             raise InputError(f"@{entry}: result {number} has type {type}, which cannot be passed outside")
+        if DYNAMIC not in type.get_shape() and (missing := excess(bytes_of_type(cast("TensorType[Any]", type)))):
+            raise InputError(f"@{entry}: result {number} of type {type} needs {missing}")
     types = definition.function_type.inputs.data
     expected = all_leaves(types)
     if len(inputs) != len(expected):

@@ -30,7 +30,7 @@ HEADERS = (
     b"{" * 3000,
     b"",
 )
-NAMES = ("in_0", "in_1", "in_00", "in_99999999999999999999999", "arg0", "x", "../x", "", "arr_0", "in_0.npy", "\u03c6", "a" * 300)
+NAMES = ("in_0", "in_1", "in_00", "in_99999999999999999999999", "arg0", "x", "../x", "arr_0", "in_0.npy", "\u03c6", "a" * 300)
 
 
 def npy(choose: random.Random) -> bytes:
@@ -48,8 +48,10 @@ def archive(choose: random.Random) -> bytes:
     """An .npz file of up to four members."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", choose.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))) as file:
-        for name in dict.fromkeys([choose.choice(NAMES) for _ in range(choose.randrange(5))] + ["in_0", "in_1"] * (choose.random() < 0.5)):
-            file.writestr(name + ".npy" * (choose.random() < 0.9), npy(choose) if choose.random() < 0.9 else b"text")
+        names = [choose.choice(NAMES) for _ in range(choose.randrange(5))] + ["in_0", "in_1"] * (choose.random() < 0.8)
+        members = dict.fromkeys(name + ".npy" * (choose.random() < 0.9) for name in names)
+        for name in members:
+            file.writestr(name, npy(choose) if choose.random() < 0.9 else b"text")
     return stream.getvalue()
 
 
@@ -75,7 +77,7 @@ def file_mutant(seed: int) -> tuple[str, bytes]:
     """The name's ending and the contents of the file of a seed."""
     choose = random.Random(seed)
     data, ending = (archive(choose), ".npz") if choose.random() < 0.8 else (npy(choose), ".npy")
-    return choose.choice((ending, ending, ending, ".npz", ".txt")), damaged(data, choose) if choose.random() < 0.8 else data
+    return choose.choice((ending, ending, ending, ".npz", ".txt")), damaged(data, choose) if choose.random() < 0.6 else data
 
 
 def check_inputs(seed: int, folder: Path) -> str:

@@ -57,26 +57,27 @@ def run(kind: str, count: int, seed: int) -> tuple[Counter[str], list[tuple[int,
         send.close()
         current, last = at, min(at + LOT, end)
         while current < last:
-            problem = ""
+            what, word, problem = "stops", "", "does not end"
             try:
-                if not receive.poll(SECONDS_OF_A_MUTANT):
-                    problem = "does not end"
-                else:
-                    what, current, word = receive.recv()
+                if receive.poll(SECONDS_OF_A_MUTANT):
+                    (what, current, word), problem = receive.recv(), ""
             except EOFError:
+                process.join()
                 problem = f"ended its process with code {process.exitcode}"
+            if what == "fails":
+                problem = word
             if problem:
                 wrong.append((current, problem))
+                print(f"-- {kind} mutant of seed {current}\n{problem}", flush=True)
+            if what == "stops":
                 current += 1
                 break
-            if what == "fails":
-                wrong.append((current, word))
             if what == "ends":
                 words[word] += 1
             if what != "begins":
                 current += 1
         at = current
-        if process.is_alive() and problem:
+        if at < last:
             process.kill()
         process.join()
         receive.close()
@@ -96,8 +97,6 @@ def main() -> int:
         print(mutant(options.seed).text)
         return 0
     words, wrong = run(options.kind, options.count, options.seed)
-    for seed, problem in wrong:
-        print(f"-- {options.kind} mutant of seed {seed}\n{problem}")
     print(f"{options.count} {options.kind} mutants from seed {options.seed}: {len(wrong)} wrong; {dict(words)}")
     print(f"foreseen errors: {', '.join(error.__name__ for error in FORESEEN)}")
     return 1 if wrong else 0

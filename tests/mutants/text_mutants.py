@@ -60,10 +60,10 @@ def mutate_texts(seed: int) -> Iterator[Mutant]:
         seed += 1
 
 
-def mutant(seed: int) -> Mutant:
-    """The mutant of one seed."""
+def mutant(seed: int, sources: Sequence[str] | None = None) -> Mutant:
+    """The mutant of one seed, of all programs or of those given."""
     choose = random.Random(seed)
-    sources = programs()
+    sources = sources or programs()
     tokens = TOKEN.findall(choose.choice(sources))
     for _ in range(choose.choice((1, 1, 1, 2, 3))):
         tokens = choose.choice(CHANGES)(tokens, choose) or tokens

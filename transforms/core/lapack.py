@@ -19,6 +19,7 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.stablehlo.attributes import Transpose, TransposeAttr
 from wengert.ir.attributes import bool_attr, int_attr, int_of, ints
+from wengert.ir.locations import error_at
 from wengert.ir.tensor_types import c64, c128, element, f32, f64, i32, is_complex, shape, tensor, ui8
 from wengert.ir.traversal import ops_of
 from wengert.transforms.core.systems import take_rows
@@ -35,12 +36,25 @@ def recognise_lapack(module: ModuleOp) -> bool:
         routine = _routine(op)
         if op.parent is None or routine not in _RECOGNISERS:
             continue
+        _check_signature(op, routine)
         rewriter = Rewriter("to-core")
         rewriter.move_to(op)
         if (values := _RECOGNISERS[routine](rewriter, op)) is not None:
             rewriter.replace(op, values)
             found = True
     return found
+
+
+def _check_signature(op: hlo.CustomCallOp, routine: str) -> None:
+    """Refuses a call of a known routine with other operands and results than it has."""
+    operands, results = _SIGNATURES[routine]
+    if len(op.inputs) != operands or len(op.results) not in results:
+        found = f"{len(op.inputs)} and {len(op.results)}"
+        raise error_at(op.location, f"@{op.call_target_name.data} has {operands} operands and {' or '.join(map(str, results))} results, found {found}")
+    for value in (*op.inputs, op.results[0]):
+        type = value.type
+        if not isinstance(type, TensorType) or (routine != "geev" and len(type.get_shape()) < 1 + (routine != "gtsv")):
+            raise error_at(op.location, f"@{op.call_target_name.data} takes matrices, found {type}")
 
 
 def _routine(op: hlo.CustomCallOp) -> str:
@@ -222,6 +236,19 @@ _RECOGNISERS: dict[str, Callable[[OpBuilder, hlo.CustomCallOp], Values | None]] 
 }
 
 
+_SIGNATURES = {
+    "trsm": (2, (1,)),
+    "potrf": (1, (2,)),
+    "getrf": (1, (3,)),
+    "syevd": (1, (3,)),
+    "heevd": (1, (3,)),
+    "gesdd": (1, (5,)),
+    "geev": (1, (4, 5)),
+    "geqrf": (1, (2,)),
+    "gtsv": (4, (4, 5)),
+}
+"""How many operands and results each routine has."""
+
 # -- back to calls
 
 
@@ -234,12 +261,15 @@ def _layout(rank: int, matrix: bool) -> Attribute:
 
 def lapack_call(b: OpBuilder, routine: str, inputs: Values, results: Sequence[Attribute], options: dict[str, str], batch: int) -> Values:
     """A LAPACK call as JAX writes it; operands and results with two dimensions more than the batch are matrices."""
+    letter = _LETTERS.get(element(inputs[0]))
+    if letter is None:
+        raise error_at(b.location, f"LAPACK has no {routine} for elements of type {element(inputs[0])}", "convert to f32 or f64")
     ranks_in = [len(shape(x)) for x in inputs]
     ranks_out = [len(cast("TensorType[Any]", t).get_shape()) for t in results]
     properties: dict[str, Attribute] = {
         "api_version": int_attr(1, 32),
         "backend_config": StringAttr(""),
-        "call_target_name": StringAttr(f"lapack_{_LETTERS[element(inputs[0])]}{routine}_ffi"),
+        "call_target_name": StringAttr(f"lapack_{letter}{routine}_ffi"),
         "called_computations": ArrayAttr([]),
         "has_side_effect": bool_attr(False),
         "operand_layouts": ArrayAttr([_layout(r, r == batch + 2) for r in ranks_in]),

@@ -27,6 +27,7 @@ from wengert.ir.tensor_types import (
     f16,
     f32,
     f64,
+    has_dtype,
     i1,
     i4,
     i8,
@@ -360,4 +361,4 @@ def is_compilable(type: Attribute) -> bool:
         return False
     tensor_type = cast("TensorType[Attribute]", type)
     held = tensor_type.element_type
-    return all(n >= 0 for n in shape_of_type(tensor_type)) and (is_float(held) or is_integer(held) or is_complex(held))
+    return all(n >= 0 for n in shape_of_type(tensor_type)) and has_dtype(held)

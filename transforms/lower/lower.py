@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 
 from wengert.dialects.core import WindowReduceOp
 from wengert.dialects.stablehlo import ConvolutionOp, DotGeneralOp
 from wengert.ir.locations import describe
+from wengert.ir.tensor_types import ADDRESSABLE, bytes_of_type
 from wengert.ir.traversal import ops_in, ops_of
 from wengert.ir.unregistered import written_name
 from wengert.transforms.lower.classify import is_compilable, is_storable
@@ -34,7 +35,7 @@ def lower(module: ModuleOp, entry: str = "main", *, reassociate: bool = True) ->
     Long sums are added up in parts if ``reassociate`` allows it.
 
     Raises:
-        LoweringError: a type that cannot be held in memory (a dynamic shape, a token, a tuple).
+        LoweringError: a type that cannot be held in memory (a dynamic shape, a token, a tuple), or that no machine can address.
     """
     found = function(module, entry)
     block = found.body.block
@@ -45,6 +46,9 @@ def lower(module: ModuleOp, entry: str = "main", *, reassociate: bool = True) ->
         for result in op.results:
             if not is_storable(result.type):
                 raise LoweringError(f"{describe(op.location)}: error: '{written_name(op)}' has a result of type {result.type}, which cannot be compiled")
+            if isinstance(result.type, TensorType) and bytes_of_type(result.type) > ADDRESSABLE:
+                size = f"{bytes_of_type(result.type) / 2**40:.0f} TiB, more than any machine can address"
+                raise LoweringError(f"{describe(op.location)}: error: '{written_name(op)}' has a result of type {result.type}: {size}")
     found = widened(found)
     if ops_of(found, ConvolutionOp):
         from wengert.transforms.lower.patches import patched  # here: most programs do without

@@ -12,7 +12,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.core import Kind
 from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, ScatterDimensionNumbersAttr, dimensions
 from wengert.ir.attributes import int_attr, int_of, ints
-from wengert.ir.tensor_types import dtype_of, element, i32, i64, is_unsigned, shape, size, tensor, type_of
+from wengert.ir.tensor_types import dtype_of, element, i32, i64, is_unsigned, largest_integer, shape, size, tensor, type_of
 from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.rule import Into, LinearMap, Tangent, derivative, linear, same_op, transpose, where
@@ -90,7 +90,8 @@ def gather_numbers(numbers: ScatterDimensionNumbersAttr) -> GatherDimensionNumbe
 
 def clamped_starts(b: OpBuilder, starts: Value, numbers: GatherDimensionNumbersAttr, extents: Sequence[int], sizes: Sequence[int]) -> Value:
     """Start indices moved to where gather really reads: into [0, extent - size] of the dimension that each one indexes."""
-    limits = [extents[d] - sizes[d] for d in numbers.dims("start_index_map")]
+    most = largest_integer(element(starts))  # of 8 bits an index may reach less far than the dimension
+    limits = [min(extents[d] - sizes[d], most) for d in numbers.dims("start_index_map")]
     vector_dim = numbers.index_vector_dim.value.data
     per_component = np.array(limits, dtype_of(element(starts)))
     if vector_dim < len(shape(starts)):

@@ -11,7 +11,7 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, dimensions
 from wengert.ir.attributes import bool_attr, int_attr, int_of
-from wengert.ir.tensor_types import element, i32, shape, tensor
+from wengert.ir.tensor_types import element, i32, index_element, shape, tensor
 from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.forward import ForwardSweep
 from wengert.transforms.ad.rule import STEPS, LinearMap, Tangent, derivative
@@ -43,12 +43,13 @@ def sort(sweep: ForwardSweep, op: hlo.SortOp) -> None:
     """d sorted = dx at the positions that the elements came from, which are had by sorting the positions along."""
     inputs = [sweep.primal(x) for x in op.inputs]
     dim = len(shape(inputs[0])) - 1 if op.dimension is None else int_of(op.dimension) % max(len(shape(inputs[0])), 1)
-    places = tensor(shape(inputs[0]), i32)
+    counter = index_element(shape(inputs[0])[dim] if shape(inputs[0]) else 1)
+    places = tensor(shape(inputs[0]), counter)
     region = Region()
     op.comparator.clone_into(region, value_mapper=dict(sweep.primals))
     block: Block = region.block
     for _ in range(2):
-        block.insert_arg(tensor((), i32), len(block.args))
+        block.insert_arg(tensor((), counter), len(block.args))
     types = [*(r.type for r in op.results), places]
     *primals, came_from = sweep.b.create(hlo.SortOp, [*inputs, sweep.b.iota(dim, places)], types, op.properties, [region])
     x_dots = [sweep.tangent(x) for x in op.inputs]

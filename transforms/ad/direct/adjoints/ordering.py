@@ -10,7 +10,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.core import Kind
 from wengert.dialects.stablehlo.attributes import ScatterDimensionNumbersAttr, dimensions
 from wengert.ir.attributes import int_attr, int_of
-from wengert.ir.tensor_types import i32, rank, shape, tensor, type_of
+from wengert.ir.tensor_types import index_element, rank, shape, tensor, type_of
 from wengert.transforms.ad.cotangents import Cotangents
 from wengert.transforms.ad.direct.adjoint import Back, Bars, adjoint, step
 from wengert.transforms.ad.direct.sweep import Sweep
@@ -36,10 +36,11 @@ def sort(sweep: Sweep, op: hlo.SortOp) -> Back:
     b, inputs = sweep.b, [sweep.primal(x) for x in op.inputs]
     extents = shape(inputs[0])
     dim = rank(inputs[0]) - 1 if op.dimension is None else int_of(op.dimension) % rank(inputs[0])
-    places = tensor(extents, i32)
+    counter = index_element(extents[dim])
+    places = tensor(extents, counter)
     region = sweep.region(op.comparator)
     for _ in range(2):
-        region.block.insert_arg(tensor((), i32), len(region.block.args))
+        region.block.insert_arg(tensor((), counter), len(region.block.args))
     made = b.create(hlo.SortOp, [*inputs, b.iota(dim, places)], [*(r.type for r in op.results), places], op.properties, [region])
     sweep.bind(op.results, made[:-1])
 
