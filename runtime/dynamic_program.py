@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, TensorType
 
-from wengert.ir.collector import paused
+from wengert.ir.stages import stage
 from wengert.ir.tensor_types import DYNAMIC, tensor
 from wengert.runtime.arguments import as_argument, bind
 from wengert.runtime.backends import BACKENDS, unknown_backend
@@ -87,12 +87,16 @@ class DynamicProgram(Program):
 
     def _of(self, shapes: Shapes) -> Program:
         made = self._specialized.get(shapes)
-        if made is None:
-            made = self._specialized[shapes] = self._make(shapes)
-        return made
+        return self._make(shapes) if made is None else made
 
-    @paused()
+    @stage()
     def _make(self, shapes: Shapes) -> Program:
+        if shapes not in self._specialized:  # another thread may have been first
+            self._specialized[shapes] = self._static(shapes)
+        return self._specialized[shapes]
+
+    def _static(self, shapes: Shapes) -> Program:
+        """The static program, made anew."""
         return static_program(specialized_form(self.module, self.entry, shapes), self.name)
 
     @property
@@ -218,7 +222,7 @@ class DerivedProgram(DynamicProgram):
             return len(self.signature.arguments)
         return found
 
-    def _make(self, shapes: Shapes) -> Program:
+    def _static(self, shapes: Shapes) -> Program:
         options, first = dict(self._options), list(shapes)
         if self._method == "vmap":
             axes: Sequence[int | None] = options["in_axes"][: len(shapes)]
