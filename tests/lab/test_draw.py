@@ -173,3 +173,14 @@ def test_programs_in_notebooks() -> None:
 def test_cost_reports_in_notebooks() -> None:
     report = wg.parse(SINE, "f<1>.mlir").costs()
     assert "".join(ElementTree.fromstring(report._repr_html_()).itertext()) == str(report)
+
+
+def test_names_with_control_characters_make_well_formed_documents():
+    name = "a\x01b\x1b[31m<&>\ud800\ufffe\u202eπ"
+    program = wg.parse("func.func @main(%x: tensor<f64>) -> tensor<f64> { %0 = stablehlo.sine %x : tensor<f64>\n return %0 : tensor<f64> }", name)
+    drawing = program.draw()
+    root = ElementTree.fromstring(drawing.svg())
+    assert r"a\x01b\x1b[31m<&>\ud800\ufffe\u202eπ" in "".join(root.itertext())
+    assert drawing.dot.isascii() or all(c.isprintable() or c == "\n" for c in drawing.dot)
+    html = program._repr_html_()  # pyright: ignore[reportPrivateUsage]
+    assert all(c.isprintable() or c in "\n\t" for c in html)

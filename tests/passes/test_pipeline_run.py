@@ -169,6 +169,17 @@ def test_verify_each_blames_the_pass(module: ModuleOp, reproducers: Path) -> Non
     assert print_module(parse_module(path.read_text())) == print_module(parse_module(TEXT))
 
 
+def test_a_reproducer_is_a_private_file_with_a_name_that_nobody_foresees(module: ModuleOp, reproducers: Path) -> None:
+    found: list[Path] = []
+    for _ in range(2):
+        with pytest.raises(InternalError) as error:
+            Pipeline((Break(),)).run(module)
+        assert error.value.reproducer is not None
+        found.append(error.value.reproducer)
+    assert found[0] != found[1]
+    assert all(path.stat().st_mode & 0o777 == 0o600 and not path.is_symlink() for path in found)
+
+
 def test_a_reproducer_that_cannot_be_written_hides_nothing(module: ModuleOp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("WENGERT_REPRODUCER_DIR", str(tmp_path / "file" / "below"))
