@@ -60,7 +60,10 @@ DEVICES: Cases = [
     (case("all_gather", "2xf32 -> 4xf32", f"all_gather_dim = 0 : i64, {_GROUPS.format('[[0, 1], [2, -1]]')}"), "without -1"),
     (case("all_reduce", "2xf32 -> 2xf32", f"{_GROUPS.format('[[0, 1], [2, 3]]')}, use_global_device_ids", reducer("f32")), "with a positive handle"),
     (case("all_reduce", "2xf32 -> 2xf32", f"{_GROUPS.format('[[0, 1], [2, 3]]')}, {_GLOBAL.format(0)}", reducer("f32")), "with a positive handle"),
-    (case("all_gather", "2xf32 -> 4xf32", f"all_gather_dim = 0 : i64, {_GROUPS.format('[[0, 1], [2, 3]]')}, {_GLOBAL.format(-1)}"), "a handle that is not negative"),
+    (
+        case("all_gather", "2xf32 -> 4xf32", f"all_gather_dim = 0 : i64, {_GROUPS.format('[[0, 1], [2, 3]]')}, {_GLOBAL.format(-1)}"),
+        "a handle that is not negative",
+    ),
     (case("collective_permute", "2xf32 -> 2xf32", "source_target_pairs = dense<> : tensor<0x3xi64>"), "must have two columns"),
 ]
 
