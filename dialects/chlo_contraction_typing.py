@@ -62,8 +62,8 @@ def check_groups(numbers: RaggedDotDimensionNumbersAttr, x: Shape, y: Shape, siz
     expect_in_range("rhs_group_dimensions", group, len(y), "the rank of rhs")
     for kind in ("batching", "contracting"):
         expect_unique(f"rhs_group_dimensions and rhs_{kind}_dimensions together", group + numbers.dims(f"rhs_{kind}_dimensions"))
-    shape = sizes.get_shape()
-    if not shape:
+    shape: Shape = sizes.get_shape()
+    if len(shape) == 0:
         fail(f"group_sizes must be a list of integers for each row of groups, found {sizes}")
     prefix = tuple(x[d] for d in group_prefix(numbers, len(x)))
     if len(shape) > 1 and not same_shape(shape[:-1], prefix):

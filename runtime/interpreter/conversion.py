@@ -73,7 +73,11 @@ def bitcast_convert(op: stablehlo.BitcastConvertOp) -> Function:
     """The same bits. A narrower element adds a last dimension, a wider one removes it; the first part is the lowest."""
     source, target, result = element(op.operand), element(op.result), shape(op.result)
     if source != target and (bit_width(source) % 8 or bit_width(target) % 8):
-        return lambda x: _from_bits(_to_bits(x, bit_width(source)).reshape(-1, bit_width(target)), target).reshape(result)
+
+        def repack(x: Any) -> Array:
+            return _from_bits(_to_bits(x, bit_width(source)).reshape(-1, bit_width(target)), target).reshape(result)
+
+        return repack
     narrow, dtype = dtype_of(target).itemsize < dtype_of(source).itemsize, dtype_of(target)
 
     def cast(x: Any) -> Any:

@@ -71,7 +71,7 @@ def _of_kinds(b: OpBuilder, module: ModuleOp, op: hlo.ScatterOp) -> list[Value] 
     """The scatter as one of a kind for each result, of updates that the region computes; None where the old element takes part in more than that."""
     block, count, numbers = op.update_computation.block, len(op.inputs), op.scatter_dimension_numbers
     assert isinstance(numbers, ScatterDimensionNumbersAttr)
-    old = set(block.args[:count])
+    old: set[SSAValue] = set(block.args[:count])
     parts = [_combination(value, argument, old) for value, argument in zip(returned_values(block), block.args, strict=False)]
     if any(part is None for part in parts):
         return None

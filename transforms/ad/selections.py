@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Block, Region
+from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
@@ -75,7 +75,7 @@ def _keeping(b: OpBuilder, select: Block, scalar: Attribute, index: Attribute) -
     block = Block(arg_types=kinds)
     inner = OpBuilder(block, location=b.location, pass_name=b.pass_name)
     x, at, y, y_at = block.args
-    names = dict(zip(select.args, (x, y), strict=True))
+    names: dict[SSAValue, SSAValue] = dict(zip(select.args, (x, y), strict=True))
     for op in select.ops:
         if not isinstance(op, hlo.ReturnOp):
             block.add_op(op.clone(names))

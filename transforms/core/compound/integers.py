@@ -7,14 +7,14 @@ from xdsl.dialects.builtin import IntegerType, Signedness
 from wengert.dialects import chlo
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
+from wengert.dialects.stablehlo.typing.checks import bit_width
 from wengert.ir.tensor_types import element, i64, is_unsigned, ui64
 
 
 def expand_mulhi(b: OpBuilder, op: chlo.MulhiOp) -> list[Value]:
     """The product in twice the bits, shifted; of 64 bits, by halves of 32."""
     held = element(op.result)
-    assert isinstance(held, IntegerType)
-    width, unsigned = held.width.data, is_unsigned(held)
+    width, unsigned = bit_width(held), is_unsigned(held)
     if width == 64:
         return [_unsigned(b, op.lhs, op.rhs) if unsigned else _signed(b, op.lhs, op.rhs)]
     wide = IntegerType(64, Signedness.UNSIGNED if unsigned else Signedness.SIGNLESS)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
-
-from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Attribute
 
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
@@ -21,7 +19,7 @@ def expand_dot(b: OpBuilder, op: hlo.DotOp) -> list[Value]:
 
 def expand_einsum(b: OpBuilder, op: hlo.EinsumOp | hlo.UnaryEinsumOp) -> list[Value]:
     """Diagonals of labels that an operand has twice, sums over those that it has alone, and a dot_general of what is left."""
-    labels = EinsumLabels.of(cast(StringAttr, op.einsum_config).data, [rank(x) for x in op.operands])
+    labels = EinsumLabels.of(op.einsum_config.data, [rank(x) for x in op.operands])
     held = element(op.result)
     parts: list[tuple[Value, Labels]] = []
     for i, (x, names) in enumerate(zip(op.operands, labels.operands, strict=True)):
@@ -30,7 +28,7 @@ def expand_einsum(b: OpBuilder, op: hlo.EinsumOp | hlo.UnaryEinsumOp) -> list[Va
         parts.append(_summed(b, *_diagonals(b, wide, names), others))
     (x, found), *rest = parts
     if rest:
-        x, found = _product(b, (x, found), rest[0], labels.result, op)
+        x, found = _product(b, (x, found), rest[0], labels.result, held)
     return [b.transpose(x, [found.index(name) for name in labels.result])]
 
 
@@ -53,7 +51,7 @@ def _summed(b: OpBuilder, x: Value, names: Labels, kept: set[str]) -> tuple[Valu
     return b.reduce_sum(x, alone), tuple(name for name in names if name in kept)
 
 
-def _product(b: OpBuilder, left: tuple[Value, Labels], right: tuple[Value, Labels], result: Labels, op: hlo.EinsumOp) -> tuple[Value, Labels]:
+def _product(b: OpBuilder, left: tuple[Value, Labels], right: tuple[Value, Labels], result: Labels, held: Attribute) -> tuple[Value, Labels]:
     (x, first), (y, second) = left, right
     both = [name for name in first if name in second]
     batch, gone = [name for name in both if name in result], [name for name in both if name not in result]
@@ -61,5 +59,5 @@ def _product(b: OpBuilder, left: tuple[Value, Labels], right: tuple[Value, Label
     def places(names: Labels, wanted: list[str]) -> list[int]:
         return [names.index(name) for name in wanted]
 
-    found = b.dot_general(x, y, (places(first, gone), places(second, gone)), (places(first, batch), places(second, batch)), result_element=element(op.result))
+    found = b.dot_general(x, y, (places(first, gone), places(second, gone)), (places(first, batch), places(second, batch)), result_element=held)
     return found, (*batch, *(name for name in first if name not in both), *(name for name in second if name not in both))

@@ -30,7 +30,7 @@ from wengert.ir.tensor_types import element, i64, rank, shape, tensor
 
 def expand_ragged_dot(b: OpBuilder, op: chlo.RaggedDotOp) -> list[Value]:
     """By the kind of the ragged dimension."""
-    numbers = cast(RaggedDotDimensionNumbersAttr, op.ragged_dot_dimension_numbers)
+    numbers = op.ragged_dot_dimension_numbers
     (ragged,) = numbers.dims("lhs_ragged_dimensions")
     if ragged in numbers.dims("lhs_contracting_dimensions"):
         return [_summed(b, op, numbers, ragged)]
