@@ -20,8 +20,8 @@ from xdsl.parser import Parser
 
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
 from wengert.ir.parser_operations import Reader
-from wengert.ir.stages import stage
 from wengert.ir.sources import decoded
+from wengert.ir.stages import stage
 from wengert.ir.syntax_functions import SYNTAXES
 
 

@@ -232,7 +232,11 @@ def _check_memory(op: Operation) -> None:
     """Refuses an op whose results this machine cannot hold."""
     for result in op.results:
         type = result.type
-        if isinstance(type, TensorType) and DYNAMIC not in shape_of_type(cast("TensorType[Any]", type)) and (missing := excess(bytes_of_type(cast("TensorType[Any]", type)))):
+        if (
+            isinstance(type, TensorType)
+            and DYNAMIC not in shape_of_type(cast("TensorType[Any]", type))
+            and (missing := excess(bytes_of_type(cast("TensorType[Any]", type))))
+        ):
             raise UnsupportedOpError(op, f"needs {missing}, for its result of type {type}")
 
 

@@ -195,5 +195,5 @@ def test_archives_that_are_encrypted_or_damaged(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[data.find(b"\x00\x00\x00\x00\x00\x00\xf0\x3f")] ^= 1
     path.write_bytes(data)
-    with pytest.raises(wg.InputError, match="'in_0' is not an array .Bad CRC"):
+    with pytest.raises(wg.InputError, match=r"'in_0' is not an array .Bad CRC"):
         read_inputs(path, PROGRAM.signature)
