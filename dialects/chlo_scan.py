@@ -63,6 +63,8 @@ class ScanOp(TensorOp):
 
     name = "chlo.scan"
     SYNTAX: ClassVar = sx.Syntax(ScanText())
+    DISTINCT_NAMES: ClassVar = True
+    """In its short form MLIR's parser takes no name that is in use outside, though the body sees nothing of that."""
     inputs = var_operand_def()
     inits = var_operand_def()
     dimension = prop_def(I64Attr)

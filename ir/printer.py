@@ -266,8 +266,9 @@ class Writer(AttributeWriter):
         names = self.names
         self._entered[id(region)] = before = names.state()
         parent = region.parent
-        names.used = set() if parent is not None and parent.has_trait(IsolatedFromAbove, value_if_unregistered=False) else set(names.used)
-        if parent is not None and parent.has_trait(IsolatedFromAbove, value_if_unregistered=False):
+        named_anew = parent is not None and parent.has_trait(IsolatedFromAbove, value_if_unregistered=False) and not getattr(parent, "DISTINCT_NAMES", False)
+        names.used = set() if named_anew else set(names.used)
+        if named_anew:
             names.next_value = names.next_argument = names.next_conflict = 0
         for block in region.blocks:
             self._name_arguments(block, hint)

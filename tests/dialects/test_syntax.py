@@ -62,7 +62,7 @@ STABLEHLO = [
     "chlo.mulhi %i, %i : tensor<4x4xi32>, tensor<4x4xi32> -> tensor<4x4xi32>",
     "chlo._asin_acos_kernel %z : tensor<4xcomplex<f32>> -> tensor<4xcomplex<f32>>",
     "chlo.scan(%x) inits (%v) dimension=1  attributes {is_reverse = true} {\n    ^bb0(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>):\n"
-    "      %0 = stablehlo.add %arg0, %arg1 : tensor<4xf32>\n      stablehlo.return %0, %0 : tensor<4xf32>, tensor<4xf32>\n"
+    "      %1 = stablehlo.add %arg0, %arg1 : tensor<4xf32>\n      stablehlo.return %1, %1 : tensor<4xf32>, tensor<4xf32>\n"
     "    } : (tensor<4x4xf32>, tensor<4xf32>) -> (tensor<4x4xf32>, tensor<4xf32>)",
     "chlo.constant dense<1.000000e+00> : tensor<4xf32>",
     "chlo.top_k(%v, k = 2) : tensor<4xf32> -> (tensor<2xf32>, tensor<2xi32>)",

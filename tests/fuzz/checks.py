@@ -351,16 +351,24 @@ def jax_parse_derivatives(case: Case) -> None:
 
 @check("xla", one_in=25, oracle=True)
 def xla(case: Case) -> None:
-    from fuzz.oracle import execute
+    from fuzz.oracle import NotThereError, execute
 
-    assert_agree("interpreted against XLA", execute(case.program.text(), case.inputs), case.outputs, case.noisy, loose=4)
+    try:
+        results = execute(case.program.text(), case.inputs)
+    except NotThereError:
+        return
+    assert_agree("interpreted against XLA", results, case.outputs, case.noisy, loose=4)
 
 
 @check("xla-vjp", one_in=60, needs="differentiable", oracle=True)
 def xla_vjp(case: Case) -> None:
-    from fuzz.oracle import execute
+    from fuzz.oracle import NotThereError, execute
 
     if any(op.name.startswith("core.tape") for op in case.vjp.module.walk()):
         return
     given = [*case.inputs, *case.y_bars]
-    assert_agree("VJP interpreted against XLA", execute(case.vjp.text(), given), case.reverse, noise_of(case.vjp, given), loose=4)
+    try:
+        results = execute(case.vjp.text(), given)
+    except NotThereError:
+        return
+    assert_agree("VJP interpreted against XLA", results, case.reverse, noise_of(case.vjp, given), loose=4)

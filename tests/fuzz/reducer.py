@@ -61,6 +61,7 @@ class Reducer:
 
     def reduce(self) -> Program:
         """The program after all cuts."""
+        self._accept(print_module(wg.parse(self.best.text).module), self.best.inputs)
         self._inlined()
         while True:
             before = self.best
@@ -95,7 +96,8 @@ class Reducer:
             if inputs is None:
                 return False
             inputs = _tidied(module, inputs)
-            text = print_module(module)
+            # the short form where it fails too; some faults are of one form alone
+            text = print_module(module, generic=self.best.text.startswith('"'))
             wg.parse(text)
         except Exception:
             return False
@@ -170,7 +172,7 @@ class Reducer:
         text = re.sub(r"(?<=[ \[])" + str(n) + r"(?=[,>\]])", str(smaller), text)
         cut = [np.ascontiguousarray(x[tuple(slice(0, smaller if e == n else e) for e in x.shape)]) for x in map(np.asarray, inputs)]
         try:
-            text = print_module(wg.parse(text).module)
+            text = print_module(wg.parse(text).module, generic=self.best.text.startswith('"'))
         except Exception:
             return False
         return self._accept(text, cut)

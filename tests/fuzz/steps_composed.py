@@ -27,7 +27,7 @@ def other_of(g: Grower, x: Value) -> tuple[Value, tuple[int, ...], str]:
 
 @step("broadcasting", 3)
 def broadcast_binary(g: Grower) -> list[Value]:
-    x = g.value(lambda t: t.is_float or t.is_integer)
+    x = g.value(lambda t: t.is_integer) if g.chance(0.35) else g.value(lambda t: t.is_float)
     y, shape, attributes = other_of(g, x)
     name = g.pick(FLOAT_FUNCTIONS if x.type.is_float else INTEGER_FUNCTIONS)
     if x.type.is_float and g.style.smooth and name in ("maximum", "minimum", "remainder", "next_after"):

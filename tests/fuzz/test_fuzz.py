@@ -64,7 +64,7 @@ def test_all_ops_and_types_come_up() -> None:
     """Every op of arrays of static shape, every element type, every rank."""
     from wengert.runtime.interpreter import MEANINGS
 
-    text = "\n".join(generate(seed).text for seed in range(600))
+    text = "\n".join(generate(seed).text for seed in range(1000))
     ops = {cls.name for cls in MEANINGS if cls.name.startswith(("stablehlo.", "chlo.")) and not NOT_GENERATED.search(cls.name)}
     absent = sorted(name for name in ops if f'"{name}"' not in text)
     assert not absent
