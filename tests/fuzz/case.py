@@ -67,8 +67,9 @@ class Case:
 
     @cached_property
     def singular(self) -> Singular:
-        """What derivatives by different ways have to agree on here: where the program is not finite, it has no derivative."""
-        return "infinite" if all(np.isfinite(y.astype(complex)).all() for y in self.outputs) else "anything"
+        """What derivatives by different ways have to agree on here: where the program or its derivative is not finite, zeros meet infinities in other orders."""
+        values = [*self.inputs, *self.outputs, *self.forward]
+        return "infinite" if all(np.isfinite(np.asarray(x).astype(complex)).all() for x in values) else "anything"
 
     # -- derivatives
 
