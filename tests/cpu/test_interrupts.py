@@ -109,8 +109,9 @@ def test_an_interrupt_while_an_op_runs_in_the_interpreter_is_not_lost():
         assert interrupted(compiled, np.linspace(0.1, 0.9, 3), FOREVER) < WITHIN
 
 
-INTERPRETED = (
-    LOOP.replace("stablehlo.sine %y", "chlo.bessel_i1e %y")
-    .replace(": tensor<{n}xf64>\n         %1", ": tensor<{n}xf64> -> tensor<{n}xf64>\n         %1")
-    .format(n=3, test="LT")
-)
+INTERPRETED = LOOP.replace(
+    "%0 = stablehlo.sine %y :",
+    """%a = stablehlo.constant dense<1.0> : tensor<f64>
+         %n = stablehlo.constant dense<3> : tensor<1xi64>
+         %0 = stablehlo.rng %a, %a, %n, distribution = UNIFORM : (tensor<f64>, tensor<f64>, tensor<1xi64>) ->""",
+).format(n=3, test="LT")
