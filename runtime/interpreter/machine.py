@@ -231,7 +231,7 @@ class _Code:
 def _check_memory(op: Operation) -> None:
     """Refuses an op whose results this machine cannot hold."""
     for result in op.results:
-        if isinstance(result.type, TensorType):
+        if result.type.__class__ is TensorType:
             type = cast("TensorType[Any]", result.type)
             missing = "" if DYNAMIC in shape_of_type(type) else excess(bytes_of_type(type))
             if missing:
