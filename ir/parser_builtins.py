@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -35,7 +35,7 @@ from wengert.ir.construction import unverified
 from wengert.ir.float_formats import bits_of, format_of, value_of
 from wengert.ir.parser_constants import ConstantReader
 from wengert.ir.parser_cursor import DEPTH, SPACE
-from wengert.ir.tensor_types import i1, i64
+from wengert.ir.tensor_types import i1, i64, is_integer
 
 _NUMBER = re.compile(SPACE + r"(-?)" + SPACE + r"(?:(0x[0-9a-fA-F]+)|([0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?)|([0-9]+))")
 _SYMBOL = re.compile(SPACE + r"@(?:([A-Za-z_][\w$.]*)|(?=\"))", re.ASCII)
@@ -46,6 +46,10 @@ _DIGITS = 4000
 """Longer integers are refused: no type is so wide that a program could use them."""
 UNIT = UnitAttr()
 Attributes = dict[str, Attribute]
+
+
+def _is_integral(type: Attribute) -> TypeGuard[IntegerType | IndexType]:
+    return is_integer(type) or isinstance(type, IndexType)
 
 
 class BuiltinReader(ConstantReader):
@@ -169,7 +173,7 @@ class BuiltinReader(ConstantReader):
             return self._value(match, f64 if match.group(3) else i64, start)
         type_at = self.skip()
         type = self.type()
-        if not isinstance(type, IntegerType | IndexType) and format_of(type) is None:
+        if not _is_integral(type) and format_of(type) is None:
             self.fail(f"a number cannot be of type {type}", type_at)
         return self._value(match, type, start)
 
@@ -182,7 +186,7 @@ class BuiltinReader(ConstantReader):
         return match, start
 
     def _value(self, match: re.Match[str], type: Attribute, start: int) -> Attribute:
-        if isinstance(type, IntegerType | IndexType):
+        if _is_integral(type):
             value = self._integer_value(match, type, start)
             return bool_attr(bool(value)) if type == i1 else IntegerAttr(value, type)
         return unverified(FloatAttr, value=FloatData(self._float_value(match, type, start)), type=type)
@@ -235,7 +239,7 @@ class BuiltinReader(ConstantReader):
         self.need("<")
         type_at = self.skip()
         type = self.type()
-        width = type.width.data if isinstance(type, IntegerType) else format.width if (format := format_of(type)) else 0
+        width = type.width.data if is_integer(type) else format.width if (format := format_of(type)) else 0
         if not width or (width % 8 and type != i1):
             self.fail(f"an array<...> holds integers or floats of whole bytes, found {type}", type_at)
 
@@ -243,7 +247,7 @@ class BuiltinReader(ConstantReader):
             if type == i1:
                 return int(self.word_in(("true", "false"), "boolean") == "true")
             match, at = self._literal()
-            return self._integer_value(match, type, at) if isinstance(type, IntegerType) else self._float_value(match, type, at)
+            return self._integer_value(match, type, at) if is_integer(type) else self._float_value(match, type, at)
 
         values: list[Any] = []
         if self.accept(":"):
@@ -251,13 +255,13 @@ class BuiltinReader(ConstantReader):
             while self.accept(","):
                 values.append(element())
         self.need(">")
-        if isinstance(type, IntegerType) and width not in (1, 8, 16, 32, 64):
+        if is_integer(type) and width not in (1, 8, 16, 32, 64):
             self.fail(f"arrays of {type} are not supported", start)
         return self._packed(type, values, width, start)
 
     def _packed(self, type: Attribute, values: list[Any], width: int, start: int) -> Attribute:
         size = max(width // 8, 1)
-        if isinstance(type, IntegerType):
+        if is_integer(type):
             return DenseArrayBase.from_list(type, values)
         format = format_of(type)
         assert format is not None

@@ -20,7 +20,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, cast
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -231,7 +231,7 @@ def _unsupported(module: ModuleOp, error: UnsupportedElementError) -> Diagnostic
     """The error at the first op that computes with elements of a type that is not supported."""
     for op in module.walk():
         for value in (*op.operands, *op.results):
-            if isinstance(value.type, TensorType) and value.type.element_type == error.element:
+            if isinstance(value.type, TensorType) and cast("TensorType[Any]", value.type).element_type == error.element:
                 return error_at(op.location, f"{written_name(op)} computes with elements of type {error.element}, which are not supported")
     return DiagnosticError(Diagnostic(f"elements of type {error.element} are not supported"))
 

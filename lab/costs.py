@@ -21,6 +21,7 @@ from wengert.lab.measure import Measurement, measure_peaks, measure_times
 from wengert.lab.plain import plain
 from wengert.lab.tables import count, seconds, size, table
 from wengert.runtime.arguments import bind
+from wengert.runtime.known_ops import check_values
 from wengert.runtime.positions import Positions
 from wengert.runtime.program import Program
 from wengert.runtime.signature import Parameter
@@ -195,6 +196,7 @@ def report(
         strategies: whether to show both ways to reverse the program.
         shapes: the shapes of the arguments of a program that leaves extents open, where there are no inputs to tell them.
     """
+    check_values(program.module)
     program = shaped(program, inputs, shapes)
     moved, asked = program.resolve(wrt=wrt, of=of)
     jvp, vjp = program.jvp(wrt=moved, of=asked), program.vjp(wrt=moved, of=asked)

@@ -231,13 +231,11 @@ class _Code:
 def _check_memory(op: Operation) -> None:
     """Refuses an op whose results this machine cannot hold."""
     for result in op.results:
-        type = result.type
-        if (
-            isinstance(type, TensorType)
-            and DYNAMIC not in shape_of_type(cast("TensorType[Any]", type))
-            and (missing := excess(bytes_of_type(cast("TensorType[Any]", type))))
-        ):
-            raise UnsupportedOpError(op, f"needs {missing}, for its result of type {type}")
+        if result.type.__class__ is TensorType:
+            type = cast("TensorType[Any]", result.type)
+            missing = "" if DYNAMIC in shape_of_type(type) else excess(bytes_of_type(type))
+            if missing:
+                raise UnsupportedOpError(op, f"needs {missing}, for its result of type {type}")
 
 
 def _ends(op: Operation) -> bool:
