@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeGuard
+from typing import Any, ClassVar, TypeGuard, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -286,7 +286,7 @@ class BuiltinReader(ConstantReader):
             return self.constant_of_bytes(type, blob, start)
         if not isinstance(type, TensorType):
             self.fail(f"a resource is a tensor, found {type}", type_at)
-        return DenseResourceAttr.from_params(name, type)
+        return DenseResourceAttr.from_params(name, cast("TensorType[Any]", type))
 
     def resource_bytes(self, name: str) -> bytes | None:
         """The bytes that the end of the text gives to a resource."""

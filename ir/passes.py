@@ -231,7 +231,8 @@ def _unsupported(module: ModuleOp, error: UnsupportedElementError) -> Diagnostic
     """The error at the first op that computes with elements of a type that is not supported."""
     for op in module.walk():
         for value in (*op.operands, *op.results):
-            if isinstance(value.type, TensorType) and cast("TensorType[Any]", value.type).element_type == error.element:
+            type: Any = value.type
+            if isinstance(type, TensorType) and cast("TensorType[Any]", type).element_type == error.element:
                 return error_at(op.location, f"{written_name(op)} computes with elements of type {error.element}, which are not supported")
     return DiagnosticError(Diagnostic(f"elements of type {error.element} are not supported"))
 

@@ -81,7 +81,7 @@ def _limits_of_quotient(found: Any, x: Any, y: Any) -> Any:
 
 def exp(z: Any) -> Any:
     """e^z; e^-inf is a zero with the sign of y wherever it points, which C99 leaves open."""
-    nothing: Any = np.isneginf(z.real) & ~np.isfinite(z.imag)
+    nothing = np.isneginf(np.asarray(z.real)) & ~np.isfinite(np.asarray(z.imag))
     return _where(nothing, make_complex(np.zeros_like(z.real), np.copysign(0.0, z.imag)), np.exp(z))
 
 

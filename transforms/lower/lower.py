@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 
@@ -46,8 +48,9 @@ def lower(module: ModuleOp, entry: str = "main", *, reassociate: bool = True) ->
         for result in op.results:
             if not is_storable(result.type):
                 raise LoweringError(f"{describe(op.location)}: error: '{written_name(op)}' has a result of type {result.type}, which cannot be compiled")
-            if isinstance(result.type, TensorType) and bytes_of_type(result.type) > ADDRESSABLE:
-                size = f"{bytes_of_type(result.type) / 2**40:.0f} TiB, more than any machine can address"
+            type: Any = result.type
+            if isinstance(type, TensorType) and (needed := bytes_of_type(cast("TensorType[Any]", type))) > ADDRESSABLE:
+                size = f"{needed / 2**40:.0f} TiB, more than any machine can address"
                 raise LoweringError(f"{describe(op.location)}: error: '{written_name(op)}' has a result of type {result.type}: {size}")
     found = widened(found)
     if ops_of(found, ConvolutionOp):

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, FunctionType, ModuleOp, StringAttr, SymbolRefAttr, TensorType, TupleType
 from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue, TypeAttribute
 from xdsl.traits import IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
@@ -265,7 +265,7 @@ def _passed(w: _Writer, op: Operation, operands: Values) -> Values:
 
 def _tuple(w: _Writer, op: stablehlo.TupleOp, operands: Values) -> Values:
     """A tuple of the operands."""
-    made = _copied(op, operands, [TupleType([v.type for v in operands])])
+    made = _copied(op, operands, [TupleType(tuple(cast("TypeAttribute", v.type) for v in operands))])
     w.b.place(made)
     return made.results
 
