@@ -208,7 +208,7 @@ class NoisyFrame(Frame):
         x = np.asarray(x)
         if x.dtype.kind not in "fV":
             return x[()]
-        flip = ((x == 0) | np.isnan(x)) & (self.machine.noise.random(x.shape) < 0.5)
+        flip = ((x == 0) | np.isnan(x)) & self._coins(x.shape)
         return np.where(flip, -x, x)[()]
 
     def _off(self, x: Any, ulps: float, keeps_few: bool) -> Any:
@@ -228,7 +228,11 @@ class NoisyFrame(Frame):
         moved = (wide + self._uniform(x.shape) * size).astype(x.dtype)
         moved = np.where(kept | ~np.isfinite(x), x, moved)
         nan = np.isnan(x)
-        return (np.where(nan & (self.machine.noise.random(x.shape) < 0.5), -x, moved) if nan.any() else moved)[()]
+        return (np.where(nan & self._coins(x.shape), -x, moved) if nan.any() else moved)[()]
+
+    def _coins(self, shape: tuple[int, ...]) -> Array:
+        """Some elements, all, or none: an implementation may give all NaNs the other sign."""
+        return self.machine.noise.random(shape) < self.machine.noise.choice([0.0, 0.5, 1.0])
 
     def _uniform(self, shape: tuple[int, ...]) -> Array:
         return self.machine.noise.uniform(-1, 1, shape)
