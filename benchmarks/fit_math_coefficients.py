@@ -192,12 +192,9 @@ def bessel() -> Iterator[Fit]:
         return mp.besseli(1, x) * mp.exp(-x)
 
     low, high = mp.mpf(-1), mp.mpf(1)
-    near = series(lambda t: i1e(1 + t) / (1 + t), [i1e(mp.mpf(1))], "1e-30")
-    for suffix, degrees in (("F32", (9, 14, 7)), ("F64", (17, 24, 26))):
-        yield Fit(f"I1E_NEAR_{suffix}", "i1e(1 + t) / (1 + t)", lambda t: near(t) if t > -1 else mp.mpf("0.5"), low, high, degrees[0])
-        yield Fit(f"I1E_MIDDLE_{suffix}", "i1e(5 + 3 t)", lambda t: i1e(5 + 3 * t), low, high, degrees[1])
-        far = lambda t: mp.sqrt(16 / (1 + t)) * i1e(16 / (1 + t)) if t > -1 else 1 / mp.sqrt(2 * mp.pi)  # noqa: E731
-        yield Fit(f"I1E_FAR_{suffix}", "sqrt(x) i1e(x), x = 16 / (1 + t)", far, low, high, degrees[2])
+    far = lambda t: mp.sqrt(16 / (1 + t)) * i1e(16 / (1 + t)) if t > -1 else 1 / mp.sqrt(2 * mp.pi)  # noqa: E731
+    yield Fit("I1E_MIDDLE_F64", "i1e(5 + 3 t)", lambda t: i1e(5 + 3 * t), low, high, 24)
+    yield Fit("I1E_FAR_F64", "sqrt(x) i1e(x), x = 16 / (1 + t)", far, low, high, 26)
 
 
 def scaled_erfc(u: mp.mpf) -> mp.mpf:

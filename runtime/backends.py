@@ -12,6 +12,7 @@ from wengert.runtime.arguments import bind
 from wengert.runtime.derivation import needs_ad_lowering, optimize_with_dumps, runnable
 from wengert.runtime.errors import InputError
 from wengert.runtime.known_ops import check_known, check_values
+from wengert.transforms.lower.tape_memory import TapeMemoryError
 
 if TYPE_CHECKING:
     from wengert.runtime.program import Program
@@ -78,6 +79,8 @@ class InterpreterExecutable:
             results = run(self._module, arrays, entry=self._entry, counter=counter)
             # Results may be views of inputs, of constants or of one another: copies belong to the caller.
             return tuple(np.array(result, order="C") for result in results)
+        except TapeMemoryError:
+            raise
         except MemoryError as error:
             raise InputError(f"{self._program.name}: not enough memory is free: {error}") from None
 

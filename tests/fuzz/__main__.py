@@ -1,4 +1,4 @@
-"""The command: random programs on all cores, for some minutes or of some seeds; findings are reduced and kept in a folder.
+"""Random StableHLO programs and what must be true of each: random programs on all cores, for some minutes or of some seeds; findings are reduced and kept in a folder.
 
 PYTHONPATH=tests python -m fuzz --minutes 30
 PYTHONPATH=tests python -m fuzz --seeds 0:1000

@@ -12,12 +12,13 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from wengert.ir import elements
-from wengert.runtime.cpu import pool
+from wengert.runtime.cpu import interrupts, pool
 from wengert.runtime.cpu.engine import Library, host
 from wengert.runtime.cpu.objects import object_code
 from wengert.runtime.signature import signature_of
 from wengert.transforms.lower.buffers import ALIGNMENT
 from wengert.transforms.lower.cpu_codegen import generate
+from wengert.transforms.lower.cpu_polls import POLL
 from wengert.transforms.lower.lower import function, lower
 from wengert.transforms.lower.native import register_symbols
 from wengert.transforms.lower.parallel import BLAS_HOLD, DECLARATIONS
@@ -50,7 +51,9 @@ def run_guarded(module: ModuleOp, inputs: Sequence[Array], *, at_end: bool) -> l
         return None
     if any(symbol in DECLARATIONS for symbol in code.symbols):
         pool.register(blas=BLAS_HOLD in code.symbols)
-    register_symbols([symbol for symbol in code.symbols if symbol not in DECLARATIONS])
+    if POLL in code.symbols:
+        interrupts.register()
+    register_symbols([symbol for symbol in code.symbols if symbol not in DECLARATIONS and symbol != POLL])
     library = Library(object_code(code.text)[0])
     results = signature_of(function(module, "main")).results
     constants = [np.ascontiguousarray(elements.to_numpy(op.value)) for op in code.buffers.constants]

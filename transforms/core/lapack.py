@@ -243,8 +243,10 @@ _SIGNATURES = {
     "syevd": (1, (3,)),
     "heevd": (1, (3,)),
     "gesdd": (1, (5,)),
+    "gesvd": (1, (5,)),
     "geev": (1, (4, 5)),
     "geqrf": (1, (2,)),
+    "geqp3": (2, (3,)),
     "gtsv": (4, (4, 5)),
 }
 """How many operands and results each routine has."""

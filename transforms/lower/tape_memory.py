@@ -37,9 +37,13 @@ def _read(path: str) -> str:
         return ""
 
 
-def out_of_memory() -> MemoryError:
+class TapeMemoryError(MemoryError):
+    """The tapes of loops would take more than their limit, which says less about the machine than about the loop."""
+
+
+def out_of_memory() -> TapeMemoryError:
     """The error of a call whose tapes have grown too large."""
-    return MemoryError(f"no memory for the tape of a loop (limit {tape_limit()} bytes, {VARIABLE} sets another); does the loop end at these inputs?")
+    return TapeMemoryError(f"no memory for the tape of a loop (limit {tape_limit()} bytes, {VARIABLE} sets another); does the loop end at these inputs?")
 
 
 def _allows(total: int) -> int:

@@ -20,7 +20,7 @@ BOUNDS: dict[tuple[str, str], float] = {
     ("atan2", "f64"): 1.9,
     ("atanh", "f32"): 1.9,
     ("atanh", "f64"): 1.6,
-    ("bessel_i1e", "f32"): 4.2,
+    ("bessel_i1e", "f32"): 0.51,
     ("bessel_i1e", "f64"): 3.5,
     ("cbrt", "f32"): 0.51,
     ("cbrt", "f64"): 0.51,
