@@ -48,13 +48,15 @@ def recognise_lapack(module: ModuleOp) -> bool:
 def _check_signature(op: hlo.CustomCallOp, routine: str) -> None:
     """Refuses a call of a known routine with other operands and results than it has."""
     operands, results = _SIGNATURES[routine]
-    if len(op.inputs) != operands or len(op.results) not in results:
-        found = f"{len(op.inputs)} and {len(op.results)}"
-        raise error_at(op.location, f"@{op.call_target_name.data} has {operands} operands and {' or '.join(map(str, results))} results, found {found}")
-    for value in (*op.inputs, op.results[0]):
+    if len(op.inputs) != len(operands) or len(op.results) not in results:
+        counts = f"{len(op.inputs)} and {len(op.results)}"
+        wanted = f"{len(operands)} operands and {' or '.join(map(str, results))} results"
+        raise error_at(op.location, f"@{op.call_target_name.data} has {wanted}, found {counts}")
+    for number, (value, dimensions) in enumerate(zip(op.inputs, operands, strict=True)):
         type = value.type
-        if not isinstance(type, TensorType) or (routine != "geev" and len(type.get_shape()) < 1 + (routine != "gtsv")):
-            raise error_at(op.location, f"@{op.call_target_name.data} takes matrices, found {type}")
+        if not isinstance(type, TensorType) or len(type.get_shape()) < dimensions:
+            needed = "a matrix" if dimensions == 2 else "a vector"
+            raise error_at(op.location, f"operand {number} of @{op.call_target_name.data} must be {needed}, or a batch of them, found {type}")
 
 
 def _routine(op: hlo.CustomCallOp) -> str:
@@ -236,20 +238,20 @@ _RECOGNISERS: dict[str, Callable[[OpBuilder, hlo.CustomCallOp], Values | None]] 
 }
 
 
-_SIGNATURES = {
-    "trsm": (2, (1,)),
-    "potrf": (1, (2,)),
-    "getrf": (1, (3,)),
-    "syevd": (1, (3,)),
-    "heevd": (1, (3,)),
-    "gesdd": (1, (5,)),
-    "gesvd": (1, (5,)),
-    "geev": (1, (4, 5)),
-    "geqrf": (1, (2,)),
-    "geqp3": (2, (3,)),
-    "gtsv": (4, (4, 5)),
+_SIGNATURES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
+    "trsm": ((2, 2), (1,)),
+    "potrf": ((2,), (2,)),
+    "getrf": ((2,), (3,)),
+    "syevd": ((2,), (3,)),
+    "heevd": ((2,), (3,)),
+    "gesdd": ((2,), (5,)),
+    "gesvd": ((2,), (5,)),
+    "geev": ((2,), (4, 5)),
+    "geqrf": ((2,), (2,)),
+    "geqp3": ((2, 1), (3,)),
+    "gtsv": ((1, 1, 1, 2), (4, 5)),
 }
-"""How many operands and results each routine has."""
+"""The least rank of each operand of a routine, and how many results it may have."""
 
 # -- back to calls
 
