@@ -6,18 +6,21 @@ the others of a share that the seed determines.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-import wengert as wg
 from fuzz.agreement import Mismatch, Singular, assert_agree
 from fuzz.case import Case, direction, interpreted, noise_of
+
+import wengert as wg
 from wengert.ir.printer import print_module
 
 Array = np.ndarray[Any, np.dtype[Any]]
+NARROW = re.compile(r"[x<](bf16|f16|f32|f[468]E\w+)>")
+"""A type of floats, or of complex numbers, of fewer than 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,12 @@ def strategies(case: Case) -> None:
     """The two strategies of reverse mode agree."""
     given = [*case.inputs, *case.y_bars]
     assert_agree(
-        "VJP by adjoints against VJP by transposition", interpreted(case.direct, given), case.reverse, noise_of(case.vjp, given), singular=case.singular
+        "VJP by adjoints against VJP by transposition",
+        interpreted(case.direct, given),
+        case.reverse,
+        noise_of(case.vjp, given),
+        singular=case.singular,
+        sums_of=case.y_bars,
     )
 
 
@@ -175,6 +183,8 @@ def _runnable(program: wg.Program) -> Any:
 def differences(case: Case) -> None:
     """Where differences on both sides agree, they are the derivative."""
     n, step = len(case.outputs), 1e-5
+    if NARROW.search(case.text):
+        return  # such a step is lost in rounding
 
     def moved(h: float) -> list[Array]:
         shifted = list(case.inputs)
@@ -322,7 +332,14 @@ def compiled_vjp(case: Case) -> None:
 @check("compiled-direct", one_in=8, needs="differentiable")
 def compiled_direct(case: Case) -> None:
     given = [*case.inputs, *case.y_bars]
-    assert_agree("compiled VJP by adjoints", case.direct.compile(opt="fast")(*given), case.reverse, noise_of(case.vjp, given))
+    assert_agree(
+        "compiled VJP by adjoints",
+        case.direct.compile(opt="fast")(*given),
+        case.reverse,
+        noise_of(case.vjp, given),
+        singular=case.singular,
+        sums_of=case.y_bars,
+    )
 
 
 @check("compiled-vmap", one_in=8)
