@@ -68,7 +68,9 @@ def general_region(type: Type) -> Region | None:
         return g.one("stablehlo.sqrt", [g.one("stablehlo.add", squares, scalar)], scalar)
 
     def larger(g: Grower, a: Value, b: Value) -> Value:
-        return g.select(g.compare("GT", a, b), a, b)
+        # NaN wins from both sides, or the region would depend on the order of its elements
+        better = g.compare("GT", a, b)
+        return g.select(g.one("stablehlo.or", [better, g.compare("NE", a, a)], better.type), a, b)
 
     if type.is_float:
         return (circle, norm, larger)[sum(type.shape) % 3]

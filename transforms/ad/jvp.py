@@ -9,6 +9,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block
 
 from wengert.dialects.builder import OpBuilder, Value
+from wengert.ir.tensor_types import size
 from wengert.transforms.ad.forward import ForwardSweep
 from wengert.transforms.ad.function import begin_function, finish_function
 from wengert.transforms.ad.linear import LinearBuilder
@@ -30,9 +31,12 @@ def jvp_function(asked: Request, name: str, pass_name: str = "jvp") -> FuncOp:
 
 
 def forward_over(asked: Request, b: OpBuilder, linear_block: Block, primals: list[Value], tangents: list[Value]) -> ForwardSweep:
-    """Sweeps over the function's body with its arguments bound to primals and those in wrt to tangents."""
+    """Sweeps over the function's body with its arguments bound to primals and those in wrt to tangents.
+
+    Arguments without elements do not move: what is made of them, such as padding around nothing, is constant.
+    """
     sweep = ForwardSweep(b, LinearBuilder(linear_block, b, tangents), asked.module)
-    by_position = dict(zip(asked.wrt, tangents, strict=True))
+    by_position = {i: x_dot for i, x_dot in zip(asked.wrt, tangents, strict=True) if size(x_dot)}
     sweep.bind(asked.block.args, primals, [by_position.get(i) for i in range(len(primals))])
     sweep.run(asked.ops)
     return sweep
