@@ -82,7 +82,10 @@ def concatenated(g: Grower) -> list[Value] | None:
     for _ in range(g.integer(0, 2)):
         shape = list(x.shape)
         shape[d] = g.pick(g.style.extents)
-        parts.append(g.of(x.type.having(shape=shape)))
+        part = x.type.having(shape=shape)
+        if not g.fits(part):
+            return None
+        parts.append(g.of(part))
     parts = [parts[i] for i in g.permutation(len(parts))]
     shape = [*x.shape]
     shape[d] = sum(part.shape[d] for part in parts)
