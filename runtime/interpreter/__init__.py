@@ -24,7 +24,8 @@ from wengert.runtime.interpreter import (
     windows,
 )
 from wengert.runtime.interpreter.counter import Counter
-from wengert.runtime.interpreter.machine import Machine, evaluate, prepare, run
+from wengert.runtime.interpreter.execution import evaluate, prepare, run
+from wengert.runtime.interpreter.machine import Machine
 from wengert.runtime.interpreter.meaning import MEANINGS
 
 FAMILIES = (
