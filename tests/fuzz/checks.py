@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from fuzz.agreement import Mismatch, Singular, assert_agree
-from fuzz.case import Case, direction, interpreted, noise_of
 
 import wengert as wg
+from fuzz.agreement import Mismatch, Singular, assert_agree
+from fuzz.case import Case, direction, interpreted, noise_of
 from wengert.ir.printer import print_module
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+
 from fuzz.grower import Grower, Value
 from fuzz.steps import step
 from fuzz.steps_elementwise import distinct
