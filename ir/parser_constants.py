@@ -32,6 +32,7 @@ from wengert.ir.tensor_types import dtype_of, i1, is_complex, is_integer, is_uns
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _DENSE = re.compile(SPACE + r"dense(?=\s*<)")
+_HEX = re.compile(r"0x[0-9A-Fa-f]+", re.ASCII)
 _NUMBER = re.compile(r"-?(?:0x[0-9a-fA-F]+|[0-9]+(?:\.[0-9]*(?:[eE][-+]?[0-9]+)?)?)|true|false")
 _ELEMENTS = re.compile(r"[^\[\],]+")
 _PAIR = re.compile(r"\(([^(),]*),([^(),]*)\)")
@@ -195,6 +196,8 @@ class ConstantReader(TypeReader):
                 self._bad_element([token], start, end, element)
             with np.errstate(over="ignore"):
                 return dtype.type(float(word))
+        if _HEX.fullmatch(word) is None:
+            self._bad_element([token], start, end, element)
         bits = int(word, 16)
         if bits >> (8 * dtype.itemsize):
             self.fail(f"the bit pattern {word} has more bits than {element}", self.text.find(word, start, end))
