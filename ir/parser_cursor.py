@@ -38,8 +38,9 @@ _STRING = re.compile(SPACE + r'"((?:[^"\\\n\v\f]++|\\.)*+)"')
 _ESCAPE = re.compile(r'\\(?:([nt"\\])|([0-9a-fA-F]{2}))?')
 _ESCAPED = {"n": b"\n", "t": b"\t", '"': b'"', "\\": b"\\"}
 _INTEGERS = re.compile(SPACE + r"\[([-0-9,\s]*)\]")
-_RAW = re.compile(r'"(?:[^"\\\n]|\\.)*"|->|[^\w\s]')
 _BRACKET = re.compile(r'"(?:[^"\\\n]|\\.)*"|->|[][(){}<>]')
+_CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
+_CLOSED = frozenset(_CLOSING.values())
 DEPTH = 64
 """How deep types and attributes may nest; comparing and hashing them takes a few of Python's frames a level."""
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"?|[%@#!^]?[\w$.]+|->|::|.', re.DOTALL)
@@ -289,15 +290,20 @@ class Cursor(Parser):
         return b"".join([*parts, body[last:].encode()]).decode("utf-8", "surrogateescape")
 
     def balanced(self, open: str, close: str) -> str:
-        """Reads raw text between two brackets that match; the text between them."""
+        """Reads raw text between two brackets that match; the text between them, in which brackets of all kinds match too."""
         start = self.skip()
         self.need(open)
-        depth, first = 1, self.here
-        for token in _RAW.finditer(self.text, first):
-            depth += (token.group() == open) - (token.group() == close)
-            if not depth:
-                self.here = token.end()
-                return self.text[first : token.start()]
+        first, expected = self.here, [close]
+        for token in _BRACKET.finditer(self.text, first):
+            mark = token.group()
+            if mark in _CLOSING:
+                expected.append(_CLOSING[mark])
+            elif mark in _CLOSED:
+                if mark != expected.pop():
+                    self.fail(f"unbalanced '{mark}'", token.start())
+                if not expected:
+                    self.here = token.end()
+                    return self.text[first : token.start()]
         self.fail(f"this '{open}' is never closed", start, hint="the text may be truncated")
 
     def listed(self, open: str, close: str, item: Callable[[], T], *, trailing: bool = False) -> list[T]:
