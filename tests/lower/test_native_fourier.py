@@ -107,6 +107,13 @@ def test_batches_and_dimensions(kind: str, shape: tuple[int, ...], rank: int, he
     check(kind, shape, rank, held)
 
 
+@pytest.mark.parametrize("kind", NUMPY)
+@pytest.mark.parametrize("lengths", [(2, 1), (4, 1), (1, 2), (1, 2, 1), (3, 1, 1), (2, 3, 1)])
+def test_batches_that_are_no_multiple_of_the_lanes(kind: str, lengths: tuple[int, ...]) -> None:
+    for batch in (3, 5, 17):
+        check(kind, (batch, *lengths), len(lengths), "f64")
+
+
 @pytest.mark.parametrize("bytes_", [16, 64])
 @pytest.mark.parametrize("kind", NUMPY)
 def test_other_vectors(kind: str, bytes_: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -125,7 +125,8 @@ class Fourier(NativeKernel):
 
     def _placed(self, steps: list[Pass]) -> list[Pass]:
         """Where passes read and write. One that reads no number twice may write to where it reads."""
-        in_place = all(step.inner % step.lanes(self.most_lanes)[1] == 0 for step in steps if step.inner > 1)
+        again = steps[1:-1] if self.kind is FftType.IRFFT else steps[1:]  # passes that would write to where they read
+        in_place = all(self._reads_once(step) for step in again)
         between = (("even",) if self.kind is FftType.IRFFT else ("%q0",)) if in_place else ("even", "odd")
         found: list[Pass] = []
         for number, step in enumerate(steps):
@@ -133,6 +134,11 @@ class Fourier(NativeKernel):
             target = "%q0" if number == len(steps) - 1 else between[number % len(between)]
             found.append(replace(step, source=source, target=target))
         return found
+
+    def _reads_once(self, step: Pass) -> bool:
+        """Whether blocks of lines do not overlap: the last one begins earlier where the lines are no multiple of the lanes."""
+        along, lanes = step.lanes(self.most_lanes)
+        return along or (step.inner if step.inner > 1 else step.outer) % lanes == 0
 
     @property
     def spaces(self) -> dict[str, int]:
