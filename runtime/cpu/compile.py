@@ -20,7 +20,7 @@ from wengert.ir.construction import copy_module
 from wengert.ir.stages import stage
 from wengert.ir.tensor_types import bytes_of_type
 from wengert.ir.traversal import all_ops, ops_of
-from wengert.runtime.cpu import interrupts, pool
+from wengert.runtime.cpu import interrupts, pool, tape_memory
 from wengert.runtime.cpu.engine import TIERS, CompileError, Library, Tier, host
 from wengert.runtime.cpu.entry import CompiledFunction, Stats
 from wengert.runtime.cpu.fallback import Fallback
@@ -35,6 +35,7 @@ from wengert.transforms.lower.cpu_subnormals import can_flush
 from wengert.transforms.lower.lower import LoweringError, function, lower
 from wengert.transforms.lower.native import register_symbols
 from wengert.transforms.lower.parallel import BLAS_HOLD, DECLARATIONS
+from wengert.transforms.lower.tape_memory import ALLOWS
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -112,7 +113,9 @@ class _Compilation:
                 pool.register(blas=BLAS_HOLD in code.symbols)
             if POLL in code.symbols:
                 interrupts.register()
-            register_symbols([symbol for symbol in code.symbols if symbol not in DECLARATIONS and symbol != POLL])
+            if ALLOWS in code.symbols:
+                tape_memory.register()
+            register_symbols([symbol for symbol in code.symbols if symbol not in DECLARATIONS and symbol not in (ALLOWS, POLL)])
             library = Library(image)
             constants = [np.ascontiguousarray(elements.to_numpy(op.value)) for op in code.buffers.constants]
             fallback = Fallback(code.interpreted, records=code.records) if code.interpreted else None

@@ -2,16 +2,17 @@
 
 A loop whose trips nothing bounds may run forever at some inputs, and a derivative that records it would take all memory; the
 system then ends the process instead of refusing an allocation. So a call ends with a MemoryError at half of the memory that
-the process may have (of the machine, or of its control group), or at WENGERT_TAPE_BYTES.
+the process may have (of the machine, or of its control group), or at WENGERT_TAPE_BYTES, which is read when a program is compiled.
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
 from pathlib import Path
 
 VARIABLE = "WENGERT_TAPE_BYTES"
+ALLOWS = "wg.memory.allows"
+"""The function that compiled code asks whether tapes may take so many bytes; the runtime provides it."""
 _GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 _UNKNOWN = 1 << 33
 """What a process is taken to have where the system does not say."""
@@ -44,14 +45,3 @@ class TapeMemoryError(MemoryError):
 def out_of_memory() -> TapeMemoryError:
     """The error of a call whose tapes have grown too large."""
     return TapeMemoryError(f"no memory for the tape of a loop (limit {tape_limit()} bytes, {VARIABLE} sets another); does the loop end at these inputs?")
-
-
-def _allows(total: int) -> int:
-    try:
-        return int(total <= tape_limit())
-    except BaseException:  # nothing may pass through compiled code
-        return 0
-
-
-allows = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64)(_allows)
-"""Whether tapes may take so many bytes, for compiled code to ask before it allocates."""

@@ -1,5 +1,4 @@
-"""What compiled code calls from outside, by symbols: BLAS and LAPACK as SciPy exports them for Cython (``wg.lapack.*`` and
-``wg.blas.*``), and the limit on memory (``wg.memory.*``, the functions of :mod:`wengert.transforms.lower.tape_memory`).
+"""What compiled code calls from outside, by symbols: BLAS and LAPACK as SciPy exports them for Cython (``wg.lapack.*`` and ``wg.blas.*``).
 
 The routines of BLAS and LAPACK take every argument by address and return nothing. Nothing is written for the occasion: these are the routines that
 ``scipy.linalg`` itself calls.
@@ -10,8 +9,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterable
 
-from wengert.transforms.lower import tape_memory
-
 FREE = "wg.tapes.free"
 """The function of the program itself that frees the tapes of a call; the entry calls it wherever it is left."""
 
@@ -19,15 +16,13 @@ _registered: set[str] = set()
 
 
 def symbol(library: str, routine: str) -> str:
-    """The symbol of a routine of ``blas``, ``lapack`` or ``memory``."""
+    """The symbol of a routine of ``blas`` or ``lapack``."""
     return f"wg.{library}.{routine}"
 
 
 def address(name: str) -> int:
     """The address of the routine with this symbol."""
     _, library, routine = name.split(".")
-    if library == "memory":
-        return ctypes.cast(getattr(tape_memory, routine), ctypes.c_void_p).value or 0
     if library == "blas":
         import scipy.linalg.cython_blas as module
     else:

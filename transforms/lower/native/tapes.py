@@ -25,10 +25,10 @@ from wengert.transforms.lower.cpu_target import Target
 from wengert.transforms.lower.cpu_types import Element, element_of
 from wengert.transforms.lower.native.base import NativeKernel, native
 from wengert.transforms.lower.native.code import Code, Index
-from wengert.transforms.lower.native.symbols import FREE, symbol
+from wengert.transforms.lower.native.symbols import FREE
+from wengert.transforms.lower.tape_memory import ALLOWS
 
 _GROW = "wg.tape.grow"
-_ALLOWS = symbol("memory", "allows")
 _SMALL = 1 << 26
 """Up to so many bytes nothing is asked."""
 
@@ -82,7 +82,7 @@ ask:
   %large = icmp ugt i64 %total, {_SMALL}
   br i1 %large, label %check, label %take
 check:
-  %answer = call i32 @{_ALLOWS}(i64 %total)
+  %answer = call i32 @{ALLOWS}(i64 %total)
   %allowed = icmp ne i32 %answer, 0
   br i1 %allowed, label %take, label %bad
 take:
@@ -117,7 +117,7 @@ bad:
 def define_helpers(code: Code) -> None:
     """Adds them to the program that a kernel belongs to."""
     code.out.functions.update(HELPERS)
-    code.symbols[_ALLOWS] = f"declare i32 @{_ALLOWS}(i64)"
+    code.symbols[ALLOWS] = f"declare i32 @{ALLOWS}(i64)"
 
 
 def is_tape(value: SSAValue) -> bool:
