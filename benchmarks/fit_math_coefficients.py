@@ -1,6 +1,6 @@
-"""Fits the polynomials of transforms/lower/math/coefficients.py: run by hand (needs mpmath), never imported by the package.
+"""Fits the polynomials of transforms/codegen/llvm/math/coefficients.py: run by hand (needs mpmath), never imported by the package.
 
-    python benchmarks/fit_math_coefficients.py > transforms/lower/math/coefficients.py
+    python benchmarks/fit_math_coefficients.py > transforms/codegen/llvm/math/coefficients.py
 
 The Remez exchange algorithm (E. Remez, C. R. Acad. Sci. 199, 1934) in 40 decimal digits finds the polynomial p of a degree that
 minimises max |(p(x) - f(x)) w(x)| on an interval.  Every table is written with its interval, degree and that maximum.

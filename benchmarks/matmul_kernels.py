@@ -20,7 +20,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import llvmlite.binding as llvm
 import numpy as np
 
-from wengert.transforms.lower import matmul
+from wengert.transforms.codegen.cpu import matmul
 
 TYPES = {"f32": np.float32, "f64": np.float64}
 _engines: list[Any] = []

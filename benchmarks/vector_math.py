@@ -21,8 +21,8 @@ import llvmlite.binding as llvm
 import numpy as np
 from scipy import special
 
-from wengert.transforms.lower.math import BOUNDS, SUPPORTED, Emitter, emit
-from wengert.transforms.lower.math.vector import FORMATS
+from wengert.transforms.codegen.llvm.math import BOUNDS, SUPPORTED, Emitter, emit
+from wengert.transforms.codegen.llvm.math.vector import FORMATS
 
 COUNT = 4096
 NUMPY: dict[str, Any] = {

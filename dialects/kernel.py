@@ -343,7 +343,7 @@ class InterpretOp(DialectOperation):
 
 @op_definition
 class NativeOp(DialectOperation):
-    """Runs one op by code of its own (:mod:`wengert.transforms.lower.native`). The body holds the op and a yield of its results."""
+    """Runs one op by code of its own (:mod:`wengert.transforms.codegen.cpu.native`). The body holds the op and a yield of its results."""
 
     name = "kernel.native"
     inputs = var_operand_def()
@@ -353,7 +353,7 @@ class NativeOp(DialectOperation):
 
 @op_definition
 class StripsOp(DialectOperation):
-    """Runs nests on one strip of rows after another; see :mod:`wengert.transforms.lower.strips`.
+    """Runs nests on one strip of rows after another; see :mod:`wengert.transforms.kernel.strip_mining`.
 
     In trip i the body sees elements ``[i * step, i * step + n)`` of an operand, n being the size of its argument (all of
     it if the step is 0), and what it yields are those elements of the results.

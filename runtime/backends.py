@@ -12,7 +12,7 @@ from wengert.runtime.arguments import bind
 from wengert.runtime.derivation import needs_ad_lowering, optimize_with_dumps, runnable
 from wengert.runtime.errors import InputError
 from wengert.runtime.known_ops import check_known, check_values
-from wengert.transforms.lower.tape_memory import TapeMemoryError
+from wengert.runtime.tape_memory import TapeMemoryError
 
 if TYPE_CHECKING:
     from wengert.runtime.program import Program

@@ -28,14 +28,14 @@ from wengert.runtime.cpu.objects import object_code
 from wengert.runtime.errors import InputError
 from wengert.runtime.memory import excess, plain
 from wengert.runtime.signature import Signature, signature_of
+from wengert.transforms.codegen.cpu.native import register_symbols
+from wengert.transforms.codegen.cpu.native.symbols import ALLOWS
+from wengert.transforms.codegen.cpu.polls import POLL
+from wengert.transforms.codegen.cpu.program import Code, generate
+from wengert.transforms.codegen.cpu.subnormals import can_flush
 from wengert.transforms.core import compound
-from wengert.transforms.lower.cpu_codegen import Code, generate
-from wengert.transforms.lower.cpu_polls import POLL
-from wengert.transforms.lower.cpu_subnormals import can_flush
-from wengert.transforms.lower.lower import LoweringError, function, lower
-from wengert.transforms.lower.native import register_symbols
-from wengert.transforms.lower.parallel import BLAS_HOLD, DECLARATIONS
-from wengert.transforms.lower.tape_memory import ALLOWS
+from wengert.transforms.lowering import LoweringError, function, lower
+from wengert.transforms.schedule.chunks import BLAS_HOLD, DECLARATIONS
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

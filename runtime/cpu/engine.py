@@ -14,9 +14,9 @@ from msgspec import Struct
 
 from wengert.ir.stages import LOCK
 from wengert.runtime.cpu.idle_passes import without_idle_passes
-from wengert.transforms.lower.cpu_cells import PROMOTE
-from wengert.transforms.lower.cpu_inline import ATTRIBUTE
-from wengert.transforms.lower.cpu_target import Target
+from wengert.transforms.codegen.cpu.cells import PROMOTE
+from wengert.transforms.codegen.cpu.inline import ATTRIBUTE
+from wengert.transforms.schedule.target import Target
 
 
 class CompileError(RuntimeError):

@@ -16,7 +16,7 @@ from wengert.runtime.cpu.fallback import Fallback
 from wengert.runtime.cpu.interrupts import raise_pending
 from wengert.runtime.cpu.native_entry import Callee, native_call
 from wengert.runtime.signature import Signature
-from wengert.transforms.lower.tape_memory import out_of_memory
+from wengert.runtime.tape_memory import out_of_memory
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _ALIGNMENT = 64

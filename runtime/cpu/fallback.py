@@ -14,8 +14,8 @@ from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects.kernel import InterpretOp
 from wengert.ir.tensor_types import dtype_of, shape_of_type
-from wengert.transforms.lower.cpu_entry import CALLED_BACK
-from wengert.transforms.lower.tape_memory import out_of_memory
+from wengert.runtime.tape_memory import out_of_memory
+from wengert.transforms.codegen.cpu.entry import CALLED_BACK
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)

@@ -1,7 +1,7 @@
 """Ctrl-C while compiled code runs.
 
 Python notes a signal when it comes and runs its handler between two instructions of Python; while machine code runs there are none. So code that
-may run for long calls a function between kernels and in loops (:mod:`wengert.transforms.lower.cpu_polls`). On the main thread, where
+may run for long calls a function between kernels and in loops (:mod:`wengert.transforms.codegen.cpu.polls`). On the main thread, where
 handlers run, and every 20 ms, it takes the interpreter's lock and has pending handlers run. If one raises, the exception is put aside, and the program
 ends as it does when an op in it fails: tapes are freed, BLAS gets its threads back, the arena and the thread pool are as after any call.
 The caller raises it then (:func:`raise_pending`).
@@ -18,7 +18,7 @@ from typing import Any
 from wengert.ir.stages import LOCK
 from wengert.runtime.cpu.engine import Library
 from wengert.runtime.cpu.objects import object_code
-from wengert.transforms.lower.cpu_polls import POLL
+from wengert.transforms.codegen.cpu.polls import POLL
 
 _NANOSECONDS = 20_000_000
 _CLOCK = 6

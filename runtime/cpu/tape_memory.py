@@ -11,7 +11,8 @@ from functools import cache
 from wengert.ir.stages import LOCK
 from wengert.runtime.cpu.engine import Library
 from wengert.runtime.cpu.objects import object_code
-from wengert.transforms.lower.tape_memory import ALLOWS, tape_limit
+from wengert.runtime.tape_memory import tape_limit
+from wengert.transforms.codegen.cpu.native.symbols import ALLOWS
 
 _TEXT = f"""
 @limit = internal global i64 0, align 8

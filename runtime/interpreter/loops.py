@@ -12,7 +12,7 @@ from wengert.dialects import core
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import dtype_of, type_of
 from wengert.runtime.interpreter.meaning import Binary, Function, Scope, Unary, evaluates, evaluates_in_scope, one_or_tuple
-from wengert.transforms.lower.tape_memory import out_of_memory, tape_limit
+from wengert.runtime.tape_memory import out_of_memory, tape_limit
 
 
 @evaluates_in_scope(core.ForOp)
@@ -185,7 +185,7 @@ _COUNTING = threading.RLock()  # reentrant: the collector may run a destructor a
 class Tape(list[Any]):
     """A list that knows the bytes of what it holds, and how many values all tapes hold together.
 
-    Raises MemoryError where they would take more than :func:`wengert.transforms.lower.tape_memory.tape_limit`.
+    Raises MemoryError where they would take more than :func:`wengert.runtime.tape_memory.tape_limit`.
     """
 
     nbytes = 0

@@ -16,8 +16,8 @@ from wengert.runtime.cpu.compile import core_form, with_sums
 from wengert.runtime.cpu.engine import host
 from wengert.runtime.derivation import runnable
 from wengert.runtime.program import Program, load
-from wengert.transforms.lower.cpu_codegen import generate
-from wengert.transforms.lower.lower import lower
+from wengert.transforms.codegen.cpu.program import generate
+from wengert.transforms.lowering import lower
 
 FORMS: dict[str, Callable[[Program], Program]] = {
     "primal": lambda p: p,

@@ -9,7 +9,7 @@ import wengert as wg
 from wengert.ir.parser import parse_module
 from wengert.runtime.cpu import compile, pool
 from wengert.runtime.cpu.pool_code import available
-from wengert.transforms.lower import parallel
+from wengert.transforms.schedule import chunks as parallel
 
 TEXT = """func.func public @main(%x: tensor<NxTYPE>) -> tensor<NxTYPE> {
   %h = stablehlo.constant dense<0.5> : tensor<NxTYPE>

@@ -20,8 +20,8 @@ from wengert.runtime.cpu import compile, pool
 from wengert.runtime.cpu.pool_code import available
 from wengert.runtime.interpreter import run
 from wengert.transforms.core.to_core import to_core
-from wengert.transforms.lower import parallel
-from wengert.transforms.lower.parallel import BLAS_HOLD, BLAS_RELEASE, POOL_RUN
+from wengert.transforms.schedule import chunks as parallel
+from wengert.transforms.schedule.chunks import BLAS_HOLD, BLAS_RELEASE, POOL_RUN
 
 pytestmark = [pytest.mark.oracle, pytest.mark.skipif(not available(), reason="there are no threads here")]
 

@@ -16,12 +16,12 @@ from wengert.runtime.cpu import interrupts, pool
 from wengert.runtime.cpu.engine import Library, host
 from wengert.runtime.cpu.objects import object_code
 from wengert.runtime.signature import signature_of
-from wengert.transforms.lower.buffers import ALIGNMENT
-from wengert.transforms.lower.cpu_codegen import generate
-from wengert.transforms.lower.cpu_polls import POLL
-from wengert.transforms.lower.lower import function, lower
-from wengert.transforms.lower.native import register_symbols
-from wengert.transforms.lower.parallel import BLAS_HOLD, DECLARATIONS
+from wengert.transforms.bufferize.buffers import ALIGNMENT
+from wengert.transforms.codegen.cpu.native import register_symbols
+from wengert.transforms.codegen.cpu.polls import POLL
+from wengert.transforms.codegen.cpu.program import generate
+from wengert.transforms.lowering import function, lower
+from wengert.transforms.schedule.chunks import BLAS_HOLD, DECLARATIONS
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -9,8 +9,8 @@ from wengert.dialects import stablehlo
 from wengert.dialects.kernel import NestOp
 from wengert.ir.parser import parse_module
 from wengert.runtime.cpu.compile import core_form
-from wengert.transforms.lower.buffers import Space, assign, byte_size
-from wengert.transforms.lower.lower import lower
+from wengert.transforms.bufferize.buffers import Space, assign, byte_size
+from wengert.transforms.lowering import lower
 
 
 def chain(count: int) -> str:

@@ -8,7 +8,7 @@ from wengert.dialects.kernel import MatmulOp
 from wengert.ir.parser import parse_module
 from wengert.ir.tensor_types import element, f32, f64
 from wengert.ir.traversal import ops_of
-from wengert.transforms.lower.lower import lower
+from wengert.transforms.lowering import lower
 
 SHAPES = {
     "plain": ((20, 30), (30, 7), "contracting_dims = [1] x [0]", (20, 7)),

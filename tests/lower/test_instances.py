@@ -21,8 +21,8 @@ from wengert.ir.traversal import ops_of
 from wengert.ir.verifier import verify
 from wengert.runtime.cpu import compile
 from wengert.runtime.interpreter import run
-from wengert.transforms.lower.instances import are_apart
-from wengert.transforms.lower.lower import lower
+from wengert.transforms.kernel.batch_unrolling import are_apart
+from wengert.transforms.lowering import lower
 
 Build = Callable[..., Sequence[SSAValue]]
 

@@ -9,7 +9,7 @@ from native_checks import check
 from wengert.dialects.kernel import EmptyOp, NestOp
 from wengert.ir.parser import parse_module
 from wengert.ir.traversal import ops_of
-from wengert.transforms.lower.lower import lower
+from wengert.transforms.lowering import lower
 
 
 def rotated(extents: tuple[int, ...], dimension: int, by: int, made: str = "%x", dtype: str = "f64") -> str:

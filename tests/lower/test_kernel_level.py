@@ -14,7 +14,7 @@ from wengert.ir.parser import parse_module
 from wengert.runtime.cpu import reference
 from wengert.runtime.cpu.compile import core_form
 from wengert.runtime.interpreter import run
-from wengert.transforms.lower.lower import LoweringError, lower
+from wengert.transforms.lowering import LoweringError, lower
 
 
 def function(arguments: str, results: str, body: str) -> str:

@@ -9,7 +9,7 @@ from wengert.dialects.kernel_positions import Position, constant, substitute
 from wengert.ir.parser import parse_module
 from wengert.runtime.cpu import compile
 from wengert.runtime.interpreter import run
-from wengert.transforms.lower.cpu_nest_pieces import pieces, throughout
+from wengert.transforms.schedule.versions import pieces, throughout
 
 VIEWS = {
     "before": "%{r} = stablehlo.pad {x}, %c, low = [0, 137], high = [0, 0], interior = [0, 0] : ({k}, tensor<{t}>) -> {w}",

@@ -20,8 +20,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import special
 
-from wengert.transforms.lower.math import BOUNDS, SUPPORTED, Emitter, emit
-from wengert.transforms.lower.math.vector import FORMATS
+from wengert.transforms.codegen.llvm.math import BOUNDS, SUPPORTED, Emitter, emit
+from wengert.transforms.codegen.llvm.math.vector import FORMATS
 
 mp = pytest.importorskip("mpmath")
 mp.mp.prec = 150

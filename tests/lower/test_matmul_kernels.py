@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from wengert.transforms.lower import matmul
-from wengert.transforms.lower.matmul import AVX2, AVX512, NEON, SSE2, MatmulPlan, Target
+from wengert.transforms.codegen.cpu import matmul
+from wengert.transforms.codegen.cpu.matmul import AVX2, AVX512, NEON, SSE2, MatmulPlan, Target
 
 Array = NDArray[Any]
 TYPES = {

@@ -9,11 +9,11 @@ from native_checks import check, tensor, values
 from wengert.dialects import stablehlo
 from wengert.ir.parser import parse_module
 from wengert.ir.traversal import ops_of
-from wengert.transforms.lower.cpu_target import GENERIC
-from wengert.transforms.lower.native import convolution as by_products
-from wengert.transforms.lower.native import convolution_job
-from wengert.transforms.lower.native import direct_convolution as direct
-from wengert.transforms.lower.native.convolution_geometry import phases
+from wengert.transforms.codegen.cpu.native import convolution as by_products
+from wengert.transforms.codegen.cpu.native import convolution_job
+from wengert.transforms.codegen.cpu.native import direct_convolution as direct
+from wengert.transforms.codegen.cpu.native.convolution_geometry import phases
+from wengert.transforms.schedule.target import GENERIC
 
 TOLERANCE = {"f64": 1e-13, "f32": 1e-5, "bf16": 2e-2, "f16": 2e-3, "complex<f64>": 1e-13, "complex<f32>": 1e-5}
 

@@ -14,8 +14,8 @@ from native_checks import DTYPES, function, tensor
 
 from wengert.ir.parser import parse_module
 from wengert.runtime.cpu import compile, engine
-from wengert.transforms.lower.cpu_target import Target
-from wengert.transforms.lower.native.fourier_tables import prime_factors, radices, roots
+from wengert.transforms.codegen.cpu.native.fourier_tables import prime_factors, radices, roots
+from wengert.transforms.schedule.target import Target
 
 _fft: Any = np.fft
 NUMPY: dict[str, Any] = {"FFT": _fft.fftn, "IFFT": _fft.ifftn, "RFFT": _fft.rfftn, "IRFFT": _fft.irfftn}

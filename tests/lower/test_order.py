@@ -8,8 +8,8 @@ from xdsl.dialects.func import FuncOp
 from wengert.dialects import core
 from wengert.ir.parser import parse_module
 from wengert.ir.traversal import ops_of
-from wengert.transforms.lower.buffers import assign
-from wengert.transforms.lower.lower import lower
+from wengert.transforms.bufferize.buffers import assign
+from wengert.transforms.lowering import lower
 
 LOOP = """func.func @main(%x: tensor<40x50xf64>, %n: tensor<i64>) -> (tensor<40x50xf64>, tensor<50xf64>) {
   %z = stablehlo.constant dense<0.0> : tensor<50xf64>

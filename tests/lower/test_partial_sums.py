@@ -8,8 +8,8 @@ from wengert.ir.parser import parse_module
 from wengert.runtime.cpu import reference
 from wengert.runtime.cpu.compile import core_form
 from wengert.runtime.interpreter import run
-from wengert.transforms.lower import parallel
-from wengert.transforms.lower.lower import lower
+from wengert.transforms.lowering import lower
+from wengert.transforms.schedule import chunks as parallel
 
 
 def reduction(extents: tuple[int, ...], dims: list[int], element: str = "f32", kind: str = "add") -> str:

@@ -7,7 +7,7 @@ from native_checks import check
 from wengert.dialects.kernel import NestOp
 from wengert.ir.parser import parse_module
 from wengert.ir.traversal import ops_of
-from wengert.transforms.lower.lower import lower
+from wengert.transforms.lowering import lower
 
 EXTENT = {"whole": 120, "a rest": 121}
 BODIES = {

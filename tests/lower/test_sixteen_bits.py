@@ -11,10 +11,10 @@ from wengert.ir.parser import parse_module
 from wengert.runtime.cpu import compile
 from wengert.runtime.cpu.engine import Library
 from wengert.runtime.interpreter import run
-from wengert.transforms.lower.cpu_codegen import generate
-from wengert.transforms.lower.cpu_entry import ENTRY
-from wengert.transforms.lower.cpu_target import GENERIC
-from wengert.transforms.lower.lower import lower
+from wengert.transforms.codegen.cpu.entry import ENTRY
+from wengert.transforms.codegen.cpu.program import generate
+from wengert.transforms.lowering import lower
+from wengert.transforms.schedule.target import GENERIC
 
 TYPES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16}
 

@@ -8,8 +8,8 @@ from xdsl.dialects.func import FuncOp
 from wengert.dialects import core
 from wengert.ir.parser import parse_module
 from wengert.ir.traversal import ops_of
-from wengert.transforms.lower.buffers import assign
-from wengert.transforms.lower.lower import lower
+from wengert.transforms.bufferize.buffers import assign
+from wengert.transforms.lowering import lower
 
 LOOP = """func.func @main(%x: tensor<40x12xf64>) -> tensor<40x12xf64> {
   %k = stablehlo.constant dense<11> : tensor<i64>

@@ -8,7 +8,7 @@ from wengert.ir.parser import parse_module
 from wengert.runtime.cpu import compile, reference
 from wengert.runtime.cpu.compile import core_form
 from wengert.runtime.interpreter import run
-from wengert.transforms.lower.lower import lower
+from wengert.transforms.lowering import lower
 
 
 def softmax(extents: tuple[int, ...], more: str = "%y", scale: str = "") -> str:

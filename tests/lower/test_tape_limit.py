@@ -9,7 +9,7 @@ import pytest
 
 import wengert as wg
 from wengert.runtime.interpreter.loops import Tape
-from wengert.transforms.lower.tape_memory import VARIABLE, tape_limit
+from wengert.runtime.tape_memory import VARIABLE, tape_limit
 
 TEXT = """func.func public @main(%x: tensor<SIZExf64>) -> tensor<SIZExf64> {
   %0 = stablehlo.while(%s = %x) : tensor<SIZExf64>

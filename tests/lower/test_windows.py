@@ -12,7 +12,7 @@ from wengert.dialects.core import WindowReduceOp
 from wengert.ir.attributes import ints
 from wengert.ir.parser import parse_module
 from wengert.ir.traversal import ops_of
-from wengert.transforms.lower.lower import lower
+from wengert.transforms.lowering import lower
 
 Window = dict[str, list[int]]
 

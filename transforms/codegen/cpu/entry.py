@@ -1,0 +1,174 @@
+"""The entry as it is being written: its lines, the functions that it calls, and fresh names.
+
+The entry's ABI is ``i32 entry(ptr table, ptr arena)``. The table holds pointers: inputs, outputs, constants, and last the
+callback ``i32 callback(i64 op, ptr buffers, ptr table)`` that runs an op in the interpreter, on an array of pointers to
+its operands and results. The entry returns 0, or at once something else where the callback did not answer :data:`CALLED_BACK`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from wengert.dialects.kernel import InterpretOp
+from wengert.transforms.bufferize.buffers import ALIGNMENT
+from wengert.transforms.codegen.cpu.cells import PROMOTE
+from wengert.transforms.codegen.cpu.inline import marked
+from wengert.transforms.codegen.cpu.native.symbols import FREE
+from wengert.transforms.codegen.cpu.near_pointers import near_pointers
+from wengert.transforms.codegen.cpu.polls import DECLARATION, POLL, UNLIKELY
+from wengert.transforms.codegen.cpu.subnormals import flushed_task, flushing
+from wengert.transforms.schedule.chunks import BLAS_HOLD, BLAS_RELEASE, DECLARATIONS, POOL_RUN, Split, start
+from wengert.transforms.schedule.target import Target
+
+ENTRY = "entry"
+CALLED_BACK = 0x5EED600D
+"""What the callback answers when it has run an op. (An interrupt may come before the first instruction of the function in Python that it is; what is
+returned for that function then is undefined, but hardly this number.)"""
+MOST_CELLS = 64
+"""So many cells, or fewer, are never used for another value."""
+_END = "; end"
+"""Stands where the entry is left, for what must be done there."""
+
+
+class EntryCode:
+    """What all blocks of a program share.
+
+    Attributes:
+        lines: the instructions of the entry so far.
+        inputs, outputs: the pointers of the table that the function takes and gives.
+        interpreted: the ops that the callback runs, by number.
+        free_cells: cells of the function that is being written that may be used again, by their bytes.
+        symbols: functions from outside of the program, and their declarations.
+    """
+
+    def __init__(self, target: Target, strict: bool, inputs: int, outputs: int, constants: int, *, flush: bool = False):
+        self.target = target
+        self.strict = strict
+        self.mode = flushing(target) if flush else None
+        self.functions: dict[str, str] = {}
+        self.helpers: dict[str, str] = {}
+        self.lines: list[str] = []
+        self.uses_tapes = False
+        self.interpreted: list[InterpretOp] = []
+        self.symbols: dict[str, str] = {}
+        self._frame = 0
+        self._uses_cells = False
+        self._cells = 0
+        self._cell_bytes: dict[str, int] = {}
+        self.free_cells: dict[int, list[str]] = {}
+        self._count = 0
+        self._constants = inputs + outputs
+        self.callback = self._table(self._constants + constants)
+        pointers = [self._table(number) for number in range(inputs + outputs)]
+        self.inputs, self.outputs = pointers[:inputs], pointers[inputs:]
+
+    def text(self) -> str:
+        """The whole program."""
+        ends = self._ends()
+        body = "\n".join([text for line in [*near_pointers(self.lines), _END] for text in (ends if line is _END else [line])])
+        promoted = f" {PROMOTE}" if self._uses_cells else ""
+        entry = f"define i32 @{ENTRY}(ptr %table, ptr %arena) {self.target.attributes}{promoted} {{\n{body}\nret i32 0\n}}\n"
+        kernels = marked({name: text.replace("@KERNEL", f"@{name}") for text, name in self.functions.items()}, entry)
+        text = "\n".join([*self.helpers.values(), *kernels, entry])
+        if not self.target.has_f16 and "half" in text:
+            from wengert.transforms.codegen.llvm.half import half_conversions  # here, because hardly any program needs it
+
+            text += half_conversions()
+        return text
+
+    def fresh(self, name: str = "t") -> str:
+        """A new name (without percent sign)."""
+        self._count += 1
+        return f"{name}{self._count}"
+
+    def op(self, text: str) -> str:
+        """Appends an instruction to the entry."""
+        name = f"%{self.fresh()}"
+        self.lines.append(f"{name} = {text}")
+        return name
+
+    def constant(self, number: int) -> str:
+        """The pointer of a constant."""
+        return self._table(self._constants + number)
+
+    def _table(self, number: int) -> str:
+        """A pointer of the table."""
+        return self.op(f"load ptr, ptr {self.op(f'getelementptr ptr, ptr %table, i64 {number}')}")
+
+    def cell(self, count: int) -> str:
+        """A pointer to so many bytes on the stack, which become registers where no kernel that is called needs their address."""
+        if free := self.free_cells.get(count):
+            return free.pop()
+        self._uses_cells = True
+        self._cells += 1
+        name = f"%{self.fresh('cell')}"
+        self._cell_bytes[name] = count
+        self.lines.insert(0, f"{name} = alloca [{count} x i8], align {ALIGNMENT}")
+        return name
+
+    def release(self, pointers: Iterable[str]) -> None:
+        """Cells among these pointers are not needed any more where the entry is now. Where there are many cells they are used again: LLVM's time for
+        their promotion grows faster than their number. Few are not, since each is better off with values of one type."""
+        if self._cells > MOST_CELLS:
+            for name in pointers:
+                if (count := self._cell_bytes.get(name)) is not None:
+                    self.free_cells.setdefault(count, []).append(name)
+
+    def function(self, text: str) -> str:
+        """The name of the function with this text, which is made once."""
+        name = self.functions.get(text)
+        if name is None:
+            name = self.functions[text] = f"kernel{len(self.functions)}"
+        return name
+
+    def external(self, symbol: str, declaration: str) -> None:
+        """Declares a function from outside of the program."""
+        self.symbols[symbol] = self.helpers[symbol] = declaration
+
+    def job(self, task: str, pointers: Sequence[str], cut: Split, scratch: str = "null", count: int = 0) -> None:
+        """Runs a task by whoever has time; every thread but this one has ``count`` bytes of scratch memory of its own."""
+        self.external(POOL_RUN, DECLARATIONS[POOL_RUN])
+        if self.mode is not None:
+            task, self.helpers[f"{task}.flushed"] = flushed_task(task, self.mode, self.target.attributes)
+        self._frame = max(self._frame, len(pointers))
+        self.lines += start(task, f"%{self.fresh('frame')}", pointers, cut, scratch, count)
+
+    def check(self, status: str) -> None:
+        """Ends the entry with a status that is not 0."""
+        bad, label = self.op(f"icmp ne i32 {status}, 0"), self.fresh("status")
+        self.lines += [f"br i1 {bad}, label %{label}.bad, label %{label}.good", f"{label}.bad:", _END, f"ret i32 {status}", f"{label}.good:"]
+
+    def poll(self) -> None:
+        """Ends the entry if somebody has interrupted it."""
+        self.external(POLL, DECLARATION)
+        self.check(self.op(f"call i32 @{POLL}()"))
+
+    def poll_in_loop(self, trip: str, every: int) -> None:
+        """The same once in so many trips, by the number of the trip."""
+        if every == 1:
+            self.poll()
+            return
+        label, last = self.fresh("poll"), self.op(f"and i64 {trip}, {every - 1}")
+        due = self.op(f"icmp eq i64 {last}, {every - 1}")
+        self.lines += [f"br i1 {due}, label %{label}, label %{label}.go, {UNLIKELY}", f"{label}:"]
+        self.poll()
+        self.lines += [f"br label %{label}.go", f"{label}.go:"]
+
+    def _ends(self) -> list[str]:
+        """What must be done where the entry is left; what that needs is put at its beginning."""
+        ends: list[str] = []
+        if self.uses_tapes:
+            self.lines[:0] = ["%tapes = alloca [2 x i64], align 16", "call void @llvm.memset.p0.i64(ptr %tapes, i8 0, i64 16, i1 false)"]
+            ends.append(f"call void @{FREE}(ptr %tapes)")
+        if any(symbol.startswith(("wg.blas.", "wg.lapack.")) for symbol in self.symbols):
+            for symbol in (BLAS_HOLD, BLAS_RELEASE):
+                self.external(symbol, DECLARATIONS[symbol])
+            self.lines.insert(0, f"call void @{BLAS_HOLD}()")
+            ends.append(f"call void @{BLAS_RELEASE}()")
+        if self.mode is not None:
+            self.helpers.update(zip(self.mode.declarations, self.mode.declarations, strict=True))
+            self.lines[:0] = self.mode.enter
+            ends += self.mode.leave
+        if self._frame:
+            self.lines.insert(0, f"%frame = alloca [{self._frame} x ptr]")
+        return ends

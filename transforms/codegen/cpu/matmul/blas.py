@@ -1,0 +1,68 @@
+"""Large products by the gemm that SciPy brings: its address is taken from the capsules of scipy.linalg.cython_blas.
+
+The text calls the symbols `wg.blas.sgemm` and `wg.blas.dgemm`; `register_symbols` makes them known to LLVM before a module that uses
+them is linked.  BLAS is column-major, so it is asked for C^T = B^T A^T.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+
+from wengert.transforms.codegen.cpu.matmul.function_text import FunctionText
+from wengert.transforms.codegen.cpu.matmul.planner import MatmulPlan
+
+ROUTINES = {"wg.blas.sgemm": "sgemm", "wg.blas.dgemm": "dgemm"}
+
+
+@cache
+def symbol_addresses() -> dict[str, int]:
+    """Addresses of the routines by symbol."""
+    import scipy.linalg.cython_blas as cython_blas
+
+    capsules: dict[str, object] = vars(cython_blas)["__pyx_capi__"]
+    name_of, pointer_of = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+    name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return {symbol: pointer_of(capsules[routine], name_of(capsules[routine])) for symbol, routine in ROUTINES.items()}
+
+
+@cache
+def register_symbols() -> None:
+    """Tells LLVM the addresses (once per process)."""
+    import llvmlite.binding as llvm
+
+    for symbol, address in symbol_addresses().items():
+        llvm.add_symbol(symbol, address)  # pyright: ignore[reportUnknownMemberType]
+
+
+def gemm_definitions(plan: MatmulPlan, name: str) -> str:
+    """The declaration of gemm and the constants that it reads by address."""
+    kind = "float" if plan.element == "f32" else "double"
+    b_step, a_step = (plan.b_k if plan.b_n == 1 else plan.b_n), (plan.a_m if plan.a_k == 1 else plan.a_k)
+    constants = {
+        "b_form": ("i8", ord("N") if plan.b_n == 1 else ord("T")),
+        "a_form": ("i8", ord("N") if plan.a_k == 1 else ord("T")),
+        "m": ("i32", plan.m),
+        "n": ("i32", plan.n),
+        "k": ("i32", plan.k),
+        "a_step": ("i32", a_step),
+        "b_step": ("i32", b_step),
+        "c_step": ("i32", plan.c_m),
+        "one": (kind, 1.0),
+        "zero": (kind, 0.0),
+    }
+    lines = [f"@{name}.{key} = private constant {type_name} {value}" for key, (type_name, value) in constants.items()]
+    return "\n".join(lines) + "\n"
+
+
+def gemm_declaration(plan: MatmulPlan) -> str:
+    """To be written once per module."""
+    return f"declare void @{plan.symbols[0]}({', '.join(['ptr'] * 13)})\n"
+
+
+def emit_gemm(text: FunctionText, plan: MatmulPlan, name: str, a: str, b: str, c: str) -> None:
+    """C = A B by one call."""
+    order = ("b_form", "a_form", "n", "m", "k", "one", b, "b_step", a, "a_step", "zero", c, "c_step")
+    arguments = ", ".join(f"ptr {item}" if item.startswith("%") else f"ptr @{name}.{item}" for item in order)
+    text.line(f"call void @{plan.symbols[0]}({arguments})")

@@ -1,0 +1,73 @@
+"""LLVM types of elements, and the arithmetic of those that the vector kernels accept."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from wengert.transforms.codegen.cpu.matmul.function_text import FunctionText
+from wengert.transforms.codegen.cpu.matmul.target import ELEMENT_BYTES
+
+
+class Arithmetic(Struct, frozen=True):
+    """Vectors of `lanes` elements (scalars if 1)."""
+
+    element: str
+    lanes: int
+
+    @property
+    def floating(self) -> bool:
+        return self.element in ("f32", "f64")
+
+    @property
+    def scalar(self) -> str:
+        """The LLVM type of one element; an integer of its size for elements that are only moved (complex, bf16, f16)."""
+        return {"f32": "float", "f64": "double", "c64": "i64", "c128": "i128"}.get(self.element) or f"i{8 * self.bytes}"
+
+    @property
+    def bytes(self) -> int:
+        return ELEMENT_BYTES[self.element]
+
+    @property
+    def vector(self) -> str:
+        """The LLVM type of a vector."""
+        return self.scalar if self.lanes == 1 else f"<{self.lanes} x {self.scalar}>"
+
+    @property
+    def suffix(self) -> str:
+        """How intrinsics spell the vector type."""
+        name = self.element if self.floating else self.scalar
+        return name if self.lanes == 1 else f"v{self.lanes}{name}"
+
+    @property
+    def zero(self) -> str:
+        if self.lanes > 1:
+            return "zeroinitializer"
+        return "0.0" if self.floating else "0"
+
+    def multiply_add(self, text: FunctionText, a: str, b: str, sum: str | None) -> str:
+        """a * b + sum, or a * b; floats are fused where the processor can."""
+        kind = self.vector
+        if self.floating:
+            if sum is None:
+                return text.op(f"fmul {kind} {a}, {b}")
+            return text.op(f"call {kind} @llvm.fmuladd.{self.suffix}({kind} {a}, {kind} {b}, {kind} {sum})")
+        product = text.op(f"mul {kind} {a}, {b}")
+        return product if sum is None else text.op(f"add {kind} {sum}, {product}")
+
+    def add(self, text: FunctionText, a: str, b: str) -> str:
+        return text.op(f"{'fadd' if self.floating else 'add'} {self.vector} {a}, {b}")
+
+    def broadcast(self, text: FunctionText, value: str) -> str:
+        """One element in every lane."""
+        if self.lanes == 1:
+            return value
+        first = text.op(f"insertelement {self.vector} poison, {self.scalar} {value}, i32 0")
+        return text.op(f"shufflevector {self.vector} {first}, {self.vector} poison, <{self.lanes} x i32> zeroinitializer")
+
+    def sum_lanes(self, text: FunctionText, value: str) -> str:
+        """The sum of the lanes, in the order that is best for the processor."""
+        if self.lanes == 1:
+            return value
+        if self.floating:
+            return text.op(f"call reassoc {self.scalar} @llvm.vector.reduce.fadd.{self.suffix}({self.scalar} -0.0, {self.vector} {value})")
+        return text.op(f"call {self.scalar} @llvm.vector.reduce.add.{self.suffix}({self.vector} {value})")

@@ -1,0 +1,29 @@
+"""Native kernels for ops that are neither loop nests nor matrix products: see :mod:`wengert.transforms.codegen.cpu.native.base`."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from wengert.dialects.kernel import NativeOp
+from wengert.transforms.codegen.cpu.native.base import NativeKernel, NativeText, registered_kernel
+from wengert.transforms.codegen.cpu.native.symbols import register_symbols
+from wengert.transforms.schedule.target import Target
+
+
+def kernel_class(op: Operation) -> type[NativeKernel] | None:
+    """The class that has code for this op, if there is one."""
+    import wengert.transforms.codegen.cpu.native.all_kernels  # noqa: F401, here: thirty modules, which most programs do without  # pyright: ignore[reportUnusedImport]
+
+    return registered_kernel(op)
+
+
+def native_kernel(op: NativeOp, target: Target) -> NativeKernel:
+    """The kernel of the op that a native op holds."""
+    inner = op.body.block.first_op
+    assert inner is not None
+    found = kernel_class(inner)
+    assert found is not None, f"no native code for {inner.name}"
+    return found(inner, target)
+
+
+__all__ = ["NativeKernel", "NativeText", "kernel_class", "native_kernel", "register_symbols"]

@@ -1,0 +1,123 @@
+"""Native kernels: ops that are neither loop nests nor matrix products but have code of their own.
+
+A kernel is chosen by the op's class and may refuse an op (by its element types, or a region that cannot be inlined); what
+no kernel takes runs in the interpreter. The code is one LLVM function of pointers: the operands ``%p0, %p1, ...`` (the op's
+operands, then what its regions use from outside), the results ``%q0, ...``, and ``%scratch``, memory that the kernel asked
+for. Operands are never written, and results do not overlap them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, TypeVar
+
+from msgspec import Struct
+from xdsl.ir import Operation, Region, SSAValue
+
+from wengert.dialects.kernel import NativeOp
+from wengert.ir.tensor_types import shape
+from wengert.transforms.codegen.cpu.native.code import Code
+from wengert.transforms.codegen.cpu.native.held import held, is_held
+from wengert.transforms.codegen.cpu.native.regions import inline
+from wengert.transforms.codegen.llvm.scalars import Value
+from wengert.transforms.schedule.chunks import Split, parameters, prologue, split
+from wengert.transforms.schedule.target import Target
+
+
+class NativeText(Struct, frozen=True):
+    """A function, its helpers by symbol, and the external functions that it calls, with their declarations."""
+
+    text: str
+    helpers: dict[str, str]
+    symbols: dict[str, str]
+
+
+def _captured(op: Operation) -> tuple[SSAValue, ...]:
+    """What the op's regions use from outside, once the op stands in a native op: arguments that follow its operands."""
+    block = op.parent_block()
+    return tuple(block.args[len(op.operands) :]) if block is not None and isinstance(block.parent_op(), NativeOp) else ()
+
+
+class NativeKernel(ABC):
+    """The code of one op.
+
+    A kernel that ``returns_status`` ends with ``ret i32 1`` where it fails (which ends the program); one that ``uses_tapes``
+    has one more parameter, ``%tapes``, the list of the tapes of this call.
+    """
+
+    returns_status: ClassVar[bool] = False
+    uses_tapes: ClassVar[bool] = False
+
+    def __init__(self, op: Any, target: Target):
+        self.op = op
+        self.target = target
+        self.captured = _captured(op)
+        self.outside: dict[SSAValue, Value] = {}
+
+    @classmethod
+    @abstractmethod
+    def supports(cls, op: Any) -> bool:
+        """Whether there is code for this op."""
+
+    def scratch_bytes(self) -> int:
+        """How much memory the code needs while it runs."""
+        return 0
+
+    def dealt_work(self) -> tuple[int, float]:
+        """How many trips ``code.dealt`` goes through, if ``emit`` uses it and they are independent, and the nanoseconds of all."""
+        return 1, 0.0
+
+    @cached_property
+    def cut(self) -> Split | None:
+        """How the trips are dealt out to threads: then the code is a task."""
+        return split(*self.dealt_work())
+
+    @abstractmethod
+    def emit(self, code: Code) -> None:
+        """Writes the body."""
+
+    def inline(self, code: Code, lanes: int, region: Region, arguments: Sequence[Value]) -> list[Value]:
+        """A region of the op on these arguments, in all lanes."""
+        outside = {value: code.widen(held(value), found, lanes) for value, found in self.outside.items()}
+        return inline(code.scalars(lanes), region, arguments, outside)
+
+    def text(self, *, strict: bool) -> NativeText:
+        """The function, named ``@KERNEL``."""
+        code = Code(self.target, strict=strict, cut=self.cut)
+        count = len(self.op.operands) + len(self.captured)
+        for number, value in enumerate(self.captured, len(self.op.operands)):
+            if shape(value) == ():
+                self.outside[value] = code.memory().load(held(value), f"%p{number}")
+        self.emit(code)
+        pointers = [f"%p{n}" for n in range(count)] + [f"%q{n}" for n in range(len(self.op.results))]
+        others = [] if self.cut is not None else ["%scratch", "%tapes"] if self.uses_tapes else ["%scratch"]
+        kind, end = ("i32", "ret i32 0") if self.returns_status else ("void", "ret void")
+        head = f"define internal {kind} @KERNEL({parameters([*pointers, *others], self.cut)}) {self.target.attributes} {{"
+        body = "\n".join([*code.globals.values(), head, *prologue(pointers, self.cut), *code.out.lines, end, "}"])
+        return NativeText(body + "\n", code.out.functions, code.symbols)
+
+
+Kernel = TypeVar("Kernel", bound=type[NativeKernel])
+_KERNELS: dict[type[Operation], list[type[NativeKernel]]] = {}
+"""Kernels by op class; the first that supports an op has it."""
+
+
+def native(*ops: type[Operation]) -> Callable[[Kernel], Kernel]:
+    """Registers a kernel class for op classes."""
+
+    def register(kernel: Kernel) -> Kernel:
+        for op in ops:
+            _KERNELS.setdefault(op, []).append(kernel)
+        return kernel
+
+    return register
+
+
+def registered_kernel(op: Operation) -> type[NativeKernel] | None:
+    """The class that has code for this op, of those that are imported."""
+    found = _KERNELS.get(type(op), ())
+    if not found or not (found[0].uses_tapes or all(is_held(value) for value in (*op.operands, *op.results))):
+        return None
+    return next((kernel for kernel in found if kernel.supports(op)), None)

@@ -1,0 +1,156 @@
+"""Direct convolutions with lanes along the contraction: the gradient of a depthwise kernel where channels come first.
+
+An element of the result is then the sum over lines of images of products of neighbours in both operands, and nothing is a neighbour
+in the result. A tile is some rows (window positions) of one group; each has a register of partial sums, whose lanes are added at the end.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from msgspec import Struct
+
+from wengert.transforms.bufferize.buffers import aligned
+from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
+from wengert.transforms.codegen.cpu.matmul.function_text import FunctionText
+from wengert.transforms.codegen.cpu.native.code import Code, Index
+from wengert.transforms.codegen.cpu.native.convolution_job import STEPS, Form
+from wengert.transforms.codegen.cpu.native.convolution_loops import Axis, Part, cut, fill, points
+from wengert.transforms.codegen.cpu.native.convolution_tiles import MOST_ROWS
+
+PARAMETERS = "ptr noalias %a, ptr %rows, i64 %tiles, ptr noalias %b, ptr %steps, i64 %k, ptr %ends, i64 %lines, ptr noalias %c"
+
+
+class LineTile(Struct, frozen=True):
+    """``whole``: lines have whole registers; ``rest``: how many elements each has beyond them; ``adds``: to what C holds."""
+
+    element: str
+    lanes: int
+    rows: int
+    whole: bool
+    rest: int
+    adds: bool
+
+    @property
+    def symbol(self) -> str:
+        return f"wg.convolution.lines.{self.element}.{self.rows}x{self.lanes}.{self.rest}{'w' * self.whole}{'a' * self.adds}"
+
+    def function(self, attributes: str) -> str:
+        """The function: all tiles of one group."""
+        text, arithmetic = FunctionText(), Arithmetic(self.element, self.lanes)
+        kind, size = arithmetic.scalar, arithmetic.bytes
+        mask = ", ".join(f"i1 {'true' if lane < self.rest else 'false'}" for lane in range(self.lanes))
+
+        def entry(table: str, index: str, scale: int, offset: int) -> str:
+            return text.op(f"sext i32 {text.load('i32', text.at(table, 'i32', index, scale, offset), 4)} to i64")
+
+        def moved(pointer: str, by: str) -> str:
+            return text.op(f"getelementptr {kind}, ptr {pointer}, i64 {by}")
+
+        def read(pointer: str, *, masked: bool) -> str:
+            if not masked:
+                return text.load(arithmetic.vector, pointer, size)
+            arguments = f"ptr {pointer}, i32 {size}, <{self.lanes} x i1> <{mask}>, {arithmetic.vector} zeroinitializer"
+            return text.op(f"call {arithmetic.vector} @llvm.masked.load.{arithmetic.suffix}.p0({arguments})")
+
+        def summed(rows: list[str], sums: list[str], table: str, count: str, *, masked: bool) -> list[str]:
+            with text.loop(count) as loop:
+                held = [loop.carry(arithmetic.vector, initial) for initial in sums]
+                a_step, b_step = (entry(table, loop.index, 2, n) for n in (0, 1))
+                right = read(moved("%b", b_step), masked=masked)
+                found = [arithmetic.multiply_add(text, read(moved(row, a_step), masked=masked), right, h) for row, h in zip(rows, held, strict=True)]
+                for name, value in zip(held, found, strict=True):
+                    loop.update(name, value)
+            return found
+
+        with text.loop("%tiles") as outer:
+            rows = [moved("%a", entry("%rows", outer.index, 2 * self.rows, 2 * r)) for r in range(self.rows)]
+            results = [moved("%c", entry("%rows", outer.index, 2 * self.rows, 2 * r + 1)) for r in range(self.rows)]
+            sums = [arithmetic.zero] * self.rows
+            if self.whole:
+                sums = summed(rows, sums, "%steps", "%k", masked=False)
+            if self.rest:
+                sums = summed(rows, sums, "%ends", "%lines", masked=True)
+            totals = [arithmetic.sum_lanes(text, value) for value in sums]
+            if self.adds:  # all loads before all stores: the last rows may be the same
+                before = [text.load(kind, result, size) for result in results]
+                totals = [text.op(f"fadd {kind} {x}, {y}") for x, y in zip(before, totals, strict=True)]
+            for result, value in zip(results, totals, strict=True):
+                text.store(kind, value, result, size)
+        return "\n".join([f"define internal void @{self.symbol}({PARAMETERS}) noinline {attributes} {{", "entry:", *text.lines, "ret void", "}"]) + "\n"
+
+
+class LineJob(Struct, frozen=True, dict=True):
+    """A part whose last contracted dimension is a line that both operands have as neighbours; where its tables lie."""
+
+    part: Part
+    form: Form
+    offset: int
+
+    @cached_property
+    def line(self) -> Axis:
+        return self.part.contracted[-1]
+
+    @cached_property
+    def lines(self) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
+        """The dimensions of lines as outer and inner ones."""
+        return cut(self.part.contracted[:-1], max(STEPS // self.line.extent, 1))
+
+    @property
+    def rows(self) -> int:
+        return points(self.part.rows)
+
+    @cached_property
+    def tall(self) -> int:
+        return -(-self.rows // -(-self.rows // MOST_ROWS))
+
+    @property
+    def tiles(self) -> int:
+        return -(-self.rows // self.tall)
+
+    @cached_property
+    def places(self) -> list[int]:
+        """Where the tables of rows, of steps and of the ends of lines begin, and where the last of them ends."""
+        found, inner = [self.offset], points(self.lines[1])
+        for count in (self.tiles * self.tall, inner * (self.line.extent // self.form.lanes), inner):
+            found.append(found[-1] + aligned(8 * count))
+        return found
+
+    @property
+    def end(self) -> int:
+        return self.places[-1]
+
+    def prepare(self, code: Code) -> None:
+        """Fills the tables."""
+        rows, steps, ends = [code.byte("%scratch", at) for at in self.places[:3]]
+        line, lanes = self.line, self.form.lanes
+        whole = line.extent // lanes
+        fill(code, rows, self.part.rows, ("a", "c"), self.tiles * self.tall)
+        if whole:
+            fill(code, steps, [*self.lines[1], Axis(whole, lanes * line.a, lanes * line.b)], ("a", "b"), 0)
+        if line.extent % lanes:
+            fill(code, ends, self.lines[1], ("a", "b"), 0, at=(whole * lanes * line.a, whole * lanes * line.b))
+
+    def run(self, code: Code, x: str, result: str, moved: str, piece: Index) -> None:
+        """The tiles of all groups, on a piece of a block of images."""
+        part, form, (outer, inner) = self.part, self.form, self.lines
+        whole, rest = divmod(self.line.extent, form.lanes)
+        rows, steps, ends = [code.byte("%scratch", at) for at in self.places[:3]]
+        a_piece, c_piece = [code.times(piece, part.rows[0].extent * step) for step in (part.rows[0].a, part.rows[0].c)] if piece != 0 else (0, 0)
+        with code.loops([form.groups]) as (group,), code.loops([axis.extent for axis in outer]) as at:
+            x_step, w_step, out_step = [code.times(group, step) for step in form.group_steps]
+            a = code.address(x, form.element, code.add(code.at([(i, axis.a) for i, axis in zip(at, outer, strict=True)], code.add(x_step, part.a)), a_piece))
+            b = code.address("%p1", form.element, code.at([(i, axis.b) for i, axis in zip(at, outer, strict=True)], code.add(w_step, part.b)))
+            c = code.address(result, form.element, code.add(code.add(out_step, part.c), c_piece))
+            number = code.at([(i, 1) for i in at])  # 0 in the first trip alone
+            for adds in (False, True) if outer else (False,):
+                tile = LineTile(form.name, form.lanes, self.tall, whole > 0, rest, adds)
+                code.out.functions.setdefault(tile.symbol, tile.function(code.target.attributes))
+                arguments = (
+                    f"ptr {a}, ptr {rows}, i64 {self.tiles}, ptr {b}, ptr {steps}, i64 {points(inner) * whole}, ptr {ends}, i64 {points(inner)}, ptr {c}"
+                )
+                if not outer:
+                    code.line(f"call void @{tile.symbol}({arguments})")
+                    continue
+                with code.when(code.op(f"icmp {'ne' if adds else 'eq'} i64 {number}, 0")):
+                    code.line(f"call void @{tile.symbol}({arguments})")

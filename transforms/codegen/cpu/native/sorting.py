@@ -1,0 +1,245 @@
+"""sort by any comparator, and top_k: a stable merge sort, bottom up, with the comparator written into it.
+
+Each row is gathered into contiguous scratch memory (one array per operand), runs of a few elements are sorted by insertion,
+and runs are merged between two such copies until one is left, which goes to its place in the results. An element goes
+before another only if the comparator says so, so equal elements keep their order.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import cast
+
+from wengert.dialects import chlo, stablehlo
+from wengert.ir.attributes import int_of
+from wengert.ir.tensor_types import element, is_complex, rank, shape
+from wengert.transforms.bufferize.buffers import aligned
+from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
+from wengert.transforms.codegen.cpu.native.boxes import copy_box
+from wengert.transforms.codegen.cpu.native.code import Code, Index
+from wengert.transforms.codegen.cpu.native.held import held
+from wengert.transforms.codegen.cpu.native.regions import is_inlinable
+from wengert.transforms.codegen.llvm.scalars import Value
+from wengert.transforms.codegen.llvm.types import Element
+from wengert.transforms.schedule.target import Target
+
+_COMPARING_NS = 1.0
+"""Comparing and moving one element."""
+RUN = 8
+"""Runs of so many elements are sorted by insertion."""
+
+
+class MergeSort(NativeKernel):
+    """Sorting rows of tuples; a subclass says which tuples, and which of two goes first."""
+
+    elements: tuple[Element, ...]
+    n: int
+
+    def scratch_bytes(self) -> int:
+        return 2 * self._half()
+
+    def _half(self) -> int:
+        return sum(aligned(self.n * e.size) for e in self.elements)
+
+    def before(self, code: Code, x: list[Value], y: list[Value]) -> str:
+        """Whether x must come before y."""
+        raise NotImplementedError
+
+    def copies(self, code: Code) -> list[list[str]]:
+        """The two places for a row, as an address for each part of a tuple."""
+        found: list[list[str]] = []
+        at = 0
+        for _ in range(2):
+            found.append([])
+            for e in self.elements:
+                found[-1].append(code.byte("%scratch", at))
+                at += aligned(self.n * e.size)
+        return found
+
+    def load(self, code: Code, row: list[str], index: Index) -> list[Value]:
+        return [code.memory().load(e, code.address(p, e, index)) for e, p in zip(self.elements, row, strict=True)]
+
+    def store(self, code: Code, row: list[str], index: Index, values: list[Value]) -> None:
+        for e, p, value in zip(self.elements, row, values, strict=True):
+            code.memory().store(e, value, code.address(p, e, index))
+
+    def sorting_ns(self) -> float:
+        """About how long one row takes."""
+        return _COMPARING_NS * len(self.elements) * self.n * max(self.n, 2).bit_length()
+
+    def sort_row(self, code: Code) -> list[str]:
+        """Sorts the row in the first place; returns where it lies afterwards."""
+        first, second = self.copies(code)
+        if self.n < 2:
+            return first
+        run = min(RUN, self.n)
+        with code.loop(0, self.n, step=run) as loop:
+            self._insertion(code, first, loop.index, self._smaller(code, code.add(loop.index, run)))
+        width = run
+        while width < self.n:
+            with code.loop(0, self.n, step=2 * width) as loop:
+                middle = self._smaller(code, code.add(loop.index, width))
+                self._merge(code, first, second, loop.index, middle, self._smaller(code, code.add(loop.index, 2 * width)))
+            first, second, width = second, first, 2 * width
+        return first
+
+    def _smaller(self, code: Code, index: Index) -> str:
+        return code.op(f"call i64 @llvm.smin.i64(i64 {index}, i64 {self.n})")
+
+    def _insertion(self, code: Code, row: list[str], start: Index, end: Index) -> None:
+        with code.loop(code.add(start, 1), end) as loop:
+            mine = self.load(code, row, loop.index)
+            self.slide(code, row, start, loop.index, mine)
+
+    def slide(self, code: Code, row: list[str], start: Index, free: Index, mine: list[Value]) -> None:
+        """Puts a tuple into the sorted elements from ``start`` up to the place ``free``, moving those that it goes before."""
+        label = code.label("slide")
+        place, following = code.out.fresh(), code.out.fresh()
+        code.line(f"br label %{label}.before")
+        code.line(f"{label}.before:")
+        code.line(f"br label %{label}")
+        code.line(f"{label}:")
+        code.line(f"{place} = phi i64 [{free}, %{label}.before], [{following}, %{label}.move]")
+        code.line(f"br i1 {code.op(f'icmp sgt i64 {place}, {start}')}, label %{label}.look, label %{label}.after")
+        code.line(f"{label}.look:")
+        other = self.load(code, row, code.add(place, -1))
+        code.line(f"br i1 {self.before(code, mine, other)}, label %{label}.move, label %{label}.after")
+        code.line(f"{label}.move:")
+        self.store(code, row, place, other)
+        code.line(f"{following} = add nsw i64 {place}, -1")
+        code.line(f"br label %{label}")
+        code.line(f"{label}.after:")
+        self.store(code, row, place, mine)
+
+    def _merge(self, code: Code, source: list[str], target: list[str], start: Index, middle: Index, end: Index) -> None:
+        """Merges [start, middle) and [middle, end): the left element goes first unless the right one must.
+
+        An exhausted run is compared by whichever of its neighbours is still in the row, and the answer is not used.
+        """
+        with code.loop(start, end, [("i64", str(start)), ("i64", str(middle))]) as loop:
+            i, j = loop.values
+            last = code.add(end, -1)
+            left = self.load(code, source, code.op(f"call i64 @llvm.smin.i64(i64 {i}, i64 {last})"))
+            right = self.load(code, source, code.op(f"call i64 @llvm.smin.i64(i64 {j}, i64 {last})"))
+            right_first = self.before(code, right, left)
+            left_over = code.op(f"icmp slt i64 {i}, {middle}")
+            right_over = code.op(f"icmp slt i64 {j}, {end}")
+            wanted = code.op(f"select i1 {left_over}, i1 {right_first}, i1 true")
+            takes_right = code.op(f"select i1 {right_over}, i1 {wanted}, i1 false")
+            values: list[Value] = []
+            for e, x, y in zip(self.elements, right, left, strict=True):
+                values.append(code.scalars().apply("select", [takes_right, x, y], [e, e, e], e))
+            self.store(code, target, loop.index, values)
+            step = code.op(f"zext i1 {takes_right} to i64")
+            loop.carry(code.op(f"add nsw i64 {i}, {code.op(f'sub nsw i64 1, {step}')}"), code.op(f"add nsw i64 {j}, {step}"))
+
+
+@native(stablehlo.SortOp)
+class Sort(MergeSort):
+    """All rows along the dimension, one by one."""
+
+    def __init__(self, op: stablehlo.SortOp, target: Target):
+        super().__init__(op, target)
+        extents = shape(op.inputs[0])
+        axis = int_of(op.dimension) % len(extents) if op.dimension is not None else len(extents) - 1
+        self.elements = tuple([held(value) for value in op.inputs])
+        self.outer, self.n, self.inner = prod(extents[:axis]), extents[axis], prod(extents[axis + 1 :])
+
+    @classmethod
+    def supports(cls, op: stablehlo.SortOp) -> bool:
+        return rank(op.inputs[0]) > 0 and is_inlinable(op.comparator)
+
+    def dealt_work(self) -> tuple[int, float]:
+        rows = self.outer * self.inner
+        return rows, rows * self.sorting_ns()
+
+    def before(self, code: Code, x: list[Value], y: list[Value]) -> str:
+        return cast(str, self.inline(code, 1, self.op.comparator, [side for pair in zip(x, y, strict=True) for side in pair])[0])
+
+    def emit(self, code: Code) -> None:
+        if self.outer * self.n * self.inner == 0:
+            return
+        with code.dealt([self.outer, self.inner]) as (outer, inner):
+            start = code.add(code.times(outer, self.n * self.inner), inner)
+            for number, (e, place) in enumerate(zip(self.elements, self.copies(code)[0], strict=True)):
+                copy_box(code, e, [self.n], code.address(f"%p{number}", e, start), [self.inner], place, [1])
+            for number, (e, place) in enumerate(zip(self.elements, self.sort_row(code), strict=True)):
+                copy_box(code, e, [self.n], place, [1], code.address(f"%q{number}", e, start), [self.inner])
+
+
+FEW = 32
+"""Up to so many of a row's elements are found by keeping the best so far."""
+
+
+@native(chlo.TopKOp)
+class TopK(MergeSort):
+    """The first k of a row, stable; floats in their total order, as in XLA: -NaN < -inf < ... < -0 < 0 < ... < NaN.
+
+    A few are found in one pass that keeps the best so far in order; most elements are not better than the last of them.
+    """
+
+    def __init__(self, op: chlo.TopKOp, target: Target):
+        super().__init__(op, target)
+        self.elements = (held(op.operand), held(op.indices))
+        self.n, self.k = shape(op.operand)[-1], int_of(op.k)
+        self.rows = prod(shape(op.operand)[:-1])
+        self.largest = op.largest is None or bool(int_of(op.largest))
+
+    @classmethod
+    def supports(cls, op: chlo.TopKOp) -> bool:
+        return not is_complex(element(op.operand)) and rank(op.operand) > 0
+
+    def scratch_bytes(self) -> int:
+        return 0 if self.k <= FEW else super().scratch_bytes()
+
+    def dealt_work(self) -> tuple[int, float]:
+        return self.rows, self.rows * (_COMPARING_NS * self.n if self.k <= FEW else self.sorting_ns())
+
+    def before(self, code: Code, x: list[Value], y: list[Value]) -> str:
+        held_, scalars = self.elements[0], code.scalars()
+        a, b = (cast(str, values[0]) for values in ((x, y) if self.largest else (y, x)))
+        if held_.kind == "b":
+            return scalars.binary("and", "i1", a, scalars.binary("xor", "i1", b, "true"))
+        return scalars.float_function("total_gt", [a, b], held_) if held_.kind == "f" else cast(str, scalars.apply("gt", [a, b], [held_, held_], held_))
+
+    def emit(self, code: Code) -> None:
+        if self.rows * self.k == 0:
+            return
+        held_ = self.elements[0]
+        with code.dealt([self.rows]) as (row,):
+            source = code.address("%p0", held_, code.times(row, self.n))
+            results = [code.address(f"%q{number}", e, code.times(row, self.k)) for number, e in enumerate(self.elements)]
+            if self.k <= FEW:
+                self._keep_best(code, source, results)
+            else:
+                self._sort_all(code, source, results)
+
+    def _sort_all(self, code: Code, source: str, results: list[str]) -> None:
+        held_, row = self.elements[0], self.copies(code)[0]
+        with code.loop(0, self.n) as loop:
+            value = code.memory().load(held_, code.address(source, held_, loop.index))
+            self.store(code, row, loop.index, [value, self._number(code, loop.index)])
+        for e, place, result in zip(self.elements, self.sort_row(code), results, strict=True):
+            copy_box(code, e, [self.k], place, [1], result, [1])
+
+    def _number(self, code: Code, index: Index) -> str:
+        register = self.elements[1].register
+        return str(index) if register == "i64" or isinstance(index, int) else code.op(f"trunc i64 {index} to {register}")
+
+    def _keep_best(self, code: Code, source: str, results: list[str]) -> None:
+        """The results hold the best so far, in order; ``count`` of them are there."""
+        held_ = self.elements[0]
+        with code.loop(0, self.n) as loop:
+            mine: list[Value] = [code.memory().load(held_, code.address(source, held_, loop.index)), self._number(code, loop.index)]
+            count = code.op(f"call i64 @llvm.smin.i64(i64 {loop.index}, i64 {self.k})")
+            room = code.op(f"icmp slt i64 {count}, {self.k}")
+            label = code.label("keep")
+            code.line(f"br i1 {room}, label %{label}.insert, label %{label}.compare")
+            code.line(f"{label}.compare:")
+            kept = self.load(code, results, self.k - 1)
+            code.line(f"br i1 {self.before(code, mine, kept)}, label %{label}.insert, label %{label}.after")
+            code.line(f"{label}.insert:")
+            free = code.op(f"call i64 @llvm.smin.i64(i64 {count}, i64 {self.k - 1})")
+            self.slide(code, results, 0, free, mine)
+            code.line(f"br label %{label}.after")
+            code.line(f"{label}.after:")

@@ -1,0 +1,311 @@
+"""Tapes: lists that grow while a loop runs, in memory that a call owns and frees when it ends, however it ends.
+
+A tape's value is a handle of 16 bytes: the address of its record, and the position where it begins (``tape_from`` gives a part
+of a tape). A record is four words: the record made before it in this call, its data, how many values there are, and for how
+many there is room. The entry keeps the address of the last record and the bytes of all data in ``%tapes``, and walks the list
+at its end. Since every op that changes a tape consumes it, changes are made in place.
+
+An op that allocates returns a status, which is not 0 if there was no memory, or no more than the limit of
+:mod:`wengert.runtime.tape_memory`, which is asked once tapes are large; the entry then ends with it. Positions are
+checked: values beyond a tape's end read as zeros.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from xdsl.ir import Operation, SSAValue
+
+from wengert.dialects import core
+from wengert.dialects.core_control import TapeType
+from wengert.ir.tensor_types import shape_of_type
+from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
+from wengert.transforms.codegen.cpu.native.code import Code, Index
+from wengert.transforms.codegen.cpu.native.symbols import ALLOWS, FREE
+from wengert.transforms.codegen.llvm.scalars import Value
+from wengert.transforms.codegen.llvm.types import Element, element_of
+from wengert.transforms.schedule.target import Target
+
+_GROW = "wg.tape.grow"
+_SMALL = 1 << 26
+"""Up to so many bytes nothing is asked."""
+
+HELPERS = {
+    "wg.tapes.c": "declare ptr @malloc(i64)\ndeclare ptr @realloc(ptr, i64)\ndeclare void @free(ptr)",
+    FREE: f"""define internal void @{FREE}(ptr %tapes) nounwind {{
+entry:
+  %first = load ptr, ptr %tapes
+  br label %head
+head:
+  %record = phi ptr [%first, %entry], [%next, %body]
+  %done = icmp eq ptr %record, null
+  br i1 %done, label %end, label %body
+body:
+  %next = load ptr, ptr %record
+  %where = getelementptr ptr, ptr %record, i64 1
+  %data = load ptr, ptr %where
+  call void @free(ptr %data)
+  call void @free(ptr %record)
+  br label %head
+end:
+  store ptr null, ptr %tapes
+  ret void
+}}""",
+    _GROW: f"""define internal i1 @{_GROW}(ptr %record, i64 %count, i64 %size, ptr %tapes) nounwind {{
+entry:
+  %data.at = getelementptr ptr, ptr %record, i64 1
+  %count.at = getelementptr i64, ptr %record, i64 2
+  %room.at = getelementptr i64, ptr %record, i64 3
+  %before = load i64, ptr %count.at
+  %room = load i64, ptr %room.at
+  %longer = icmp sgt i64 %count, %before
+  br i1 %longer, label %grow, label %good
+grow:
+  %fits = icmp sle i64 %count, %room
+  br i1 %fits, label %clear, label %allocate
+allocate:
+  %double = shl i64 %room, 1
+  %some = call i64 @llvm.smax.i64(i64 %double, i64 16)
+  %wanted = call i64 @llvm.smax.i64(i64 %some, i64 %count)
+  %product = call {{i64, i1}} @llvm.umul.with.overflow.i64(i64 %wanted, i64 %size)
+  %bytes = extractvalue {{i64, i1}} %product, 0
+  %overflow = extractvalue {{i64, i1}} %product, 1
+  br i1 %overflow, label %bad, label %ask
+ask:
+  %total.at = getelementptr i64, ptr %tapes, i64 1
+  %held = load i64, ptr %total.at
+  %freed = mul i64 %room, %size
+  %rest = sub i64 %held, %freed
+  %total = call i64 @llvm.uadd.sat.i64(i64 %rest, i64 %bytes)
+  %large = icmp ugt i64 %total, {_SMALL}
+  br i1 %large, label %check, label %take
+check:
+  %answer = call i32 @{ALLOWS}(i64 %total)
+  %allowed = icmp ne i32 %answer, 0
+  br i1 %allowed, label %take, label %bad
+take:
+  store i64 %total, ptr %total.at
+  %least = call i64 @llvm.umax.i64(i64 %bytes, i64 1)
+  %old = load ptr, ptr %data.at
+  %new = call ptr @realloc(ptr %old, i64 %least)
+  %none = icmp eq ptr %new, null
+  br i1 %none, label %bad, label %keep
+keep:
+  store ptr %new, ptr %data.at
+  store i64 %wanted, ptr %room.at
+  br label %clear
+clear:
+  %data = load ptr, ptr %data.at
+  %start = mul i64 %before, %size
+  %first = getelementptr i8, ptr %data, i64 %start
+  %more = sub i64 %count, %before
+  %length = mul i64 %more, %size
+  call void @llvm.memset.p0.i64(ptr %first, i8 0, i64 %length, i1 false)
+  store i64 %count, ptr %count.at
+  br label %good
+good:
+  ret i1 true
+bad:
+  ret i1 false
+}}""",
+}
+"""What a program with tapes defines once."""
+
+
+def define_helpers(code: Code) -> None:
+    """Adds them to the program that a kernel belongs to."""
+    code.out.functions.update(HELPERS)
+    code.symbols[ALLOWS] = f"declare i32 @{ALLOWS}(i64)"
+
+
+def is_tape(value: SSAValue) -> bool:
+    """Whether a value is a tape."""
+    return isinstance(value.type, TapeType)
+
+
+class TapeKernel(NativeKernel):
+    """An op on tapes: what its handle holds, and how values on the tape are reached."""
+
+    returns_status = True
+    uses_tapes = True
+
+    def __init__(self, op: Any, target: Target):
+        super().__init__(op, target)
+        type = next(value.type for value in (*op.results, *op.operands) if is_tape(value))
+        assert isinstance(type, TapeType)
+        self.element: Element = element_of(type.held.element_type)
+        self.count = prod(shape_of_type(type.held))
+        self.bytes = self.count * self.element.size
+
+    @classmethod
+    def supports(cls, op: Operation) -> bool:
+        return True
+
+    # -- handles
+
+    def handle(self, code: Code, pointer: str) -> tuple[str, str]:
+        """The record and the first position of a tape."""
+        define_helpers(code)
+        return code.op(f"load ptr, ptr {pointer}"), code.op(f"load i64, ptr {code.byte(pointer, 8)}")
+
+    def set_handle(self, code: Code, record: str, start: Index) -> None:
+        """Makes the result a tape."""
+        code.line(f"store ptr {record}, ptr %q0")
+        code.line(f"store i64 {start}, ptr {code.byte('%q0', 8)}")
+
+    def length(self, code: Code, record: str, start: str) -> str:
+        """How many values a tape has, from its first position on."""
+        count = code.op(f"load i64, ptr {code.byte(record, 16)}")
+        return code.op(f"call i64 @llvm.smax.i64(i64 {code.op(f'sub i64 {count}, {start}')}, i64 0)")
+
+    def place(self, code: Code, record: str, position: Index) -> str:
+        """The address of the value at a position of the record."""
+        data = code.op(f"load ptr, ptr {code.byte(record, 8)}")
+        return code.byte(data, code.times(position, self.bytes))
+
+    def index(self, code: Code) -> str:
+        return code.op("load i64, ptr %p1")
+
+    def grow(self, code: Code, record: str, count: Index) -> None:
+        """Makes room for so many values, or ends with a status."""
+        good, label = code.op(f"call i1 @{_GROW}(ptr {record}, i64 {count}, i64 {self.bytes}, ptr %tapes)"), code.label("grown")
+        code.line(f"br i1 {good}, label %{label}.good, label %{label}.bad")
+        code.line(f"{label}.bad:")
+        code.line("ret i32 1")
+        code.line(f"{label}.good:")
+
+    def copy(self, code: Code, source: str, target: str, count: Index = 1) -> None:
+        """Moves values, which may overlap."""
+        code.line(f"call void @llvm.memmove.p0.p0.i64(ptr {target}, ptr {source}, i64 {code.times(count, self.bytes)}, i1 false)")
+
+    def add(self, code: Code, source: str, target: str, count: Index = 1) -> None:
+        """Adds values to others, element by element."""
+        memory, scalars = code.memory(), code.scalars()
+        with code.loop(0, code.times(count, self.count)) as loop:
+            at = code.address(target, self.element, loop.index)
+            operands: list[Value] = [memory.load(self.element, at), memory.load(self.element, code.address(source, self.element, loop.index))]
+            memory.store(self.element, scalars.apply("add", operands, [self.element] * 2, self.element), at)
+
+
+@native(core.TapeCreateOp)
+class TapeCreate(TapeKernel):
+    """A new record at the head of the list."""
+
+    def emit(self, code: Code) -> None:
+        define_helpers(code)
+        record, label = code.op("call ptr @malloc(i64 32)"), code.label("made")
+        code.line(f"br i1 {code.op(f'icmp eq ptr {record}, null')}, label %{label}.bad, label %{label}.good")
+        code.line(f"{label}.bad:")
+        code.line("ret i32 1")
+        code.line(f"{label}.good:")
+        code.line(f"call void @llvm.memset.p0.i64(ptr {record}, i8 0, i64 32, i1 false)")
+        code.line(f"store ptr {code.op('load ptr, ptr %tapes')}, ptr {record}")
+        code.line(f"store ptr {record}, ptr %tapes")
+        self.set_handle(code, record, 0)
+
+
+@native(core.TapePushOp)
+class TapePush(TapeKernel):
+    """One value more."""
+
+    def emit(self, code: Code) -> None:
+        record, start = self.handle(code, "%p0")
+        count = code.op(f"load i64, ptr {code.byte(record, 16)}")
+        self.grow(code, record, code.add(count, 1))
+        self.copy(code, "%p1", self.place(code, record, count))
+        self.set_handle(code, record, start)
+
+
+@native(core.TapeExtendOp)
+class TapeExtend(TapeKernel):
+    """The values of another tape at the end."""
+
+    def emit(self, code: Code) -> None:
+        record, start = self.handle(code, "%p0")
+        other, first = self.handle(code, "%p1")
+        count, more = code.op(f"load i64, ptr {code.byte(record, 16)}"), self.length(code, other, first)
+        self.grow(code, record, code.add(count, more))
+        self.copy(code, self.place(code, other, first), self.place(code, record, count), more)
+        self.set_handle(code, record, start)
+
+
+@native(core.TapeSizeOp)
+class TapeSize(TapeKernel):
+    """The number of values."""
+
+    def emit(self, code: Code) -> None:
+        code.line(f"store i64 {self.length(code, *self.handle(code, '%p0'))}, ptr %q0")
+
+
+@native(core.TapeReadOp, core.TapeGetOp)
+class TapeRead(TapeKernel):
+    """The value at a position, zeros where there is none."""
+
+    def emit(self, code: Code) -> None:
+        record, start = self.handle(code, "%p0")
+        index = self.index(code)
+        inside = code.op(f"icmp ult i64 {index}, {self.length(code, record, start)}")
+        code.line(f"call void @llvm.memset.p0.i64(ptr %q0, i8 0, i64 {self.bytes}, i1 false)")
+        with code.when(inside):
+            self.copy(code, self.place(code, record, code.add(start, index)), "%q0")
+
+
+@native(core.TapeFromOp)
+class TapeFrom(TapeKernel):
+    """The same record from another position on."""
+
+    def emit(self, code: Code) -> None:
+        record, start = self.handle(code, "%p0")
+        position = code.op(f"call i64 @llvm.smax.i64(i64 {self.index(code)}, i64 0)")
+        self.set_handle(code, record, code.add(start, position))
+
+
+class TapeChange(TapeKernel):
+    """Values of a tape from a position on are replaced or added to: by one value, or by those of another tape."""
+
+    adds = False
+    from_tape = False
+
+    def emit(self, code: Code) -> None:
+        record, start = self.handle(code, "%p0")
+        index = self.index(code)
+        source, more = "%p2", "1"
+        with code.when(code.op(f"icmp sge i64 {index}, 0")):
+            position = code.add(start, index)
+            if self.from_tape:
+                other, first = self.handle(code, "%p2")
+                more = self.length(code, other, first)
+                self.grow(code, record, code.add(position, more))
+                source = self.place(code, other, first)
+            else:
+                self.grow(code, record, code.add(position, 1))
+            (self.add if self.adds else self.copy)(code, source, self.place(code, record, position), more)
+        self.set_handle(code, record, start)
+
+
+@native(core.TapeSetOp)
+class TapeSet(TapeChange):
+    """One value replaced."""
+
+
+@native(core.TapeAddOp)
+class TapeAdd(TapeChange):
+    """One value added to."""
+
+    adds = True
+
+
+@native(core.TapeSetFromOp)
+class TapeSetFrom(TapeChange):
+    """Several values replaced."""
+
+    from_tape = True
+
+
+@native(core.TapeAddFromOp)
+class TapeAddFrom(TapeChange):
+    """Several values added to."""
+
+    adds = True
+    from_tape = True

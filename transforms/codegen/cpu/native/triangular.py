@@ -1,0 +1,67 @@
+"""``triangular_solve``: the right-hand sides are copied, and solved for in place."""
+
+from __future__ import annotations
+
+from math import prod
+
+from wengert.dialects import stablehlo
+from wengert.ir.attributes import int_of
+from wengert.ir.tensor_types import element, shape
+from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
+from wengert.transforms.codegen.cpu.native.boxes import copy_box
+from wengert.transforms.codegen.cpu.native.code import Code
+from wengert.transforms.codegen.cpu.native.held import held
+from wengert.transforms.codegen.cpu.native.matrix_lanes import MatrixLanes, group_bytes, group_count
+from wengert.transforms.codegen.cpu.native.substitution import PREFIX, STEP_NS, TriangularSystem, lanes_for
+from wengert.transforms.schedule.target import Target
+
+
+@native(stablehlo.TriangularSolveOp)
+class TriangularSolve(NativeKernel):
+    """All matrices of a batch, one by one or in lanes."""
+
+    @classmethod
+    def supports(cls, op: stablehlo.TriangularSolveOp) -> bool:
+        return element(op.a) in PREFIX and min(*shape(op.a), *shape(op.b)) >= 0
+
+    def __init__(self, op: stablehlo.TriangularSolveOp, target: Target):
+        super().__init__(op, target)
+        self.batch, self.n = prod(shape(op.a)[:-2]), shape(op.a)[-1]
+        self.count = prod(shape(op.b)[-2:])
+        self.lanes = lanes_for(op.a, op.b, target, self.batch)
+        left, lower, unit = (bool(int_of(flag)) for flag in (op.left_side, op.lower, op.unit_diagonal))
+        self.system = TriangularSystem.of(op.a, op.b, left=left, lower=lower, unit=unit, how=op.transpose_a.data)
+
+    def scratch_bytes(self) -> int:
+        if self.lanes == 1:
+            return 0
+        return sum(group_bytes(count, self.lanes, held(self.op.a)) for count in (self.n * self.n, self.count))
+
+    def dealt_work(self) -> tuple[int, float]:
+        return group_count(self.batch, self.lanes), STEP_NS * prod(shape(self.op.b)) * self.n / self.lanes
+
+    def emit(self, code: Code) -> None:
+        if self.batch * self.count == 0:
+            return
+        if self.lanes > 1:
+            self._in_lanes(code)
+            return
+        held_, n, count = held(self.op.a), self.n, self.count
+        if self.cut is None:
+            copy_box(code, held_, [self.batch * count], "%p1", [1], "%q0", [1])
+        with code.dealt([self.batch]) as (number,):
+            matrix = code.address("%p0", held_, code.times(number, n * n))
+            solution = code.address("%q0", held_, code.times(number, count))
+            if self.cut is not None:
+                copy_box(code, held_, [count], code.address("%p1", held_, code.times(number, count)), [1], solution, [1])
+            self.system.solve(code, matrix, solution)
+
+    def _in_lanes(self, code: Code) -> None:
+        """As many systems at once as a register has lanes."""
+        lanes, squares = MatrixLanes(code, held(self.op.a), self.lanes), self.n * self.n
+        matrix, solution = "%scratch", code.byte("%scratch", group_bytes(squares, self.lanes, lanes.held))
+        with lanes.groups(self.batch) as first:
+            lanes.gather(squares, code.address("%p0", lanes.held, code.times(first, squares)), matrix)
+            lanes.gather(self.count, code.address("%p1", lanes.held, code.times(first, self.count)), solution)
+            self.system.solve_in_lanes(lanes, matrix, solution)
+            lanes.scatter(self.count, solution, code.address("%q0", lanes.held, code.times(first, self.count)))

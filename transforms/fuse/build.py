@@ -1,0 +1,154 @@
+"""Building the kernel-level function from a fusion plan: one op per group.
+
+A group of fused ops becomes a loop nest (:mod:`wengert.transforms.fuse.nests`), a contraction a matrix product, a loop or
+a branch itself with kernel-level regions, and whatever is left runs in a ``kernel.interpret``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from wengert.dialects import stablehlo
+from wengert.dialects.kernel import EmptyOp, InterpretOp, NativeOp, YieldOp
+from wengert.ir.tensor_types import shape
+from wengert.transforms.bufferize.buffers import carried
+from wengert.transforms.codegen.cpu.native import kernel_class
+from wengert.transforms.fuse.contractions import matmul, strided
+from wengert.transforms.fuse.fusion import captured, plan
+from wengert.transforms.fuse.nests import NestBuilder
+from wengert.transforms.fuse.plan import Plan
+from wengert.transforms.fuse.roles import Role, role
+from wengert.transforms.kernel.batch_unrolling import merge_instances
+from wengert.transforms.kernel.phase_unrolling import unroll_phases
+from wengert.transforms.kernel.reordering import reads_first
+from wengert.transforms.kernel.split_reductions import split_sums
+from wengert.transforms.kernel.strip_mining import form_strips
+from wengert.transforms.kernel.update_staging import keep_updates_apart
+
+
+def build(block: Block, found: Plan, name: str = "main", *, reassociate: bool = True) -> ModuleOp:
+    """A module with one function of kernel ops that computes what the block does."""
+    outer, results = build_block(block, found, reassociate=reassociate)
+    outer.add_op(ReturnOp(*results))
+    finish(outer, reassociate=reassociate)
+    kind = FunctionType.from_lists([arg.type for arg in outer.args], [r.type for r in results])
+    return ModuleOp([FuncOp(name, kind, Region([outer]))])
+
+
+def finish(block: Block, *, reassociate: bool, carried: Collection[SSAValue] = ()) -> None:
+    """What is decided about neighbouring nests, and about long ones, once a block is complete; ``carried`` are arguments that it may overwrite."""
+    merge_instances(block, reassociate=reassociate)
+    form_strips(block, reassociate=reassociate)
+    if reassociate:
+        split_sums(block)
+    unroll_phases(block)
+    reads_first(block)
+    keep_updates_apart(block, carried)
+
+
+def build_block(block: Block, found: Plan, *, reassociate: bool = True) -> tuple[Block, list[SSAValue]]:
+    """A block of kernel ops without its terminator, and the values that it ends with."""
+    outer = Block(arg_types=[arg.type for arg in block.args])
+    builder = _FunctionBuilder(block, found, outer, reassociate)
+    builder.run()
+    last = block.last_op
+    assert last is not None
+    return outer, [builder.in_memory(operand) for operand in last.operands]
+
+
+class _FunctionBuilder:
+    def __init__(self, block: Block, found: Plan, outer: Block, reassociate: bool):
+        self.plan = found
+        self.reassociate = reassociate
+        self.outer = outer
+        self.env: dict[SSAValue, SSAValue] = dict(zip(block.args, outer.args, strict=True))
+
+    def run(self) -> None:
+        for number, group in enumerate(self.plan.groups):
+            if group.domain is None:
+                (op,) = group.members
+                assert isinstance(op, Operation)
+                self._whole(op)
+            else:
+                NestBuilder(self, number, group).run()
+
+    def resolve(self, value: SSAValue) -> SSAValue:
+        """The value behind barriers."""
+        while value in self.plan.alias:
+            value = self.plan.alias[value]
+        return value
+
+    def in_memory(self, value: SSAValue) -> SSAValue:
+        """The tensor that holds a value which the plan keeps in memory."""
+        value = self.resolve(value)
+        held = self.env.get(value)
+        if held is None:
+            held = self.env[value] = self._materialise(value)
+        return held
+
+    def _materialise(self, value: SSAValue) -> SSAValue:
+        owner = value.owner
+        if isinstance(owner, stablehlo.ReshapeOp):
+            op: Operation = stablehlo.ReshapeOp.create(operands=[self.in_memory(owner.operand)], result_types=[value.type], location=owner.location)
+        elif isinstance(owner, stablehlo.ConstantOp):
+            op = owner.clone()
+        else:
+            op = EmptyOp.create(result_types=[value.type])
+            assert 0 in shape(value), f"{value} was not stored by its group"
+        self.outer.add_op(op)
+        return op.results[0]
+
+    def _whole(self, op: Operation) -> None:
+        kind = role(op)
+        if kind is Role.CONTRACT:
+            assert isinstance(op, stablehlo.DotGeneralOp)
+            self._contract(op)
+        elif kind is Role.CONTROL:
+            self._control(op)
+        else:
+            self._wrap(op, InterpretOp if kernel_class(op) is None else NativeOp)
+
+    def _control(self, op: Operation) -> None:
+        """A loop or branch with the same operands, its regions built like functions."""
+        regions: list[Region] = []
+        for region in op.regions:
+            block, results = build_block(region.block, plan(region.block), reassociate=self.reassociate)
+            block.add_op(stablehlo.ReturnOp.create(operands=results))
+            finish(block, reassociate=self.reassociate, carried=carried(op, block))
+            regions.append(Region([block]))
+        held = type(op).create(
+            operands=[self.in_memory(operand) for operand in op.operands],
+            result_types=[r.type for r in op.results],
+            properties=op.properties,
+            regions=regions,
+            location=op.location,
+        )
+        self.outer.add_op(held)
+        self.env.update(zip(op.results, held.results, strict=True))
+
+    def _contract(self, op: stablehlo.DotGeneralOp) -> None:
+        lhs, rhs = strided(op.lhs, self.resolve), strided(op.rhs, self.resolve)
+        held = matmul(op, lhs, rhs, self.in_memory(lhs.base), self.in_memory(rhs.base))
+        self.outer.add_op(held)
+        self.env[op.result] = held.result
+
+    def _wrap(self, op: Operation, wrapper: type[InterpretOp | NativeOp]) -> None:
+        """The op in a kernel op that holds it, with everything that it uses as operands."""
+        outside = captured(op)
+        operands = [*op.operands, *outside]
+        inner = Block(arg_types=[operand.type for operand in operands])
+        clone = op.clone(value_mapper=dict(zip(operands, inner.args, strict=True)))
+        inner.add_op(clone)
+        inner.add_op(YieldOp.create(operands=clone.results))
+        held = wrapper.create(
+            operands=[self.in_memory(operand) for operand in operands],
+            result_types=[r.type for r in op.results],
+            regions=[Region([inner])],
+            location=op.location,
+        )
+        self.outer.add_op(held)
+        self.env.update(zip(op.results, held.results, strict=True))

@@ -1,0 +1,43 @@
+"""Sums and products of 16-bit floats are computed in f32 and rounded once, as the interpreter does.
+
+::
+
+    %s = core.reduce add %x across [0] : (tensor<1000x8xbf16>) -> tensor<8xbf16>
+
+becomes a conversion to f32, the reduction of f32, and a conversion back. Fusion takes the conversions into the kernels
+around them, so only what accumulates in memory is twice as wide. Products of matrices likewise: then their operands are in
+memory as f32 (rounded to 16 bits), and one that several products need is converted once.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+
+from wengert.dialects import core, stablehlo
+from wengert.dialects.builder import OpBuilder
+from wengert.dialects.core import Kind
+from wengert.ir.tensor_types import EIGHT_BITS, bf16, element, f16, f32, is_float, shape, tensor
+from wengert.transforms.fuse.rewriting import replaced
+
+NARROW = (f16, bf16)
+
+
+def widened(function: FuncOp) -> FuncOp:
+    """The function itself if it combines no 16-bit floats, else a copy that combines them in f32."""
+    return replaced(function, "widen", (core.ReduceOp, core.ScatterOp, stablehlo.DotGeneralOp), _rounds, _wide)
+
+
+def _rounds(op: Operation) -> bool:
+    if isinstance(op, stablehlo.DotGeneralOp):
+        types = [element(value) for value in (op.lhs, op.rhs, op.result)]
+        return op.algorithm is None and any(held != f32 for held in types) and all(held in (*NARROW, *EIGHT_BITS, f32) for held in types)
+    assert isinstance(op, core.ReduceOp | core.ScatterOp)
+    return op.kind.data in (Kind.add, Kind.mul) and element(op.operand) in NARROW
+
+
+def _wide(b: OpBuilder, op: Operation, found: bool) -> SSAValue:
+    result = op.results[0]
+    operands = [b.convert(value, f32) if is_float(element(value)) else value for value in op.operands]
+    (wide,) = b.create(type(op), operands, [tensor(shape(result), f32)], op.properties)
+    return wide if element(result) == f32 else b.convert(wide, element(result))

@@ -1,0 +1,364 @@
+"""What each op is to the fusion: a view of other values, a scalar function, a reduction, or a whole of its own.
+
+Views and sources (constants, iota) cost nothing and live inside the kernels that use them. Scalar functions have a cost
+that decides whether they may be computed again in a second kernel. Whatever is in none of the tables is opaque.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Any, cast
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Operation
+
+from wengert.dialects import chlo, core, stablehlo
+from wengert.dialects.core import Kind
+from wengert.dialects.core_control import TapeType
+from wengert.dialects.kernel import STORE
+from wengert.ir.attributes import int_of
+from wengert.ir.elements import Elements, splat_value
+from wengert.ir.tensor_types import (
+    EIGHT_BITS,
+    bf16,
+    c64,
+    c128,
+    element,
+    f16,
+    f32,
+    f64,
+    has_dtype,
+    i1,
+    i4,
+    i8,
+    i16,
+    i32,
+    i64,
+    is_boolean,
+    is_complex,
+    is_float,
+    is_integer,
+    shape_of_type,
+    ui4,
+    ui8,
+    ui16,
+    ui32,
+    ui64,
+)
+from wengert.ir.traversal import all_ops, operands_of
+from wengert.transforms.codegen.cpu.matmul_types import supports as matmul_supports
+
+
+class Role(Enum):
+    """How an op takes part in fusion."""
+
+    VIEW = auto()
+    SOURCE = auto()
+    SCALAR = auto()
+    REDUCE = auto()
+    CONCATENATE = auto()
+    UPDATE = auto()
+    CONTROL = auto()
+    CONTRACT = auto()
+    BARRIER = auto()
+    OPAQUE = auto()
+
+
+_ROLES: dict[type[Operation], Role] = {
+    stablehlo.BroadcastInDimOp: Role.VIEW,
+    stablehlo.ReshapeOp: Role.VIEW,
+    stablehlo.TransposeOp: Role.VIEW,
+    stablehlo.SliceOp: Role.VIEW,
+    stablehlo.ReverseOp: Role.VIEW,
+    stablehlo.PadOp: Role.VIEW,
+    stablehlo.DynamicSliceOp: Role.VIEW,
+    stablehlo.GatherOp: Role.VIEW,
+    stablehlo.ConstantOp: Role.SOURCE,
+    stablehlo.IotaOp: Role.SOURCE,
+    core.ReduceOp: Role.REDUCE,
+    stablehlo.ConcatenateOp: Role.CONCATENATE,
+    stablehlo.DynamicUpdateSliceOp: Role.UPDATE,
+    core.ScatterOp: Role.UPDATE,
+    stablehlo.OptimizationBarrierOp: Role.BARRIER,
+}
+
+CHEAP, MEDIUM, EXPENSIVE = 1, 4, 24
+
+_FREE = (stablehlo.ConvertOp, stablehlo.RealOp, stablehlo.ImagOp, stablehlo.ComplexOp, chlo.ConjOp, stablehlo.BitcastConvertOp)
+_CHEAP_ANY = (stablehlo.AddOp, stablehlo.SubtractOp, stablehlo.MultiplyOp, stablehlo.NegateOp, stablehlo.CompareOp, stablehlo.SelectOp, *_FREE)
+_CHEAP_REAL = (stablehlo.AbsOp, stablehlo.MaximumOp, stablehlo.MinimumOp, stablehlo.ClampOp, stablehlo.SignOp, chlo.SquareOp)
+_CHEAP_INTEGER = (
+    stablehlo.AndOp,
+    stablehlo.OrOp,
+    stablehlo.XorOp,
+    stablehlo.NotOp,
+    stablehlo.ShiftLeftOp,
+    stablehlo.ShiftRightArithmeticOp,
+    stablehlo.ShiftRightLogicalOp,
+    stablehlo.PopcntOp,
+    stablehlo.CountLeadingZerosOp,
+)
+_CHEAP_FLOAT = (
+    stablehlo.CeilOp,
+    stablehlo.FloorOp,
+    stablehlo.RoundNearestAfzOp,
+    stablehlo.RoundNearestEvenOp,
+    stablehlo.IsFiniteOp,
+    stablehlo.ReducePrecisionOp,
+    chlo.NextAfterOp,
+    chlo.IsInfOp,
+    chlo.IsPosInfOp,
+    chlo.IsNegInfOp,
+)
+_MEDIUM_FLOAT = (stablehlo.DivideOp, stablehlo.SqrtOp, stablehlo.RsqrtOp)
+_EXPENSIVE_FLOAT = (
+    stablehlo.ExponentialOp,
+    stablehlo.ExponentialMinusOneOp,
+    stablehlo.LogOp,
+    stablehlo.LogPlusOneOp,
+    stablehlo.LogisticOp,
+    stablehlo.SineOp,
+    stablehlo.CosineOp,
+    stablehlo.TanOp,
+    stablehlo.TanhOp,
+    stablehlo.Atan2Op,
+    stablehlo.CbrtOp,
+    stablehlo.PowerOp,
+    stablehlo.RemainderOp,
+    chlo.AcosOp,
+    chlo.AcoshOp,
+    chlo.AsinOp,
+    chlo.AsinhOp,
+    chlo.AtanOp,
+    chlo.AtanhOp,
+    chlo.CoshOp,
+    chlo.BesselI1eOp,
+    chlo.DigammaOp,
+    chlo.ErfInvOp,
+    chlo.ErfOp,
+    chlo.ErfcOp,
+    chlo.LgammaOp,
+    chlo.PolygammaOp,
+    chlo.SinhOp,
+    chlo.TanOp,
+)
+
+_COMPLEX = (
+    stablehlo.AddOp,
+    stablehlo.SubtractOp,
+    stablehlo.MultiplyOp,
+    stablehlo.NegateOp,
+    stablehlo.SelectOp,
+    stablehlo.RealOp,
+    stablehlo.ImagOp,
+    stablehlo.ComplexOp,
+    stablehlo.CompareOp,
+    stablehlo.ConvertOp,
+    chlo.ConjOp,
+    chlo.SquareOp,
+)
+
+_EXPENSIVE_COMPLEX = (
+    *(stablehlo.ExponentialOp, stablehlo.ExponentialMinusOneOp, stablehlo.LogOp, stablehlo.LogPlusOneOp, stablehlo.LogisticOp, stablehlo.PowerOp),
+    *(stablehlo.SqrtOp, stablehlo.RsqrtOp, stablehlo.SignOp, stablehlo.SineOp, stablehlo.CosineOp, stablehlo.TanOp, stablehlo.TanhOp),
+    *(chlo.CoshOp, chlo.SinhOp, chlo.TanOp, stablehlo.CbrtOp, chlo.AcosOp, chlo.AcoshOp, chlo.AsinOp, chlo.AsinhOp, chlo.AtanOp, chlo.AtanhOp),
+)
+
+_REAL_COSTS: dict[type[Operation], int] = {
+    **dict.fromkeys((*_CHEAP_ANY, *_CHEAP_REAL, *_CHEAP_FLOAT), CHEAP),
+    **dict.fromkeys(_MEDIUM_FLOAT, MEDIUM),
+    **dict.fromkeys(_EXPENSIVE_FLOAT, EXPENSIVE),
+}
+_INTEGER_COSTS: dict[type[Operation], int] = {
+    **dict.fromkeys((*_CHEAP_ANY, *_CHEAP_REAL, *_CHEAP_INTEGER), CHEAP),
+    stablehlo.DivideOp: EXPENSIVE,
+    stablehlo.RemainderOp: EXPENSIVE,
+    stablehlo.PowerOp: EXPENSIVE,
+}
+_BOOLEAN_COSTS: dict[type[Operation], int] = dict.fromkeys(
+    (
+        stablehlo.AddOp,
+        stablehlo.MultiplyOp,
+        stablehlo.MaximumOp,
+        stablehlo.MinimumOp,
+        stablehlo.AndOp,
+        stablehlo.OrOp,
+        stablehlo.XorOp,
+        stablehlo.NotOp,
+        stablehlo.CompareOp,
+        stablehlo.SelectOp,
+        stablehlo.ConvertOp,
+    ),
+    CHEAP,
+)
+_COMPLEX_COSTS: dict[type[Operation], int] = {
+    **dict.fromkeys(_COMPLEX, CHEAP),
+    stablehlo.AbsOp: MEDIUM,
+    stablehlo.DivideOp: MEDIUM,
+    **dict.fromkeys(_EXPENSIVE_COMPLEX, EXPENSIVE),
+}
+
+
+def cost(op: Operation) -> int:
+    """The cost of a scalar function on this op's element type; 0 if there is no scalar function for it."""
+    kind = type(op)
+    held = element(operands_of(op)[1 if kind is stablehlo.SelectOp else 0])
+    if kind in _CONDITIONAL and not _has_function(op, held):
+        return 0
+    if is_float(held):
+        return _REAL_COSTS.get(kind, 0)
+    if held in _MOVED and kind not in (stablehlo.ConvertOp, stablehlo.SelectOp):
+        return 0
+    if is_integer(held):
+        return (_BOOLEAN_COSTS if is_boolean(held) else _INTEGER_COSTS).get(kind, 0)
+    return _COMPLEX_COSTS.get(kind, 0)
+
+
+_CONDITIONAL = frozenset((stablehlo.BitcastConvertOp, stablehlo.CompareOp, chlo.NextAfterOp, chlo.PolygammaOp))
+
+
+def _has_function(op: Operation, held: Attribute) -> bool:
+    """Whether there is a scalar function for what else the op says."""
+    if isinstance(op, stablehlo.BitcastConvertOp):
+        return _same_width(held, element(op.results[0]))
+    if isinstance(op, stablehlo.CompareOp):
+        return not is_complex(held) or op.comparison_direction.data in ("EQ", "NE")
+    if isinstance(op, chlo.PolygammaOp):
+        return _is_trigamma(op)
+    return held in (f32, f64)
+
+
+_ELEMENTWISE = frozenset((*_REAL_COSTS, *_INTEGER_COSTS, *_BOOLEAN_COSTS, *_COMPLEX_COSTS))
+
+
+_CONTROL = frozenset((core.ForOp, core.WhileOp, core.CaseOp))
+_KNOWN = frozenset((*_ROLES, *_ELEMENTWISE, *_CONTROL, stablehlo.DotGeneralOp))
+
+
+def _same_width(one: Attribute, other: Attribute) -> bool:
+    return _width(one) == _width(other) != 0 and not is_boolean(one)
+
+
+def _width(held: Attribute) -> int:
+    return getattr(held, "bitwidth", 0) if not is_complex(held) else 0
+
+
+_HELD = frozenset((f64, f32, f16, bf16, c64, c128, i1, i4, i8, i16, i32, i64, ui4, ui8, ui16, ui32, ui64, *EIGHT_BITS))
+"""Element types that kernels move, and mostly compute with; ops on others (integers of 2 bits) are interpreted."""
+
+_MOVED = frozenset((i4, ui4))
+"""Element types that kernels only move and convert."""
+
+
+def _is_held(type: Any) -> bool:
+    found: bool | None = type.__dict__.get("_in_kernels")
+    if found is None:
+        found = bool(getattr(type, "element_type", None) in _HELD)
+        object.__setattr__(type, "_in_kernels", found)
+    return found
+
+
+def role(op: Operation) -> Role:
+    """How this op takes part in fusion."""
+    kind = type(op)
+    if kind not in _KNOWN:
+        return Role.OPAQUE
+    if kind not in _CONTROL and not all(_is_held(value.type) for value in (*operands_of(op), *op.results)):
+        return Role.OPAQUE
+    if kind in _ELEMENTWISE:
+        return Role.SCALAR if cost(op) else Role.OPAQUE
+    if kind is stablehlo.DotGeneralOp:
+        return Role.CONTRACT if has_product(cast(stablehlo.DotGeneralOp, op)) else Role.OPAQUE
+    if kind in _CONTROL:
+        return Role.CONTROL if has_plain_types(op) else Role.OPAQUE
+    if isinstance(op, core.ScatterOp) and not _scatterable(op):
+        return Role.OPAQUE
+    found = _ROLES[kind]
+    return Role.OPAQUE if found is Role.REDUCE and not _reducible(op) else found
+
+
+def has_product(op: stablehlo.DotGeneralOp) -> bool:
+    """Whether there is a matrix product for these element types."""
+    return op.algorithm is None and matmul_supports(element(op.lhs), element(op.rhs), element(op.result))
+
+
+def has_plain_types(op: Operation) -> bool:
+    """Whether everything inside a loop or a branch can be held in buffers."""
+    every = all_ops(op)
+    inside = [value for inner in every for value in inner.results]
+    arguments = [arg for inner in every for region in inner.regions for block in region.blocks for arg in block.args]
+    return all(is_storable(value.type) for value in (*op.operands, *inside, *arguments))
+
+
+def _scatterable(op: core.ScatterOp) -> bool:
+    held = element(op.operand)
+    if is_complex(held):
+        return op.kind.data in (Kind.set, Kind.add, Kind.mul)
+    if held in _MOVED or held in EIGHT_BITS:
+        return op.kind.data is Kind.set
+    return held not in (f16, bf16) or op.kind.data in (Kind.set, Kind.max, Kind.min)
+
+
+def write_kind(op: Operation) -> str:
+    """The kind of a nest's write for an update of a tensor in place."""
+    if not isinstance(op, core.ScatterOp) or op.kind.data is Kind.set:
+        return STORE
+    return _kind(op.kind.data, element(op.operand))
+
+
+def _reducible(op: Operation) -> bool:
+    assert isinstance(op, core.ReduceOp)
+    held = element(op.operand)
+    if held in _MOVED or held in EIGHT_BITS:
+        return False
+    return not is_complex(held) or op.kind.data in (Kind.add, Kind.mul)
+
+
+def reduction_kind(op: core.ReduceOp) -> str:
+    """The kind of a nest's write for a reduction; booleans combine by and, or."""
+    return _kind(op.kind.data, element(op.operand))
+
+
+def _kind(kind: Kind, held: Attribute) -> str:
+    if is_boolean(held):
+        return "or" if kind in (Kind.add, Kind.max, Kind.or_) else "and"
+    return str(kind.value)
+
+
+def _is_trigamma(op: chlo.PolygammaOp) -> bool:
+    """Whether the order is the constant 1: the derivative of digamma."""
+    order = op.lhs.owner
+    return isinstance(order, stablehlo.ConstantOp) and splat_value(cast(Elements, order.value)) == 1
+
+
+_COMPARISONS = {"EQ": "eq", "NE": "ne", "LT": "lt", "LE": "le", "GT": "gt", "GE": "ge"}
+
+
+def function_name(op: Operation) -> str:
+    """The name of the scalar function of an elementwise op, with what its attributes say."""
+    if type(op) not in _NAMED:
+        return op.name.partition(".")[2]
+    if isinstance(op, stablehlo.CompareOp):
+        name = _COMPARISONS[op.comparison_direction.data]
+        return f"total_{name}" if op.compare_type is not None and op.compare_type.data == "TOTALORDER" else name
+    if isinstance(op, stablehlo.ReducePrecisionOp):
+        return f"reduce_precision_e{int_of(op.exponent_bits)}m{int_of(op.mantissa_bits)}"
+    return "trigamma"
+
+
+_NAMED = frozenset((stablehlo.CompareOp, stablehlo.ReducePrecisionOp, chlo.PolygammaOp))
+"""Classes whose functions are named by more than the class."""
+
+
+def is_storable(type: Attribute) -> bool:
+    """Whether values of this type can be held in a buffer within a program: what arguments may be, and tapes of that."""
+    return is_compilable(type) or (isinstance(type, TapeType) and is_compilable(type.held))
+
+
+def is_compilable(type: Attribute) -> bool:
+    """Whether values of this type can be held in a buffer: a tensor of static shape and ordinary elements."""
+    if not isinstance(type, TensorType):
+        return False
+    tensor_type = cast("TensorType[Attribute]", type)
+    held = tensor_type.element_type
+    return all(n >= 0 for n in shape_of_type(tensor_type)) and has_dtype(held)

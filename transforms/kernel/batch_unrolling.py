@@ -1,0 +1,370 @@
+"""One scalar program over many instances: nests over short rows merged into one loop, with lanes across the instances.
+
+A residual of points and cameras under ``vmap``, states of three numbers, quaternions: the values have shapes like [10000, 3], sums
+over the three stand between other ops, and each such sum ends a nest. Lanes along three elements are hardly filled, and every
+nest takes its operands from memory that the one before it has just written. Here the short loops are unrolled, a sum over them
+becomes as many additions, and what one nest writes for an instance and the next one reads for the same instance stays in registers::
+
+    s = nest [10000, 3]: add x[3 d0 + d1] * x[3 d0 + d1] at d0        r = nest [10000]: y0 = x[3 d0], y1 = ..., y2 = ...
+    r = nest [10000, 3]: store x[3 d0 + d1] / s[d0] at 3 d0 + d1  ->      s = 0 + y0 * y0 + y1 * y1 + y2 * y2
+                                                                          store y0 / s at 3 d0, y1 / s at 3 d0 + 1, ...
+
+A sum over a row keeps its order. A sum over rows as well adds up the elements of a row first, a reassociation, which strict programs do not allow. What the
+nests have in common is computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise, product
+from math import prod
+from typing import Any
+
+from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from wengert.dialects.kernel import (
+    STORE,
+    ApplyOp,
+    ConstantOp,
+    EmptyOp,
+    Guard,
+    IndexOp,
+    LoadOp,
+    NestOp,
+    WhereAttr,
+    WithinOp,
+    Write,
+    at_attr,
+    nest,
+    string,
+    yielded,
+)
+from wengert.dialects.kernel_positions import Position, constant, index, span, substitute
+from wengert.ir.construction import append, erase, insert_before, replace_uses
+from wengert.ir.tensor_types import dtype_of, i1, tensor
+from wengert.ir.traversal import operands_of, ops_in
+from wengert.transforms.codegen.llvm.types import element_of
+from wengert.transforms.fuse.views import result
+
+MOST_POINTS = 12
+"""Rows of so many elements are unrolled: vectors in space, small matrices, a few classes. Longer ones fill registers as they are."""
+LONE_SUM = 7
+"""Rows that are only summed are unrolled up to so many elements: lanes of a register are added up more quickly than picked from rows."""
+LEAST_INSTANCES = 16
+LEAST_TRIPS = 6
+"""The innermost loop over instances, which the lanes are along, has at least so many trips."""
+MOST_OPS = 640
+"""A merged body becomes no longer: code generation is superlinear in the size of a function."""
+SMALL = 1 << 10
+"""A nest of at most so many trips, such as the one that divides a loss, does not keep its neighbours apart: it runs after them."""
+
+_FUNCTIONS = {"add": "add", "mul": "multiply", "max": "maximum", "min": "minimum", "and": "and", "or": "or"}
+
+
+def merge_instances(block: Block, *, reassociate: bool = True) -> None:
+    """Merges runs of nests of a block that work on the same instances where that keeps something in registers, in place."""
+    runs: list[_Instances] = []
+    for op in ops_in(block):
+        loops = _instance_loops(op) if isinstance(op, NestOp) else 0
+        feeding = [run for run in runs if run.feeds(op)]
+        if isinstance(op, NestOp) and len(feeding) == 1:
+            if loops and feeding[0].add(op, loops):
+                continue
+            if not loops and prod(op.extents) <= SMALL:
+                feeding[0].later.append(op)
+                continue
+        for run in feeding:  # it is complete: the op, in whichever run, uses its results
+            run.finish()
+            runs.remove(run)
+        if isinstance(op, NestOp) and loops and not any(run.add(op, loops) for run in reversed(runs)):
+            started = _Instances(_instances_of(op, loops), reassociate)
+            runs += [started] if started.add(op, loops) else []
+    for run in runs:
+        run.finish()
+
+
+def is_short(instances: Sequence[int], points: int) -> bool:
+    """Whether there are many instances of few elements, or of few multiplications, each."""
+    return bool(instances) and prod(instances) >= LEAST_INSTANCES and instances[-1] >= LEAST_TRIPS and 1 <= points <= MOST_POINTS
+
+
+def _instance_loops(op: NestOp) -> int:
+    """How many loops run over instances; the others together are short. 0 if there are no such loops, or the nest is not plain."""
+    extents = op.extents
+    leading = len(extents)
+    while leading and prod(extents[leading - 1 :]) <= MOST_POINTS:
+        leading -= 1
+    points = prod(extents[leading:])
+    if not is_short(extents[:leading], points):
+        return 0
+    if len(ops_in(op.body.block)) * points > MOST_OPS or (points > 1 and any(_is_computed(write) for write in op.writes)):
+        return 0
+    return leading
+
+
+def _is_computed(write: Write) -> bool:
+    return write.base is not None or write.condition is not None
+
+
+def _instances_of(op: NestOp, loops: int) -> tuple[int, ...]:
+    return tuple([n for n in op.extents[:loops] if n != 1])
+
+
+def are_apart(places: Collection[Position], extents: Sequence[int]) -> bool:
+    """Whether no two instances, and no two of these positions, ever meet on one element."""
+    first, *others = places
+    steps = sorted((abs(c), extents[atom]) for atom, c in first.terms if isinstance(atom, int))
+    if len(steps) < len(extents) or not first.is_affine() or any(at.terms != first.terms for at in others):
+        return False
+    offsets = sorted(at.offset for at in places)
+    between = offsets[-1] - offsets[0] < steps[0][0]
+    reach = sum(step * (n - 1) for step, n in steps)
+    return all(step * n <= above for (step, n), (above, _) in pairwise(steps)) and (between or all(high - low > reach for low, high in pairwise(offsets)))
+
+
+class _Instances:
+    """Nests that are written as one so far."""
+
+    def __init__(self, extents: tuple[int, ...], reassociate: bool):
+        self.extents, self.reassociate = extents, reassociate
+        self.members: list[NestOp] = []
+        self.later: list[Operation] = []
+        self.passed = 0
+        self.body = Block()
+        self.inputs: dict[SSAValue, SSAValue] = {}
+        self.into: list[SSAValue] = []
+        self.ties: dict[SSAValue, int] = {}
+        self.held: dict[SSAValue, dict[Position, SSAValue]] = {}
+        self.writes: dict[SSAValue, list[Write]] = {}
+        self.numbered: dict[tuple[Any, ...], SSAValue] = {}
+        self.forwarded = 0
+        self.unrolled = self.summed = False
+
+    def feeds(self, op: Operation) -> bool:
+        """Whether an op, or one in its regions, uses what the members compute, or what runs after them."""
+        mine = {value for member in (*self.members, *self.later) for value in member.results}
+        return any(operand in mine for inner in op.walk() for operand in inner.operands)
+
+    # -- taking a nest in
+
+    def add(self, op: NestOp, loops: int) -> bool:
+        """Takes a nest in if it can be; else nothing changes."""
+        if _instances_of(op, loops) != self.extents or not self._may_write(op) or any(value.owner in self.later for value in operands_of(op)):
+            return False
+        points = [_Point(self, op, loops, rest) for rest in product(*map(range, op.extents[loops:]))]
+        size = len(self.numbered) + len(points) * len(ops_in(op.body.block))
+        if size > MOST_OPS or not all(point.reads_what_is_there() for point in points) or not self._writes_apart(op, points):
+            return False
+        for point in points:
+            point.compute()
+        self._collect(op, points)
+        self.members.append(op)
+        self.passed = len(self.later)
+        self.unrolled |= len(points) > 1
+        return True
+
+    def _may_write(self, op: NestOp) -> bool:
+        """Whether the values that the nest continues are this loop's own, or touched by nobody in it."""
+        for tie in op.tied:
+            if tie < 0:
+                continue
+            value = op.into[tie]
+            if value in self.inputs or value in op.inputs or value in self.into:
+                return False
+            if value in self.held and any(use.operation is not op and use.operation not in self.members for use in value.uses):
+                return False
+            so_far = self.writes.get(value, ())
+            if any(write.kind != STORE or _is_computed(write) for write in so_far) or (so_far and any(map(_is_computed, op.writes))):
+                return False
+        return not any(value in self.into for value in op.inputs)
+
+    def _writes_apart(self, op: NestOp, points: Sequence[_Point]) -> bool:
+        """Whether no two instances write on one element, but for what is combined over several of them."""
+        for number, write in enumerate(op.writes):
+            places = {point.places[number] for point in points}
+            if write.kind == STORE or _is_computed(write):
+                continue
+            element = element_of(write.value.type)
+            if element.narrow or element.kind == "c" or op.tied[write.target] >= 0:
+                return False
+            if not all(at.is_affine() for at in places):
+                return False
+            rounds = element.kind == "f" and write.kind in ("add", "mul") and len(points) > len(places)
+            if rounds and not self.reassociate and not are_apart(places, self.extents):
+                return False
+        return True
+
+    def _collect(self, op: NestOp, points: Sequence[_Point]) -> None:
+        for value, tie in zip(op.outputs, op.tied, strict=True):
+            self.held[value], self.writes[value] = {}, []
+            if tie < 0:
+                continue
+            before = op.into[tie]
+            if before not in self.held:
+                self.ties[value] = len(self.into)
+                self.into.append(before)
+                continue
+            self.held[value] |= self.held[before]
+            self.writes[value] += self.writes.pop(before)
+            if before in self.ties:
+                self.ties[value] = self.ties.pop(before)
+        for number, write in enumerate(op.writes):
+            target = op.outputs[write.target]
+            found: dict[Position, list[SSAValue]] = {}
+            for point in points:
+                found.setdefault(point.places[number], []).append(point.values[write.value])
+            if _is_computed(write):
+                base, condition = (None if part is None else points[0].values[part] for part in (write.base, write.condition))
+                self.writes[target].append(Write(points[0].values[write.value], points[0].places[number], write.kind, 0, base, condition))
+                continue
+            whole = write.kind == STORE or are_apart(found, self.extents)
+            self.summed |= not whole and len(found) > 1
+            for at, parts in found.items():
+                total = self._combined(write.kind, parts, whole)
+                if at in self.held[target]:
+                    self.writes[target] = [earlier for earlier in self.writes[target] if earlier.at != at]
+                self.writes[target].append(Write(total, at, STORE if whole else write.kind, 0))
+                if whole:
+                    self.held[target][at] = total
+
+    def _combined(self, kind: str, parts: Sequence[SSAValue], whole: bool) -> SSAValue:
+        """The parts of a sum one after the other; a sum that is whole begins with zero, which makes a difference to -0."""
+        total, *rest = parts
+        if kind == STORE:
+            return total
+        if whole and kind == "add" and element_of(total.type).kind == "f":
+            total, rest = self.constant(total.type, 0), parts
+        self.summed |= bool(rest) and (kind in ("max", "min") or len(parts) <= LONE_SUM)
+        for part in rest:
+            total = self.put(ApplyOp.create(operands=[total, part], result_types=[part.type], properties={"function": string(_FUNCTIONS[kind])}))
+        return total
+
+    # -- the body
+
+    def put(self, op: Operation) -> SSAValue:
+        """The value of an op: that of an equal one that is there, or its own in the body."""
+        key = (type(op), *operands_of(op), *op.properties.items(), result(op).type)
+        found = self.numbered.get(key)
+        if found is None:
+            append(self.body, op)
+            found = self.numbered[key] = result(op)
+        else:
+            op.drop_all_references()
+        return found
+
+    def constant(self, held: Attribute, number: int) -> SSAValue:
+        """Zero, or (of i1) one."""
+        kind: Any = tensor((), held)
+        data = bytes([1]) if held == i1 and number else bytes(dtype_of(held).itemsize)
+        return self.put(ConstantOp.create(result_types=[held], properties={"value": DenseIntOrFPElementsAttr(kind, BytesAttr(data))}))
+
+    def argument(self, value: SSAValue) -> SSAValue:
+        """What the body calls a value from outside."""
+        found = self.inputs.get(value)
+        if found is None:
+            found = self.inputs[value] = self.body.insert_arg(value.type, len(self.body.args))
+        return found
+
+    # -- the merged nest
+
+    def finish(self) -> None:
+        """Puts one nest in the place of the members, if that pays."""
+        if not self.unrolled or not (self.forwarded or self.summed):
+            return
+        used = [value for value in self.writes if any(use.operation not in self.members for use in value.uses)]
+        append(self.body, yielded([write._replace(target=number) for number, value in enumerate(used) for write in self.writes[value]]))
+        _erase_unused(self.body)
+        continued = {value: into for value, number in self.ties.items() if not isinstance((into := self.into[number]).owner, EmptyOp)}
+        into = [continued[value] for value in used if value in continued]
+        ties = [into.index(continued[value]) if value in continued else -1 for value in used]
+        merged = nest(list(self.inputs), into, [value.type for value in used], self.extents, ties, self.body)
+        last = self.members[-1]
+        merged.location = last.location
+        insert_before(last, merged)
+        for op in self.later[: self.passed]:
+            op.detach()
+            insert_before(last, op)
+        for old, new in zip(used, merged.outputs, strict=True):
+            replace_uses(old, new)
+        for member in reversed(self.members):
+            erase(member)
+        for value in self.into:
+            if isinstance(value.owner, EmptyOp) and value.first_use is None:
+                erase(value.owner)
+
+
+class _Point:
+    """One point of the short loops of a nest."""
+
+    def __init__(self, instances: _Instances, op: NestOp, loops: int, rest: Sequence[int]):
+        self.instances, self.op = instances, op
+        number = iter(range(loops))
+        self.indices = {d: constant(0) if op.extents[d] == 1 else index(next(number)) for d in range(loops)}
+        self.indices |= {loops + d: constant(at) for d, at in enumerate(rest)}
+        self.places = [self._at(write.at) for write in op.writes]
+        self.sources: dict[SSAValue, SSAValue] = dict(zip(op.body.block.args, op.inputs, strict=True))
+        self.values: dict[SSAValue, SSAValue] = {}
+
+    def _at(self, at: Position) -> Position:
+        return substitute(at, self.indices, self.instances.extents)
+
+    def reads_what_is_there(self) -> bool:
+        """Whether all that is read of what other members write is what they write for the same instance."""
+        for inner in ops_in(self.op.body.block):
+            if isinstance(inner, LoadOp) and (held := self.instances.held.get(self.sources[inner.source])) is not None:
+                where = inner.where.data if inner.where is not None else ()
+                if inner.base is not None or (self._left(where) is not None and self._at(inner.at.data) not in held):
+                    return False
+        return True
+
+    def compute(self) -> None:
+        """Puts the body of this point into the merged one."""
+        decided: dict[SSAValue, bool] = {}
+        for inner in ops_in(self.op.body.block)[:-1]:
+            value = result(inner)
+            if isinstance(inner, LoadOp | WithinOp):
+                left = self._left(inner.where.data if inner.where is not None else ())
+                if isinstance(inner, WithinOp) and not left:
+                    decided[value] = left is not None
+                self.values[value] = self._read(inner, left)
+            elif isinstance(inner, ApplyOp) and inner.function.data == "select" and inner.operands[0] in decided:
+                self.values[value] = self.values[inner.operands[1 if decided[inner.operands[0]] else 2]]
+            else:
+                properties = dict(inner.properties)
+                if isinstance(inner, IndexOp):
+                    properties["at"] = at_attr(self._at(inner.at.data))
+                operands = [self.values[operand] for operand in operands_of(inner)]
+                self.values[value] = self.instances.put(type(inner).create(operands=operands, result_types=[value.type], properties=properties))
+
+    def _read(self, op: LoadOp | WithinOp, left: tuple[Guard, ...] | None) -> SSAValue:
+        instances, kind = self.instances, result(op).type
+        if left is None or (isinstance(op, WithinOp) and not left):
+            return instances.constant(kind, left is not None)
+        where: dict[str, Attribute] = {"where": WhereAttr(left)} if left else {}
+        if isinstance(op, WithinOp):
+            return instances.put(WithinOp.create(result_types=[kind], properties=where))
+        at, source = self._at(op.at.data), self.sources[op.source]
+        if source in instances.held:
+            instances.forwarded += 1
+            return instances.held[source][at]
+        operands = [instances.argument(source), *([] if op.base is None else [self.values[op.base]])]
+        return instances.put(LoadOp.create(operands=operands, result_types=[kind], properties={"at": at_attr(at), **where}))
+
+    def _left(self, guards: Iterable[Guard]) -> tuple[Guard, ...] | None:
+        """The guards that are not known to hold for all instances; None if one never does."""
+        found: list[Guard] = []
+        for at, low, high in guards:
+            moved = self._at(at)
+            least, greatest = span(moved, self.instances.extents)
+            if greatest < low or least >= high:
+                return None
+            if least < low or greatest >= high:
+                found.append((moved, low, high))
+        return tuple(found)
+
+
+def _erase_unused(body: Block) -> None:
+    for op in reversed(ops_in(body)[:-1]):
+        if result(op).first_use is None:
+            erase(op)

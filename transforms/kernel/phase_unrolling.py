@@ -1,0 +1,206 @@
+"""A short innermost loop unrolled: interleaved elements, as one value for each phase of them.
+
+What slices with a step leave out, interior padding puts between, or a stack of two along the last dimension mixes, are the phases
+of an index: ``2 i`` is one thing and ``2 i + 1`` another. As two lanes of a register they waste the other six, and each
+has its own guard. Here the loop over i becomes the innermost one, and the body is written once for each phase, with the guards
+decided::
+
+    nest [2000]: store at d0 (0 <= d0 mod 2 < 1 ? x[d0 floordiv 2] : 0)
+    ->  nest [1000]: store x[d0] at 2 d0, 0 at 2 d0 + 1
+
+Where the loop's trips are no multiple of the phases, the last ones are a nest of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+from xdsl.dialects.builtin import ArrayAttr, BytesAttr, DenseIntOrFPElementsAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, Guard, IndexOp, LoadOp, NestOp, WhereAttr, WithinOp, YieldOp, at_attr, nest, string
+from wengert.dialects.kernel_positions import Position, constant, dimensions, index, span, substitute
+from wengert.ir.attributes import int_array
+from wengert.ir.tensor_types import dtype_of, i1, tensor
+from wengert.ir.traversal import ops_in
+from wengert.transforms.codegen.cpu.nest.state import accesses
+from wengert.transforms.codegen.llvm.types import element_of
+from wengert.transforms.fuse.views import result
+from wengert.transforms.schedule.loops import MOST_PHASES, Loops
+from wengert.transforms.schedule.target import NOMINAL
+
+_TRIPS = 32
+"""The loop that becomes the innermost one has at least so many trips."""
+_MOST_OPS = 96
+"""A body that would become longer is left as it is."""
+
+
+def unroll_phases(block: Block) -> None:
+    """Replaces the nests of a block whose innermost loop runs over few phases, in place."""
+    for op in ops_in(block):
+        if isinstance(op, NestOp) and _has_phases(op) and _is_plain(op):
+            rest = _uneven_rest(op)
+            loops = Loops(op.extents if rest is None else rest.shortened(), accesses(ops_in(op.body.block)[:-1], op.writes))
+            if _pays(op, loops):
+                _Phases(op, loops, rest).replace()
+
+
+def _has_phases(op: NestOp) -> bool:
+    """Whether a nest of many trips has a short innermost loop, or divides an index: what is quickly seen."""
+    if prod(op.extents) < 2 * _TRIPS:
+        return False
+    return op.extents[-1] <= MOST_PHASES or any(not at.is_affine() for at in accesses(ops_in(op.body.block)[:-1], op.writes))
+
+
+def _is_plain(op: NestOp) -> bool:
+    """Whether a nest only stores, into results of its own, and reads at no computed position."""
+    inside = ops_in(op.body.block)
+    if len(inside) * 2 > _MOST_OPS or not op.extents or any(tie >= 0 for tie in op.tied):
+        return False
+    if any(write.kind != STORE or write.base is not None for write in op.writes):
+        return False
+    return not any(isinstance(inner, LoadOp) and inner.base is not None for inner in inside)
+
+
+def _pays(op: NestOp, loops: Loops) -> bool:
+    """Whether there are few phases of much, which lanes would not fill or which have guards of their own."""
+    inside, extents, last = ops_in(op.body.block)[:-1], loops.extents, len(loops.extents) - 1
+    if last < 1 or not 1 < extents[last] <= MOST_PHASES or extents[last - 1] < _TRIPS or len(inside) * extents[last] > _MOST_OPS:
+        return False
+    loads = [inner for inner in inside if isinstance(inner, LoadOp)]
+    if any(abs(loops[at].coefficient(last - 1)) > MOST_PHASES for at in (*[load.at.data for load in loads], *[write.at for write in op.writes])):
+        return False
+    widths = [element_of(value.type).size for value in (*[load.result for load in loads], *[write.value for write in op.writes])]
+    divided = any(last in dimensions(atom.expression) for at in loops.positions for atom, _ in at.terms if not isinstance(atom, int))
+    guarded = any(last in dimensions(loops[at]) for inner in inside if isinstance(inner, LoadOp | WithinOp) and inner.where for at, _, _ in inner.where.data)
+    return divided or guarded or extents[last] * max(widths) < NOMINAL.vector_bytes
+
+
+class _Rest(NamedTuple):
+    """The last few trips of loop ``d``."""
+
+    op: NestOp
+    d: int
+    trips: int
+
+    def shortened(self) -> list[int]:
+        """The extents without them."""
+        return [n - self.trips if d == self.d else n for d, n in enumerate(self.op.extents)]
+
+    def nest(self, into: Sequence[SSAValue]) -> NestOp:
+        """These trips, which write what is left of the results."""
+        op, start = self.op, self.op.extents[self.d] - self.trips
+        extents = [self.trips if d == self.d else n for d, n in enumerate(op.extents)]
+        values = {d: index(d).shifted(start if d == self.d else 0) for d in range(len(extents))}
+        body = Block(arg_types=[value.type for value in op.inputs])
+        names: dict[SSAValue, SSAValue] = dict(zip(op.body.block.args, body.args, strict=True))
+        for inner in op.body.block.ops:
+            copy = inner.clone(value_mapper=names)
+            if isinstance(copy, LoadOp | IndexOp):
+                copy.properties["at"] = at_attr(substitute(copy.at.data, values, extents))
+            if isinstance(copy, LoadOp | WithinOp) and copy.where is not None:
+                copy.properties["where"] = WhereAttr(tuple([(substitute(at, values, extents), low, high) for at, low, high in copy.where.data]))
+            if isinstance(copy, YieldOp):
+                copy.properties["at"] = ArrayAttr([at_attr(substitute(write.at, values, extents)) for write in op.writes])
+            body.add_op(copy)
+        return nest(list(op.inputs), into, [value.type for value in op.outputs], extents, list(range(len(into))), body)
+
+
+def _uneven_rest(op: NestOp) -> _Rest | None:
+    """What is left over of the innermost loop if its index is divided by a number of phases that its trips are no multiple of."""
+    d = len(op.extents) - 1
+    for at in accesses(ops_in(op.body.block)[:-1], op.writes):
+        for atom, _ in at.terms:
+            if not isinstance(atom, int) and atom.divisor <= MOST_PHASES and atom.expression.terms in (((d, 1),), ((d, -1),)):
+                trips = op.extents[d] % atom.divisor
+                return _Rest(op, d, trips) if trips else None
+    return None
+
+
+class _Phases:
+    """A nest without its innermost loop."""
+
+    def __init__(self, op: NestOp, loops: Loops, rest: _Rest | None):
+        self.op, self.loops, self.rest = op, loops, rest
+        self.extents = loops.extents[:-1]
+        self.body = Block(arg_types=[value.type for value in op.inputs])
+        self.arguments = dict(zip(op.body.block.args, self.body.args, strict=True))
+
+    def replace(self) -> None:
+        """Puts the unrolled nest in the place of this one."""
+        op, outer = self.op, self.op.parent
+        assert outer is not None
+        phases = [self._phase(phase) for phase in range(self.loops.extents[-1])]
+        parts = [(values[write.value], self._at(write.at, phase), write.target) for write in op.writes for phase, values in enumerate(phases)]
+        places: list[Attribute] = [at_attr(at) for _, at, _ in parts]
+        kinds: list[Attribute] = [string(STORE)] * len(parts)
+        properties: dict[str, Attribute] = {"at": ArrayAttr(places), "kinds": ArrayAttr(kinds), "targets": int_array([target for _, _, target in parts])}
+        self.body.add_op(YieldOp.create(operands=[value for value, _, _ in parts], properties=properties))
+        for inner in reversed(list(self.body.ops)):
+            if not isinstance(inner, YieldOp) and not result(inner).uses.get_length():
+                inner.detach()
+                inner.erase()
+        unrolled = nest(list(op.inputs), [], [value.type for value in op.outputs], self.extents, [-1] * len(op.outputs), self.body)
+        unrolled.location = op.location
+        outer.insert_op_before(unrolled, op)
+        if self.rest is not None:
+            unrolled = self.rest.nest(unrolled.outputs)
+            unrolled.location = op.location
+            outer.insert_op_before(unrolled, op)
+        for old, new in zip(op.outputs, unrolled.outputs, strict=True):
+            old.replace_all_uses_with(new)
+        op.detach()
+        op.erase()
+
+    def _phase(self, phase: int) -> dict[SSAValue, SSAValue]:
+        """The body of one phase; what its values are called there."""
+        values: dict[SSAValue, SSAValue] = {**self.arguments}
+        decided: dict[SSAValue, bool] = {}
+        for inner in ops_in(self.op.body.block)[:-1]:
+            value = result(inner)
+            if isinstance(inner, ApplyOp) and inner.function.data == "select" and inner.operands[0] in decided:
+                values[value] = values[inner.operands[1 if decided[inner.operands[0]] else 2]]
+                continue
+            where = inner.where.data if isinstance(inner, LoadOp | WithinOp) and inner.where is not None else ()
+            left = self._left(where, phase)
+            if left is None or (isinstance(inner, WithinOp) and not left):
+                decided[value] = left is not None
+                values[value] = self._add(_scalar(value.type, left is not None))
+                continue
+            copy = inner.clone(value_mapper=values)
+            if isinstance(copy, LoadOp | IndexOp):
+                copy.properties["at"] = at_attr(self._at(copy.at.data, phase))
+            if left:
+                copy.properties["where"] = WhereAttr(left)
+            else:
+                copy.properties.pop("where", None)
+            values[value] = self._add(copy)
+        return values
+
+    def _add(self, op: Operation) -> SSAValue:
+        self.body.add_op(op)
+        return result(op)
+
+    def _at(self, at: Position, phase: int) -> Position:
+        last = len(self.extents)
+        return substitute(self.loops[at], {last: constant(phase)}, self.loops.extents)
+
+    def _left(self, guards: tuple[Guard, ...], phase: int) -> tuple[Guard, ...] | None:
+        """The guards that this phase has to look at; None if one of them never holds."""
+        found: list[Guard] = []
+        for at, low, high in guards:
+            moved = self._at(at, phase)
+            least, greatest = span(moved, self.extents)
+            if greatest < low or least >= high:
+                return None
+            if least < low or greatest >= high:
+                found.append((moved, low, high))
+        return tuple(found)
+
+
+def _scalar(held: Attribute, number: int) -> ConstantOp:
+    kind: Any = tensor((), held)
+    data = bytes([1]) if held == i1 and number else bytes(dtype_of(held).itemsize)
+    return ConstantOp.create(result_types=[held], properties={"value": DenseIntOrFPElementsAttr(kind, BytesAttr(data))})

@@ -1,0 +1,79 @@
+"""The order of the ops of a block: what reads a buffer goes before what overwrites it, wherever the data allow it.
+
+A nest that changes a part of an array and a loop that carries one work in place if nobody needs the old contents later
+(:mod:`wengert.transforms.bufferize.buffers`); otherwise the whole array is copied first, in a loop once per trip. Fusion puts
+ops where their results are needed, so a read of the old contents may have ended up behind the change.
+
+Before and after::
+
+    %b = nest(...) into(%a)       // copies %a       %r = nest(%a)
+    %r = nest(%a)                                    %b = nest(...) into(%a)
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from wengert.dialects import core, stablehlo
+from wengert.dialects.kernel import NestOp
+from wengert.ir.construction import insert_before
+from wengert.transforms.bufferize.buffers import root
+
+
+def reads_first(block: Block) -> None:
+    """Moves what overwrites an array behind its last reader, with all that uses its results, unless a reader is among these."""
+    for op in list(block.ops):
+        for value in _overwritten(op):
+            _move_behind_readers(block, op, value)
+
+
+def _overwritten(op: Operation) -> list[SSAValue]:
+    """The operands whose memory the op would take over."""
+    if type(op) is NestOp:
+        return [root(op.into[tie]) for tie in op.tied if tie >= 0]
+    return [root(value) for value in op.initial] if isinstance(op, core.ForOp | core.WhileOp) else []
+
+
+def _readers(value: SSAValue) -> list[Operation]:
+    found: list[Operation] = []
+    for use in value.uses:
+        if type(use.operation) is stablehlo.ReshapeOp:
+            found.extend(_readers(use.operation.result))
+        found.append(use.operation)
+    return found
+
+
+def _move_behind_readers(block: Block, op: Operation, value: SSAValue) -> None:
+    readers = set(_readers(value))
+    if readers == {op} or block.last_op in readers:
+        return
+    following, last = _following(op, readers)
+    moving, made = [op], set(op.results)
+    read = {root(operand) for operand in op.operands}
+    for other in following[:last]:
+        if made.isdisjoint(other.operands):
+            if not read.isdisjoint(_overwritten(other)):
+                return  # then that op would have to copy
+        elif other in readers:
+            return
+        else:
+            moving.append(other)
+            made.update(other.results)
+            read.update(root(operand) for operand in other.operands)
+    if last > 0:
+        for moved in moving:
+            moved.detach()
+            insert_before(following[last], moved)
+
+
+def _following(op: Operation, readers: set[Operation]) -> tuple[list[Operation], int]:
+    """The ops after this one, and how many of them reach to the last reader."""
+    following: list[Operation] = []
+    last = 0
+    other = op.next_op
+    while other is not None:
+        following.append(other)
+        if other in readers:
+            last = len(following)
+        other = other.next_op
+    return following, last

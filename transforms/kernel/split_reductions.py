@@ -1,0 +1,158 @@
+"""Sums over many trips in parts: every part has a sum of its own, and the sums are added in a second nest.
+
+Whatever combines all trips of a long nest into few elements (a loss, the gradient of a bias) would keep it from being dealt out to
+threads, and a sum of n numbers one after the other has an error that grows with n: of ten million numbers in f32, three digits are
+left. Here the range of a loop is cut into as many parts as the work is worth, or as the error asks for (the square root of the
+trips); the loop over parts goes around all others, and a result that is combined across them gets a leading dimension::
+
+    r = nest [100000]: add x[d0] at 0                      r' = nest [16, 6250]: add x[d0 * 6250 + d1] at d0
+                                                   ->      r  = nest [16]:       add r'[d0] at 0
+
+The number of parts follows from the shapes, so that results do not depend on who runs them. (On two-level summation and its error:
+Blanchard, Higham and Mary, "A class of fast and accurate summation algorithms", SIAM J. Sci. Comput. 42, 2020.) It is a reassociation, which strict
+programs do not allow; and sums of 16-bit floats, which would be rounded in between, are left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isqrt, prod
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from wengert.dialects.kernel import STORE, IndexOp, LoadOp, NestOp, WhereAttr, WithinOp, Write, YieldOp, at_attr, nest, string
+from wengert.dialects.kernel_positions import Position, combine, dimensions, index
+from wengert.ir.tensor_types import element, shape, size, tensor
+from wengert.transforms.codegen.cpu.nest.state import NestState
+from wengert.transforms.codegen.llvm.types import element_of
+from wengert.transforms.schedule.chunks import wanted_chunks
+from wengert.transforms.schedule.loops import Loops
+from wengert.transforms.schedule.parallel import FEW_TRIPS, best_divisor, block_length, most_work
+from wengert.transforms.schedule.target import NOMINAL
+
+_LANES = NOMINAL.vector_bytes // 4
+_COMBINING_NS = 0.2
+"""Adding one element of a part's sums to another's."""
+_SHARE = 0.05
+"""Adding up the parts may take so much of the whole."""
+_LONG_SUM = 4096
+"""More trips than this are not added up one after the other."""
+
+
+def split_sums(block: Block) -> None:
+    """Replaces the nests of a block that combine across many trips by two each, in place."""
+    for op in list(block.ops):
+        if isinstance(op, NestOp) and (wanted_chunks(most_work(op)) > 1 or prod(op.extents) > _LONG_SUM * _LANES):
+            _Parts.split(op)
+
+
+class _Parts:
+    """A nest with a loop over parts around its loops."""
+
+    def __init__(self, op: NestOp, state: NestState, d: int, count: int):
+        self.op = op
+        self.writes = op.writes
+        self.count = count
+        self.loops = state.loops
+        self.crossing = [w for w in self.writes if w.kind != STORE and d not in dimensions(self.loops[w.at])]
+        self.loops.cut(d, self.loops.extents[d] // count)
+
+    @staticmethod
+    def split(op: NestOp) -> None:
+        """Does it if it can be done and pays."""
+        combined = [write for write in op.writes if write.kind != STORE]
+        plain = all(write.base is None for write in op.writes) and all(tie < 0 for tie in op.tied)
+        if not combined or not plain or 0 in op.extents or any(element_of(write.value.type).narrow for write in combined):
+            return
+        state = NestState(op, NOMINAL, strict=False)
+        loops, extents = state.loops, state.loops.extents
+        nanoseconds = state.work().nanoseconds
+        exact = _exact_parts(combined, loops, extents)
+        wanted = max(wanted_chunks(nanoseconds), exact)
+        if wanted < 2 or not extents:
+            return
+
+        def block(write: Write, d: int) -> int | None:
+            return block_length(loops[write.at], d, extents, size(op.outputs[write.target]))
+
+        def parts(d: int) -> int:
+            """How many parts the range of a loop is worth cutting into; 0 if it cannot be cut, or need not be."""
+            crossing = [write for write in combined if d not in dimensions(loops[write.at])]
+            if loops.is_divided(d) or not all(block(write, d) for write in combined if write not in crossing):
+                return 0
+            elements = sum(size(op.outputs[target]) for target in {write.target for write in crossing})
+            return best_divisor(extents[d], min(wanted, int(_SHARE * nanoseconds / (_COMBINING_NS * max(elements, 1))))) or 0
+
+        if not exact and len(extents) > 1 and extents[0] >= min(FEW_TRIPS, wanted) and all(block(write, 0) for write in combined):
+            return
+        enough = min(FEW_TRIPS, wanted)
+        counts = [parts(d) for d in range(len(extents))]
+        d = next((d for d, count in enumerate(counts) if count >= enough), max(range(len(extents)), key=lambda d: counts[d]))
+        if counts[d] > 1 and any(d not in dimensions(loops[write.at]) for write in combined):
+            _Parts(op, state, d, counts[d]).replace()
+
+    def replace(self) -> None:
+        """Puts the two nests in the place of the one."""
+        op, outer = self.op, self.op.parent
+        assert outer is not None
+        kinds: list[Attribute] = [value.type for value in op.outputs]
+        for write in self.crossing:
+            kinds[write.target] = tensor((self.count, *shape(op.outputs[write.target])), element(op.outputs[write.target]))
+        parts = nest(list(op.inputs), [], kinds, self.loops.extents, [-1] * len(kinds), self._body())
+        parts.location = op.location
+        outer.insert_op_before(parts, op)
+        results: list[SSAValue] = list(parts.outputs)
+        for write in {write.target: write for write in self.crossing}.values():
+            combined = total(parts.outputs[write.target], op.outputs[write.target], write.kind, self.count)
+            combined.location = op.location
+            outer.insert_op_before(combined, op)
+            results[write.target] = combined.outputs[0]
+        for old, new in zip(op.outputs, results, strict=True):
+            old.replace_all_uses_with(new)
+        op.detach()
+        op.erase()
+
+    def _body(self) -> Block:
+        body = Block(arg_types=[value.type for value in self.op.inputs])
+        values: dict[SSAValue, SSAValue] = dict(zip(self.op.body.block.args, body.args, strict=True))
+        for inner in self.op.body.block.ops:
+            copy = inner.clone(value_mapper=values)
+            self._move(copy)
+            body.add_op(copy)
+        return body
+
+    def _move(self, op: Operation) -> None:
+        """Writes the positions of an op in terms of the new loops."""
+        if isinstance(op, LoadOp | IndexOp):
+            op.properties["at"] = at_attr(self.loops[op.at.data])
+        if isinstance(op, LoadOp | WithinOp) and op.where is not None:
+            op.properties["where"] = WhereAttr(tuple([(self.loops[at], low, high) for at, low, high in op.where.data]))
+        if isinstance(op, YieldOp):
+            op.properties["at"] = ArrayAttr([at_attr(self._place(write)) for write in self.writes])
+
+    def _place(self, write: Write) -> Position:
+        at = self.loops[write.at]
+        if write not in self.crossing:
+            return at
+        return combine(at.offset, [*at.terms, (0, size(self.op.outputs[write.target]))])
+
+
+def _exact_parts(combined: Sequence[Write], loops: Loops, extents: Sequence[int]) -> int:
+    """How many parts make the longest sum of floats one of short sums; 0 if it is short enough."""
+    sums = [write for write in combined if write.kind == "add" and element_of(write.value.type).kind in "fc"]
+    trips = [prod(extents[d] for d in range(len(extents)) if d not in dimensions(loops[write.at])) // _LANES for write in sums]
+    longest = max(trips, default=0)
+    return isqrt(longest) if longest > _LONG_SUM else 0
+
+
+def total(parts: SSAValue, like: SSAValue, kind: str, count: int) -> NestOp:
+    """The nest that combines the sums of so many parts, in order."""
+    held, elements = element(like), size(like)
+    body = Block(arg_types=[parts.type])
+    load = LoadOp.create(operands=[body.args[0]], properties={"at": at_attr(combine(0, [(0, elements), (1, 1)]))}, result_types=[held])
+    places = cast("Sequence[Attribute]", [at_attr(index(1))])
+    last = YieldOp.create(operands=[load.result], properties={"at": ArrayAttr(places), "kinds": ArrayAttr([string(kind)])})
+    body.add_ops([load, last])
+    return nest([parts], [], [like.type], [count, elements], [-1], body)

@@ -1,0 +1,303 @@
+"""Strips: neighbouring nests over the same rows run together, a few rows at a time.
+
+A softmax is three nests: the largest element of every row, the exponentials and their sum, the quotients. Each of them
+walks through all rows before the next one starts, so on a large matrix the exponentials go to main memory and come back.
+Where all that connects the nests is row by row, the nests become the body of a ``kernel.strips`` that runs them on a strip
+of rows at a time; what only they use is then as small as a strip and stays in the cache (strip mining and loop fusion,
+Wolfe, "More iteration space tiling", 1989, with the contraction of arrays).
+
+Row r of a value is its elements [r * step, (r + 1) * step). A nest takes part if it reads and writes row r of whatever it
+does not read whole, and nothing else depends on r. Rows are the first k loops taken as one, for the k that saves most.
+
+What a nest combines across rows (a loss, the gradient of a bias) is combined within each strip, and a nest that follows combines what the strips
+have found: a reassociation, which strict programs do not allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from math import prod
+from typing import cast
+
+from msgspec import Struct
+from xdsl.dialects.builtin import ArrayAttr
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+
+from wengert.dialects import stablehlo
+from wengert.dialects.kernel import STORE, AtAttr, EmptyOp, IndexOp, LoadOp, NestOp, StripsOp, WhereAttr, WithinOp, YieldOp, at_attr, nest
+from wengert.dialects.kernel_positions import ZERO, Position, dimensions, index, span, substitute
+from wengert.ir.attributes import int_array, int_attr
+from wengert.ir.tensor_types import dtype_of, element, shape, size, tensor
+from wengert.transforms.codegen.llvm.types import element_of
+from wengert.transforms.kernel.split_reductions import total
+
+WORTH_BYTES = 64 << 10
+"""Strips pay if what passes between the nests is more than the first cache holds."""
+STRIP_BYTES = 16 << 10
+"""What passes between the nests per strip."""
+LEAST_BYTES = 2 << 10
+"""Strips smaller than this (because the number of rows has no better divisor) cost more than they save."""
+MOST_BYTES = 256 << 10
+"""Rows longer than this do not stay in the cache either."""
+
+CROSSING_SHARE = 64
+"""What is combined across rows takes one of so many bytes that a strip moves, or less."""
+FEW_STRIPS = 8
+"""That makes no fewer strips than about this, which threads share."""
+MOST_NESTS = 32
+"""Nests of one strip."""
+SMALL = 1 << 10
+"""A nest of at most so many trips does not keep its neighbours apart."""
+
+
+class _Rows(Struct, frozen=True, dict=True):
+    """A nest seen row by row: elements per row of every operand (0: read whole) and of every result (0: combined across rows)."""
+
+    op: NestOp
+    leading: int
+    count: int
+    steps: dict[SSAValue, int]
+
+    @cached_property
+    def crossing(self) -> dict[SSAValue, None]:
+        """What is combined across rows."""
+        return {value: None for value in self.op.outputs if not self.steps[value]}
+
+
+def form_strips(block: Block, *, reassociate: bool = True) -> None:
+    """Replaces runs of nests by strips where that pays, in place."""
+    run: list[NestOp] = []
+    for op in list(block.ops):
+        if isinstance(op, NestOp):
+            run.append(op)
+        elif not isinstance(op, stablehlo.ConstantOp | EmptyOp):
+            _form_in_run(run, reassociate)
+            run = []
+
+
+def _form_in_run(run: list[NestOp], reassociate: bool) -> None:
+    seen: dict[tuple[NestOp, int, bool], _Rows | None] = {}
+    while len(run) > 1 and _bytes(value for op in run for value in op.outputs) >= WORTH_BYTES:
+        ways = [(leading, crossing) for leading in range(1, len(run[0].extents) + 1) for crossing in (False, True)[: 1 + reassociate]]
+        groups = [_grown(run, leading, seen, crossing) for leading, crossing in ways]
+        best = max(groups, key=lambda group: (group.pays, group.shared_bytes, group.leading), default=None)
+        if best is None or not best.pays:
+            run = run[1:]
+            continue
+        best.replace()
+        seen.clear()  # what later nests read has changed
+        run = run[run.index(best.members[-1].op) + 1 :]
+
+
+def _bytes(values: Iterable[SSAValue]) -> int:
+    return sum(size(value) * dtype_of(element(value)).itemsize for value in values)
+
+
+def _grown(run: Sequence[NestOp], leading: int, seen: dict[tuple[NestOp, int, bool], _Rows | None], crossing: bool) -> _Group:
+    """The longest beginning of a run that goes row by row, with the first so many loops as rows; ``crossing``: sums across rows are allowed."""
+    group, later = _Group([], []), list[NestOp]()
+    for op in run[:MOST_NESTS]:
+        if (op, leading, crossing) not in seen:
+            seen[op, leading, crossing] = _rows(op, leading, crossing)
+        rows = seen[op, leading, crossing]
+        if any(value.owner in later for value in op.inputs):
+            rows = None
+        if rows is not None and group.accepts(rows):
+            group = _Group([*group.members, rows], list(later))
+        elif group.members and prod(op.extents) <= SMALL:
+            later.append(op)
+        else:
+            break
+    return group
+
+
+# -- one nest
+
+
+def _rows(op: NestOp, leading: int, crossing: bool) -> _Rows | None:
+    """The nest row by row, if it is."""
+    extents = op.extents
+    if len(extents) < leading or 0 in extents or any(tie >= 0 for tie in op.tied):
+        return None
+    count = prod(extents[:leading])
+    sources = dict(zip(op.body.block.args, op.inputs, strict=False))
+    accesses: list[tuple[SSAValue, Position, bool]] = []
+    for inner in op.body.block.ops:
+        if isinstance(inner, LoadOp):
+            accesses.append((sources[cast("BlockArgument", inner.source)], inner.at.data, inner.base is None and inner.where is None))
+        elif isinstance(inner, IndexOp) and _row_step(inner.at.data, extents, leading) != 0:
+            return None
+        guards = inner.where.data if isinstance(inner, LoadOp | WithinOp) and inner.where is not None else ()
+        if any(_row_step(at, extents, leading) != 0 for at, _, _ in guards):
+            return None
+    accesses += [(op.outputs[write.target], write.at, write.base is None and write.condition is None) for write in op.writes]
+    steps: dict[SSAValue, int] = {}
+    for value, at, plain in accesses:
+        step = _row_step(at, extents, leading)
+        if step is None or steps.setdefault(value, step) != step or (step and not (plain and _within_row(value, at, step, count, extents, leading))):
+            return None
+    across = [write for write in op.writes if not steps[op.outputs[write.target]]]
+    combined = crossing and all(w.kind != STORE and w.base is None and w.condition is None and not element_of(w.value.type).narrow for w in across)
+    return _Rows(op, leading, count, steps) if count > 1 and (combined or not across) else None
+
+
+def _row_step(at: Position, extents: Sequence[int], leading: int) -> int | None:
+    """By how much the position grows from row to row; None if it does so unevenly."""
+    if any(not isinstance(atom, int) and min(dimensions(atom.expression), default=leading) < leading for atom, _ in at.terms):
+        return None
+    step = at.coefficient(leading - 1)
+    grown = step
+    for d in range(leading - 2, -1, -1):
+        grown *= extents[d + 1]
+        if at.coefficient(d) != grown:
+            return None
+    return step
+
+
+def _within_row(value: SSAValue, at: Position, step: int, count: int, extents: Sequence[int], leading: int) -> bool:
+    low, high = span(_in_strip(at, [1, *extents[leading:]], leading), [1, *extents[leading:]])
+    return step > 0 and size(value) == count * step and low >= 0 and high < step
+
+
+def _in_strip(at: Position, extents: Sequence[int], leading: int) -> Position:
+    """The position in terms of the loops of a strip: its row, and the inner loops."""
+    values = dict.fromkeys(range(leading - 1), ZERO)
+    values[leading - 1] = index(0)
+    values |= {leading + d: index(d + 1) for d in range(len(extents) - 1)}
+    return substitute(at, values, extents)
+
+
+# -- several nests
+
+
+class _Group(Struct, dict=True):
+    """Nests that may run strip by strip, and small ones between them that may run after them."""
+
+    members: list[_Rows]
+    later: list[NestOp]
+
+    def accepts(self, rows: _Rows) -> bool:
+        """Whether the nest has as many rows, and agrees about every row that it shares."""
+        if self.members and rows.count != self.members[0].count:
+            return False
+        if any(member.crossing and not member.crossing.keys().isdisjoint(rows.op.inputs) for member in self.members):
+            return False
+        return all(member.steps.get(value, step) == step for member in self.members for value, step in rows.steps.items())
+
+    @property
+    def leading(self) -> int:
+        """How many loops the rows are."""
+        return self.members[0].leading if self.members else 0
+
+    @cached_property
+    def shared(self) -> list[SSAValue]:
+        """What one nest writes and another reads."""
+        read = {value for member in self.members for value in member.op.inputs}
+        return [value for member in self.members for value in member.op.outputs if value in read]
+
+    @property
+    def shared_bytes(self) -> int:
+        return _bytes(self.shared)
+
+    @property
+    def pays(self) -> bool:
+        if self.shared_bytes < WORTH_BYTES:
+            return False
+        rows = self.strip_rows
+        strip = self.shared_bytes * rows // self.members[0].count
+        return LEAST_BYTES <= strip <= MOST_BYTES and rows < self.members[0].count
+
+    @property
+    def strip_rows(self) -> int:
+        """Rows per strip: a divisor of their number."""
+        count = self.members[0].count
+        most = max(STRIP_BYTES * count // self.shared_bytes, 1)
+        found = next(rows for rows in range(min(most, count), 0, -1) if count % rows == 0)
+        least = min(CROSSING_SHARE * self.crossing_bytes * count // self.moved_bytes, count // FEW_STRIPS)
+        return found if found >= least else next((rows for rows in range(least, count) if count % rows == 0), count)
+
+    @property
+    def crossing_bytes(self) -> int:
+        """What is combined across rows."""
+        return _bytes(value for member in self.members for value in member.crossing)
+
+    @property
+    def moved_bytes(self) -> int:
+        """What the nests read and write row by row."""
+        return _bytes({value for member in self.members for value, step in member.steps.items() if step})
+
+    def replace(self) -> None:
+        """Puts a ``kernel.strips`` in place of the last nest and removes them all."""
+        rows = self.strip_rows
+        steps = {value: step for member in self.members for value, step in member.steps.items()}
+        crossing = [value for member in self.members for value in member.crossing]
+        made = [value for member in self.members for value in member.op.outputs]
+        given = list(dict.fromkeys(value for member in self.members for value in member.op.inputs if value not in made))
+        mine = {member.op for member in self.members}
+        kept = [value for value in made if any(use.operation not in mine for use in value.uses)]
+        trips = self.members[0].count // rows
+        block = Block(arg_types=[self._part(value, steps, rows) for value in given])
+        values: dict[SSAValue, SSAValue] = dict(zip(given, block.args, strict=True))
+        for member in self.members:
+            part = _on_strip(member, [values[value] for value in member.op.inputs], [self._part(value, steps, rows) for value in member.op.outputs], rows)
+            block.add_op(part)
+            values.update(zip(member.op.outputs, part.outputs, strict=True))
+        block.add_op(YieldOp.create(operands=[values[value] for value in kept]))
+        last = self.members[-1].op
+        strips = StripsOp.create(
+            operands=given,
+            result_types=[tensor((trips, *shape(value)), element(value)) if value in crossing else value.type for value in kept],
+            properties={
+                "trips": int_attr(trips),
+                "input_steps": int_array([steps.get(value, 0) * rows for value in given]),
+                "output_steps": int_array([size(value) if value in crossing else steps[value] * rows for value in kept]),
+            },
+            regions=[Region([block])],
+            location=last.location,
+        )
+        outer = last.parent
+        assert outer is not None
+        outer.insert_op_before(strips, last)
+        kinds = {member.op.outputs[write.target]: write.kind for member in self.members for write in member.op.writes}
+        for old, new in zip(kept, strips.results, strict=True):
+            if old in crossing:
+                combined = total(new, old, kinds[old], trips)
+                combined.location = last.location
+                outer.insert_op_before(combined, last)
+                new = combined.outputs[0]
+            old.replace_all_uses_with(new)
+        for op in self.later:
+            op.detach()
+            outer.insert_op_before(op, last)
+        for member in reversed(self.members):
+            member.op.detach()
+            member.op.erase()
+
+    def _part(self, value: SSAValue, steps: dict[SSAValue, int], rows: int) -> Attribute:
+        """The type of what a strip sees of a value."""
+        step = steps.get(value, 0)
+        return tensor((step * rows,), element(value)) if step else value.type
+
+
+def _on_strip(member: _Rows, inputs: Sequence[SSAValue], outputs: Sequence[Attribute], rows: int) -> NestOp:
+    """The nest on a strip of rows."""
+    op, leading = member.op, member.leading
+    extents = [rows, *op.extents[leading:]]
+    body = Block(arg_types=[value.type for value in inputs])
+    values: dict[SSAValue, SSAValue] = dict(zip(op.body.block.args, body.args, strict=True))
+    for inner in op.body.block.ops:
+        copy = inner.clone(value_mapper=values)
+        _move_into_strip(copy, extents, leading)
+        body.add_op(copy)
+    return nest(inputs, [], outputs, extents, [-1] * len(outputs), body)
+
+
+def _move_into_strip(op: Operation, extents: Sequence[int], leading: int) -> None:
+    if isinstance(op, LoadOp | IndexOp):
+        op.properties["at"] = at_attr(_in_strip(op.at.data, extents, leading))
+    if isinstance(op, LoadOp | WithinOp) and op.where is not None:
+        op.properties["where"] = WhereAttr(tuple([(_in_strip(at, extents, leading), low, high) for at, low, high in op.where.data]))
+    if isinstance(op, YieldOp) and op.at is not None:
+        positions = [at.data for at in cast("ArrayAttr[AtAttr]", op.at)]
+        op.properties["at"] = ArrayAttr([at_attr(_in_strip(at, extents, leading)) for at in positions])
