@@ -34,7 +34,7 @@ from wengert.dialects.kernel import (
     WithinOp,
     YieldOp,
 )
-from wengert.dialects.kernel_positions import Position, Quotient
+from wengert.dialects.kernel.positions import Position, Quotient
 from wengert.dialects.stablehlo import attributes as sa
 from wengert.ir import elements
 from wengert.ir.attributes import int_attr, int_of, ints

@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.core import Kind
 from wengert.dialects.kernel import EmptyOp, MatmulOp, NestOp
-from wengert.dialects.kernel_positions import parse
+from wengert.dialects.kernel.positions import parse
 from wengert.ir.tensor_types import dtype_of, element, f32, f64, i32, rank, shape, tensor
 from wengert.ir.traversal import ops_of
 from wengert.ir.verifier import verify

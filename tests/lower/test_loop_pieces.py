@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from wengert.dialects.kernel_positions import Position, constant, substitute
+from wengert.dialects.kernel.positions import Position, constant, substitute
 from wengert.ir.parser import parse_module
 from wengert.runtime.cpu import compile
 from wengert.runtime.interpreter import run

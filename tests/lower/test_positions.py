@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from wengert.dialects.kernel_positions import Position, Quotient, combine, divide, flatten, index, parse, span, substitute, unflatten
+from wengert.dialects.kernel.positions import Position, Quotient, combine, divide, flatten, index, parse, span, substitute, unflatten
 
 
 def value(position: Position, at: list[int]) -> int:

@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 
 from wengert.dialects import stablehlo
 from wengert.dialects.kernel import MatmulOp
-from wengert.dialects.kernel_positions import flatten, index
+from wengert.dialects.kernel.positions import flatten, index
 from wengert.ir.attributes import int_array
 from wengert.ir.tensor_types import shape
 from wengert.transforms.fuse.views import Index, operand_index

@@ -22,7 +22,7 @@ from msgspec import Struct, field
 from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects import core, stablehlo
-from wengert.dialects.kernel_positions import index
+from wengert.dialects.kernel.positions import index
 from wengert.ir.attributes import ints
 from wengert.ir.elements import is_splat
 from wengert.ir.tensor_types import shape, size

@@ -11,7 +11,7 @@ from msgspec import Struct
 from xdsl.ir import SSAValue
 
 from wengert.dialects import core, stablehlo
-from wengert.dialects.kernel_positions import ZERO, Position
+from wengert.dialects.kernel.positions import ZERO, Position
 from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, ScatterDimensionNumbersAttr
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.tensor_types import shape

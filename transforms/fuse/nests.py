@@ -30,7 +30,7 @@ from wengert.dialects.kernel import (
     string,
     yielded,
 )
-from wengert.dialects.kernel_positions import ZERO, flatten, index, strides
+from wengert.dialects.kernel.positions import ZERO, flatten, index, strides
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.construction import append
 from wengert.ir.elements import is_splat

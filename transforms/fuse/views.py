@@ -14,7 +14,7 @@ from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects import stablehlo
 from wengert.dialects.kernel import Guard
-from wengert.dialects.kernel_positions import ZERO, Bounds, Position, divide, flatten, unflatten
+from wengert.dialects.kernel.positions import ZERO, Bounds, Position, divide, flatten, unflatten
 from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import shape
 

@@ -40,7 +40,7 @@ from wengert.dialects.kernel import (
     string,
     yielded,
 )
-from wengert.dialects.kernel_positions import Position, constant, index, span, substitute
+from wengert.dialects.kernel.positions import Position, constant, index, span, substitute
 from wengert.ir.construction import append, erase, insert_before, replace_uses
 from wengert.ir.tensor_types import dtype_of, i1, tensor
 from wengert.ir.traversal import operands_of, ops_in

@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import ArrayAttr, BytesAttr, DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, Guard, IndexOp, LoadOp, NestOp, WhereAttr, WithinOp, YieldOp, at_attr, nest, string
-from wengert.dialects.kernel_positions import Position, constant, dimensions, index, span, substitute
+from wengert.dialects.kernel.positions import Position, constant, dimensions, index, span, substitute
 from wengert.ir.attributes import int_array
 from wengert.ir.tensor_types import dtype_of, i1, tensor
 from wengert.ir.traversal import ops_in

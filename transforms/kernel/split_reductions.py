@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from wengert.dialects.kernel import STORE, IndexOp, LoadOp, NestOp, WhereAttr, WithinOp, Write, YieldOp, at_attr, nest, string
-from wengert.dialects.kernel_positions import Position, combine, dimensions, index
+from wengert.dialects.kernel.positions import Position, combine, dimensions, index
 from wengert.ir.tensor_types import element, shape, size, tensor
 from wengert.transforms.codegen.cpu.nest.state import NestState
 from wengert.transforms.codegen.llvm.types import element_of

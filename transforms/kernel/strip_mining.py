@@ -26,7 +26,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from wengert.dialects import stablehlo
 from wengert.dialects.kernel import STORE, AtAttr, EmptyOp, IndexOp, LoadOp, NestOp, StripsOp, WhereAttr, WithinOp, YieldOp, at_attr, nest
-from wengert.dialects.kernel_positions import ZERO, Position, dimensions, index, span, substitute
+from wengert.dialects.kernel.positions import ZERO, Position, dimensions, index, span, substitute
 from wengert.ir.attributes import int_array, int_attr
 from wengert.ir.tensor_types import dtype_of, element, shape, size, tensor
 from wengert.transforms.codegen.llvm.types import element_of

@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from wengert.dialects import stablehlo
 from wengert.dialects.kernel import STORE, LoadOp, NestOp, Write, at_attr, nest, yielded
-from wengert.dialects.kernel_positions import ZERO, flatten, index
+from wengert.dialects.kernel.positions import ZERO, flatten, index
 from wengert.ir.construction import append, erase, insert_before
 from wengert.ir.tensor_types import element, size, tensor
 from wengert.transforms.bufferize.buffers import reads_what_it_writes, root

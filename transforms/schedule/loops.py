@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from xdsl.ir import Operation
 
 from wengert.dialects.kernel import STORE, LoadOp, Write
-from wengert.dialects.kernel_positions import ZERO, Atom, Position, Quotient, Remainder, combine, dimensions, index, substitute
+from wengert.dialects.kernel.positions import ZERO, Atom, Position, Quotient, Remainder, combine, dimensions, index, substitute
 
 SMALLEST_TILE = 4
 """Loops with fewer trips are not run in tiles."""

@@ -14,7 +14,7 @@ from math import prod
 from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects.kernel import STORE, ApplyOp, LoadOp, NestOp, StripsOp, Write
-from wengert.dialects.kernel_positions import Position, dimensions, span
+from wengert.dialects.kernel.positions import Position, dimensions, span
 from wengert.ir.tensor_types import size
 from wengert.ir.traversal import ops_in
 from wengert.transforms.codegen.llvm.types import Element, element_of

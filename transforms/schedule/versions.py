@@ -16,7 +16,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from wengert.dialects.kernel import Guard
-from wengert.dialects.kernel_positions import Position, constant, dimensions, substitute
+from wengert.dialects.kernel.positions import Position, constant, dimensions, substitute
 
 LONG = 4
 """A piece of fewer registers keeps its masks."""

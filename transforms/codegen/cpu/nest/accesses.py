@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from xdsl.ir import SSAValue
 
 from wengert.dialects.kernel import STORE, Guard, LoadOp, Write
-from wengert.dialects.kernel_positions import Position, dimensions
+from wengert.dialects.kernel.positions import Position, dimensions
 from wengert.ir.tensor_types import type_of
 from wengert.transforms.codegen.cpu.nest.guards import NestGuards, lane_mask
 from wengert.transforms.codegen.cpu.nest.state import Lanes, Load, deepest, parts_of, unit

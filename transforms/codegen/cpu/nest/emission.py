@@ -16,7 +16,7 @@ from math import prod
 from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, Guard, IndexOp, LoadOp, WithinOp
-from wengert.dialects.kernel_positions import dimensions
+from wengert.dialects.kernel.positions import dimensions
 from wengert.ir.elements import splat_value
 from wengert.ir.traversal import operands_of
 from wengert.transforms.codegen.cpu.nest.loops import regroup

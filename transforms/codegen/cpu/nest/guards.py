@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from wengert.dialects.kernel import Guard, LoadOp, WithinOp
-from wengert.dialects.kernel_positions import Position, Quotient, dimensions
+from wengert.dialects.kernel.positions import Position, Quotient, dimensions
 from wengert.transforms.codegen.cpu.nest.state import NestState
 from wengert.transforms.codegen.llvm.scalars import Scalars
 

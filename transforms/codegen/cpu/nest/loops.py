@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from wengert.dialects.kernel_positions import dimensions
+from wengert.dialects.kernel.positions import dimensions
 from wengert.ir.tensor_types import size
 from wengert.transforms.codegen.cpu.nest.accesses import NestAccesses, rounded
 from wengert.transforms.codegen.cpu.nest.state import Reduction, parts_of, unit

@@ -12,7 +12,7 @@ from msgspec import Struct
 from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, Guard, IndexOp, LoadOp, NestOp, WithinOp, Write
-from wengert.dialects.kernel_positions import Position, Quotient, dimensions, span
+from wengert.dialects.kernel.positions import Position, Quotient, dimensions, span
 from wengert.ir.tensor_types import element
 from wengert.ir.traversal import operands_of, ops_in
 from wengert.transforms.codegen.llvm.floats import SPECIAL

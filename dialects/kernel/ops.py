@@ -1,7 +1,7 @@
 """The kernel dialect: fused loop nests over flat buffers, and calls of what is not a loop nest.
 
 A ``kernel.nest`` runs its body once for every point of a box of loop indices. The body loads scalars from
-its operands at positions given by the indices (:mod:`wengert.dialects.kernel_positions`), computes with scalar functions,
+its operands at positions given by the indices (:mod:`wengert.dialects.kernel.positions`), computes with scalar functions,
 and yields values, each to a position of a result::
 
     %r:2 = "kernel.nest"(%x, %b) <{bounds = array<i64: 8, 128>, operandSegmentSizes = array<i32: 2, 0>}> ({
@@ -51,8 +51,8 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from wengert.dialects import kernel_positions as positions
-from wengert.dialects.kernel_positions import Position
+from wengert.dialects.kernel import positions
+from wengert.dialects.kernel.positions import Position
 from wengert.dialects.stablehlo.attributes import DotDimensionNumbersAttr
 from wengert.ir.attributes import int_array, ints, segment_sizes
 from wengert.ir.operations import DialectOperation, op_definition
