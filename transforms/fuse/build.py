@@ -23,6 +23,7 @@ from wengert.transforms.fuse.nests import NestBuilder
 from wengert.transforms.fuse.plan import Plan
 from wengert.transforms.fuse.roles import Role, role
 from wengert.transforms.kernel.batch_unrolling import merge_instances
+from wengert.transforms.kernel.collapsing import collapse_loops
 from wengert.transforms.kernel.phase_unrolling import unroll_phases
 from wengert.transforms.kernel.reordering import reads_first
 from wengert.transforms.kernel.split_reductions import split_sums
@@ -40,7 +41,7 @@ def build(block: Block, found: Plan, name: str = "main", *, reassociate: bool = 
 
 
 def finish(block: Block, *, reassociate: bool, carried: Collection[SSAValue] = ()) -> None:
-    """What is decided about neighbouring nests, and about long ones, once a block is complete; ``carried`` are arguments that it may overwrite."""
+    """What is decided about neighbouring nests, long ones and the loops of each, once a block is complete; ``carried`` are arguments that it may overwrite."""
     merge_instances(block, reassociate=reassociate)
     form_strips(block, reassociate=reassociate)
     if reassociate:
@@ -48,6 +49,7 @@ def finish(block: Block, *, reassociate: bool, carried: Collection[SSAValue] = (
     unroll_phases(block)
     reads_first(block)
     keep_updates_apart(block, carried)
+    collapse_loops(block)
 
 
 def build_block(block: Block, found: Plan, *, reassociate: bool = True) -> tuple[Block, list[SSAValue]]:

@@ -20,17 +20,20 @@ from math import isqrt, prod
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 
-from wengert.dialects.kernel import STORE, IndexOp, LoadOp, NestOp, WhereAttr, WithinOp, Write, YieldOp, at_attr, nest, string
+from wengert.dialects.kernel import STORE, LoadOp, NestOp, Write, YieldOp, at_attr, nest, string
 from wengert.dialects.kernel.positions import Position, combine, dimensions, index
 from wengert.ir.tensor_types import element, shape, size, tensor
-from wengert.transforms.codegen.cpu.nest.state import NestState
 from wengert.transforms.codegen.llvm.types import element_of
+from wengert.transforms.kernel.collapsing import move
+from wengert.transforms.kernel.loops import Loops
 from wengert.transforms.schedule.chunks import wanted_chunks
-from wengert.transforms.schedule.loops import Loops
-from wengert.transforms.schedule.parallel import FEW_TRIPS, best_divisor, block_length, most_work
+from wengert.transforms.schedule.order import choose_order
+from wengert.transforms.schedule.parallel import FEW_TRIPS, best_divisor, block_length
+from wengert.transforms.schedule.placement import Placement
 from wengert.transforms.schedule.target import NOMINAL
+from wengert.transforms.schedule.work import most_work, nest_ns
 
 _LANES = NOMINAL.vector_bytes // 4
 _COMBINING_NS = 0.2
@@ -51,11 +54,11 @@ def split_sums(block: Block) -> None:
 class _Parts:
     """A nest with a loop over parts around its loops."""
 
-    def __init__(self, op: NestOp, state: NestState, d: int, count: int):
+    def __init__(self, op: NestOp, loops: Loops, d: int, count: int):
         self.op = op
         self.writes = op.writes
         self.count = count
-        self.loops = state.loops
+        self.loops = loops
         self.crossing = [w for w in self.writes if w.kind != STORE and d not in dimensions(self.loops[w.at])]
         self.loops.cut(d, self.loops.extents[d] // count)
 
@@ -66,9 +69,9 @@ class _Parts:
         plain = all(write.base is None for write in op.writes) and all(tie < 0 for tie in op.tied)
         if not combined or not plain or 0 in op.extents or any(element_of(write.value.type).narrow for write in combined):
             return
-        state = NestState(op, NOMINAL, strict=False)
-        loops, extents = state.loops, state.loops.extents
-        nanoseconds = state.work().nanoseconds
+        placement = _placed(op)
+        loops, extents = placement.loops, placement.extents
+        nanoseconds = nest_ns(placement, NOMINAL)
         exact = _exact_parts(combined, loops, extents)
         wanted = max(wanted_chunks(nanoseconds), exact)
         if wanted < 2 or not extents:
@@ -91,7 +94,7 @@ class _Parts:
         counts = [parts(d) for d in range(len(extents))]
         d = next((d for d, count in enumerate(counts) if count >= enough), max(range(len(extents)), key=lambda d: counts[d]))
         if counts[d] > 1 and any(d not in dimensions(loops[write.at]) for write in combined):
-            _Parts(op, state, d, counts[d]).replace()
+            _Parts(op, loops, d, counts[d]).replace()
 
     def replace(self) -> None:
         """Puts the two nests in the place of the one."""
@@ -119,24 +122,28 @@ class _Parts:
         values: dict[SSAValue, SSAValue] = dict(zip(self.op.body.block.args, body.args, strict=True))
         for inner in self.op.body.block.ops:
             copy = inner.clone(value_mapper=values)
-            self._move(copy)
+            if isinstance(copy, YieldOp):
+                copy.properties["at"] = ArrayAttr([at_attr(self._place(write)) for write in self.writes])
+            else:
+                move(copy, self.loops)
             body.add_op(copy)
         return body
-
-    def _move(self, op: Operation) -> None:
-        """Writes the positions of an op in terms of the new loops."""
-        if isinstance(op, LoadOp | IndexOp):
-            op.properties["at"] = at_attr(self.loops[op.at.data])
-        if isinstance(op, LoadOp | WithinOp) and op.where is not None:
-            op.properties["where"] = WhereAttr(tuple([(self.loops[at], low, high) for at, low, high in op.where.data]))
-        if isinstance(op, YieldOp):
-            op.properties["at"] = ArrayAttr([at_attr(self._place(write)) for write in self.writes])
 
     def _place(self, write: Write) -> Position:
         at = self.loops[write.at]
         if write not in self.crossing:
             return at
         return combine(at.offset, [*at.terms, (0, size(self.op.outputs[write.target]))])
+
+
+def _placed(op: NestOp) -> Placement:
+    """The nest with its loops collapsed and in the order in which they will run."""
+    loops = Loops.of(op)
+    loops.collapse()
+    order, _ = choose_order(Placement(op, loops), in_place=False)
+    if order:
+        loops.reorder(order)
+    return Placement(op, loops)
 
 
 def _exact_parts(combined: Sequence[Write], loops: Loops, extents: Sequence[int]) -> int:

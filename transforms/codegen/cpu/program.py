@@ -26,9 +26,10 @@ from wengert.transforms.codegen.cpu.nest.emission import NestCode
 from wengert.transforms.codegen.cpu.polls import is_long, trips_between
 from wengert.transforms.codegen.cpu.scratch import scratch_bytes
 from wengert.transforms.codegen.llvm.pointers import BlockPointers
+from wengert.transforms.schedule.choice import choose
 from wengert.transforms.schedule.chunks import parameters, prologue, split
-from wengert.transforms.schedule.parallel import strips_ns
 from wengert.transforms.schedule.target import Target
+from wengert.transforms.schedule.work import strips_ns
 
 
 class Code(Struct, frozen=True):
@@ -103,7 +104,10 @@ class _BlockCode(BlockPointers):
     def _nest(self, op: NestOp) -> None:
         results = {self.buffers.places[value] for value in op.outputs}
         in_place = any(self.buffers.places[value] in results for value in op.inputs)
-        code = NestCode(op, self.entry.target, self.entry.strict, in_place, parallel=self.alone)
+        schedule = (
+            op.schedule.data if op.schedule is not None else choose(op, self.entry.target, strict=self.entry.strict, in_place=in_place, parallel=self.alone)
+        )
+        code = NestCode(op, schedule, self.entry.target, self.entry.strict)
         name = self.entry.function(code.text("KERNEL"))
         self.entry.helpers.update(code.out.functions)
         pointers = [self.pointer(value) for value in (*op.inputs, *op.outputs)]
