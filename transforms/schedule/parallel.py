@@ -13,7 +13,7 @@ from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
-from wengert.dialects.kernel import STORE, ApplyOp, LoadOp, NestOp, StripsOp, Write
+from wengert.dialects.kernel import STORE, ApplyOp, LoadOp, NestOp, StripMineOp, Write
 from wengert.dialects.kernel.positions import Position, dimensions, span
 from wengert.ir.tensor_types import size
 from wengert.ir.traversal import ops_in
@@ -62,7 +62,7 @@ def op_ns(op: Operation, inner_step: int | None, vectorised: bool, target: Targe
     return 0.0
 
 
-def strips_ns(op: StripsOp, target: Target) -> float:
+def strips_ns(op: StripMineOp, target: Target) -> float:
     """About how long all strips take."""
     total = 0.0
     for nest in op.body.block.ops:
