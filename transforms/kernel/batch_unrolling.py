@@ -16,11 +16,15 @@ nests have in common is computed once.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from itertools import pairwise, product
 from math import prod
 from typing import Any
 
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
 
 from wengert.dialects.kernel import (
     STORE,
@@ -38,6 +42,7 @@ from wengert.ir.construction import append, erase, insert_before, replace_uses
 from wengert.ir.traversal import operands_of, ops_in
 from wengert.transforms.codegen.llvm.types import element_of
 from wengert.transforms.fuse.views import result
+from wengert.transforms.kernel.blocks import kernel_blocks
 from wengert.transforms.kernel.remap import undecided, unrolled, zero_or_true
 
 MOST_POINTS = 12
@@ -55,7 +60,20 @@ SMALL = 1 << 10
 _FUNCTIONS = {"add": "add", "mul": "multiply", "max": "maximum", "min": "minimum", "and": "and", "or": "or"}
 
 
-def merge_instances(block: Block, *, reassociate: bool = True) -> None:
+@dataclass(frozen=True)
+class UnrollBatchPass(ModulePass):
+    """Unrolls short loops inside a loop over many batch elements, and merges nests over the same ones; sums over the batch only if they may be reassociated."""
+
+    name = "unroll-batch"
+
+    reassociate: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for block in kernel_blocks(op):
+            unroll_batch(block, reassociate=self.reassociate)
+
+
+def unroll_batch(block: Block, *, reassociate: bool) -> None:
     """Merges runs of nests of a block that work on the same instances where that keeps something in registers, in place."""
     runs: list[_Instances] = []
     for op in ops_in(block):

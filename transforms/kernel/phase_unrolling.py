@@ -14,11 +14,14 @@ Where the loop's trips are no multiple of the phases, the last ones are a nest o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
 
-from xdsl.dialects.builtin import ArrayAttr
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
 
 from wengert.dialects.kernel import STORE, LoadOp, NestOp, WithinOp, YieldOp, at_attr, nest, string
 from wengert.dialects.kernel.positions import Position, constant, dimensions, index, substitute
@@ -28,6 +31,7 @@ from wengert.ir.traversal import ops_in
 from wengert.transforms.codegen.cpu.nest.state import accesses
 from wengert.transforms.codegen.llvm.types import element_of
 from wengert.transforms.fuse.views import result
+from wengert.transforms.kernel.blocks import kernel_blocks
 from wengert.transforms.kernel.remap import remapped_body, unrolled
 from wengert.transforms.schedule.loops import MOST_PHASES, Loops
 from wengert.transforms.schedule.target import NOMINAL
@@ -36,6 +40,17 @@ _TRIPS = 32
 """The loop that becomes the innermost one has at least so many trips."""
 _MOST_OPS = 96
 """A body that would become longer is left as it is."""
+
+
+@dataclass(frozen=True)
+class UnrollPhasesPass(ModulePass):
+    """Unrolls short innermost loops over the phases of an index, such as its even and odd values, and decides their guards."""
+
+    name = "unroll-phases"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for block in kernel_blocks(op):
+            unroll_phases(block)
 
 
 def unroll_phases(block: Block) -> None:

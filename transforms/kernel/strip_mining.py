@@ -16,19 +16,25 @@ have found: a reassociation, which strict programs do not allow.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import cast
 
 from msgspec import Struct
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
+from xdsl.passes import ModulePass
 
 from wengert.dialects import stablehlo
 from wengert.dialects.kernel import STORE, EmptyOp, IndexOp, LoadOp, NestOp, StripMineOp, WithinOp, YieldOp, nest
 from wengert.dialects.kernel.positions import ZERO, Position, dimensions, index, span, substitute
 from wengert.ir.attributes import int_array, int_attr
 from wengert.ir.tensor_types import dtype_of, element, shape, size, tensor
+from wengert.ir.traversal import ops_in
 from wengert.transforms.codegen.llvm.types import element_of
+from wengert.transforms.kernel.blocks import kernel_blocks
 from wengert.transforms.kernel.remap import remapped_body
 from wengert.transforms.kernel.split_reductions import total
 
@@ -65,10 +71,23 @@ class _Rows(Struct, frozen=True, dict=True):
         return {value: None for value in self.op.outputs if not self.steps[value]}
 
 
-def form_strips(block: Block, *, reassociate: bool = True) -> None:
+@dataclass(frozen=True)
+class StripMinePass(ModulePass):
+    """Runs neighbouring nests together on one strip of rows after another, so that what passes between them stays in the cache."""
+
+    name = "strip-mine"
+
+    reassociate: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for block in kernel_blocks(op):
+            strip_mine(block, reassociate=self.reassociate)
+
+
+def strip_mine(block: Block, *, reassociate: bool) -> None:
     """Replaces runs of nests by strips where that pays, in place."""
     run: list[NestOp] = []
-    for op in list(block.ops):
+    for op in ops_in(block):
         if isinstance(op, NestOp):
             run.append(op)
         elif not isinstance(op, stablehlo.ConstantOp | EmptyOp):
