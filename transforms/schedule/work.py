@@ -6,7 +6,7 @@ from math import prod
 
 from xdsl.ir import Operation
 
-from wengert.dialects.kernel import ApplyOp, LoadOp, NestOp, StripsOp
+from wengert.dialects.kernel import ApplyOp, LoadOp, NestOp, StripMineOp
 from wengert.ir.traversal import ops_in
 from wengert.transforms.codegen.llvm.types import Element, element_of
 from wengert.transforms.fuse.views import result
@@ -49,7 +49,7 @@ def op_ns(op: Operation, inner_step: int | None, vectorised: bool, target: Targe
     return 0.0
 
 
-def strips_ns(op: StripsOp, target: Target) -> float:
+def strips_ns(op: StripMineOp, target: Target) -> float:
     """About how long all strips take."""
     total = 0.0
     for nest in op.body.block.ops:
