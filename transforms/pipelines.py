@@ -61,6 +61,8 @@ PASS_PATHS = {
     "hoist-reads": "wengert.transforms.kernel.reordering:HoistReadsPass",
     "stage-updates": "wengert.transforms.kernel.update_staging:StageUpdatesPass",
     "collapse-loops": "wengert.transforms.kernel.collapsing:CollapseLoopsPass",
+    # transforms/schedule: how each kernel runs on a target
+    "schedule": "wengert.transforms.schedule.schedule_pass:SchedulePass",
 }
 """Every pass by name: the module and class that it is imported from."""
 

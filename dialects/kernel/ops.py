@@ -352,7 +352,7 @@ class StripMineOp(DialectOperation):
     """Runs nests on one strip of rows after another; see :mod:`wengert.transforms.kernel.strip_mining`.
 
     In trip i the body sees elements ``[i * step, i * step + n)`` of an operand, n being the size of its argument (all of
-    it if the step is 0), and what it yields are those elements of the results.
+    it if the step is 0), and what it yields are those elements of the results. ``schedule`` says whether strips run in parallel.
     """
 
     name = "kernel.strip_mine"
@@ -360,6 +360,7 @@ class StripMineOp(DialectOperation):
     trips = prop_def(IntegerAttr)
     input_steps = prop_def(DenseArrayBase)
     output_steps = prop_def(DenseArrayBase)
+    schedule = opt_prop_def(ScheduleAttr)
     body = region_def("single_block")
     outputs = var_result_def()
     traits = traits_def(IsolatedFromAbove())

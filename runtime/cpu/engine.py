@@ -16,7 +16,7 @@ from wengert.ir.stages import LOCK
 from wengert.runtime.cpu.idle_passes import without_idle_passes
 from wengert.transforms.codegen.cpu.cells import PROMOTE
 from wengert.transforms.codegen.cpu.inline import ATTRIBUTE
-from wengert.transforms.schedule.target import Target
+from wengert.transforms.schedule.target import Target, host_target
 
 
 class CompileError(RuntimeError):
@@ -48,16 +48,7 @@ def host() -> Host:
     llvm.initialize_native_asmprinter()
     features = llvm.get_host_cpu_features()
     cpu = llvm.get_host_cpu_name()
-    return Host(llvm.get_process_triple(), cpu, features.flatten(), _target(cpu, features, llvm.get_process_triple().partition("-")[0]))
-
-
-def _target(cpu: str, features: dict[str, bool], family: str) -> Target:
-    if features.get("avx512f") and features.get("avx512vl") and features.get("avx512dq") and features.get("avx512bw"):
-        return Target(cpu, 64, 32, True, 'nounwind "prefer-vector-width"="512"', family)
-    if features.get("avx2"):
-        return Target(cpu, 32, 16, bool(features.get("f16c")), family=family)
-    neon = bool(features.get("neon"))
-    return Target(cpu, 16, 32 if neon else 16, neon or bool(features.get("f16c")), family=family)
+    return Host(llvm.get_process_triple(), cpu, features.flatten(), host_target())
 
 
 @lru_cache(maxsize=4)
