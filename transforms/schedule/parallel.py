@@ -14,7 +14,7 @@ from math import prod
 from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects.facts import Effort
-from wengert.dialects.kernel import STORE, ApplyOp, LoadOp, NestOp, StripsOp, Write
+from wengert.dialects.kernel import STORE, ApplyOp, LoadOp, NestOp, StripMineOp, Write
 from wengert.dialects.kernel.positions import Position, dimensions, span
 from wengert.dialects.scalar_functions import effort
 from wengert.ir.tensor_types import size
@@ -56,7 +56,7 @@ def op_ns(op: Operation, inner_step: int | None, vectorised: bool, target: Targe
     return 0.0
 
 
-def strips_ns(op: StripsOp, target: Target) -> float:
+def strips_ns(op: StripMineOp, target: Target) -> float:
     """About how long all strips take."""
     total = 0.0
     for nest in op.body.block.ops:
