@@ -27,7 +27,7 @@ from wengert.ir.tensor_types import is_differentiable, rank, shape, type_of
 from wengert.transforms.ad.backward import copy_linear
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.request import function_named
-from wengert.transforms.ad.rule import STEPS, LinearMap, Tangent, derivative, linear, transpose
+from wengert.transforms.ad.rule import STEPS, LinearMap, Tangent, derivative, transpose
 from wengert.transforms.ad.tangents import has_tangent
 from wengert.transforms.ad.zeros import copy_without_zeros
 from wengert.transforms.core.closing import copy_ops
@@ -135,10 +135,6 @@ def transposed_call(b: OpBuilder, op: ad.TransposedCallOp, linear: Sequence[bool
 def stop_gradient(b: OpBuilder, op: ad.StopGradientOp) -> LinearMap:
     """The derivative is zero by decree."""
     return lambda lb, tangents: [None]
-
-
-linear(ad.GuardOp, operands=[0])
-"""As far as a guard comes to here: forward mode passes tangents through guards of their own."""
 
 
 @transpose(ad.GuardOp)
