@@ -147,9 +147,9 @@ class FunctionBuilder:
         self._allocas.append(f"{name} = alloca {type}{f', align {align}' if align else ''}{placed}")
         return self._in_space(name, space)
 
-    def constant(self, symbol: str, type: str, initializer: str, *, align: int = 0) -> str:
+    def constant(self, symbol: str, type: str, initializer: str, *, linkage: str = "internal", align: int = 0) -> str:
         """The address of a constant of the module, by its symbol."""
-        name = f"@{self.module.constant(symbol, type, initializer, align=align)}"
+        name = f"@{self.module.constant(symbol, type, initializer, linkage=linkage, align=align)}"
         return self._in_space(name, self.module.address_spaces.constants)
 
     def offset(self, pointer: str, type: str, index: Index) -> str:
@@ -163,7 +163,7 @@ class FunctionBuilder:
         """The address of an element of an array."""
         return self.offset(pointer, f"[2 x {element.memory}]" if element.kind == "c" else element.memory, index)
 
-    def shared_offset(self, pointer: str, type: str, index: str, scale: int = 1, offset: int = 0) -> str:
+    def shared_offset(self, pointer: str, type: str, index: str = "0", scale: int = 1, offset: int = 0) -> str:
         """The address of element ``index * scale + offset``, whose parts are computed once for all addresses that have them in common."""
         if index != "0" and scale:
             scaled = index if scale == 1 else self.shared(f"mul nuw nsw {self.index_type} {index}, {scale}")
@@ -218,15 +218,15 @@ class FunctionBuilder:
 
     def insert(self, type: str, lanes: int, whole: str, scalar: str, lane: Index) -> str:
         """The vector with another scalar in one lane."""
-        return self.op(f"insertelement {vector(type, lanes)} {whole}, {type} {scalar}, i32 {lane}")
+        return self.op(f"insertelement <{lanes} x {type}> {whole}, {type} {scalar}, i32 {lane}")
 
     def extract(self, type: str, lanes: int, whole: str, lane: Index) -> str:
         """One lane of a vector."""
-        return self.op(f"extractelement {vector(type, lanes)} {whole}, i32 {lane}")
+        return self.op(f"extractelement <{lanes} x {type}> {whole}, i32 {lane}")
 
     def shuffle(self, type: str, lanes: int, x: str, y: str, order: Sequence[int]) -> str:
         """A vector of the lanes with these numbers, of which those of y follow those of x."""
-        kind, listed = vector(type, lanes), ", ".join([f"i32 {lane}" for lane in order])
+        kind, listed = f"<{lanes} x {type}>", ", ".join([f"i32 {lane}" for lane in order])
         return self.op(f"shufflevector {kind} {x}, {kind} {y}, <{len(order)} x i32> <{listed}>")
 
     # -- loops

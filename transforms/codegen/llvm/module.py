@@ -49,4 +49,4 @@ class ModuleBuilder:
 
     def text(self) -> str:
         """Declarations and definitions."""
-        return "\n".join([*self.externals.values(), *self.definitions.values()])
+        return "".join([f"{text.rstrip()}\n" for text in (*self.externals.values(), *self.definitions.values())])
