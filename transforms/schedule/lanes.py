@@ -6,9 +6,10 @@ from math import prod
 
 from xdsl.ir import Attribute
 
+from wengert.dialects.facts import Effort
 from wengert.dialects.kernel import ApplyOp, LoadOp
 from wengert.dialects.kernel.schedule import Remainder
-from wengert.transforms.codegen.llvm.floats import SPECIAL
+from wengert.dialects.scalar_functions import effort
 from wengert.transforms.codegen.llvm.types import element_of
 from wengert.transforms.fuse.views import result
 from wengert.transforms.schedule.placement import Placement, guards_of
@@ -26,8 +27,8 @@ FOURFOLD_OPS = 16
 """Sums of f32 over a body of fewer ops do two."""
 PAIRED_OPS = 64
 """So does a body of more ops, whose values would not stay in registers."""
-PAIRED_FUNCTIONS = frozenset(("tanh", "exponential", "exponential_minus_one", "log", "log_plus_one", "logistic", "rsqrt", "erf"))
-"""So does a body with other functions than these, or with more than two of them: its machine code is long already."""
+PAIRED_FUNCTIONS = 2
+"""So does a body with more functions of many instructions, or with one that takes more than a polynomial: its machine code is long already."""
 LIGHT_BODY = 12
 """Bodies of at most so many ops get several accumulators per reduction."""
 ACCUMULATORS = 4
@@ -80,8 +81,8 @@ def _in_pairs(placement: Placement, target: Target, lanes: int, widest: int) -> 
         return False
     if prod(placement.extents) < PAIRED_TRIPS * lanes or len(inside) > PAIRED_OPS:
         return False
-    functions = [op.function.data for op in inside if isinstance(op, ApplyOp) and op.function.data in SPECIAL]
-    if len(functions) > 2 or not PAIRED_FUNCTIONS.issuperset(functions):
+    efforts = [effort(op) for op in inside if isinstance(op, ApplyOp)]
+    if sum(each >= Effort.ROOT for each in efforts) > PAIRED_FUNCTIONS or Effort.SPECIAL in efforts:
         return False
     if extent % (2 * lanes) and extent < PAIRED_TRIPS * lanes:
         return False
@@ -102,7 +103,7 @@ def _in_fours(placement: Placement, target: Target, lanes: int) -> bool:
     light = len(inside) <= FOURFOLD_OPS and lanes * _LONG != target.vector_bytes
     if light and any(r.in_registers for r in placement.reductions):
         return False
-    return any(isinstance(op, ApplyOp) and op.function.data in PAIRED_FUNCTIONS - {"rsqrt"} for op in inside)
+    return any(isinstance(op, ApplyOp) and effort(op) is Effort.ELEMENTARY for op in inside)
 
 
 def choose_accumulators(placement: Placement, lanes: int, interleave: int, *, strict: bool) -> int:
@@ -112,7 +113,7 @@ def choose_accumulators(placement: Placement, lanes: int, interleave: int, *, st
     count = ACCUMULATORS // interleave
     width = lanes * interleave
     iterations = placement.extents[placement.inner] // width
-    special = interleave == 1 and any(isinstance(op, ApplyOp) and op.function.data in SPECIAL for op in placement.ops)
+    special = interleave == 1 and any(isinstance(op, ApplyOp) and effort(op) >= Effort.ROOT for op in placement.ops)
     if special or len(placement.ops) > LIGHT_BODY or iterations < 2 * count or (strict and width == 1):
         return 1
     return count

@@ -15,7 +15,8 @@ from wengert.dialects.kernel.schedule import Parallel, Schedule, ScheduleAttr
 from wengert.ir.traversal import ops_in
 from wengert.transforms.schedule.choice import choose
 from wengert.transforms.schedule.chunks import split
-from wengert.transforms.schedule.target import HOST, Target, target_named
+from wengert.transforms.schedule.host import HOST, target_named
+from wengert.transforms.schedule.target import Target
 from wengert.transforms.schedule.work import strips_ns
 
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 
 from msgspec import Struct
-
-from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
 
 
 class Target(Struct, frozen=True):
@@ -29,8 +26,6 @@ GENERIC = Target("generic", 16, 16, False)
 NOMINAL = Target("nominal", 32, 16, True)
 """For estimates of work where the processor is not known yet."""
 
-HOST = "cpu"
-"""The name of the processor that this process runs on."""
 _LONG_VECTORS = 'nounwind "prefer-vector-width"="512"'
 TARGETS = {
     "sse2": Target("sse2", 16, 16, False, family="x86_64"),
@@ -39,23 +34,6 @@ TARGETS = {
     "neon": Target("neon", 16, 32, True, family="aarch64"),
 }
 """Processors by name, for schedules that do not depend on where they are made."""
-
-
-def target_named(name: str) -> Target:
-    """A processor by name; a DiagnosticError if there is none."""
-    if name == HOST:
-        return host_target()
-    if name not in TARGETS:
-        raise DiagnosticError(Diagnostic(f"there is no target '{name}'; {did_you_mean(name, TARGETS) or 'there are ' + ', '.join((HOST, *TARGETS))}"))
-    return TARGETS[name]
-
-
-@lru_cache(maxsize=1)
-def host_target() -> Target:
-    """The processor that this process runs on."""
-    import llvmlite.binding as llvm  # here: it takes longer than many programs take to compile  # pyright: ignore[reportMissingTypeStubs]
-
-    return described(llvm.get_host_cpu_name(), llvm.get_host_cpu_features(), llvm.get_process_triple().partition("-")[0])  # pyright: ignore
 
 
 def described(name: str, features: Mapping[str, bool], family: str) -> Target:
