@@ -9,7 +9,7 @@ import numpy as np
 
 from wengert.ir.diagnostics import did_you_mean
 from wengert.runtime.arguments import bind
-from wengert.runtime.derivation import needs_ad_lowering, optimize_with_dumps, runnable
+from wengert.runtime.derivation import finishing, needs_ad_lowering, optimize_with_dumps, runnable
 from wengert.runtime.errors import InputError
 from wengert.runtime.known_ops import check_known, check_values
 from wengert.runtime.tape_memory import TapeMemoryError
@@ -91,7 +91,8 @@ def build_for_cpu(program: Program, dump_dir: Path | None, options: dict[str, An
 
     _check_options("cpu", options, ("strict", "opt", "flush_subnormals"))
     if dump_dir is None:
-        return cpu.compile(runnable(program.optimized_module), **options)
+        core = program.optimized_module
+        return cpu.compile(core, before=finishing(core), **options)
     from wengert.ir.dumps import Dumper
     from wengert.ir.printer import print_module
 

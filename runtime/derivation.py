@@ -128,9 +128,15 @@ def needs_ad_lowering(module: ModuleOp) -> bool:
 
 
 def runnable(core: ModuleOp) -> ModuleOp:
-    """A core-level module as it is run: requests for derivatives expanded, declared derivatives forgotten, loops relieved of
-    what does not change in them."""
+    """A core-level module as it is run: the module itself, or a copy after :func:`finishing`."""
+    text = finishing(core)
+    return parse_pipeline(text).applied(core) if text else core
+
+
+def finishing(core: ModuleOp) -> str:
+    """The pipeline from optimised core-level IR to what is run: requests for derivatives expanded, declared derivatives forgotten,
+    loops relieved of what does not change in them. Empty for most programs."""
     steps = [FINISH] if uses_ad(core) else []
     if ops_of(core, ForOp, WhileOp):
         steps.append(LOOPS)
-    return parse_pipeline(",".join(steps)).applied(core) if steps else core
+    return ",".join(steps)

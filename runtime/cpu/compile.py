@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from wengert.dialects.kernel import MatmulOp, NativeOp, NestOp
 from wengert.ir import elements
 from wengert.ir.construction import copy_module
+from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.stages import stage
 from wengert.ir.tensor_types import bytes_of_type
 from wengert.ir.traversal import all_ops, ops_of
@@ -27,14 +28,14 @@ from wengert.runtime.cpu.fallback import Fallback
 from wengert.runtime.cpu.objects import object_code
 from wengert.runtime.errors import InputError
 from wengert.runtime.memory import excess, plain
-from wengert.runtime.signature import Signature, signature_of
+from wengert.runtime.signature import Signature, entry_function, signature_of
 from wengert.transforms.codegen.cpu.native import register_symbols
 from wengert.transforms.codegen.cpu.native.symbols import ALLOWS
 from wengert.transforms.codegen.cpu.polls import POLL
 from wengert.transforms.codegen.cpu.program import Code, generate
 from wengert.transforms.codegen.cpu.subnormals import can_flush
 from wengert.transforms.core import compound
-from wengert.transforms.lowering import LoweringError, function, lower
+from wengert.transforms.lowering import lower
 from wengert.transforms.schedule.chunks import BLAS_HOLD, DECLARATIONS
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -52,13 +53,16 @@ class Options(Struct, frozen=True):
 
 
 @stage(last=True)
-def compile(module: ModuleOp, *, entry: str = "main", strict: bool = False, opt: Tier = "best", flush_subnormals: bool | None = None) -> CompiledFunction:
+def compile(
+    module: ModuleOp, *, entry: str = "main", before: str = "", strict: bool = False, opt: Tier = "best", flush_subnormals: bool | None = None
+) -> CompiledFunction:
     """A function of the module as a callable on NumPy arrays.
 
     Args:
         module: a program of StableHLO, CHLO and core ops with static shapes; calls are inlined and regions recognised on
             a copy where that has not been done (``to-core``).
         entry: the function to compile.
+        before: a pipeline that the function goes through first, on the copy that is lowered.
         strict: no reassociation of sums and no contraction to fused multiply-add.
         opt: "best" or "fast": code that runs fast, or code that is there fast (less than half of LLVM's time, for loops that may take several
             times as long). Results may differ in the last bit, since the tiers contract differently.
@@ -76,13 +80,14 @@ def compile(module: ModuleOp, *, entry: str = "main", strict: bool = False, opt:
     flush = os.environ.get(FLUSH, "0") == "1" if flush_subnormals is None else flush_subnormals
     if flush and not can_flush(host().target):
         raise InputError(f"flush_subnormals: it is not known how a processor of the family {host().target.family!r} is told")
-    return _Compilation(module, entry, Options(strict, opt, flush)).run()
+    return _Compilation(module, entry, before, Options(strict, opt, flush)).run()
 
 
 class _Compilation:
-    def __init__(self, module: ModuleOp, entry: str, options: Options):
+    def __init__(self, module: ModuleOp, entry: str, before: str, options: Options):
         self.module = module
         self.entry = entry
+        self.before = before
         self.options = options
         self.times: dict[str, float] = {}
         self.cache_hit = False
@@ -96,15 +101,15 @@ class _Compilation:
 
     def run(self) -> CompiledFunction:
         with self.phase("core"):
-            module = with_sums(core_form(self.module))
+            module = core_form(self.module)
+        signature = signature_of(entry_function(module, self.entry))
         try:
             with self.phase("fuse"):
-                lowered = lower(module, self.entry, reassociate=not self.options.strict)
-        except LoweringError as error:
-            raise InputError(str(error)) from None
+                lowered = lower(module, self.entry, reassociate=not self.options.strict, before=self.before)
+        except DiagnosticError as error:
+            raise InputError(f"{error.diagnostic.place}: error: {error.diagnostic.message}") from None
         with self.phase("codegen"):
             code = generate(lowered, host().target, strict=self.options.strict, flush=self.options.flush)
-        signature = signature_of(function(module, self.entry))
         self._check_memory(code, signature)
         with self.phase("llvm"):
             image, self.cache_hit = object_code(code.text, self.options.opt)
@@ -164,20 +169,6 @@ def core_form(module: ModuleOp) -> ModuleOp:
 
     copy = copy_module(module)
     to_core(copy)
-    return copy
-
-
-_SUMMED = frozenset(("chlo.polygamma", "chlo.zeta"))
-
-
-def with_sums(module: ModuleOp) -> ModuleOp:
-    """The module itself, or a copy in which special functions without code of their own are sums of powers."""
-    if not any(op.name in _SUMMED for op in all_ops(module)):
-        return module
-    from wengert.transforms.core.zeta_sums import expand_zeta
-
-    copy = module.clone()
-    expand_zeta(copy)
     return copy
 
 

@@ -30,7 +30,7 @@ from wengert.dialects.kernel import (
     MatmulOp,
     NativeOp,
     NestOp,
-    StripsOp,
+    StripMineOp,
     WithinOp,
     YieldOp,
 )
@@ -79,7 +79,7 @@ def _control(op: core.ForOp | core.WhileOp | core.CaseOp, operands: list[Array])
     return carried
 
 
-def _strips(op: StripsOp, operands: list[Array]) -> list[Array]:
+def _strips(op: StripMineOp, operands: list[Array]) -> list[Array]:
     results = [np.zeros(shape(r), dtype_of(element(r))) for r in op.outputs]
     sizes = [size(arg) for arg in op.body.block.args]
     for trip in range(op.trips.value.data):
@@ -92,7 +92,7 @@ def _strips(op: StripsOp, operands: list[Array]) -> list[Array]:
 def _execute(op: Operation, operands: list[Array]) -> Sequence[Array]:
     if isinstance(op, NestOp):
         return _Nest(op, operands).run()
-    if isinstance(op, StripsOp):
+    if isinstance(op, StripMineOp):
         return _strips(op, operands)
     if isinstance(op, EmptyOp):
         return [np.zeros(shape(op.result), dtype_of(element(op.result)))]

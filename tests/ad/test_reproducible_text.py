@@ -12,7 +12,7 @@ import pytest
 from reference_programs import PROGRAMS, needs_corpus, share
 
 from wengert.lab.corpus import CorpusProgram
-from wengert.runtime.cpu.compile import core_form, with_sums
+from wengert.runtime.cpu.compile import core_form
 from wengert.runtime.cpu.engine import host
 from wengert.runtime.derivation import runnable
 from wengert.runtime.program import Program, load
@@ -34,7 +34,7 @@ def texts(program: Program) -> dict[str, tuple[str, str]]:
     found: dict[str, tuple[str, str]] = {}
     for name, make in FORMS.items():
         module = runnable(make(program).optimized_module)
-        found[name] = str(module), generate(lower(with_sums(core_form(module)), "main"), host().target).text
+        found[name] = str(module), generate(lower(core_form(module)), host().target).text
     return found
 
 

@@ -10,11 +10,12 @@ from xdsl.utils.exceptions import VerifyException
 
 from wengert.dialects.kernel import Kernel, MatmulOp, NestOp
 from wengert.dialects.registry import make_context
+from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parser import parse_module
 from wengert.runtime.cpu import reference
 from wengert.runtime.cpu.compile import core_form
 from wengert.runtime.interpreter import run
-from wengert.transforms.lowering import LoweringError, lower
+from wengert.transforms.lowering import lower
 
 
 def function(arguments: str, results: str, body: str) -> str:
@@ -138,5 +139,5 @@ def test_position_outside_of_the_buffer_does_not_verify() -> None:
 
 def test_dynamic_shapes_are_refused_with_their_place() -> None:
     module = parse_module("func.func public @main(%x: tensor<?xf32>) -> tensor<?xf32> {\n  return %x : tensor<?xf32>\n}", "dynamic.mlir")
-    with pytest.raises(LoweringError, match="argument 0 of @main has type"):
+    with pytest.raises(DiagnosticError, match="argument 0 of @main has type"):
         lower(module)
