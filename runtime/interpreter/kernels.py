@@ -28,7 +28,7 @@ from wengert.dialects.kernel import (
     MatmulOp,
     NativeOp,
     NestOp,
-    StripsOp,
+    StripMineOp,
     WithinOp,
 )
 from wengert.dialects.kernel.positions import Position, Quotient
@@ -51,8 +51,8 @@ def nest(op: NestOp) -> Variadic:
     return lambda *operands: one_or_tuple(op, tuple([array[()] for array in _Nest(op, list(map(np.asarray, operands))).run()]))
 
 
-@evaluates_in_scope(StripsOp)
-def strips(op: StripsOp, scope: Scope) -> Variadic:
+@evaluates_in_scope(StripMineOp)
+def strip_mine(op: StripMineOp, scope: Scope) -> Variadic:
     """Runs the body on one strip of rows after another."""
     body = scope.uncounted_region(op.body)
     sizes = [size(argument) for argument in op.body.block.args]

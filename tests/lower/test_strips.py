@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from wengert.dialects.kernel import NestOp, StripsOp
+from wengert.dialects.kernel import NestOp, StripMineOp
 from wengert.ir.parser import parse_module
 from wengert.runtime.cpu import compile
 from wengert.runtime.cpu.compile import core_form
@@ -40,7 +40,7 @@ def strips(text: str, *, reassociate: bool = True) -> list[tuple[int, int]]:
     """Trips and nests of every strips op."""
     module = lower(core_form(parse_module(text)), reassociate=reassociate)
     module.verify()
-    return [(op.trips.value.data, sum(isinstance(inner, NestOp) for inner in op.body.block.ops)) for op in module.walk() if isinstance(op, StripsOp)]
+    return [(op.trips.value.data, sum(isinstance(inner, NestOp) for inner in op.body.block.ops)) for op in module.walk() if isinstance(op, StripMineOp)]
 
 
 def check(text: str, *extents: tuple[int, ...]) -> None:

@@ -23,7 +23,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from wengert.dialects import core, stablehlo
 from wengert.dialects.core_control import TapeType
-from wengert.dialects.kernel import STORE, IndexOp, LoadOp, NestOp, StripsOp, WithinOp
+from wengert.dialects.kernel import STORE, IndexOp, LoadOp, NestOp, StripMineOp, WithinOp
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import dtype_of, shape_of_type
 
@@ -187,7 +187,7 @@ class _Assignment:
             for result in op.results:
                 self._new(result, number)
         for region in op.regions:
-            if isinstance(op, core.ForOp | core.WhileOp | core.CaseOp | StripsOp):
+            if isinstance(op, core.ForOp | core.WhileOp | core.CaseOp | StripMineOp):
                 self._enter(op, region.block)
 
     def _continue(self, number: int, op: Operation, result: SSAValue, operand: SSAValue) -> None:
@@ -249,10 +249,10 @@ class _Assignment:
 
     def _scratch_bytes(self, op: Operation) -> int:
         """What the op needs while it runs: the arenas of its regions (only one of which runs at a time) and its own."""
-        if not isinstance(op, core.ForOp | core.WhileOp | core.CaseOp | StripsOp):
+        if not isinstance(op, core.ForOp | core.WhileOp | core.CaseOp | StripMineOp):
             return self.scratch(op)
         regions = max(self.found.inner[region.block].arena_bytes for region in op.regions)
-        return regions if isinstance(op, core.CaseOp | StripsOp) else loop_layout(op)[1] + ALIGNMENT + regions
+        return regions if isinstance(op, core.CaseOp | StripMineOp) else loop_layout(op)[1] + ALIGNMENT + regions
 
     def _reuse(self, number: int, op: NestOp, reused: set[int]) -> set[int]:
         """Lets results overwrite operands that die here and are read only where they are overwritten."""

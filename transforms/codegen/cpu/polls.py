@@ -9,7 +9,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation
 
-from wengert.dialects.kernel import InterpretOp, MatmulOp, NativeOp, NestOp, StripsOp
+from wengert.dialects.kernel import InterpretOp, MatmulOp, NativeOp, NestOp, StripMineOp
 from wengert.ir.traversal import all_ops, operands_of
 from wengert.transforms.bufferize.buffers import byte_size
 
@@ -21,7 +21,7 @@ _HEAVY_BYTES = 16 << 10
 """A trip that touches so much, or more, takes longer than asking."""
 _EVERY = 1024
 """Of shorter trips, so many take a fraction of the time within which an interrupt should be noticed."""
-_KERNELS = (NestOp, MatmulOp, NativeOp, StripsOp, InterpretOp)
+_KERNELS = (NestOp, MatmulOp, NativeOp, StripMineOp, InterpretOp)
 UNLIKELY = '!prof !{!"branch_weights", i32 1, i32 4000}'
 """The mark of a branch that is hardly ever taken: registers are not spilled for it."""
 

@@ -15,7 +15,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 
 from wengert.dialects import core
-from wengert.dialects.kernel import InterpretOp, MatmulOp, NativeOp, NestOp, StripsOp
+from wengert.dialects.kernel import InterpretOp, MatmulOp, NativeOp, NestOp, StripMineOp
 from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import shape
 from wengert.transforms.bufferize.buffers import Buffers, assign, byte_size
@@ -92,7 +92,7 @@ class _BlockCode(BlockPointers):
                 self._while(op)
             elif isinstance(op, core.CaseOp):
                 self._case(op)
-            elif isinstance(op, StripsOp):
+            elif isinstance(op, StripMineOp):
                 self._strips(op)
             if self.alone and is_long(op):
                 self.entry.poll()
@@ -182,7 +182,7 @@ class _BlockCode(BlockPointers):
     def _label(self, label: str) -> None:
         self.entry.lines += [f"br label %{label}", f"{label}:"]
 
-    def _strips(self, op: StripsOp) -> None:
+    def _strips(self, op: StripMineOp) -> None:
         inputs, outputs = [self.pointer(value) for value in op.inputs], [self.pointer(value) for value in op.outputs]
         scratch = self.buffers.scratch.get(op)
         arena = self.place(scratch) if scratch is not None else self.arena
@@ -200,7 +200,7 @@ class _BlockCode(BlockPointers):
         task = self.entry.function(f"define internal void @KERNEL({parameters(pointers, cut)}) nounwind {{\n{body}\nret void\n}}\n")
         self.entry.job(task, [*inputs, *outputs], cut, arena, self.buffers.inner[op.body.block].arena_bytes)
 
-    def _strip_loop(self, op: StripsOp, inputs: Sequence[str], outputs: Sequence[str], arena: str, trips: tuple[str, str]) -> None:
+    def _strip_loop(self, op: StripMineOp, inputs: Sequence[str], outputs: Sequence[str], arena: str, trips: tuple[str, str]) -> None:
         lines, label = self.entry.lines, self.entry.fresh("strips")
         trip, following = f"%{self.entry.fresh()}", f"%{self.entry.fresh()}"
         self._label(f"{label}.before")
