@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any, cast
+from typing import Any
 
 from xdsl.dialects.builtin import ComplexType
 from xdsl.ir import Attribute, Block, Operation
@@ -60,7 +60,8 @@ def _strips(op: StripMineOp) -> Work:
     return count * flops, count * functions
 
 
-_WORK = cast(
-    "dict[type[Operation], Callable[[Any], Work]]",
-    {NestOp: _nest, MatmulOp: _matmul, StripMineOp: _strips, NativeOp: lambda op: _inside(op.body.block), InterpretOp: lambda op: _inside(op.body.block)},
-)
+def _whole(op: NativeOp | InterpretOp) -> Work:
+    return _inside(op.body.block)
+
+
+_WORK: dict[type[Operation], Callable[[Any], Work]] = {NestOp: _nest, MatmulOp: _matmul, StripMineOp: _strips, NativeOp: _whole, InterpretOp: _whole}
