@@ -8,13 +8,18 @@ from msgspec import Struct
 from xdsl.ir import SSAValue
 
 from wengert.dialects.kernel.positions import Position, Quotient, dimensions, span
-from wengert.transforms.codegen.cpu.nest.context import Context, unit
+from wengert.transforms.codegen.cpu.nest.context import Context
 from wengert.transforms.codegen.cpu.nest.registers import Registers
 from wengert.transforms.codegen.llvm.memory import Memory
 from wengert.transforms.codegen.llvm.types import Element, splat, vector
 
 INDEX = Element("i", "i64", "i64", 8)
 SHORT_INDEX = Element("i", "i32", "i32", 4)
+
+
+def unit(held: Element) -> str:
+    """The LLVM type whose size is that of one element."""
+    return f"[2 x {held.memory}]" if held.kind == "c" else held.memory
 
 
 class Lanes(Struct, frozen=True):
@@ -46,37 +51,29 @@ class Addresses:
             else:
                 least = span(atom.expression, self.nest.extents)[0]
                 value = self._divided(self.position(atom.expression, inner), atom.divisor, isinstance(atom, Quotient), least)
-            total = self.plus(total, self.times(value, c))
+            total = self.nest.out.add(total, self.times(value, c))
         return total
 
     def _divided(self, value: str | int, divisor: int, quotient: bool, least: int) -> str | int:
         if isinstance(value, int):
             return value // divisor if quotient else value % divisor
         lift = -(least // divisor) if least < 0 else 0
-        value = self.plus(value, lift * divisor)
-        divided = self.nest.op_text(f"{'udiv' if quotient else 'urem'} i64 {value}, {divisor}")
-        return self.plus(divided, -lift) if quotient else divided
-
-    def plus(self, x: str | int, y: str | int) -> str | int:
-        """The sum of two numbers, known or in registers."""
-        if isinstance(x, int) and isinstance(y, int):
-            return x + y
-        if x == 0:
-            return y
-        return x if y == 0 else self.nest.op_text(f"add nsw i64 {x}, {y}")
+        value = self.nest.out.add(value, lift * divisor)
+        divided = self.nest.out.op(f"{'udiv' if quotient else 'urem'} i64 {value}, {divisor}")
+        return self.nest.out.add(divided, -lift) if quotient else divided
 
     def times(self, x: str | int, factor: int) -> str | int:
         """The product of a number and a known one."""
         if isinstance(x, int):
             return x * factor
-        return x if factor == 1 else self.nest.op_text(f"mul nsw i64 {x}, {factor}")
+        return x if factor == 1 else self.nest.out.op(f"mul nsw i64 {x}, {factor}")
 
     # -- addresses
 
     def address(self, pointer: str, held: Element, at: Position, inner: str | int | None = None) -> str:
         """The address of an element."""
         offset = self.position(at, inner)
-        return pointer if offset == 0 else self.nest.op_text(f"getelementptr {unit(held)}, ptr {pointer}, i64 {offset}")
+        return self.nest.out.address(pointer, held, offset)
 
     def inner_base(self, pointer: str, held: Element, at: Position) -> str:
         """The address without the innermost loop's term, computed where the outer loops allow."""
@@ -95,25 +92,25 @@ class Addresses:
         def moved() -> str:
             offset = self.registers.get(base, 1)
             assert isinstance(offset, str)
-            return self.nest.op_text(f"getelementptr {unit(held)}, ptr {pointer}, {base.type} {offset}")
+            return self.computed(pointer, held, base.type, offset)
 
         return self.registers.once(("based", pointer, base), moved)
 
     def lanes(self, pointer: str, held: Element, at: Position) -> Lanes:
         """How the lanes of an access lie: a first address and the step from lane to lane, if there is one."""
-        index, inner, add = self.nest.index, self.nest.inner, self.nest.op_text
+        index, inner, address = self.nest.index, self.nest.inner, self.nest.out.address
         if any(not isinstance(atom, int) and inner in dimensions(atom.expression) for atom, _ in at.terms):
             return Lanes("", None, self._divided_address(pointer, held, at))
         step = at.coefficient(inner)
         base = self.inner_base(pointer, held, at)
         offset = self.times(index, step)
-        first = base if offset == 0 else add(f"getelementptr {unit(held)}, ptr {base}, i64 {offset}")
-        return Lanes(first, step, lambda lane: first if lane * step == 0 else add(f"getelementptr {unit(held)}, ptr {first}, i64 {lane * step}"))
+        first = address(base, held, offset)
+        return Lanes(first, step, lambda lane: address(first, held, lane * step))
 
     def last(self, where: Lanes, held: Element, active: int) -> str:
         """The address of the last active lane."""
         assert where.step is not None
-        return self.nest.op_text(f"getelementptr {unit(held)}, ptr {where.first}, i64 {where.step * (active - 1)}") if active > 1 else where.first
+        return self.nest.out.address(where.first, held, where.step * (active - 1))
 
     def _divided_address(self, pointer: str, held: Element, at: Position) -> Callable[[int], str]:
         """The addresses of lanes whose positions are quotients or remainders."""
@@ -123,7 +120,11 @@ class Addresses:
         numbers, number = self.lane_numbers(at)
         memory = Memory(self.nest.exact(self.nest.lanes), self.nest.lanes)
         kind = number.register
-        return lambda lane: self.nest.op_text(f"getelementptr {unit(held)}, ptr {pointer}, {kind} {memory.extract(kind, numbers, lane)}")
+        return lambda lane: self.computed(pointer, held, kind, memory.extract(kind, numbers, lane))
+
+    def computed(self, pointer: str, held: Element, kind: object, index: str) -> str:
+        """The address of an element whose number is computed, in a type of its own."""
+        return self.nest.out.op(f"getelementptr {unit(held)}, ptr {pointer}, {kind} {index}")
 
     # -- positions in every lane
 
@@ -142,7 +143,7 @@ class Addresses:
         return self.registers.once(("numbers", at, held.register), lambda: self._new_numbers(at, held))
 
     def _new_numbers(self, at: Position, held: Element) -> str:
-        lanes, inner, add = self.nest.lanes, self.nest.inner, self.nest.op_text
+        lanes, inner, add = self.nest.lanes, self.nest.inner, self.nest.out.op
         kind = vector(held.register, lanes)
         divided = [(atom, c) for atom, c in at.terms if not isinstance(atom, int) and inner in dimensions(atom.expression)]
         lifts = [max(-(span(atom.expression, self.nest.extents)[0] // atom.divisor), 0) for atom, _ in divided]
@@ -165,9 +166,9 @@ class Addresses:
             return "<" + ", ".join([f"{held.register} {number}" for number in numbers]) + ">" if any(numbers) else "zeroinitializer"
         first = self.registers.splat(held.register, self._narrow(start, held), lanes)
         steps = ", ".join([f"{held.register} {lane * step}" for lane in range(lanes)])
-        return self.nest.op_text(f"add {vector(held.register, lanes)} {first}, <{steps}>") if step else first
+        return self.nest.out.op(f"add {vector(held.register, lanes)} {first}, <{steps}>") if step else first
 
     def _narrow(self, number: str | int, held: Element) -> str:
         if isinstance(number, int):
             return str(number)
-        return number if held is INDEX else self.nest.op_text(f"trunc i64 {number} to i32")
+        return number if held is INDEX else self.nest.out.op(f"trunc i64 {number} to i32")

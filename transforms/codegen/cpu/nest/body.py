@@ -14,9 +14,9 @@ from wengert.transforms.codegen.cpu.nest.guards import Guards
 from wengert.transforms.codegen.cpu.nest.loads import Loads
 from wengert.transforms.codegen.cpu.nest.registers import Registers
 from wengert.transforms.codegen.cpu.nest.tiles import Tiles
-from wengert.transforms.codegen.llvm.instructions import one
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.codegen.llvm.types import Element, element_of, literal, splat
+from wengert.transforms.codegen.llvm.vector_builder import one
 from wengert.transforms.fuse.views import result
 from wengert.transforms.schedule.contraction import shared_products
 from wengert.transforms.schedule.placement import deepest

@@ -11,7 +11,7 @@ from wengert.dialects.kernel import Guard, LoadOp, NestOp
 from wengert.dialects.kernel.positions import Position
 from wengert.dialects.kernel.schedule import Schedule
 from wengert.ir.traversal import operands_of
-from wengert.transforms.codegen.llvm.math import Emitter
+from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.codegen.llvm.scalars import Scalars, Value
 from wengert.transforms.codegen.llvm.types import Element, element_of
 from wengert.transforms.fuse.views import result
@@ -46,7 +46,7 @@ class Context:
         self.target = target
         self.strict = strict
         self.placed = Placement.scheduled(op, schedule)
-        self.out = Emitter(prefix="%v")
+        self.out = FunctionBuilder()
         self.lanes = schedule.width
         self.index: str | int = 0
         self.known: Mapping[Guard, bool] = {}
@@ -69,17 +69,6 @@ class Context:
         """The iterations of the loops."""
         return self.placed.extents
 
-    def op_text(self, text: str) -> str:
-        """Appends an instruction; its register."""
-        name = self.out.fresh()
-        self.out.line(f"{name} = {text}")
-        return name
-
-    def label(self, name: str) -> str:
-        """A label that has not been used."""
-        self._labels += 1
-        return f"{name}{self._labels}"
-
     def arithmetic(self, lanes: int) -> Scalars:
         """The functions of the program, which may be contracted unless it is strict."""
         return Scalars(self.out, lanes, not self.strict)
@@ -87,11 +76,6 @@ class Context:
     def exact(self, lanes: int) -> Scalars:
         """Functions for indices, masks and moves."""
         return Scalars(self.out, lanes, False)
-
-
-def unit(held: Element) -> str:
-    """The LLVM type whose size is that of one element."""
-    return f"[2 x {held.memory}]" if held.kind == "c" else held.memory
 
 
 def parts_of(value: Value) -> tuple[str, ...]:

@@ -77,7 +77,7 @@ class _Emission:
             self._level(-1)
         body = "\n".join([*prologue(pointers, self.split), *out.lines])
         head = f"define internal void @{name}({parameters(pointers, self.split)}) {self.nest.target.attributes}"
-        return NestText(f"{head} {{\n{body}\nret void\n}}\n", out.functions, self.split)
+        return NestText(f"{head} {{\n{body}\nret void\n}}\n", out.module.definitions, self.split)
 
     def _level(self, level: int) -> None:
         """The code at the body of one loop (-1: of the function), inner loops included."""
@@ -116,7 +116,7 @@ class _Emission:
         loop = self.loops.open(begin, [])
         at = loop.index
         if split.step != 1:
-            at = self.nest.op_text(f"call i64 @llvm.umin.i64(i64 {self.addresses.times(at, split.step)}, i64 {split.last})")
+            at = self.nest.out.op(f"call i64 @llvm.umin.i64(i64 {self.addresses.times(at, split.step)}, i64 {split.last})")
         with self.registers.scope({("index", 0): at}):
             if self.split is not None:
                 self.reductions.fill_results(at)

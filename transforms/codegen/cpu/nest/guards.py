@@ -79,7 +79,7 @@ class Guards:
             number, held = self.addresses.lane_numbers(shifted)
             return scalars.compare("ult", held.register, number, scalars.constant(held.register, high - low))
         number = self.addresses.position(shifted, self.nest.index if self.nest.inner >= 0 and varies else None)
-        bit = self.nest.op_text(f"icmp ult i64 {number}, {high - low}")
+        bit = self.nest.out.op(f"icmp ult i64 {number}, {high - low}")
         return bit if scalars.lanes == 1 else self.registers.splat("i1", bit, scalars.lanes)
 
 

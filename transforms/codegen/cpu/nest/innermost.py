@@ -53,10 +53,10 @@ class Innermost:
         }
         tests: list[str] = []
         for position, bound, answer in dict.fromkeys(usual.values()):
-            tests.append(self.nest.op_text(f"icmp {'ult' if answer else 'uge'} i64 {self.addresses.position(position)}, {bound}"))
+            tests.append(self.nest.out.op(f"icmp {'ult' if answer else 'uge'} i64 {self.addresses.position(position)}, {bound}"))
         while len(tests) > 1:
-            tests.append(self.nest.op_text(f"and i1 {tests.pop(0)}, {tests.pop(0)}"))
-        label, out = self.nest.label("version"), self.nest.out
+            tests.append(self.nest.out.op(f"and i1 {tests.pop(0)}, {tests.pop(0)}"))
+        label, out = self.nest.out.label("version"), self.nest.out
         out.line(f"br i1 {tests[0]}, label %{label}.usual, label %{label}.edge")
         for name, known in (("usual", {guard: test.answer for guard, test in usual.items()}), ("edge", dict[Guard, bool]())):
             out.line(f"{label}.{name}:")
@@ -118,7 +118,7 @@ class Innermost:
     def _repeating(self, count: int, last: int, start: int = 0) -> None:
         """Iterations of whole registers, the last of which starts early enough to end with the loop, or with a piece of it."""
         loop = self.loops.open(start, [])
-        at = self.nest.op_text(f"call i64 @llvm.umin.i64(i64 {loop.index}, i64 {last})")
+        at = self.nest.out.op(f"call i64 @llvm.umin.i64(i64 {loop.index}, i64 {last})")
         self.one([], at, self.nest.lanes)
         self.loops.close(loop, self.nest.lanes, start + count * self.nest.lanes, [])
 
@@ -138,7 +138,7 @@ class Innermost:
         inside: list[list[Value]] = [[regroup(names, value) for value in values] for values in sets]
         after: list[list[Value]] = []
         for copy in range(copies):
-            at = loop.index if copy == 0 else self.nest.op_text(f"add nuw nsw i64 {loop.index}, {copy * lanes}")
+            at = loop.index if copy == 0 else self.nest.out.op(f"add nuw nsw i64 {loop.index}, {copy * lanes}")
             after.append(self.one(inside[copy], at, lanes))
         finals = [(kind, part) for values in after for kind, value in zip(kinds, values, strict=True) for part in parts_of(value)]
         self.loops.close(loop, lanes * copies, start + count * copies * lanes, finals)

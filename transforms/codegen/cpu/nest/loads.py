@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from wengert.dialects.kernel import Guard, LoadOp
 from wengert.dialects.kernel.positions import Position, dimensions
 from wengert.transforms.codegen.cpu.nest.addresses import Addresses
-from wengert.transforms.codegen.cpu.nest.context import Context, Load, of_parts, parts_of, unit
+from wengert.transforms.codegen.cpu.nest.context import Context, Load, of_parts, parts_of
 from wengert.transforms.codegen.cpu.nest.guards import Guards, lane_mask
 from wengert.transforms.codegen.cpu.nest.registers import Registers
 from wengert.transforms.codegen.llvm.memory import Memory
@@ -66,7 +66,7 @@ class Loads:
         address = self.addresses.address(pointer, load.held, load.at)
         if load.guards:
             inside = self.guards.all_hold(load.guards, 1)
-            address = self.nest.op_text(f"select i1 {inside}, ptr {address}, ptr {load.pointer}")
+            address = self.nest.out.select(inside, "ptr", address, load.pointer)
         return memory.load(load.held, address)
 
     def _scattered(self, memory: Memory, load: Load, base: SSAValue) -> Value:
@@ -79,11 +79,11 @@ class Loads:
 
         def address(lane: int) -> str:
             offset = memory.extract(str(base.type), offsets, lane)
-            element = self.nest.op_text(f"getelementptr {unit(load.held)}, ptr {where.address(lane)}, {base.type} {offset}")
+            element = self.addresses.computed(where.address(lane), load.held, base.type, offset)
             if not load.guards:
                 return element
             bit = memory.extract("i1", mask, lane) if inner else mask
-            return self.nest.op_text(f"select i1 {bit}, ptr {element}, ptr {load.pointer}")
+            return self.nest.out.select(bit, "ptr", element, load.pointer)
 
         return memory.load_lanes(load.held, address)
 
@@ -110,7 +110,7 @@ class Loads:
 
         def address(lane: int) -> str:
             bit = memory.extract("i1", mask, lane) if inner else mask
-            return self.nest.op_text(f"select i1 {bit}, ptr {where.address(lane)}, ptr {pointer}")
+            return self.nest.out.select(bit, "ptr", where.address(lane), pointer)
 
         return memory.load_lanes(held, address)
 
@@ -126,20 +126,20 @@ class Loads:
         """One element in all lanes, where the guards of any lane let it be read; the first of the array is there always."""
         fixed = not load.at.terms and not load.at.offset
         if not fixed:
-            address = self.nest.op_text(f"select i1 {self._any(memory, mask)}, ptr {address}, ptr {pointer}")
+            address = self.nest.out.select(self._any(memory, mask), "ptr", address, pointer)
         one = memory.load(load.held, pointer if fixed else address)
         return of_parts([self.registers.splat(load.held.register, part, self.nest.lanes) for part in parts_of(one)])
 
     def _any(self, memory: Memory, mask: str) -> str:
-        return self.nest.op_text(f"call i1 @llvm.vector.reduce.or.v{self.nest.lanes}i1({memory.scalars.type('i1')} {mask})")
+        return self.nest.out.op(f"call i1 @llvm.vector.reduce.or.v{self.nest.lanes}i1({memory.scalars.type('i1')} {mask})")
 
     def _near_address(self, memory: Memory, load: Load, pointer: str, mask: str) -> str:
         """Where the lanes of a masked load begin: close to the array, whatever the guards say."""
         base, index = self.base_inside(load, pointer), self.nest.index
-        first = base if index == 0 else self.nest.op_text(f"getelementptr {unit(load.held)}, ptr {base}, i64 {index}")
+        first = self.nest.out.address(base, load.held, index)
         if self._excess(load.guards) <= NEAR * self.nest.lanes:
             return first
-        return self.nest.op_text(f"select i1 {self._any(memory, mask)}, ptr {first}, ptr {pointer}")
+        return self.nest.out.select(self._any(memory, mask), "ptr", first, pointer)
 
     def base_inside(self, load: Load, pointer: str) -> str:
         """The address that the innermost loop starts from, or the array's own where an outer guard fails.
@@ -150,7 +150,7 @@ class Loads:
         if not shared:
             return base
         key = ("inside", pointer, self.addresses.outer(load.at), shared)
-        return self.registers.once(key, lambda: self.nest.op_text(f"select i1 {self.guards.all_hold(shared, 1)}, ptr {base}, ptr {pointer}"))
+        return self.registers.once(key, lambda: self.nest.out.select(self.guards.all_hold(shared, 1), "ptr", base, pointer))
 
     def _excess(self, guards: tuple[Guard, ...]) -> float:
         """How many iterations the innermost loop is ever away from those that its guards let through, before them or after them."""

@@ -28,7 +28,7 @@ class LoopEmitter:
 
     def open(self, start: int | str, starts: list[tuple[str, str]]) -> OpenLoop:
         """Opens a loop from ``start`` with registers that are carried around: (type, initial value)."""
-        label = self.nest.label("loop")
+        label = self.nest.out.label("loop")
         before, latch = f"{label}.before", f"{label}.latch"
         index, following = self.out.fresh(), self.out.fresh()
         self.out.line(f"br label %{before}")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from wengert.dialects.kernel.positions import dimensions
 from wengert.ir.tensor_types import size
-from wengert.transforms.codegen.cpu.nest.addresses import Addresses
-from wengert.transforms.codegen.cpu.nest.context import Context, of_parts, parts_of, unit
+from wengert.transforms.codegen.cpu.nest.addresses import Addresses, unit
+from wengert.transforms.codegen.cpu.nest.context import Context, of_parts, parts_of
 from wengert.transforms.codegen.cpu.nest.loops import LoopEmitter
 from wengert.transforms.codegen.cpu.nest.registers import Registers
 from wengert.transforms.codegen.cpu.nest.writes import rounded
@@ -86,7 +86,7 @@ class Reductions:
         def part(held: Element, value: Value, first: int) -> Value:
             kind = vector(held.register, lanes)
             order = ", ".join(f"i32 {lane}" for lane in range(first, first + half))
-            return of_parts([self.nest.op_text(f"shufflevector {kind} {x}, {kind} poison, <{half} x i32> <{order}>") for x in parts_of(value)])
+            return of_parts([self.nest.out.op(f"shufflevector {kind} {x}, {kind} poison, <{half} x i32> <{order}>") for x in parts_of(value)])
 
         after: list[Value] = []
         for reduction, total in zip(self.in_registers, totals, strict=True):
@@ -113,7 +113,7 @@ class Reductions:
         slot = self.slots[reduction]
         if element_of(reduction.write.value.type).kind != "c":
             return [slot]
-        return [slot, self.nest.op_text(f"getelementptr {kind}, ptr {slot}, i64 1")]
+        return [slot, self.nest.out.op(f"getelementptr {kind}, ptr {slot}, i64 1")]
 
     def _store_slot(self, reduction: Reduction, value: Value) -> None:
         kind = vector(element_of(reduction.write.value.type).register, self.nest.lanes)
@@ -122,7 +122,7 @@ class Reductions:
 
     def _load_slot(self, reduction: Reduction) -> Value:
         kind = vector(element_of(reduction.write.value.type).register, self.nest.lanes)
-        return of_parts([self.nest.op_text(f"load {kind}, ptr {place}") for place in self._slot_parts(reduction, kind)])
+        return of_parts([self.nest.out.op(f"load {kind}, ptr {place}") for place in self._slot_parts(reduction, kind)])
 
     # -- results
 
@@ -154,7 +154,7 @@ class Reductions:
                 if iteration:
                     count //= extents[0]
                     held = element_of(reduction.write.value.type)
-                    pointer = self.nest.op_text(f"getelementptr [{count} x {unit(held)}], ptr {pointer}, i64 {iteration}")
+                    pointer = self.nest.out.op(f"getelementptr [{count} x {unit(held)}], ptr {pointer}, i64 {iteration}")
                 self._fill(pointer, reduction, count)
 
     def _fill(self, pointer: str, reduction: Reduction, count: int) -> None:
@@ -164,9 +164,9 @@ class Reductions:
         scalars, value = self.nest.exact(lanes), self.neutral(reduction, lanes)
         if iterations:
             loop = self.loops.open(0, [])
-            address = self.nest.op_text(f"getelementptr {unit(held)}, ptr {pointer}, i64 {loop.index}")
+            address = self.nest.out.address(pointer, held, loop.index)
             Memory(scalars, lanes).store_contiguous(held, value, address, 1)
             self.loops.close(loop, lanes, iterations * lanes, [])
         if rest:
-            address = self.nest.op_text(f"getelementptr {unit(held)}, ptr {pointer}, i64 {iterations * lanes}")
+            address = self.nest.out.address(pointer, held, iterations * lanes)
             Memory(scalars, rest).store_contiguous(held, value, address, 1)

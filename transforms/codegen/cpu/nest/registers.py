@@ -67,5 +67,5 @@ class Registers:
     def splat(self, register: str, scalar: str, lanes: int) -> str:
         """The text that puts a scalar into every lane."""
         kind = vector(register, lanes)
-        first = self.nest.op_text(f"insertelement {kind} poison, {register} {scalar}, i32 0")
-        return self.nest.op_text(f"shufflevector {kind} {first}, {kind} poison, <{lanes} x i32> zeroinitializer")
+        first = self.nest.out.op(f"insertelement {kind} poison, {register} {scalar}, i32 0")
+        return self.nest.out.op(f"shufflevector {kind} {first}, {kind} poison, <{lanes} x i32> zeroinitializer")

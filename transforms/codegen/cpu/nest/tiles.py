@@ -54,7 +54,7 @@ class Tiles:
             self._fill(self.nest.loads[op], slot, row, column)
         loop = self.loops.open(0, [])
         self._row = loop.index
-        with self.registers.scope({("index", inner - 1): self.addresses.plus(row, loop.index)}):
+        with self.registers.scope({("index", inner - 1): self.nest.out.add(row, loop.index)}):
             yield column
         self.loops.close(loop, 1, lanes, [])
         self.loops.close(column_loop, lanes, self._rounded_up(inner), [])
@@ -63,14 +63,14 @@ class Tiles:
     def load(self, op: LoadOp, lanes: int) -> Value:
         """The current row of a load's tile."""
         held = self.nest.loads[op].held
-        row = self.nest.op_text(f"getelementptr {vector(held.memory, lanes)}, ptr {self.slots[op]}, i64 {self._row}")
+        row = self.nest.out.op(f"getelementptr {vector(held.memory, lanes)}, ptr {self.slots[op]}, i64 {self._row}")
         return Memory(self.nest.exact(lanes), lanes).load_contiguous(held, row, 1)
 
     def _open(self, level: int) -> tuple[OpenLoop, str]:
         loop, extent, lanes = self.loops.open(0, []), self.nest.extents[level], self.nest.lanes
         if extent % lanes == 0:
             return loop, loop.index
-        return loop, self.nest.op_text(f"call i64 @llvm.umin.i64(i64 {loop.index}, i64 {extent - lanes})")
+        return loop, self.nest.out.op(f"call i64 @llvm.umin.i64(i64 {loop.index}, i64 {extent - lanes})")
 
     def _rounded_up(self, level: int) -> int:
         return -(-self.nest.extents[level] // self.nest.lanes) * self.nest.lanes
@@ -81,9 +81,9 @@ class Tiles:
         with self.registers.scope({("index", self.nest.inner - 1): row}):
             self.nest.index = column
             address = self.addresses.lanes(load.pointer, load.held, load.at).address
-            lines = [self.nest.op_text(f"load {kind}, ptr {address(lane)}, align {align}") for lane in range(lanes)]
+            lines = [self.nest.out.op(f"load {kind}, ptr {address(lane)}, align {align}") for lane in range(lanes)]
         for number, line in enumerate(self._transposed(lines, load.held.memory)):
-            at = self.nest.op_text(f"getelementptr {kind}, ptr {slot}, i64 {number}") if number else slot
+            at = self.nest.out.op(f"getelementptr {kind}, ptr {slot}, i64 {number}") if number else slot
             self.nest.out.line(f"store {kind} {line}, ptr {at}, align {align}")
 
     def _transposed(self, lines: list[str], register: str) -> list[str]:
@@ -96,7 +96,7 @@ class Tiles:
             for row in range(n):
                 if not row & bit:
                     pair = f"{kind} {lines[row]}, {kind} {lines[row + bit]}"
-                    lines[row] = self.nest.op_text(f"shufflevector {pair}, <{n} x i32> <{low}>")
-                    lines[row + bit] = self.nest.op_text(f"shufflevector {pair}, <{n} x i32> <{high}>")
+                    lines[row] = self.nest.out.op(f"shufflevector {pair}, <{n} x i32> <{low}>")
+                    lines[row + bit] = self.nest.out.op(f"shufflevector {pair}, <{n} x i32> <{high}>")
             bit *= 2
         return lines

@@ -9,12 +9,12 @@ from wengert.dialects.kernel import STORE, Write
 from wengert.dialects.kernel.positions import Position, dimensions
 from wengert.ir.tensor_types import type_of
 from wengert.transforms.codegen.cpu.nest.addresses import Addresses
-from wengert.transforms.codegen.cpu.nest.context import Context, of_parts, parts_of, unit
+from wengert.transforms.codegen.cpu.nest.context import Context, of_parts, parts_of
 from wengert.transforms.codegen.cpu.nest.registers import Registers
-from wengert.transforms.codegen.llvm.instructions import one
 from wengert.transforms.codegen.llvm.memory import Memory
 from wengert.transforms.codegen.llvm.scalars import Scalars, Value
 from wengert.transforms.codegen.llvm.types import Element, element_of
+from wengert.transforms.codegen.llvm.vector_builder import one
 from wengert.transforms.kernel.loops import MOST_PHASES
 
 
@@ -131,7 +131,7 @@ class Writes:
                 self._modify(single, write, held, value, self.addresses.address(self.addresses.based(f"%q{write.target}", held, write.base), held, at))
                 continue
             pointer = self._lane_pointer(memory, write, held, lane, varies=write.base in varying)
-            address = self.addresses.address(pointer, held, at, self.addresses.plus(self.nest.index, lane))
+            address = self.addresses.address(pointer, held, at, self.nest.out.add(self.nest.index, lane))
             part = of_parts([memory.extract(held.register, p, lane) for p in parts_of(value)])
             self._modify(single, write, held, part, address, (memory, lane))
 
@@ -143,7 +143,7 @@ class Writes:
         assert write.base is not None
         offsets = self.registers.get(write.base, memory.lanes)
         assert isinstance(offsets, str)
-        return self.nest.op_text(f"getelementptr {unit(held)}, ptr {pointer}, {write.base.type} {memory.extract(str(write.base.type), offsets, lane)}")
+        return self.addresses.computed(pointer, held, write.base.type, memory.extract(str(write.base.type), offsets, lane))
 
     def _modify(self, memory: Memory, write: Write, held: Element, value: Value, address: str, lane: tuple[Memory, int] | None = None) -> None:
         """Reads, combines and writes elements from an address on; leaves them as they are where the condition fails."""
