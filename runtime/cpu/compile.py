@@ -143,7 +143,7 @@ class _Compilation:
         signature = signature_of(entry_function(module, self.entry))
         with self.phase("fuse"), _refusals():
             lowered = parse_pipeline(remaining(module, reassociate=not self.options.strict)).run(module, original=self._own)
-        with self.phase("codegen"):
+        with self.phase("codegen"), _refusals():
             code = generate(lowered, host().target, strict=self.options.strict, flush=self.options.flush)
         self._check_memory(code, signature)
         with self.phase("llvm"):
