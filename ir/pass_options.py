@@ -81,8 +81,8 @@ class PipelineText:
     def _word(self, what: str) -> Word:
         word = self._peek()
         if word.text in ("", "{", "}", "=", ",", '"'):
-            found = f"'{word.text}'" if word.text else "the end"
-            self.fail(word, "this string has no closing quote" if word.text == '"' else f"expected {what}, found {found}")
+            shown = f"'{word.text}'" if word.text else "the end"
+            self.fail(word, "this string has no closing quote" if word.text == '"' else f"expected {what}, found {shown}")
         self._next += 1
         return Word(json.loads(word.text), word.start) if word.text.startswith('"') else word
 

@@ -28,10 +28,10 @@ def write_reproducer(name: str, text: str, pipeline: str, details: str, form: Fo
     try:
         folder = Path(os.environ.get(REPRODUCER_DIR) or tempfile.gettempdir())
         folder.mkdir(parents=True, exist_ok=True)
-        handle, found = tempfile.mkstemp(prefix=f"wengert-{name}-", suffix=f".{form}", dir=folder)
-        header = [opt_command(pipeline, found), "", *details.rstrip().splitlines()]
+        handle, path = tempfile.mkstemp(prefix=f"wengert-{name}-", suffix=f".{form}", dir=folder)
+        header = [opt_command(pipeline, path), "", *details.rstrip().splitlines()]
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write("\n".join([*(f"{COMMENTS[form]} {line}".rstrip() for line in header), text.rstrip("\n"), ""]))
     except OSError:
         return None
-    return Path(found)
+    return Path(path)

@@ -51,7 +51,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from wengert.dialects.facts import KERNEL, STRUCTURE
+from wengert.dialects.facts import FORMULA, REGIONS, STRUCTURE
 from wengert.dialects.kernel import positions
 from wengert.dialects.kernel.positions import Position
 from wengert.dialects.stablehlo.attributes import DotDimensionNumbersAttr
@@ -131,6 +131,7 @@ class LoadOp(DialectOperation):
     """
 
     name = "kernel.load"
+    FACTS: ClassVar = STRUCTURE
     source = operand_def()
     base = opt_operand_def()
     at = prop_def(AtAttr)
@@ -144,6 +145,7 @@ class IndexOp(DialectOperation):
     """The value of an expression of loop indices, as a number of the result's type."""
 
     name = "kernel.index"
+    FACTS: ClassVar = STRUCTURE
     at = prop_def(AtAttr)
     result = result_def()
     traits = traits_def(Pure())
@@ -154,6 +156,7 @@ class WithinOp(DialectOperation):
     """Whether the guards hold."""
 
     name = "kernel.within"
+    FACTS: ClassVar = STRUCTURE
     where = prop_def(WhereAttr)
     result = result_def()
     traits = traits_def(Pure())
@@ -164,6 +167,7 @@ class ConstantOp(DialectOperation):
     """A scalar constant (``value`` is a rank-0 tensor constant)."""
 
     name = "kernel.constant"
+    FACTS: ClassVar = STRUCTURE
     value = prop_def(DenseIntOrFPElementsAttr)
     result = result_def()
     traits = traits_def(Pure())
@@ -174,6 +178,7 @@ class ApplyOp(DialectOperation):
     """A scalar function: StableHLO's or CHLO's elementwise op of this name on one element."""
 
     name = "kernel.apply"
+    FACTS: ClassVar = STRUCTURE
     arguments = var_operand_def()
     function = prop_def(StringAttr)
     result = result_def()
@@ -190,6 +195,7 @@ class YieldOp(DialectOperation):
     """
 
     name = "kernel.yield"
+    FACTS: ClassVar = STRUCTURE
     values = var_operand_def()
     at = opt_prop_def(ArrayAttr)
     kinds = opt_prop_def(ArrayAttr)
@@ -218,7 +224,7 @@ class NestOp(DialectOperation):
     """A loop nest; see the module's docstring. Result i continues ``into`` operand ``ties[i]`` unless that is -1."""
 
     name = "kernel.nest"
-    FACTS: ClassVar = KERNEL
+    FACTS: ClassVar = FORMULA
     inputs = var_operand_def()
     into = var_operand_def()
     bounds = prop_def(DenseArrayBase)
@@ -313,7 +319,7 @@ class MatmulOp(DialectOperation):
     """
 
     name = "kernel.matmul"
-    FACTS: ClassVar = KERNEL
+    FACTS: ClassVar = FORMULA
     lhs = operand_def()
     rhs = operand_def()
     dimension_numbers = prop_def(DotDimensionNumbersAttr)
@@ -340,7 +346,7 @@ class InterpretOp(DialectOperation):
     """Runs one op that has no kernel in the interpreter. The body holds the op and a yield of its results."""
 
     name = "kernel.interpret"
-    FACTS: ClassVar = KERNEL
+    FACTS: ClassVar = REGIONS
     inputs = var_operand_def()
     body = region_def("single_block")
     outputs = var_result_def()
@@ -351,7 +357,7 @@ class NativeOp(DialectOperation):
     """Runs one op by code of its own (:mod:`wengert.transforms.codegen.cpu.native`). The body holds the op and a yield of its results."""
 
     name = "kernel.native"
-    FACTS: ClassVar = KERNEL
+    FACTS: ClassVar = REGIONS
     inputs = var_operand_def()
     body = region_def("single_block")
     outputs = var_result_def()
@@ -366,7 +372,7 @@ class StripMineOp(DialectOperation):
     """
 
     name = "kernel.strip_mine"
-    FACTS: ClassVar = KERNEL
+    FACTS: ClassVar = REGIONS
     inputs = var_operand_def()
     trips = prop_def(IntegerAttr)
     input_steps = prop_def(DenseArrayBase)
