@@ -78,9 +78,9 @@ class AffineText:
         self._loops()
         self._need("->")
         self._need("(")
-        found = self.position()
+        position = self.position()
         self._need(")")
-        return found
+        return position
 
     def set(self) -> tuple[Guard, ...]:
         """Reads ``(d0, d1) : (0 <= d0 < 4)``."""
@@ -105,10 +105,10 @@ class AffineText:
 
     def _bound(self) -> int:
         start = self._skip()
-        found = self.position()
-        if found.terms:
+        bound = self.position()
+        if bound.terms:
             raise AffineError("a bound is an integer", start)
-        return found.offset
+        return bound.offset
 
     def _loops(self) -> None:
         """Reads ``(d0, d1)``, which become the names."""
@@ -126,19 +126,19 @@ class AffineText:
         self.names = names
 
     def _product(self) -> Position:
-        found = self._unary()
+        product = self._unary()
         while True:
             word = "*" if self._peek() == "*" else self._word()
             if word == "*":
                 self._need("*")
                 start = self._skip()
-                found = self._times(found, self._unary(), start)
+                product = self._times(product, self._unary(), start)
             elif word in _DIVISIONS:
                 self._skip()
                 self.here += len(word)
-                found = self._divided(found, word)
+                product = self._divided(product, word)
             else:
-                return found
+                return product
 
     @staticmethod
     def _times(one: Position, other: Position, start: int) -> Position:
@@ -146,12 +146,12 @@ class AffineText:
             raise AffineError("a product of two indices is not affine", start)
         return one.times(other.offset) if not other.terms else other.times(one.offset)
 
-    def _divided(self, found: Position, word: str) -> Position:
+    def _divided(self, dividend: Position, word: str) -> Position:
         start = self._skip()
         by = self._unary()
         if by.terms or by.offset <= 0:
             raise AffineError(f"'{word}' needs a positive constant", start)
-        return quotient_or_remainder(found, by.offset, word)
+        return quotient_or_remainder(dividend, by.offset, word)
 
     def _unary(self) -> Position:
         mark = self._peek()
@@ -160,9 +160,9 @@ class AffineText:
             return self._unary().times(-1)
         if mark == "(":
             self._need("(")
-            found = self.position()
+            inner = self.position()
             self._need(")")
-            return found
+            return inner
         number = _NUMBER.match(self.text, self.here)
         if number is not None:
             self.here = number.end()
@@ -205,17 +205,17 @@ class AffineText:
         match = _MARK.match(self.text, self.here)
         if match is None or match.group(1) != mark:
             at = self._skip()
-            found = match.group(1) if match is not None else self.text[at : at + 1]
-            raise AffineError(f"expected '{mark}', found '{found}'" if found else f"expected '{mark}', but the text ends here", at)
+            shown = match.group(1) if match is not None else self.text[at : at + 1]
+            raise AffineError(f"expected '{mark}', found '{shown}'" if shown else f"expected '{mark}', but the text ends here", at)
         self.here = match.end()
 
 
 def parse(text: str) -> Position:
     """The position that a text means, with the loops ``d0``, ``d1``, ...; an AffineError (a ValueError) where it is none."""
     reader = AffineText(text)
-    found = reader.position()
+    position = reader.position()
     reader.end()
-    return found
+    return position
 
 
 def quotient_or_remainder(at: Position, by: int, word: str) -> Position:

@@ -67,11 +67,11 @@ def _read(parser: AttrParser, read: Callable[[AffineText], T]) -> T:
     """Reads the text where a parser of xDSL stands."""
     text = AffineText(parser.lexer.input.content, parser._current_token.span.start)  # pyright: ignore[reportPrivateUsage]
     try:
-        found = read(text)
+        value = read(text)
     except AffineError as error:
         parser.raise_error(str(error), error.position, error.position + 1)
     parser._resume_from(text.here)  # pyright: ignore[reportPrivateUsage]
-    return found
+    return value
 
 
 @lru_cache(maxsize=8192)

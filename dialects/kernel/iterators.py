@@ -57,12 +57,12 @@ def apart_loops(at: Position, extents: Sequence[int]) -> set[int]:
 
 def _dependences(body: Block) -> dict[SSAValue, frozenset[int]]:
     """The loops that each value of a body depends on."""
-    found: dict[SSAValue, frozenset[int]] = {argument: frozenset() for argument in body.args}
+    depends: dict[SSAValue, frozenset[int]] = {argument: frozenset() for argument in body.args}
     for op in body.ops:
         if op.results:
-            loops = frozenset(_loops_of(op)).union(*[found[operand] for operand in op.operands])
-            found.update(dict.fromkeys(op.results, loops))
-    return found
+            loops = frozenset(_loops_of(op)).union(*[depends[operand] for operand in op.operands])
+            depends.update(dict.fromkeys(op.results, loops))
+    return depends
 
 
 def _loops_of(op: Operation) -> set[int]:

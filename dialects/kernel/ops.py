@@ -52,6 +52,7 @@ from xdsl.irdl import (
 from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from wengert.dialects.facts import KERNEL, STRUCTURE
 from wengert.dialects.kernel import positions
 from wengert.dialects.kernel.attributes import KINDS, AtAttr, WhereAttr, at_attr, string
 from wengert.dialects.kernel.functions import arity, op_classes
@@ -221,6 +222,7 @@ class NestOp(KernelOp):
     name = "kernel.nest"
     SYNTAX: ClassVar = Syntax(NestText())
     DISTINCT_NAMES: ClassVar = True
+    FACTS: ClassVar = KERNEL
     inputs = var_operand_def()
     into = var_operand_def()
     bounds = prop_def(DenseArrayBase)
@@ -331,6 +333,7 @@ class EmptyOp(KernelOp):
 
     name = "kernel.empty"
     SYNTAX: ClassVar = Syntax(ResultTypes())
+    FACTS: ClassVar = STRUCTURE
     result = result_def()
     traits = traits_def(Pure())
 
@@ -345,6 +348,7 @@ class MatmulOp(KernelOp):
 
     name = "kernel.matmul"
     SYNTAX: ClassVar = Syntax(ProductText())
+    FACTS: ClassVar = KERNEL
     lhs = operand_def()
     rhs = operand_def()
     dimension_numbers = prop_def(DotDimensionNumbersAttr)
@@ -373,6 +377,7 @@ class InterpretOp(KernelOp):
     name = "kernel.interpret"
     SYNTAX: ClassVar = Syntax(BodyText())
     DISTINCT_NAMES: ClassVar = True
+    FACTS: ClassVar = KERNEL
     inputs = var_operand_def()
     body = region_def("single_block")
     outputs = var_result_def()
@@ -385,6 +390,7 @@ class NativeOp(KernelOp):
     name = "kernel.native"
     SYNTAX: ClassVar = Syntax(BodyText())
     DISTINCT_NAMES: ClassVar = True
+    FACTS: ClassVar = KERNEL
     inputs = var_operand_def()
     body = region_def("single_block")
     outputs = var_result_def()
@@ -401,6 +407,7 @@ class StripMineOp(KernelOp):
     name = "kernel.strip_mine"
     SYNTAX: ClassVar = Syntax(StripMineText())
     DISTINCT_NAMES: ClassVar = True
+    FACTS: ClassVar = KERNEL
     inputs = var_operand_def()
     trips = prop_def(IntegerAttr)
     input_steps = prop_def(DenseArrayBase)

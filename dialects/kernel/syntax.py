@@ -43,19 +43,19 @@ def read_affine(reader: Reader, read: Callable[[AffineText], T]) -> T:
     """Reads affine text of the enclosing nest's loops; what is wrong with it becomes a diagnostic at its place."""
     text = AffineText(reader.text, reader.here, nest_around(reader).loops)
     try:
-        found = read(text)
+        value = read(text)
     except AffineError as error:
         reader.fail(str(error), error.position)
     reader.here = text.here
-    return found
+    return value
 
 
 def nest_around(reader: Reader) -> Nest:
     """The nest whose body is being read."""
-    found = reader.enclosing[-1] if reader.enclosing else None
-    if not isinstance(found, Nest):
+    nest = reader.enclosing[-1] if reader.enclosing else None
+    if not isinstance(nest, Nest):
         reader.fail("this op has its place in the body of a 'kernel.nest'")
-    return found
+    return nest
 
 
 @contextmanager
@@ -137,12 +137,12 @@ def indices(at: Position, shape: tuple[int, ...], extents: Sequence[int], *, gua
     """The index in each dimension of a position, such that they mean this position and lie in their ranges; None if none is seen."""
     if 0 in shape or 0 in extents:
         return None
-    for found in (_balanced(at, shape), unflatten(at, shape, extents)):
-        if (flatten(found, shape) if found else ZERO) != at or (at.is_affine() and not all(part.is_affine() for part in found)):
+    for parts in (_balanced(at, shape), unflatten(at, shape, extents)):
+        if (flatten(parts, shape) if parts else ZERO) != at or (at.is_affine() and not all(part.is_affine() for part in parts)):
             continue
-        spans = [span(part, extents) for part in found]
+        spans = [span(part, extents) for part in parts]
         if guarded or all(low >= 0 and high < n for (low, high), n in zip(spans, shape, strict=True)):
-            return found
+            return parts
     return None
 
 
