@@ -18,9 +18,9 @@ from xdsl.ir import Operation, Region, SSAValue
 
 from wengert.dialects.kernel import NativeOp
 from wengert.ir.tensor_types import shape
-from wengert.transforms.codegen.cpu.native.held import held, is_held
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.regions import inline
+from wengert.transforms.codegen.cpu.native.value_elements import held, is_held
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.schedule.chunks import Split, parameters, prologue, split
 from wengert.transforms.schedule.target import Target

@@ -12,8 +12,8 @@ from wengert.dialects import stablehlo
 from wengert.ir.tensor_types import element, i1, shape, ui64
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import raw
-from wengert.transforms.codegen.cpu.native.held import held
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
+from wengert.transforms.codegen.cpu.native.value_elements import held
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element
 from wengert.transforms.schedule.target import Target

@@ -9,7 +9,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from wengert.dialects import stablehlo
 from wengert.ir.elements import splat_value
 from wengert.ir.tensor_types import shape
-from wengert.transforms.codegen.cpu.native.held import held, is_held
+from wengert.transforms.codegen.cpu.native.value_elements import held, is_held
 from wengert.transforms.codegen.llvm.scalars import Scalars, Value
 from wengert.transforms.codegen.llvm.types import literal, splat
 from wengert.transforms.fuse.roles import Role, function_name, role

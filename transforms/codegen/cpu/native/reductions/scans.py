@@ -13,10 +13,10 @@ from wengert.dialects.core import Kind
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import element, is_boolean, is_complex, shape
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
-from wengert.transforms.codegen.cpu.native.folds import flat, grouped
-from wengert.transforms.codegen.cpu.native.held import held
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
-from wengert.transforms.codegen.cpu.native.reductions import nest_kind, neutral_value
+from wengert.transforms.codegen.cpu.native.reductions.folds import flat, grouped
+from wengert.transforms.codegen.cpu.native.reductions.kernels import nest_kind, neutral_value
+from wengert.transforms.codegen.cpu.native.value_elements import held
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.codegen.llvm.types import vector

@@ -12,10 +12,10 @@ from wengert.ir.tensor_types import element, shape
 from wengert.transforms.bufferize.buffers import aligned
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box
-from wengert.transforms.codegen.cpu.native.held import held
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
-from wengert.transforms.codegen.cpu.native.matrix_lanes import MatrixLanes, group_bytes, group_count
-from wengert.transforms.codegen.cpu.native.substitution import PREFIX, STEP_NS, TriangularSystem, lanes_for
+from wengert.transforms.codegen.cpu.native.linalg.matrix_lanes import MatrixLanes, group_bytes, group_count
+from wengert.transforms.codegen.cpu.native.linalg.substitution import PREFIX, STEP_NS, TriangularSystem, lanes_for
+from wengert.transforms.codegen.cpu.native.value_elements import held
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element
 from wengert.transforms.schedule.target import Target

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from wengert.transforms.bufferize.buffers import aligned
 from wengert.transforms.codegen.cpu.native.boxes import copy_box, strides_of, zero
-from wengert.transforms.codegen.cpu.native.convolution_loops import Axis, Part, cut, fill, points, repeat
-from wengert.transforms.codegen.cpu.native.convolution_tiles import Tile, best_shape, tile_function
+from wengert.transforms.codegen.cpu.native.convolution.tables import Axis, Part, cut, fill, points, repeat
+from wengert.transforms.codegen.cpu.native.convolution.tiles import Tile, best_shape, tile_function
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element

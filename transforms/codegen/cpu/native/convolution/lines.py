@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from wengert.transforms.bufferize.buffers import aligned
 from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
-from wengert.transforms.codegen.cpu.native.convolution_job import STEPS, Form
-from wengert.transforms.codegen.cpu.native.convolution_loops import Axis, Part, cut, fill, points
-from wengert.transforms.codegen.cpu.native.convolution_tiles import MOST_ROWS
+from wengert.transforms.codegen.cpu.native.convolution.tables import Axis, Part, cut, fill, points
+from wengert.transforms.codegen.cpu.native.convolution.tiled_part import STEPS, Form
+from wengert.transforms.codegen.cpu.native.convolution.tiles import MOST_ROWS
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Index
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from wengert.dialects import core
 from wengert.transforms.codegen.cpu.native.base import native
-from wengert.transforms.codegen.cpu.native.batched_matrices import BatchedLu
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
-from wengert.transforms.codegen.cpu.native.lapack import Factorization
-from wengert.transforms.codegen.cpu.native.matrix_lanes import MatrixLanes
-from wengert.transforms.codegen.cpu.native.small_matrices import SMALL, small_lu
+from wengert.transforms.codegen.cpu.native.linalg.batched_matrices import BatchedLu
+from wengert.transforms.codegen.cpu.native.linalg.lapack import Factorization
+from wengert.transforms.codegen.cpu.native.linalg.matrix_lanes import MatrixLanes
+from wengert.transforms.codegen.cpu.native.linalg.small_matrices import SMALL, small_lu
 from wengert.transforms.schedule.target import Target
 
 

@@ -26,11 +26,11 @@ from wengert.transforms.codegen.cpu import matmul
 from wengert.transforms.codegen.cpu.matmul import MatmulPlan, UnsupportedMatmul
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, NativeText, native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box, strides_of, zero
-from wengert.transforms.codegen.cpu.native.convolution_attributes import windows_of
-from wengert.transforms.codegen.cpu.native.depthwise import Depthwise
-from wengert.transforms.codegen.cpu.native.direct_convolution import DirectConvolution
-from wengert.transforms.codegen.cpu.native.held import held
+from wengert.transforms.codegen.cpu.native.convolution.attributes import windows_of
+from wengert.transforms.codegen.cpu.native.convolution.depthwise import Depthwise
+from wengert.transforms.codegen.cpu.native.convolution.direct import DirectConvolution
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
+from wengert.transforms.codegen.cpu.native.value_elements import held
 from wengert.transforms.schedule.target import GENERIC, Target
 
 MOST_BYTES = 1 << 25

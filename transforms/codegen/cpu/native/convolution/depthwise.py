@@ -14,12 +14,12 @@ from wengert.dialects import stablehlo
 from wengert.ir.tensor_types import element, i1, shape
 from wengert.transforms.codegen.cpu.native.base import native
 from wengert.transforms.codegen.cpu.native.boxes import strides_of
-from wengert.transforms.codegen.cpu.native.convolution_attributes import windows_of
-from wengert.transforms.codegen.cpu.native.direct_convolution import DirectConvolution
-from wengert.transforms.codegen.cpu.native.folds import Axis, Fold, Lanes
-from wengert.transforms.codegen.cpu.native.held import held
+from wengert.transforms.codegen.cpu.native.convolution.attributes import windows_of
+from wengert.transforms.codegen.cpu.native.convolution.direct import DirectConvolution
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
-from wengert.transforms.codegen.cpu.native.reductions import chosen, neutral_value
+from wengert.transforms.codegen.cpu.native.reductions.folds import Axis, Fold, Lanes
+from wengert.transforms.codegen.cpu.native.reductions.kernels import chosen, neutral_value
+from wengert.transforms.codegen.cpu.native.value_elements import held
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.schedule.target import Target

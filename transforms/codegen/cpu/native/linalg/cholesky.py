@@ -10,12 +10,12 @@ from typing import Any
 from wengert.dialects import core, stablehlo
 from wengert.ir.attributes import int_of
 from wengert.transforms.codegen.cpu.native.base import native
-from wengert.transforms.codegen.cpu.native.batched_matrices import BatchedCholesky
 from wengert.transforms.codegen.cpu.native.boxes import copy_box
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
-from wengert.transforms.codegen.cpu.native.lapack import I32, Factorization
-from wengert.transforms.codegen.cpu.native.matrix_lanes import MatrixLanes
-from wengert.transforms.codegen.cpu.native.small_matrices import SMALL, small_cholesky
+from wengert.transforms.codegen.cpu.native.linalg.batched_matrices import BatchedCholesky
+from wengert.transforms.codegen.cpu.native.linalg.lapack import I32, Factorization
+from wengert.transforms.codegen.cpu.native.linalg.matrix_lanes import MatrixLanes
+from wengert.transforms.codegen.cpu.native.linalg.small_matrices import SMALL, small_cholesky
 from wengert.transforms.codegen.llvm.types import float_literal
 from wengert.transforms.schedule.target import Target
 

@@ -6,7 +6,7 @@ in a register and four of them share an operand. The products are taken in the s
 
 from __future__ import annotations
 
-from wengert.transforms.codegen.cpu.native.matrix_lanes import MatrixLanes, Place
+from wengert.transforms.codegen.cpu.native.linalg.matrix_lanes import MatrixLanes, Place
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element
 

@@ -1,18 +1,18 @@
 """Convolutions without a matrix of windows: register tiles whose operands lie in the padded input and in the kernel themselves.
 
 Every element of the result is a sum over window positions and features of products of an input and a weight. A tile of some rows
-by some vectors of columns of such sums stays in registers (:mod:`.convolution_tiles`). In one of two forms:
+by some vectors of columns of such sums stays in registers (:mod:`.tiles`). In one of two forms:
 
 * features in lanes: rows are images and positions, columns the output features. The kernel is copied so that the features of a group of
   columns are neighbours, unless they lie so.
 * positions in lanes: rows are output features, columns the positions of a line of the image, where that is contiguous.
 
 Depthwise convolutions have groups of one feature: those are in lanes where they are neighbours, and where they are not, the gradient of
-the kernel has lanes along lines (:mod:`.convolution_lines`).
+the kernel has lanes along lines (:mod:`.lines`).
 
 Long contractions (the gradient of a kernel sums over all images) are cut into blocks whose operands stay in the nearest cache, as in K. Goto
 and R. van de Geijn, ACM TOMS 34 (2008); the direct form is that of J. Zhang, F. Franchetti and T. M. Low, High Performance Zero-Memory
-Overhead Direct Convolutions, ICML 2018. A dilated input falls into phases (:mod:`.convolution_geometry`).
+Overhead Direct Convolutions, ICML 2018. A dilated input falls into phases (:mod:`.geometry`).
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from wengert.ir.tensor_types import element, f32, f64, rank, shape
 from wengert.transforms.bufferize.buffers import aligned
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box, strides_of, zero
-from wengert.transforms.codegen.cpu.native.convolution_attributes import windows_of
-from wengert.transforms.codegen.cpu.native.convolution_geometry import Phase, phases, room
-from wengert.transforms.codegen.cpu.native.convolution_job import Form, Job
-from wengert.transforms.codegen.cpu.native.convolution_lines import LineJob
-from wengert.transforms.codegen.cpu.native.convolution_loops import Axis, Part, merged, points
-from wengert.transforms.codegen.cpu.native.held import held
+from wengert.transforms.codegen.cpu.native.convolution.attributes import windows_of
+from wengert.transforms.codegen.cpu.native.convolution.geometry import Phase, phases, room
+from wengert.transforms.codegen.cpu.native.convolution.lines import LineJob
+from wengert.transforms.codegen.cpu.native.convolution.tables import Axis, Part, merged, points
+from wengert.transforms.codegen.cpu.native.convolution.tiled_part import Form, Job
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
+from wengert.transforms.codegen.cpu.native.value_elements import held
 from wengert.transforms.schedule.chunks import wanted_chunks
 from wengert.transforms.schedule.target import GENERIC, Target
 

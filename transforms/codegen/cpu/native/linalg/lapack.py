@@ -1,8 +1,8 @@
 """Routines of LAPACK over the matrices of a batch, called from compiled code matrix by matrix, with workspace in the arena.
 
 LAPACK is column-major: a row-major matrix goes to scratch memory transposed, and results come back so. Factorizations of matrices
-of small order are generated: in loops (:mod:`wengert.transforms.codegen.cpu.native.small_matrices`), or, where there are many, in vector
-lanes (:mod:`wengert.transforms.codegen.cpu.native.batched_matrices`).
+of small order are generated: in loops (:mod:`wengert.transforms.codegen.cpu.native.linalg.small_matrices`), or, where there are many, in vector
+lanes (:mod:`wengert.transforms.codegen.cpu.native.linalg.batched_matrices`).
 
 Workspaces are at least what LAPACK's documentation asks for, with room for blocks of 64 columns.
 """
@@ -16,13 +16,13 @@ from typing import Any
 from wengert.ir.tensor_types import element, shape
 from wengert.transforms.bufferize.buffers import aligned
 from wengert.transforms.codegen.cpu.native.base import NativeKernel
-from wengert.transforms.codegen.cpu.native.batched_matrices import MOST_ELEMENTS
 from wengert.transforms.codegen.cpu.native.boxes import copy_box
-from wengert.transforms.codegen.cpu.native.held import held
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
-from wengert.transforms.codegen.cpu.native.matrix_lanes import group_count, lanes_of
-from wengert.transforms.codegen.cpu.native.substitution import PREFIX
+from wengert.transforms.codegen.cpu.native.linalg.batched_matrices import MOST_ELEMENTS
+from wengert.transforms.codegen.cpu.native.linalg.matrix_lanes import group_count, lanes_of
+from wengert.transforms.codegen.cpu.native.linalg.substitution import PREFIX
 from wengert.transforms.codegen.cpu.native.symbols import symbol
+from wengert.transforms.codegen.cpu.native.value_elements import held
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element
 from wengert.transforms.schedule.target import Target

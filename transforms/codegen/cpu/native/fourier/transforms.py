@@ -21,11 +21,11 @@ from wengert.ir.tensor_types import c64, c128, element, f32, f64, shape
 from wengert.transforms.bufferize.buffers import aligned
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import zero
-from wengert.transforms.codegen.cpu.native.fourier_lines import Across, Along, Line, Read, swapped
-from wengert.transforms.codegen.cpu.native.fourier_stages import blocks
-from wengert.transforms.codegen.cpu.native.fourier_tables import LARGEST, convolution_length, is_smooth
-from wengert.transforms.codegen.cpu.native.held import held
+from wengert.transforms.codegen.cpu.native.fourier.lines import Across, Along, Line, Read, swapped
+from wengert.transforms.codegen.cpu.native.fourier.stages import blocks
+from wengert.transforms.codegen.cpu.native.fourier.tables import LARGEST, convolution_length, is_smooth
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
+from wengert.transforms.codegen.cpu.native.value_elements import held
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element
 from wengert.transforms.schedule.target import Target

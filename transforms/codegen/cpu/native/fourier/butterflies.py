@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wengert.transforms.codegen.cpu.native.fourier_tables import prime_factors, root
+from wengert.transforms.codegen.cpu.native.fourier.tables import prime_factors, root
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 
 Number = tuple[str, str]

@@ -17,8 +17,8 @@ from contextlib import contextmanager
 import numpy as np
 from msgspec import Struct
 
-from wengert.transforms.codegen.cpu.native.fourier_butterflies import Number, Numbers, butterfly
-from wengert.transforms.codegen.cpu.native.fourier_tables import IN_REGISTERS, by_pairs, by_planes, radices, roots, table, twiddles
+from wengert.transforms.codegen.cpu.native.fourier.butterflies import Number, Numbers, butterfly
+from wengert.transforms.codegen.cpu.native.fourier.tables import IN_REGISTERS, by_pairs, by_planes, radices, roots, table, twiddles
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element, vector

@@ -8,7 +8,7 @@ from wengert.dialects import core
 from wengert.transforms.codegen.cpu.native.base import native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
-from wengert.transforms.codegen.cpu.native.lapack import Factorization
+from wengert.transforms.codegen.cpu.native.linalg.lapack import Factorization
 from wengert.transforms.schedule.target import Target
 
 

@@ -11,10 +11,10 @@ from wengert.ir.attributes import int_of, ints
 from wengert.ir.elements import to_numpy
 from wengert.ir.tensor_types import element, is_boolean, is_complex, rank, shape
 from wengert.transforms.codegen.cpu.native.base import native
-from wengert.transforms.codegen.cpu.native.folds import Axis, Fold, Lanes, merged
-from wengert.transforms.codegen.cpu.native.held import held
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
+from wengert.transforms.codegen.cpu.native.reductions.folds import Axis, Fold, Lanes, merged
 from wengert.transforms.codegen.cpu.native.regions import is_inlinable
+from wengert.transforms.codegen.cpu.native.value_elements import held
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.scalars import Value, neutral
 from wengert.transforms.codegen.llvm.types import Element, splat

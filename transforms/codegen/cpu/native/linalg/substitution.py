@@ -11,11 +11,11 @@ from xdsl.ir import Attribute, SSAValue
 
 from wengert.dialects.stablehlo.attributes import Transpose
 from wengert.ir.tensor_types import c64, c128, element, f32, f64, shape
-from wengert.transforms.codegen.cpu.native.batched_matrices import MOST_ELEMENTS, BatchedSubstitution
-from wengert.transforms.codegen.cpu.native.held import held
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
-from wengert.transforms.codegen.cpu.native.matrix_lanes import MatrixLanes, lanes_of
+from wengert.transforms.codegen.cpu.native.linalg.batched_matrices import MOST_ELEMENTS, BatchedSubstitution
+from wengert.transforms.codegen.cpu.native.linalg.matrix_lanes import MatrixLanes, lanes_of
 from wengert.transforms.codegen.cpu.native.symbols import symbol
+from wengert.transforms.codegen.cpu.native.value_elements import held
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element
 from wengert.transforms.schedule.target import Target

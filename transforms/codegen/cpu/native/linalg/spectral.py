@@ -7,7 +7,7 @@ from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import shape
 from wengert.transforms.codegen.cpu.native.base import native
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
-from wengert.transforms.codegen.cpu.native.lapack import BLOCK, Factorization
+from wengert.transforms.codegen.cpu.native.linalg.lapack import BLOCK, Factorization
 from wengert.transforms.codegen.llvm.types import Element
 from wengert.transforms.schedule.target import Target
 

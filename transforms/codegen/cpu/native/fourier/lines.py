@@ -16,9 +16,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from wengert.transforms.codegen.cpu.native.fourier_butterflies import Number, Numbers
-from wengert.transforms.codegen.cpu.native.fourier_stages import Load, Store, Units, blocks, shared_spread, spread, transform, trips
-from wengert.transforms.codegen.cpu.native.fourier_tables import (
+from wengert.transforms.codegen.cpu.native.fourier.butterflies import Number, Numbers
+from wengert.transforms.codegen.cpu.native.fourier.stages import Load, Store, Units, blocks, shared_spread, spread, transform, trips
+from wengert.transforms.codegen.cpu.native.fourier.tables import (
     by_pairs,
     by_planes,
     chirp,
