@@ -20,7 +20,8 @@ from typing import Any
 from msgspec import Struct
 
 from wengert.dialects import stablehlo
-from wengert.ir.tensor_types import c64, c128, element, f32, f64, is_integer, is_unsigned, rank, shape
+from wengert.ir.tensor_types import c64, c128, f32, f64, is_integer, is_unsigned, rank, shape
+from wengert.ir.tensor_types import element as element_type
 from wengert.transforms.bufferize.buffers import aligned
 from wengert.transforms.codegen.cpu import matmul
 from wengert.transforms.codegen.cpu.matmul import MatmulPlan, UnsupportedMatmul
@@ -30,7 +31,7 @@ from wengert.transforms.codegen.cpu.native.convolution.attributes import windows
 from wengert.transforms.codegen.cpu.native.convolution.depthwise import Depthwise
 from wengert.transforms.codegen.cpu.native.convolution.direct import DirectConvolution
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
-from wengert.transforms.codegen.cpu.native.value_elements import held
+from wengert.transforms.codegen.cpu.native.value_elements import value_element
 from wengert.transforms.schedule.target import GENERIC, Target
 
 MOST_BYTES = 1 << 25
@@ -114,12 +115,12 @@ class Convolution(NativeKernel):
     @cached_property
     def input_extents(self) -> list[int]:
         """The padded input of one block of images, in the input's order of dimensions."""
-        found = list(shape(self.op.lhs))
+        extents = list(shape(self.op.lhs))
         if self.is_padded:
-            found[self.w.lhs[0]] = self.block * self.w.batch_groups
+            extents[self.w.lhs[0]] = self.block * self.w.batch_groups
         for d, n in zip(self.w.lhs[2:], self.reach, strict=True):
-            found[d] = n
-        return found
+            extents[d] = n
+        return extents
 
     @cached_property
     def x_strides(self) -> tuple[int, ...]:
@@ -168,12 +169,12 @@ class Convolution(NativeKernel):
         sides = [[*batch, *first, *contracted], [*batch, *second, *contracted]]
         kernel_side = 0 if exchanged else 1
         strides = [[a.w if side == kernel_side else a.x for a in axes] for side, axes in enumerate(sides)]
-        names = [_name(element(value)) for value in ((self.op.rhs, self.op.lhs) if exchanged else (self.op.lhs, self.op.rhs))]
+        names = [_name(element_type(value)) for value in ((self.op.rhs, self.op.lhs) if exchanged else (self.op.lhs, self.op.rhs))]
         count = len(batch)
         return matmul.plan(
             [a.extent for a in sides[0]],
             [a.extent for a in sides[1]],
-            _name(element(self.op.result)),
+            _name(element_type(self.op.result)),
             lhs_batch=range(count),
             rhs_batch=range(count),
             lhs_contracting=range(count + len(first), len(sides[0])),
@@ -194,8 +195,8 @@ class Convolution(NativeKernel):
     @cached_property
     def is_in_place(self) -> bool:
         """Whether the product's result lies as the output does."""
-        found = strides_of([a.extent for a in self.result_axes])
-        return all(a.extent == 1 or a.out == step for a, step in zip(self.result_axes, found, strict=True))
+        steps = strides_of([a.extent for a in self.result_axes])
+        return all(a.extent == 1 or a.out == step for a, step in zip(self.result_axes, steps, strict=True))
 
     # -- memory
 
@@ -204,9 +205,9 @@ class Convolution(NativeKernel):
         """Bytes of: the padded input, the reversed kernel, the result before it is moved, the product's own scratch."""
         op = self.op
         return [
-            aligned(prod(self.input_extents) * held(op.lhs).size) if self.is_padded else 0,
-            aligned(prod(shape(op.rhs)) * held(op.rhs).size) if any(self.w.flips) else 0,
-            0 if self.is_in_place else aligned(prod(a.extent for a in self.result_axes) * held(op.result).size),
+            aligned(prod(self.input_extents) * value_element(op.lhs).size) if self.is_padded else 0,
+            aligned(prod(shape(op.rhs)) * value_element(op.rhs).size) if any(self.w.flips) else 0,
+            0 if self.is_in_place else aligned(prod(a.extent for a in self.result_axes) * value_element(op.result).size),
             aligned(self.plan.scratch_bytes) if self.plan.scratch_bytes else 0,
         ]
 
@@ -233,7 +234,7 @@ class Convolution(NativeKernel):
 
     def emit(self, builder: KernelBuilder) -> None:
         if self.is_empty:
-            zero(builder, "%q0", prod(shape(self.op.result)) * held(self.op.result).size)
+            zero(builder, "%q0", prod(shape(self.op.result)) * value_element(self.op.result).size)
             return
         offsets = [sum(self.parts[:n]) for n in range(4)]
         padded, kernel, moved, own = [builder.byte("%scratch", offset) for offset in offsets]
@@ -247,16 +248,16 @@ class Convolution(NativeKernel):
         blocks = builder.loops if self._deals_positions else builder.parallel_loops
         positions = builder.parallel_loops if self._deals_positions else builder.loops
         with blocks([self.images // self.block]) as (number,):
-            source = builder.address("%p0", held(self.op.lhs), builder.multiply(number, image_in))
-            target = builder.address("%q0", held(self.op.result), builder.multiply(number, image_out))
+            source = builder.address("%p0", value_element(self.op.lhs), builder.multiply(number, image_in))
+            target = builder.address("%q0", value_element(self.op.result), builder.multiply(number, image_out))
             if self.is_padded:
                 self._pad(builder, source, padded)
                 source = padded
             looped = self.axes["position"] if self.by_position else []
             with positions([a.extent for a in looped]) as at:
                 x = builder.linear([(i, a.x) for i, a in zip(at, looped, strict=True)], self.x_offset)
-                place = builder.address(target, held(self.op.result), builder.linear([(i, a.out) for i, a in zip(at, looped, strict=True)]))
-                self._product(builder, builder.address(source, held(self.op.lhs), x), kernel, place, moved, own)
+                place = builder.address(target, value_element(self.op.result), builder.linear([(i, a.out) for i, a in zip(at, looped, strict=True)]))
+                self._product(builder, builder.address(source, value_element(self.op.lhs), x), kernel, place, moved, own)
 
     def _product(self, builder: KernelBuilder, x: str, kernel: str, target: str, moved: str, own: str) -> None:
         first, second = (kernel, x) if self.order[3] else (x, kernel)
@@ -264,7 +265,7 @@ class Convolution(NativeKernel):
         builder.line(f"call void @KERNEL.product(ptr {first}, ptr {second}, ptr {result}, ptr {own})")
         if not self.is_in_place:
             extents = [a.extent for a in self.result_axes]
-            copy_box(builder, held(self.op.result), extents, moved, strides_of(extents), target, [a.out for a in self.result_axes])
+            copy_box(builder, value_element(self.op.result), extents, moved, strides_of(extents), target, [a.out for a in self.result_axes])
 
     def _pad(self, builder: KernelBuilder, source: str, padded: str) -> None:
         """The images between the zeros, which no image overwrites."""
@@ -274,22 +275,22 @@ class Convolution(NativeKernel):
         for d, low, base in zip(self.w.lhs[2:], self.w.low, self.w.base, strict=True):
             offset += max(low, 0) * steps[d]
             steps[d] *= base
-        element_ = held(self.op.lhs)
-        copy_box(builder, element_, extents, source, strides_of(shape(self.op.lhs)), builder.address(padded, element_, offset), steps)
+        element = value_element(self.op.lhs)
+        copy_box(builder, element, extents, source, strides_of(shape(self.op.lhs)), builder.address(padded, element, offset), steps)
 
     def _reverse(self, builder: KernelBuilder, kernel: str) -> None:
-        extents, element_ = shape(self.op.rhs), held(self.op.rhs)
+        extents, element = shape(self.op.rhs), value_element(self.op.rhs)
         steps, offset = list(strides_of(extents)), 0
         for d, flip in zip(self.w.rhs[2:], self.w.flips, strict=True):
             if flip:
                 offset += (extents[d] - 1) * steps[d]
                 steps[d] = -steps[d]
-        copy_box(builder, element_, extents, "%p1", strides_of(extents), builder.address(kernel, element_, offset), steps)
+        copy_box(builder, element, extents, "%p1", strides_of(extents), builder.address(kernel, element, offset), steps)
 
     def text(self, *, strict: bool) -> NativeText:
-        found = super().text(strict=strict)
+        around = super().text(strict=strict)
         if self.is_empty:
-            return found
+            return around
         product = matmul.emit_function(self.plan, "KERNEL.product", "internal")
         symbols = {symbol: matmul.declarations(self.plan).strip() for symbol in self.plan.symbols}
-        return NativeText(product + found.text, found.helpers, {**found.symbols, **symbols})
+        return NativeText(product + around.text, around.helpers, {**around.symbols, **symbols})

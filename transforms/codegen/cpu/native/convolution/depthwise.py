@@ -11,7 +11,8 @@ from typing import cast
 from msgspec.structs import replace
 
 from wengert.dialects import stablehlo
-from wengert.ir.tensor_types import element, i1, shape
+from wengert.ir.tensor_types import element as element_type
+from wengert.ir.tensor_types import i1, shape
 from wengert.transforms.codegen.cpu.native.base import native
 from wengert.transforms.codegen.cpu.native.boxes import strides_of
 from wengert.transforms.codegen.cpu.native.convolution.attributes import windows_of
@@ -19,7 +20,7 @@ from wengert.transforms.codegen.cpu.native.convolution.direct import DirectConvo
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.reductions.folds import Axis, Fold, Lanes
 from wengert.transforms.codegen.cpu.native.reductions.kernels import chosen, neutral_value
-from wengert.transforms.codegen.cpu.native.value_elements import held
+from wengert.transforms.codegen.cpu.native.value_elements import value_element
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.schedule.target import Target
@@ -32,7 +33,7 @@ class Depthwise(Fold):
     def __init__(self, op: stablehlo.ConvolutionOp, target: Target):
         super().__init__(op, target)
         self.w = windows_of(op)
-        self.element = held(op.lhs)
+        self.element = value_element(op.lhs)
         self.operands = self.state = (self.element,)
         self.out, kernel, n = shape(op.result), shape(op.rhs), len(self.w.strides)
         self.folded = tuple([kernel[d] for d in (*self.w.rhs[2:], self.w.rhs[0])])
@@ -47,17 +48,17 @@ class Depthwise(Fold):
     @classmethod
     def supports(cls, op: stablehlo.ConvolutionOp) -> bool:
         w = windows_of(op)
-        same = element(op.lhs) == element(op.rhs) == element(op.result) != i1
+        same = element_type(op.lhs) == element_type(op.rhs) == element_type(op.result) != i1
         return same and w.batch_groups == 1 and 1 < w.groups == shape(op.rhs)[w.rhs[1]] and not DirectConvolution.supports(op)
 
     def start(self, builder: KernelBuilder, lanes: int) -> list[Value]:
         return [neutral_value(builder, "add", self.element, lanes)]
 
     def step(self, builder: KernelBuilder, lanes: Lanes, state: list[Value], values: list[Value], at: list[Index], inside: str | None) -> list[Value]:
-        scalars, found = builder.scalars(lanes.count), values[0]
+        scalars, value = builder.scalars(lanes.count), values[0]
         if inside is not None:
-            found = chosen(builder, lanes.count, self.element, inside, found, neutral_value(builder, "add", self.element, lanes.count))
-        product = scalars.apply("multiply", [found, self._weight(builder, lanes, at)], [self.element] * 2, replace(self.element, narrow=""))
+            value = chosen(builder, lanes.count, self.element, inside, value, neutral_value(builder, "add", self.element, lanes.count))
+        product = scalars.apply("multiply", [value, self._weight(builder, lanes, at)], [self.element] * 2, replace(self.element, narrow=""))
         return [scalars.combine("add", state[0], product, self.element)]
 
     def _weight(self, builder: KernelBuilder, lanes: Lanes, at: list[Index]) -> Value:

@@ -25,7 +25,8 @@ from math import gcd, prod
 from msgspec.structs import replace
 
 from wengert.dialects import stablehlo
-from wengert.ir.tensor_types import element, f32, f64, rank, shape
+from wengert.ir.tensor_types import element as element_type
+from wengert.ir.tensor_types import f32, f64, rank, shape
 from wengert.transforms.bufferize.buffers import aligned
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box, strides_of, zero
@@ -35,7 +36,7 @@ from wengert.transforms.codegen.cpu.native.convolution.lines import LineJob
 from wengert.transforms.codegen.cpu.native.convolution.tables import Axis, Part, merged, points
 from wengert.transforms.codegen.cpu.native.convolution.tiled_part import Form, Job
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
-from wengert.transforms.codegen.cpu.native.value_elements import held
+from wengert.transforms.codegen.cpu.native.value_elements import value_element
 from wengert.transforms.schedule.chunks import wanted_chunks
 from wengert.transforms.schedule.target import GENERIC, Target
 
@@ -61,7 +62,7 @@ class DirectConvolution(NativeKernel):
     def __init__(self, op: stablehlo.ConvolutionOp, target: Target):
         super().__init__(op, target)
         self.w = w = windows_of(op)
-        self.element = held(op.lhs)
+        self.element = value_element(op.lhs)
         lhs, rhs, out = (tuple(shape(value)) for value in (op.lhs, op.rhs, op.result))
         self.groups = w.groups * w.batch_groups
         self.images, self.features = lhs[w.lhs[0]] // w.batch_groups, rhs[w.rhs[0]]
@@ -70,13 +71,13 @@ class DirectConvolution(NativeKernel):
 
     @classmethod
     def supports(cls, op: stablehlo.ConvolutionOp) -> bool:
-        types = {element(value) for value in (op.lhs, op.rhs, op.result)}
+        types = {element_type(value) for value in (op.lhs, op.rhs, op.result)}
         if types not in ({f32}, {f64}) or rank(op.lhs) == 2 or 0 in (prod(shape(op.result)), prod(shape(op.rhs)), prod(shape(op.lhs))):
             return False
-        found = cls(op, GENERIC)
-        if found.groups > 1 and found.outputs == 1 and not (found.by_channel or found.by_line or found.by_position):
+        kernel = cls(op, GENERIC)
+        if kernel.groups > 1 and kernel.outputs == 1 and not (kernel.by_channel or kernel.by_line or kernel.by_position):
             return False
-        return prod(map(len, found.spaces)) <= MOST_PHASES and max(map(prod, (found.extents, shape(op.rhs), shape(op.result)))) < 2**31
+        return prod(map(len, kernel.spaces)) <= MOST_PHASES and max(map(prod, (kernel.extents, shape(op.rhs), shape(op.result)))) < 2**31
 
     # -- the input, padded
 
@@ -92,7 +93,7 @@ class DirectConvolution(NativeKernel):
     @cached_property
     def room(self) -> list[tuple[int, int]]:
         """Zeros before and after, by dimension in space."""
-        return [room(found, shape(self.op.lhs)[d]) for found, d in zip(self.spaces, self.w.lhs[2:], strict=True)]
+        return [room(phases_of_axis, shape(self.op.lhs)[d]) for phases_of_axis, d in zip(self.spaces, self.w.lhs[2:], strict=True)]
 
     @cached_property
     def is_padded(self) -> bool:
@@ -104,12 +105,12 @@ class DirectConvolution(NativeKernel):
     @cached_property
     def extents(self) -> list[int]:
         """The padded input of a block of images, in the input's order of dimensions (the input itself, where it is not copied)."""
-        found = list(shape(self.op.lhs))
+        padded = list(shape(self.op.lhs))
         if any(low or high for low, high in self.room):
-            found[self.w.lhs[0]] = self.block * self.w.batch_groups
+            padded[self.w.lhs[0]] = self.block * self.w.batch_groups
             for d, (low, high) in zip(self.w.lhs[2:], self.room, strict=True):
-                found[d] += low + high
-        return found
+                padded[d] += low + high
+        return padded
 
     @cached_property
     def x_strides(self) -> tuple[int, ...]:
@@ -177,7 +178,7 @@ class DirectConvolution(NativeKernel):
     @cached_property
     def whole_parts(self) -> list[Part]:
         """The work of one group on one block of images, by combination of phases; without those whose window is empty."""
-        return [self._part(found) for found in product(*self.spaces) if all(p.window for p in found)]
+        return [self._part(chosen) for chosen in product(*self.spaces) if all(p.window for p in chosen)]
 
     @property
     def leaves_zeros(self) -> bool:
@@ -205,13 +206,13 @@ class DirectConvolution(NativeKernel):
         n = self.pieces
         return self.whole_parts if n == 1 else [replace(p, rows=(replace(p.rows[0], extent=p.rows[0].extent // n), *p.rows[1:])) for p in self.whole_parts]
 
-    def _part(self, found: Sequence[Phase]) -> Part:
+    def _part(self, chosen: Sequence[Phase]) -> Part:
         w, x, k, out = self.w, self.x_strides, strides_of(shape(self.op.rhs)), strides_of(shape(self.op.result))
         kernel = shape(self.op.rhs)
         moving = [Axis(self.block, x[w.lhs[0]], 0, out[w.out[0]])]
         window: list[Axis] = []
         first_x = first_w = first_out = 0
-        for i, p in enumerate(found):
+        for i, p in enumerate(chosen):
             moving.append(Axis(p.count, p.x_step * x[w.lhs[i + 2]], 0, p.step * out[w.out[i + 2]]))
             sign = -1 if w.flips[i] else 1
             window.append(Axis(p.window, p.x_window * x[w.lhs[i + 2]], sign * p.w_step * k[w.rhs[i + 2]]))

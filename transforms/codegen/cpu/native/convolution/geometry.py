@@ -36,17 +36,17 @@ class Phase(Struct, frozen=True):
 def phases(positions: int, window: int, stride: int, base: int, dilation: int, low: int) -> list[Phase]:
     """The phases of one dimension; one whose window is empty computes zeros."""
     period, w_step = base // gcd(stride, base), base // gcd(dilation, base)
-    found: list[Phase] = []
+    parts: list[Phase] = []
     for r in range(min(period, positions)):
         looking = [w for w in range(min(w_step, window)) if (r * stride + w * dilation - low) % base == 0]
         count, first = -(-(positions - r) // period), looking[0] if looking else 0
         seen = -(-(window - first) // w_step) if looking else 0
         origin = (r * stride + first * dilation - low) // base
-        found.append(Phase(r, period, count, first, w_step, seen, origin, period * stride // base, w_step * dilation // base))
-    return found
+        parts.append(Phase(r, period, count, first, w_step, seen, origin, period * stride // base, w_step * dilation // base))
+    return parts
 
 
-def room(found: list[Phase], extent: int) -> tuple[int, int]:
+def room(parts: list[Phase], extent: int) -> tuple[int, int]:
     """How many zeros the phases want before and after an input of this extent."""
-    looking = [p for p in found if p.window]
+    looking = [p for p in parts if p.window]
     return max([0, *(-p.origin for p in looking)]), max([0, *(p.last - extent + 1 for p in looking)])

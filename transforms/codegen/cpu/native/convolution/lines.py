@@ -109,10 +109,10 @@ class LineJob(Struct, frozen=True, dict=True):
     @cached_property
     def places(self) -> list[int]:
         """Where the tables of rows, of steps and of the ends of lines begin, and where the last of them ends."""
-        found, inner = [self.offset], points(self.lines[1])
+        offsets, inner = [self.offset], points(self.lines[1])
         for count in (self.tiles * self.tall, inner * (self.line.extent // self.form.lanes), inner):
-            found.append(found[-1] + aligned(8 * count))
-        return found
+            offsets.append(offsets[-1] + aligned(8 * count))
+        return offsets
 
     @property
     def end(self) -> int:
@@ -142,7 +142,7 @@ class LineJob(Struct, frozen=True, dict=True):
             )
             b = builder.address("%p1", form.element, builder.linear([(i, axis.b) for i, axis in zip(at, outer, strict=True)], builder.add(w_step, part.b)))
             c = builder.address(result, form.element, builder.add(builder.add(out_step, part.c), c_piece))
-            number = builder.linear([(i, 1) for i in at])  # 0 in the first trip alone
+            number = builder.linear([(i, 1) for i in at])  # 0 in the first iteration alone
             for adds in (False, True) if outer else (False,):
                 tile = LineTile(form.name, form.lanes, self.tall, whole > 0, rest, adds)
                 builder.module.once(tile.symbol, partial(tile.function, builder.target.attributes))

@@ -39,15 +39,15 @@ def points(axes: Iterable[Axis]) -> int:
 
 def merged(axes: Sequence[Axis]) -> tuple[Axis, ...]:
     """The dimensions without those of extent 1, neighbours joined where they continue one another."""
-    found: list[Axis] = []
+    joined: list[Axis] = []
     for axis in axes:
         if axis.extent == 1:
             continue
-        if found and all(getattr(found[-1], s) == getattr(axis, s) * axis.extent for s in "abc"):
-            found[-1] = Axis(found[-1].extent * axis.extent, axis.a, axis.b, axis.c)
+        if joined and all(getattr(joined[-1], s) == getattr(axis, s) * axis.extent for s in "abc"):
+            joined[-1] = Axis(joined[-1].extent * axis.extent, axis.a, axis.b, axis.c)
         else:
-            found.append(axis)
-    return tuple(found)
+            joined.append(axis)
+    return tuple(joined)
 
 
 def cut(axes: Sequence[Axis], most: int) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:

@@ -68,9 +68,9 @@ class Job(Struct, frozen=True, dict=True):
         vectors = points(part.columns[:-1]) * -(-part.columns[-1].extent // lanes)
         tall, wide = best_shape(rows, vectors, form.target.vector_registers)
         outer, inner = ((), part.contracted) if scattered or 2 * points(part.contracted) <= 3 * STEPS else cut(part.contracted, STEPS)
-        found = Job(part, form, tall, wide, active, outer, inner, 0, 0, 0, 0, 0)
+        draft = Job(part, form, tall, wide, active, outer, inner, 0, 0, 0, 0, 0)
         places = [offset]
-        for size in (8 * found.tiles * tall, (8 if scattered else 4) * points(inner), 8 * found.groups * wide if scattered else 0, found.packed_bytes):
+        for size in (8 * draft.tiles * tall, (8 if scattered else 4) * points(inner), 8 * draft.groups * wide if scattered else 0, draft.packed_bytes):
             places.append(places[-1] + aligned(size))
         return Job(part, form, tall, wide, active, outer, inner, *places)
 
@@ -160,13 +160,13 @@ class Job(Struct, frozen=True, dict=True):
 
     def _pack(self, builder: KernelBuilder, packed: str) -> None:
         form, (columns,), lanes = self.form, self.part.columns, self.form.lanes
-        element_, own = form.element, self.depth * self.pitch
+        element, own = form.element, self.depth * self.pitch
         contracted = [*self.outer, *self.inner]
         if self.active < lanes:
             zero(builder, packed, self.packed_bytes)
         with builder.loops([form.groups]) as (group,):
-            source = builder.address("%p1", element_, builder.linear([(group, form.group_steps[1])], self.part.b))
-            target = builder.address(packed, element_, builder.multiply(group, own))
+            source = builder.address("%p1", element, builder.linear([(group, form.group_steps[1])], self.part.b))
+            target = builder.address(packed, element, builder.multiply(group, own))
             full = columns.extent // self.width
             for panels, width, start in ((full, self.width, 0), (1, columns.extent - full * self.width, full)):
                 if panels and width:
@@ -174,31 +174,31 @@ class Job(Struct, frozen=True, dict=True):
                     extents = [panels, *[x.extent for x in contracted], width]
                     reads = [self.width * columns.b, *[x.b for x in contracted], columns.b]
                     writes = [self.depth * pitch, *[pitch * step for step in strides_of(extents[1:-1])], 1]
-                    first = builder.address(source, element_, start * self.width * columns.b)
-                    copy_box(builder, element_, extents, first, reads, builder.address(target, element_, start * self.width * self.depth), writes)
+                    first = builder.address(source, element, start * self.width * columns.b)
+                    copy_box(builder, element, extents, first, reads, builder.address(target, element, start * self.width * self.depth), writes)
 
     def run(self, builder: KernelBuilder, x: str, result: str, moved: str, piece: Index) -> None:
         """The tiles of all groups, on a piece of a block of images."""
-        form, part, element_ = self.form, self.part, self.form.element
+        form, part, element = self.form, self.part, self.form.element
         a_piece, c_piece = [builder.multiply(piece, part.rows[0].extent * step) for step in (part.rows[0].a, part.rows[0].c)] if piece != 0 else (0, 0)
         with builder.loops([form.groups]) as (group,):
             steps = form.group_steps
             x_step, w_step = builder.multiply(group, steps[0]), builder.multiply(group, steps[1])
-            target = builder.address(result, element_, builder.add(builder.linear([(group, steps[2])], part.c), c_piece))
+            target = builder.address(result, element, builder.add(builder.linear([(group, steps[2])], part.c), c_piece))
             if form.by_position:
-                a = builder.address("%p1", element_, builder.add(builder.add(w_step, part.a), a_piece))
-                b = builder.address(x, element_, builder.add(x_step, part.b))
+                a = builder.address("%p1", element, builder.add(builder.add(w_step, part.a), a_piece))
+                b = builder.address(x, element, builder.add(x_step, part.b))
                 self._tiles_by_position(builder, a, b, target)
                 return
-            a = builder.address(x, element_, builder.add(builder.add(x_step, part.a), a_piece))
+            a = builder.address(x, element, builder.add(builder.add(x_step, part.a), a_piece))
             if self.is_packed:
-                b = builder.address(builder.byte("%scratch", self.packed_at), element_, builder.multiply(group, self.depth * self.pitch))
+                b = builder.address(builder.byte("%scratch", self.packed_at), element, builder.multiply(group, self.depth * self.pitch))
             else:
-                b = builder.address("%p1", element_, builder.add(w_step, part.b))
+                b = builder.address("%p1", element, builder.add(w_step, part.b))
             self._tiles_by_feature(builder, a, b, moved if self.is_moved else target)
             if self.is_moved:
                 extents = [*[axis.extent for axis in part.rows], part.columns[0].extent]
-                copy_box(builder, element_, extents, moved, [*self._row_steps, 1], target, [*[axis.c for axis in part.rows], part.columns[0].c])
+                copy_box(builder, element, extents, moved, [*self._row_steps, 1], target, [*[axis.c for axis in part.rows], part.columns[0].c])
 
     def _tiles_by_position(self, builder: KernelBuilder, a: str, b: str, c: str) -> None:
         tile = self._tile(self.wide, self.active)
@@ -207,14 +207,14 @@ class Job(Struct, frozen=True, dict=True):
             self._call(builder, tile, a, b, columns, 0, c, self.part.columns[-1].c)
 
     def _tiles_by_feature(self, builder: KernelBuilder, a: str, b: str, c: str) -> None:
-        (columns,), element_, lanes = self.part.columns, self.form.element, self.form.lanes
+        (columns,), element, lanes = self.part.columns, self.form.element, self.form.lanes
         apart = 1 if self.is_moved else columns.c
         full, rest = divmod(self.vectors, self.wide)
         if not rest and self.active < lanes:
             full, rest = full - 1, self.wide
         blocks, block = strides_of([x.extent for x in self.outer]), points(self.inner)
         with builder.loops([x.extent for x in self.outer]) as at:
-            a = builder.address(a, element_, builder.linear([(i, x.a) for i, x in zip(at, self.outer, strict=True)]))
+            a = builder.address(a, element, builder.linear([(i, x.a) for i, x in zip(at, self.outer, strict=True)]))
             number = builder.linear(list(zip(at, blocks, strict=True)))
             b_outer = [(i, x.b) for i, x in zip(at, self.outer, strict=True)]
             for count, vectors, active, start in ((full, self.wide, lanes, 0), (min(rest, 1), rest, self.active, full * self.width)):
@@ -226,9 +226,9 @@ class Job(Struct, frozen=True, dict=True):
                         place, step = builder.linear([(panel, self.width * self.depth), (number, block * width)], start * self.depth), width
                     else:
                         place, step = builder.linear([(panel, self.width), *b_outer], start), self.inner[0].b if self.inner else 0
-                    source = builder.address(b, element_, place)
-                    target = builder.address(c, element_, builder.linear([(panel, self.width * apart)], start * apart))
-                    rows = builder.address(a, element_, builder.linear([(panel, self.width)], start)) if self.form.by_channel else a
+                    source = builder.address(b, element, place)
+                    target = builder.address(c, element, builder.linear([(panel, self.width * apart)], start * apart))
+                    rows = builder.address(a, element, builder.linear([(panel, self.width)], start)) if self.form.by_channel else a
                     for adds in (False, True) if self.outer else (False,):
                         with builder.when(builder.op(f"icmp {'ne' if adds else 'eq'} i64 {number}, 0")) if self.outer else nullcontext():
                             self._call(builder, self._tile(vectors, active, adds), rows, source, "null", step, target, apart)

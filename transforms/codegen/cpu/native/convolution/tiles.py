@@ -56,13 +56,13 @@ class Tile(Struct, frozen=True):
 
 def best_shape(rows: int, vectors: int, registers: int) -> tuple[int, int]:
     """Rows and vectors of the tiles that cover so many at the least cost; rows that are too many are computed twice."""
-    found = (float("inf"), 1, 1)
+    best = (float("inf"), 1, 1)
     for wide in range(1, min(4, vectors) + 1):
         full, rest = divmod(vectors, wide)
         for tall in range(1, min(MOST_ROWS, rows, (registers - 1 - wide) // wide) + 1):
             cost = -(-rows // tall) * (full * turn_cost(tall, wide) + (turn_cost(tall, rest) if rest else 0.0))
-            found = min(found, (cost, tall, wide))
-    return found[1:]
+            best = min(best, (cost, tall, wide))
+    return best[1:]
 
 
 def tile_function(tile: Tile, attributes: str) -> str:

@@ -109,10 +109,10 @@ def _composite(numbers: Numbers, x: Sequence[Number], a: int) -> list[Number]:
     """Cooley and Tukey 1965: a transform of length a for each of b classes, a twist, and b-point transforms across them."""
     n, b = len(x), len(x) // a
     inner = [butterfly(numbers, x[j::b]) for j in range(b)]
-    found: list[Number] = [x[0]] * n
+    results: list[Number] = [x[0]] * n
     for k in range(a):
-        found[k::a] = butterfly(numbers, [numbers.times_root(inner[j][k], j * k, n) for j in range(b)])
-    return found
+        results[k::a] = butterfly(numbers, [numbers.times_root(inner[j][k], j * k, n) for j in range(b)])
+    return results
 
 
 def _odd_prime(numbers: Numbers, x: Sequence[Number]) -> list[Number]:
@@ -123,7 +123,7 @@ def _odd_prime(numbers: Numbers, x: Sequence[Number]) -> list[Number]:
     total = x[0]
     for s in sums:
         total = numbers.add(total, s)
-    found = [total] * p
+    results = [total] * p
     for k in range(1, half + 1):
         even, odd = x[0], ("", "")
         for j, (s, d) in enumerate(zip(sums, differences, strict=True), 1):
@@ -134,5 +134,5 @@ def _odd_prime(numbers: Numbers, x: Sequence[Number]) -> list[Number]:
                 odd = numbers.scale(d, sine)
             else:
                 odd = numbers.plus_multiple(odd[0], d[0], sine), numbers.plus_multiple(odd[1], d[1], sine)
-        found[k], found[p - k] = numbers.subtract_i(even, odd), numbers.add_i(even, odd)
-    return found
+        results[k], results[p - k] = numbers.subtract_i(even, odd), numbers.add_i(even, odd)
+    return results

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from wengert.transforms.codegen.cpu.native.fourier.butterflies import Number, Numbers
-from wengert.transforms.codegen.cpu.native.fourier.stages import Load, Store, Units, blocks, shared_spread, spread, transform, trips
+from wengert.transforms.codegen.cpu.native.fourier.stages import Load, Store, Units, blocks, counted, shared_spread, spread, transform
 from wengert.transforms.codegen.cpu.native.fourier.tables import (
     by_pairs,
     by_planes,
@@ -83,13 +83,13 @@ class Line(Struct, frozen=True):
         zero = Numbers(self.builder, self.element.register, self.lanes).constant(0.0)
         memory = self.builder.memory(self.lanes)
         if self.lanes == 1:
-            found = memory.load(self.element, self.at(index))
+            value = memory.load(self.element, self.at(index))
         elif self.lane_step == 1:
-            found = memory.load_contiguous(self.element, self.at(index), 1)
+            value = memory.load_contiguous(self.element, self.at(index), 1)
         else:
-            found = memory.load_lanes(self.element, lambda lane: self.at(index, lane))
-        assert isinstance(found, str)
-        return found, zero
+            value = memory.load_lanes(self.element, lambda lane: self.at(index, lane))
+        assert isinstance(value, str)
+        return value, zero
 
     def store_real(self, index: Index, value: Number) -> None:
         memory = self.builder.memory(self.lanes)
@@ -122,8 +122,8 @@ class Line(Struct, frozen=True):
     def _scatter(self, index: Index, value: Number) -> None:
         kind = vector(self.element.register, self.lanes)
         for lane in range(self.lanes):
-            found = self.builder.op(f"shufflevector {kind} {value[0]}, {kind} {value[1]}, <2 x i32> <i32 {lane}, i32 {self.lanes + lane}>")
-            self.builder.line(f"store <2 x {self.element.register}> {found}, ptr {self.at(index, lane)}, align {self.element.part_size}")
+            number = self.builder.op(f"shufflevector {kind} {value[0]}, {kind} {value[1]}, <2 x i32> <i32 {lane}, i32 {self.lanes + lane}>")
+            self.builder.line(f"store <2 x {self.element.register}> {number}, ptr {self.at(index, lane)}, align {self.element.part_size}")
 
 
 class Read(Struct, frozen=True):
@@ -133,8 +133,8 @@ class Read(Struct, frozen=True):
     exchanged: bool = False
 
     def __call__(self, index: Index) -> Number:
-        found = self.line.load(index)
-        return swapped(found) if self.exchanged else found
+        number = self.line.load(index)
+        return swapped(number) if self.exchanged else number
 
 
 @dataclass(frozen=True)
@@ -262,9 +262,9 @@ class Lines(ABC):
         numbers = Numbers(self.builder, self.element.register, target.lanes)
         target.store(0, (numbers.constant(0.0), source.load(0)[0]))
         with self.builder.loop(1, n // 2 + 1) as loop:
-            found = source.load(loop.index)
-            target.store(loop.index, swapped(found))
-            target.store(self.builder.op(f"sub i64 {n}, {loop.index}"), swapped(numbers.conjugate(found)))
+            number = source.load(loop.index)
+            target.store(loop.index, swapped(number))
+            target.store(self.builder.op(f"sub i64 {n}, {loop.index}"), swapped(numbers.conjugate(number)))
 
 
 @dataclass(frozen=True)
@@ -284,7 +284,7 @@ class Across(Lines):
         return Units(self.builder, self.part, self.lanes, self.buffers[name])
 
     def each(self, count: int) -> AbstractContextManager[Index]:
-        return trips(self.builder, count)
+        return counted(self.builder, count)
 
     def constants(self, name: str, values: NDArray[np.complex128], index: Index) -> Number:
         return self.kept("first").broadcast(table(self.builder, f"{name}.pairs", self.element.register, by_pairs(values)), index)
@@ -330,12 +330,12 @@ class Along(Lines):
     def _smooth(self, n: int, load: Load, store: Store, work: tuple[str, str, str]) -> None:
         units = Units(self.builder, self.part, self.lanes, work[0])
         if isinstance(load, Read):
-            found = load.line
+            line = load.line
 
             def read(builder: KernelBuilder, pointer: str, index: Index) -> Number:
-                return replace(found, builder=builder, pointer=pointer).load(index)
+                return replace(line, builder=builder, pointer=pointer).load(index)
 
-            shared_spread(units, n, found.pointer, work[0], read, exchanged=load.exchanged)
+            shared_spread(units, n, line.pointer, work[0], read, exchanged=load.exchanged)
         else:
             spread(units, n, load, work[0])
         transform(units, n // self.lanes, None, lambda index, value: store(self.builder.multiply(index, self.lanes), value), work)

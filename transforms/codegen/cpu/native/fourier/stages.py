@@ -58,12 +58,12 @@ class Units(Struct, frozen=True):
 
     def broadcast(self, pointer: str, index: Index) -> Number:
         """A pair from a table of pairs, in every lane."""
-        found: list[str] = []
+        parts: list[str] = []
         first = pointer if index == 0 else self.builder.op(f"getelementptr [2 x {self.part.register}], ptr {pointer}, i64 {index}")
         for place in (first, self.builder.address(first, self.part, 1)):
             scalar = self.builder.op(f"load {self.part.register}, ptr {place}, align {self.part.size}")
-            found.append(self.builder.splat(self.part.register, scalar, self.lanes))
-        return found[0], found[1]
+            parts.append(self.builder.splat(self.part.register, scalar, self.lanes))
+        return parts[0], parts[1]
 
     def over(self, builder: KernelBuilder, pointer: str) -> Units:
         """The same kind of memory elsewhere."""
@@ -71,8 +71,8 @@ class Units(Struct, frozen=True):
 
 
 @contextmanager
-def trips(builder: KernelBuilder, count: Index) -> Generator[Index]:
-    """A loop, if there may be more than one trip; it carries nothing."""
+def counted(builder: KernelBuilder, count: Index) -> Generator[Index]:
+    """A loop, if there may be more than one iteration, which carries nothing."""
     if count == 1:
         yield 0
     else:
@@ -87,7 +87,7 @@ def blocks(builder: KernelBuilder, extent: Index, width: int) -> Generator[Index
         count, last = builder.op(f"udiv i64 {builder.add(extent, width - 1)}, {width}"), builder.add(extent, -width)
     else:
         count, last = -(-extent // width), extent - width
-    with trips(builder, count) as number:
+    with counted(builder, count) as number:
         start = builder.multiply(number, width)
         yield start if isinstance(last, int) and (last == 0 or last % width == 0) else builder.op(f"call i64 @llvm.smin.i64(i64 {start}, i64 {last})")
 
@@ -96,12 +96,12 @@ def stage(units: Units, radix: int, m: Index, s: Index, load: Load, store: Store
     """One stage on s transforms of length radix m; ``factors`` are its twiddles as pairs, [m, radix - 1], if m is not 1."""
     builder, numbers = units.builder, units.numbers
     step = builder.multiply(m, s)
-    with trips(builder, m) as p:
+    with counted(builder, m) as p:
         here = builder.address(factors, units.part, builder.multiply(p, 2 * (radix - 1))) if factors else ""
         w = [units.broadcast(here, k) for k in range(radix - 1)] if factors else []
         row = builder.multiply(p, s)
         rows = builder.multiply(row, radix)
-        with trips(builder, s) as q:
+        with counted(builder, s) as q:
             read, x = builder.add(row, q), list[Number]()
             for _ in range(radix):
                 x.append(load(read))
@@ -264,12 +264,12 @@ def _spread(written: Units, m: Index, load: Load, factors: str) -> None:
     builder, numbers, lanes = written.builder, written.numbers, written.lanes
     kind = vector(written.part.register, lanes)
     with blocks(builder, m, lanes) as p:
-        found = butterfly(numbers, [load(builder.linear([(m, j)], p)) for j in range(lanes)])
+        results = butterfly(numbers, [load(builder.linear([(m, j)], p)) for j in range(lanes)])
         for k in range(1, lanes):
             places = [builder.address(factors, written.part, builder.linear([(m, 2 * (k - 1) + part)], p)) for part in range(2)]
             first, second = [builder.op(f"load {kind}, ptr {place}, align {written.part.size}") for place in places]
-            found[k] = numbers.multiply(found[k], (first, second))
-        rows = [transposed(builder, written.part.register, [y[part] for y in found]) for part in range(2)]
+            results[k] = numbers.multiply(results[k], (first, second))
+        rows = [transposed(builder, written.part.register, [y[part] for y in results]) for part in range(2)]
         for number, value in enumerate(zip(*rows, strict=True)):
             written.store(builder.add(p, number), value)
 

@@ -25,13 +25,13 @@ LARGEST = 1 << 16
 
 def prime_factors(n: int) -> list[int]:
     """In ascending order, with multiplicity."""
-    found, p = list[int](), 2
+    factors, p = list[int](), 2
     while n > 1:
         while n % p == 0:
-            found.append(p)
+            factors.append(p)
             n //= p
         p += 1
-    return found
+    return factors
 
 
 def is_smooth(n: int) -> bool:

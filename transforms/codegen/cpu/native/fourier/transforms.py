@@ -17,7 +17,8 @@ from msgspec.structs import replace
 from wengert.dialects import stablehlo
 from wengert.dialects.stablehlo.attributes import FftType
 from wengert.ir.attributes import ints
-from wengert.ir.tensor_types import c64, c128, element, f32, f64, shape
+from wengert.ir.tensor_types import c64, c128, f32, f64, shape
+from wengert.ir.tensor_types import element as element_type
 from wengert.transforms.bufferize.buffers import aligned
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import zero
@@ -25,7 +26,7 @@ from wengert.transforms.codegen.cpu.native.fourier.lines import Across, Along, L
 from wengert.transforms.codegen.cpu.native.fourier.stages import blocks
 from wengert.transforms.codegen.cpu.native.fourier.tables import LARGEST, convolution_length, is_smooth
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
-from wengert.transforms.codegen.cpu.native.value_elements import held
+from wengert.transforms.codegen.cpu.native.value_elements import value_element
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element
 from wengert.transforms.schedule.target import Target
@@ -63,8 +64,8 @@ class Pass(Struct, frozen=True):
     @property
     def buffer_lengths(self) -> dict[str, int]:
         """How many numbers of every lane each buffer holds."""
-        found = Across.units(self.length)
-        return found | {"real": self.n + 1 if self.is_real else 0}
+        lengths = Across.units(self.length)
+        return lengths | {"real": self.n + 1 if self.is_real else 0}
 
     def lanes(self, most: int) -> tuple[bool, int]:
         """Whether lanes go along the line, and how many there are."""
@@ -90,7 +91,7 @@ class Fourier(NativeKernel):
     def __init__(self, op: stablehlo.FftOp, target: Target):
         super().__init__(op, target)
         self.kind: FftType = op.fft_type.data
-        self.element = held(op.operand) if held(op.operand).kind == "c" else held(op.result)
+        self.element = value_element(op.operand) if value_element(op.operand).kind == "c" else value_element(op.result)
         self.part = Element("f", self.element.memory, self.element.register, self.element.part_size)
         self.lengths = ints(op.fft_length)
         self.most_lanes = max(target.vector_bytes // self.part.size, 1)
@@ -100,7 +101,7 @@ class Fourier(NativeKernel):
     @classmethod
     def supports(cls, op: Any) -> bool:
         lengths, real = ints(op.fft_length), op.result if op.fft_type.data is FftType.IRFFT else op.operand
-        types = (element(op.operand), element(op.result))
+        types = (element_type(op.operand), element_type(op.result))
         return (
             1 <= len(lengths) <= 3
             and all(type in (c64, c128, f32, f64) for type in types)
@@ -116,25 +117,25 @@ class Fourier(NativeKernel):
         order = [rank - 1, *[d for d in range(rank - count, rank - 1) if complex_shape[d] > 1]]
         if self.kind is FftType.IRFFT:
             order.reverse()
-        found: list[Pass] = []
+        passes: list[Pass] = []
         for number, d in enumerate(order):
             kind = self.kind if d == rank - 1 else FftType.IFFT if inverse else FftType.FFT
             outer, inner = prod(complex_shape[:d]), prod(complex_shape[d + 1 :])
             scale = 1 / prod(self.lengths) if inverse and number == len(order) - 1 else 1.0
-            found.append(Pass(kind, outer, self.lengths[d - rank], inner, scale=scale))
-        return self._placed(found)
+            passes.append(Pass(kind, outer, self.lengths[d - rank], inner, scale=scale))
+        return self._placed(passes)
 
     def _placed(self, steps: list[Pass]) -> list[Pass]:
         """Where passes read and write. One that reads no number twice may write to where it reads."""
         again = steps[1:-1] if self.kind is FftType.IRFFT else steps[1:]  # passes that would write to where they read
         in_place = all(self._reads_once(step) for step in again)
         between = (("even",) if self.kind is FftType.IRFFT else ("%q0",)) if in_place else ("even", "odd")
-        found: list[Pass] = []
+        placed: list[Pass] = []
         for number, step in enumerate(steps):
-            source = found[-1].target if found else "%p0"
+            source = placed[-1].target if placed else "%p0"
             target = "%q0" if number == len(steps) - 1 else between[number % len(between)]
-            found.append(replace(step, source=source, target=target))
-        return found
+            placed.append(replace(step, source=source, target=target))
+        return placed
 
     def _reads_once(self, step: Pass) -> bool:
         """Whether blocks of lines do not overlap: the last one begins earlier where the lines are no multiple of the lanes."""
@@ -144,23 +145,23 @@ class Fourier(NativeKernel):
     @property
     def spaces(self) -> dict[str, int]:
         """The bytes of each piece of scratch memory."""
-        found: dict[str, int] = {}
+        sizes: dict[str, int] = {}
         whole = prod(shape(self.op.operand if self.kind is FftType.IRFFT else self.op.result)) * self.element.size
         for step in self.passes:
             if step.target in ("even", "odd"):
-                found[step.target] = aligned(whole)
+                sizes[step.target] = aligned(whole)
             along, lanes = step.lanes(self.most_lanes)
             for name, count in step.buffer_lengths.items():
                 size = aligned(count * self.element.size * (1 if along and name != "prime" else lanes) + (64 if count else 0))
-                found[name] = max(found.get(name, 0), size if count else 0)
-        return found
+                sizes[name] = max(sizes.get(name, 0), size if count else 0)
+        return sizes
 
     def scratch_bytes(self) -> int:
         return sum(self.spaces.values())
 
     def emit(self, builder: KernelBuilder) -> None:
         if self.is_empty:
-            zero(builder, "%q0", prod(shape(self.op.result)) * held(self.op.result).size)
+            zero(builder, "%q0", prod(shape(self.op.result)) * value_element(self.op.result).size)
             return
         places, offset = {"%p0": "%p0", "%q0": "%q0"}, 0
         for name, size in self.spaces.items():

@@ -22,7 +22,7 @@ class _Matrices:
         self.lanes = lanes
         self.builder = lanes.builder
         self.scalars = lanes.scalars
-        self.register = lanes.held.register
+        self.register = lanes.element.register
         self.a = a
         self.n = n
 
@@ -53,7 +53,7 @@ class BatchedLu(_Matrices):
     def __init__(self, lanes: MatrixLanes, extents: tuple[int, int], a: str):
         super().__init__(lanes, a, extents[1])
         self.m = extents[0]
-        size = lanes.held.size
+        size = lanes.element.size
         self.number = Element("i", f"i{8 * size}", f"i{8 * size}", size)
         self.numbers = self.scalars.type(self.number.register)
 
@@ -74,8 +74,8 @@ class BatchedLu(_Matrices):
             lanes.in_blocks(after, self.n, lambda j, count: self._reduce_row(k, j, count))
             step.carry(scalars.select(first, self.number.register, self._splat(after), failed))
         for lane in range(lanes.lanes):
-            found = builder.op(f"extractelement {self.numbers} {step.values[0]}, i32 {lane}")
-            builder.memory().store(_I32, self._resized(found, self.number.register, "i32"), builder.address(info, _I32, lane))
+            status = builder.op(f"extractelement {self.numbers} {step.values[0]}, i32 {lane}")
+            builder.memory().store(_I32, self._resized(status, self.number.register, "i32"), builder.address(info, _I32, lane))
 
     def _reduce_column(self, k: Index, i: Index, count: int) -> None:
         places = self.steps(self.place(i, k), self.n, count)
@@ -106,13 +106,13 @@ class BatchedLu(_Matrices):
         count, steps = lanes.lanes, min(self.m, self.n)
         chosen: list[str] = []
         for lane in range(count):
-            found = self._resized(builder.op(f"extractelement {self.numbers} {row}, i32 {lane}"), self.number.register, "i64")
-            number = self._resized(builder.op(f"add nsw i64 {found}, 1"), "i64", "i32")
+            pivot = self._resized(builder.op(f"extractelement {self.numbers} {row}, i32 {lane}"), self.number.register, "i64")
+            number = self._resized(builder.op(f"add nsw i64 {pivot}, 1"), "i64", "i32")
             builder.memory().store(_I32, number, builder.address(pivots, _I32, builder.linear([(lane, steps)], k)))
-            chosen.append(found)
+            chosen.append(pivot)
         moved = self.scalars.compare("ne", self.number.register, row, self._splat(k))
         with builder.when(builder.op(f"call i1 @llvm.vector.reduce.or.v{count}i1(<{count} x i1> {moved})")):
-            upper, others = self.place(k, 0), [self.place(found, 0) for found in chosen]
+            upper, others = self.place(k, 0), [self.place(pivot, 0) for pivot in chosen]
             with builder.loop(0, self.n) as column:
                 above = lanes.address(upper, column.index)
                 x = kept = lanes.load(above)
@@ -201,8 +201,8 @@ class BatchedSubstitution:
                 first = lanes.address(self.c, builder.multiply(side, self.steps[1]))
                 others, places = ([lanes.address(place, number * self.steps[1]) for number in range(count)] for place in (first, lanes.address(first, below)))
                 starts = [lanes.load(place) for place in places]
-                found = lanes.less_products(starts, start, end, shared, [(other, self.steps[0]) for other in others])
-                for place, rest in zip(places, found, strict=True):
+                status = lanes.less_products(starts, start, end, shared, [(other, self.steps[0]) for other in others])
+                for place, rest in zip(places, status, strict=True):
                     lanes.store(rest if self.unit else lanes.divided(rest, divisor), place)
 
             lanes.in_blocks(0, sides, solve)

@@ -13,7 +13,8 @@ from abc import abstractmethod
 from math import prod
 from typing import Any
 
-from wengert.ir.tensor_types import element, shape
+from wengert.ir.tensor_types import element as element_type
+from wengert.ir.tensor_types import shape
 from wengert.transforms.bufferize.buffers import aligned
 from wengert.transforms.codegen.cpu.native.base import NativeKernel
 from wengert.transforms.codegen.cpu.native.boxes import copy_box
@@ -22,7 +23,7 @@ from wengert.transforms.codegen.cpu.native.linalg.batched_matrices import MOST_E
 from wengert.transforms.codegen.cpu.native.linalg.matrix_lanes import group_count, lanes_of
 from wengert.transforms.codegen.cpu.native.linalg.substitution import PREFIX
 from wengert.transforms.codegen.cpu.native.symbols import symbol
-from wengert.transforms.codegen.cpu.native.value_elements import held
+from wengert.transforms.codegen.cpu.native.value_elements import value_element
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element
 from wengert.transforms.schedule.target import Target
@@ -41,9 +42,9 @@ class Factorization(NativeKernel):
         self.m, self.n = shape(self.matrices(op))[-2:]
         self.k = min(self.m, self.n)
         self.batch = prod(shape(self.matrices(op))[:-2])
-        self.element = held(op.operands[0])
+        self.element = value_element(op.operands[0])
         self.part = Element("f", self.element.memory, self.element.register, self.element.part_size)
-        self.prefix = PREFIX[element(op.operands[0])]
+        self.prefix = PREFIX[element_type(op.operands[0])]
         self.spaces: dict[str, int] = {}
         self.lanes = 1
 
@@ -54,7 +55,7 @@ class Factorization(NativeKernel):
 
     @classmethod
     def supports(cls, op: Any) -> bool:
-        return element(op.operands[0]) in PREFIX and 0 not in shape(cls.matrices(op))[-2:]
+        return element_type(op.operands[0]) in PREFIX and 0 not in shape(cls.matrices(op))[-2:]
 
     @property
     def is_complex(self) -> bool:
@@ -72,12 +73,12 @@ class Factorization(NativeKernel):
 
     def places(self, builder: KernelBuilder) -> dict[str, str]:
         """The addresses of the pieces of scratch memory."""
-        found: dict[str, str] = {}
+        addresses: dict[str, str] = {}
         offset = 0
         for name, size in self.spaces.items():
-            found[name] = builder.byte("%scratch", offset)
+            addresses[name] = builder.byte("%scratch", offset)
             offset += size
-        return found
+        return addresses
 
     def try_lanes(self) -> None:
         """Asks for scratch memory for groups of matrices, if they are small and many."""
@@ -96,7 +97,7 @@ class Factorization(NativeKernel):
     def matrix(self, builder: KernelBuilder, pointer: str, value: Any, number: Index) -> str:
         """The address of one matrix (or vector, or number) of a batch."""
         count = prod(shape(value)[len(shape(self.matrices(self.op))) - 2 :])
-        return builder.address(pointer, held(value), builder.multiply(number, count))
+        return builder.address(pointer, value_element(value), builder.multiply(number, count))
 
     def run(self, builder: KernelBuilder, operands: list[str], results: list[str], places: dict[str, str]) -> None:
         """The routine on one matrix."""
@@ -108,20 +109,22 @@ class Factorization(NativeKernel):
 
     # -- pieces
 
-    def transpose(self, builder: KernelBuilder, rows: int, columns: int, source: str, target: str, *, back: bool = False, held_: Element | None = None) -> None:
+    def transpose(
+        self, builder: KernelBuilder, rows: int, columns: int, source: str, target: str, *, back: bool = False, element: Element | None = None
+    ) -> None:
         """A row-major matrix to column-major order, or back."""
         there, here = (columns, 1), (1, rows)
         first, second = (here, there) if back else (there, here)
-        copy_box(builder, held_ or self.element, [rows, columns], source, first, target, second)
+        copy_box(builder, element or self.element, [rows, columns], source, first, target, second)
 
     def call(self, builder: KernelBuilder, routine: str, *arguments: str | int) -> None:
         """Calls a routine: numbers are passed by address, single letters as characters."""
-        found: list[str] = []
+        pointers: list[str] = []
         for argument in arguments:
             if isinstance(argument, int):
-                found.append(builder.constant_at("i32", argument))
+                pointers.append(builder.constant_at("i32", argument))
             elif len(argument) == 1:
-                found.append(builder.constant_at("i8", ord(argument)))
+                pointers.append(builder.constant_at("i8", ord(argument)))
             else:
-                found.append(argument)
-        builder.call_external(symbol("lapack", f"{self.prefix}{routine}"), found)
+                pointers.append(argument)
+        builder.call_external(symbol("lapack", f"{self.prefix}{routine}"), pointers)

@@ -24,10 +24,10 @@ Place = tuple[str, Index]
 """Elements along a sum: the address of the first one, and the step to the next, in elements."""
 
 
-def lanes_of(held: Element, target: Target, batch: int) -> int:
+def lanes_of(element: Element, target: Target, batch: int) -> int:
     """How many matrices of a batch are done at once; 1 if there are too few of them, or they are complex."""
-    lanes = target.vector_bytes // held.size
-    return lanes if held.kind == "f" and batch >= lanes else 1
+    lanes = target.vector_bytes // element.size
+    return lanes if element.kind == "f" and batch >= lanes else 1
 
 
 def group_count(batch: int, lanes: int) -> int:
@@ -35,21 +35,21 @@ def group_count(batch: int, lanes: int) -> int:
     return batch // lanes
 
 
-def group_bytes(count: int, lanes: int, held: Element) -> int:
+def group_bytes(count: int, lanes: int, element: Element) -> int:
     """The scratch memory of so many elements of a group."""
-    return aligned(count * lanes * held.size)
+    return aligned(count * lanes * element.size)
 
 
 class MatrixLanes:
     """Appends code on elements of ``lanes`` matrices that lie side by side."""
 
-    def __init__(self, builder: KernelBuilder, held: Element, lanes: int):
+    def __init__(self, builder: KernelBuilder, element: Element, lanes: int):
         self.builder = builder
-        self.held = held
+        self.element = element
         self.lanes = lanes
         self.scalars = builder.scalars(lanes)
         self.memory = builder.memory(lanes)
-        self.kind = self.scalars.type(held.register)
+        self.kind = self.scalars.type(element.register)
 
     # -- a group of matrices
 
@@ -73,14 +73,14 @@ class MatrixLanes:
         builder = self.builder
         if count < self.lanes:
             with builder.loop(0, count) as loop:
-                start = builder.address(source, self.held, loop.index)
-                found = self.memory.load_lanes(self.held, lambda lane: builder.address(start, self.held, lane * count))
-                assert isinstance(found, str)
-                self.store(found, self.address(target, loop.index))
+                start = builder.address(source, self.element, loop.index)
+                value = self.memory.load_lanes(self.element, lambda lane: builder.address(start, self.element, lane * count))
+                assert isinstance(value, str)
+                self.store(value, self.address(target, loop.index))
             return
         with self._squares(count) as index:
-            start = builder.address(source, self.held, index)
-            rows = [self.load(builder.address(start, self.held, lane * count)) for lane in range(self.lanes)]
+            start = builder.address(source, self.element, index)
+            rows = [self.load(builder.address(start, self.element, lane * count)) for lane in range(self.lanes)]
             place = self.address(target, index)
             for number, column in enumerate(self._transposed(rows)):
                 self.store(column, self.address(place, number))
@@ -90,16 +90,16 @@ class MatrixLanes:
         builder = self.builder
         if count < self.lanes:
             with builder.loop(0, count) as loop:
-                start = builder.address(target, self.held, loop.index)
-                found = self.load(self.address(source, loop.index))
-                self.memory.store_lanes(self.held, found, lambda lane: builder.address(start, self.held, lane * count))
+                start = builder.address(target, self.element, loop.index)
+                value = self.load(self.address(source, loop.index))
+                self.memory.store_lanes(self.element, value, lambda lane: builder.address(start, self.element, lane * count))
             return
         with self._squares(count) as index:
             place = self.address(source, index)
             columns = [self.load(self.address(place, number)) for number in range(self.lanes)]
-            start = builder.address(target, self.held, index)
+            start = builder.address(target, self.element, index)
             for lane, row in enumerate(self._transposed(columns)):
-                self.store(row, builder.address(start, self.held, lane * count))
+                self.store(row, builder.address(start, self.element, lane * count))
 
     @contextmanager
     def _squares(self, count: int) -> Generator[Index]:
@@ -133,11 +133,11 @@ class MatrixLanes:
 
     def load(self, address: str) -> str:
         """All lanes at an address."""
-        return self.builder.op(f"load {self.kind}, ptr {address}, align {self.held.size}")
+        return self.builder.op(f"load {self.kind}, ptr {address}, align {self.element.size}")
 
     def store(self, value: str, address: str) -> None:
         """All lanes to an address."""
-        self.builder.line(f"store {self.kind} {value}, ptr {address}, align {self.held.size}")
+        self.builder.line(f"store {self.kind} {value}, ptr {address}, align {self.element.size}")
 
     # -- sums of products
 
@@ -155,7 +155,7 @@ class MatrixLanes:
         return loop.values
 
     def _float(self, function: str, x: str, y: str) -> str:
-        return self.scalars.float_function(function, (x, y), self.held)
+        return self.scalars.float_function(function, (x, y), self.element)
 
     def divided(self, x: str, y: str) -> str:
         """x / y."""

@@ -10,12 +10,13 @@ from msgspec import Struct
 from xdsl.ir import Attribute, SSAValue
 
 from wengert.dialects.stablehlo.attributes import Transpose
-from wengert.ir.tensor_types import c64, c128, element, f32, f64, shape
+from wengert.ir.tensor_types import c64, c128, f32, f64, shape
+from wengert.ir.tensor_types import element as element_type
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.linalg.batched_matrices import MOST_ELEMENTS, BatchedSubstitution
 from wengert.transforms.codegen.cpu.native.linalg.matrix_lanes import MatrixLanes, lanes_of
 from wengert.transforms.codegen.cpu.native.symbols import symbol
-from wengert.transforms.codegen.cpu.native.value_elements import held
+from wengert.transforms.codegen.cpu.native.value_elements import value_element
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element
 from wengert.transforms.schedule.target import Target
@@ -36,7 +37,7 @@ def lanes_for(matrices: SSAValue, sides: SSAValue, target: Target, batch: int) -
     """How many systems of a batch are solved at once."""
     n, count = shape(matrices)[-1], shape(sides)[-2] * shape(sides)[-1]
     small = n > 1 and count and n * n + count <= MOST_ELEMENTS
-    return lanes_of(held(matrices), target, batch) if small else 1
+    return lanes_of(value_element(matrices), target, batch) if small else 1
 
 
 class TriangularSystem(Struct, frozen=True):
@@ -56,7 +57,7 @@ class TriangularSystem(Struct, frozen=True):
     def of(a: SSAValue, b: SSAValue, *, left: bool, lower: bool, unit: bool, how: Transpose) -> TriangularSystem:
         """The system of each matrix of a batch."""
         rows, columns = shape(b)[-2:]
-        return TriangularSystem(element(a), held(a), shape(a)[-1], rows, columns, left, lower, unit, how)
+        return TriangularSystem(element_type(a), value_element(a), shape(a)[-1], rows, columns, left, lower, unit, how)
 
     @property
     def layout(self) -> Layout:
@@ -131,49 +132,49 @@ class _Substitution:
 
     def _sides(self, first: Index, lanes: int, active: int) -> None:
         """Solves for the right-hand sides in the lanes."""
-        builder, held_, n = self.builder, self.element, self.n
-        start = builder.address(self.solution, held_, builder.multiply(first, self.steps[1]))
+        builder, element, n = self.builder, self.element, self.n
+        start = builder.address(self.solution, element, builder.multiply(first, self.steps[1]))
         memory, scalars = builder.memory(lanes, active), builder.scalars(lanes)
-        kind = scalars.type(held_.register)
+        kind = scalars.type(element.register)
 
         def place(row: Index) -> str:
-            return builder.address(start, held_, builder.multiply(row, self.steps[0]))
+            return builder.address(start, element, builder.multiply(row, self.steps[0]))
 
         def load(row: Index) -> str:
             at = place(row)
             if lanes == 1:
-                found = builder.memory().load(held_, at)
+                value = builder.memory().load(element, at)
             elif self.steps[1] == 1:
-                found = memory.load_contiguous(held_, at, 1)
+                value = memory.load_contiguous(element, at, 1)
             else:
-                found = memory.load_lanes(held_, lambda lane: builder.address(at, held_, lane * self.steps[1]))
-            assert isinstance(found, str)
-            return found
+                value = memory.load_lanes(element, lambda lane: builder.address(at, element, lane * self.steps[1]))
+            assert isinstance(value, str)
+            return value
 
         def entry(row: Index, column: Index) -> str:
-            found = builder.memory().load(held_, builder.address(self.matrix, held_, builder.linear([(row, self.t[0]), (column, self.t[1])])))
-            assert isinstance(found, str)
-            return found
+            value = builder.memory().load(element, builder.address(self.matrix, element, builder.linear([(row, self.t[0]), (column, self.t[1])])))
+            assert isinstance(value, str)
+            return value
 
         with builder.loop(0, n) as rows:
             row: Index = rows.index if self.first_to_last else builder.op(f"sub nsw i64 {n - 1}, {rows.index}")
             span: tuple[Index, Index] = (0, row) if self.first_to_last else (builder.add(row, 1), n)
             with builder.loop(span[0], span[1], [(kind, load(row))]) as inner:
-                factor = builder.splat(held_.register, entry(row, inner.index), lanes)
-                product = scalars.apply("multiply", [factor, load(inner.index)], [held_, held_], held_)
-                rest = scalars.apply("subtract", [inner.values[0], product], [held_, held_], held_)
+                factor = builder.splat(element.register, entry(row, inner.index), lanes)
+                product = scalars.apply("multiply", [factor, load(inner.index)], [element, element], element)
+                rest = scalars.apply("subtract", [inner.values[0], product], [element, element], element)
                 assert isinstance(rest, str)
                 inner.carry(rest)
-            found: str = inner.values[0]
+            solution: str = inner.values[0]
             if not self.unit:
-                divisor = builder.splat(held_.register, entry(row, row), lanes)
-                quotient = scalars.apply("divide", [found, divisor], [held_, held_], held_)
+                divisor = builder.splat(element.register, entry(row, row), lanes)
+                quotient = scalars.apply("divide", [solution, divisor], [element, element], element)
                 assert isinstance(quotient, str)
-                found = quotient
+                solution = quotient
             at = place(row)
             if lanes == 1:
-                builder.memory().store(held_, found, at)
+                builder.memory().store(element, solution, at)
             elif self.steps[1] == 1:
-                memory.store_contiguous(held_, found, at, 1)
+                memory.store_contiguous(element, solution, at, 1)
             else:
-                memory.store_lanes(held_, found, lambda lane: builder.address(at, held_, lane * self.steps[1]))
+                memory.store_lanes(element, solution, lambda lane: builder.address(at, element, lane * self.steps[1]))

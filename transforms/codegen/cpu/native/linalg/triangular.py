@@ -6,13 +6,14 @@ from math import prod
 
 from wengert.dialects import stablehlo
 from wengert.ir.attributes import int_of
-from wengert.ir.tensor_types import element, shape
+from wengert.ir.tensor_types import element as element_type
+from wengert.ir.tensor_types import shape
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.linalg.matrix_lanes import MatrixLanes, group_bytes, group_count
 from wengert.transforms.codegen.cpu.native.linalg.substitution import PREFIX, STEP_NS, TriangularSystem, lanes_for
-from wengert.transforms.codegen.cpu.native.value_elements import held
+from wengert.transforms.codegen.cpu.native.value_elements import value_element
 from wengert.transforms.schedule.target import Target
 
 
@@ -22,7 +23,7 @@ class TriangularSolve(NativeKernel):
 
     @classmethod
     def supports(cls, op: stablehlo.TriangularSolveOp) -> bool:
-        return element(op.a) in PREFIX and min(*shape(op.a), *shape(op.b)) >= 0
+        return element_type(op.a) in PREFIX and min(*shape(op.a), *shape(op.b)) >= 0
 
     def __init__(self, op: stablehlo.TriangularSolveOp, target: Target):
         super().__init__(op, target)
@@ -35,7 +36,7 @@ class TriangularSolve(NativeKernel):
     def scratch_bytes(self) -> int:
         if self.lanes == 1:
             return 0
-        return sum(group_bytes(count, self.lanes, held(self.op.a)) for count in (self.n * self.n, self.count))
+        return sum(group_bytes(count, self.lanes, value_element(self.op.a)) for count in (self.n * self.n, self.count))
 
     def parallel_work(self) -> tuple[int, float]:
         return group_count(self.batch, self.lanes), STEP_NS * prod(shape(self.op.b)) * self.n / self.lanes
@@ -46,22 +47,22 @@ class TriangularSolve(NativeKernel):
         if self.lanes > 1:
             self._in_lanes(builder)
             return
-        held_, n, count = held(self.op.a), self.n, self.count
+        element, n, count = value_element(self.op.a), self.n, self.count
         if self.cut is None:
-            copy_box(builder, held_, [self.batch * count], "%p1", [1], "%q0", [1])
+            copy_box(builder, element, [self.batch * count], "%p1", [1], "%q0", [1])
         with builder.parallel_loops([self.batch]) as (number,):
-            matrix = builder.address("%p0", held_, builder.multiply(number, n * n))
-            solution = builder.address("%q0", held_, builder.multiply(number, count))
+            matrix = builder.address("%p0", element, builder.multiply(number, n * n))
+            solution = builder.address("%q0", element, builder.multiply(number, count))
             if self.cut is not None:
-                copy_box(builder, held_, [count], builder.address("%p1", held_, builder.multiply(number, count)), [1], solution, [1])
+                copy_box(builder, element, [count], builder.address("%p1", element, builder.multiply(number, count)), [1], solution, [1])
             self.system.solve(builder, matrix, solution)
 
     def _in_lanes(self, builder: KernelBuilder) -> None:
         """As many systems at once as a register has lanes."""
-        lanes, squares = MatrixLanes(builder, held(self.op.a), self.lanes), self.n * self.n
-        matrix, solution = "%scratch", builder.byte("%scratch", group_bytes(squares, self.lanes, lanes.held))
+        lanes, squares = MatrixLanes(builder, value_element(self.op.a), self.lanes), self.n * self.n
+        matrix, solution = "%scratch", builder.byte("%scratch", group_bytes(squares, self.lanes, lanes.element))
         with lanes.groups(self.batch) as first:
-            lanes.gather(squares, builder.address("%p0", lanes.held, builder.multiply(first, squares)), matrix)
-            lanes.gather(self.count, builder.address("%p1", lanes.held, builder.multiply(first, self.count)), solution)
+            lanes.gather(squares, builder.address("%p0", lanes.element, builder.multiply(first, squares)), matrix)
+            lanes.gather(self.count, builder.address("%p1", lanes.element, builder.multiply(first, self.count)), solution)
             self.system.solve_in_lanes(lanes, matrix, solution)
-            lanes.scatter(self.count, solution, builder.address("%q0", lanes.held, builder.multiply(first, self.count)))
+            lanes.scatter(self.count, solution, builder.address("%q0", lanes.element, builder.multiply(first, self.count)))

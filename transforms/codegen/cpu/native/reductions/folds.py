@@ -151,8 +151,8 @@ class Fold(NativeKernel):
             return state
         kinds = [vector(e.register, lanes.count) for e in self.state for _ in range(2 if e.kind == "c" else 1)]
         with builder.loop(0, self.folded[level], list(zip(kinds, flat(state), strict=True))) as loop:
-            found = self._fold(builder, lanes, [*at, loop.index], grouped(loop.values, self.state))
-            loop.carry(*flat(found))
+            following = self._fold(builder, lanes, [*at, loop.index], grouped(loop.values, self.state))
+            loop.carry(*flat(following))
         return grouped(loop.values, self.state)
 
     # -- elements
@@ -225,9 +225,9 @@ class Fold(NativeKernel):
                 position, inside = _inside(builder, axis, builder.add(first, lane * axis.out_step))
                 place = builder.add(place, builder.multiply(position, stride))
                 bits.append(inside)
-            found = _all(builder, bits)
-            assert found is not None
-            mask = memory.insert("i1", mask, found, lane)
+            inside_all = _all(builder, bits)
+            assert inside_all is not None
+            mask = memory.insert("i1", mask, inside_all, lane)
             places.append(place)
 
         def load(number: int, element: Element) -> Value:
@@ -272,10 +272,10 @@ def _inside(builder: KernelBuilder, axis: Axis, position: Index) -> tuple[Index,
 def _all(builder: KernelBuilder, bits: Sequence[str]) -> str | None:
     if not bits or all(bit == "true" for bit in bits):
         return "true" if bits else None
-    found = bits[0]
+    every = bits[0]
     for bit in bits[1:]:
-        found = builder.op(f"and i1 {found}, {bit}")
-    return found
+        every = builder.op(f"and i1 {every}, {bit}")
+    return every
 
 
 def merged(extents: Sequence[int], dropped: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...], tuple[Axis, ...]]:

@@ -9,12 +9,13 @@ from wengert.dialects import core, stablehlo
 from wengert.dialects.core import Extreme, Kind
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.elements import to_numpy
-from wengert.ir.tensor_types import element, is_boolean, is_complex, rank, shape
+from wengert.ir.tensor_types import element as element_type
+from wengert.ir.tensor_types import is_boolean, is_complex, rank, shape
 from wengert.transforms.codegen.cpu.native.base import native
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.reductions.folds import Axis, Fold, Lanes, merged
 from wengert.transforms.codegen.cpu.native.regions import is_inlinable
-from wengert.transforms.codegen.cpu.native.value_elements import held
+from wengert.transforms.codegen.cpu.native.value_elements import value_element
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.scalars import Value, neutral
 from wengert.transforms.codegen.llvm.types import Element, splat
@@ -28,15 +29,15 @@ def nest_kind(kind: Kind, boolean: bool) -> str:
     return str(kind.value)
 
 
-def neutral_value(builder: KernelBuilder, kind: str, held_: Element, lanes: int) -> Value:
+def neutral_value(builder: KernelBuilder, kind: str, element: Element, lanes: int) -> Value:
     """The neutral element in every lane."""
-    text = splat(held_.register, neutral(kind, held_), lanes)
-    return (text, splat(held_.register, neutral("add", held_), lanes)) if held_.kind == "c" else text
+    text = splat(element.register, neutral(kind, element), lanes)
+    return (text, splat(element.register, neutral("add", element), lanes)) if element.kind == "c" else text
 
 
-def chosen(builder: KernelBuilder, lanes: int, held_: Element, condition: str, x: Value, y: Value) -> Value:
+def chosen(builder: KernelBuilder, lanes: int, element: Element, condition: str, x: Value, y: Value) -> Value:
     """x where the condition holds, else y."""
-    return builder.scalars(lanes).apply("select", [condition, x, y], [held_, held_, held_], held_)
+    return builder.scalars(lanes).apply("select", [condition, x, y], [element, element, element], element)
 
 
 def window_axes(op: Any, operand_extents: tuple[int, ...], edges: list[tuple[int, int]]) -> tuple[Axis, ...]:
@@ -66,8 +67,8 @@ class WindowReduce(Fold):
 
     def __init__(self, op: core.WindowReduceOp, target: Target):
         super().__init__(op, target)
-        self.element = held(op.operand)
-        self.kind = nest_kind(op.kind.data, is_boolean(element(op.operand)))
+        self.element = value_element(op.operand)
+        self.kind = nest_kind(op.kind.data, is_boolean(element_type(op.operand)))
         self.out = shape(op.result)
         self.folded = ints(op.window_dimensions)
         self.axes = window_axes(op, shape(op.operand), edges_of(op, len(self.folded)))
@@ -75,16 +76,16 @@ class WindowReduce(Fold):
 
     @classmethod
     def supports(cls, op: core.WindowReduceOp) -> bool:
-        return not is_complex(element(op.operand)) or op.kind.data in (Kind.add, Kind.mul)
+        return not is_complex(element_type(op.operand)) or op.kind.data in (Kind.add, Kind.mul)
 
     def start(self, builder: KernelBuilder, lanes: int) -> list[Value]:
         return [neutral_value(builder, self.kind, self.element, lanes)]
 
     def step(self, builder: KernelBuilder, lanes: Lanes, state: list[Value], values: list[Value], at: list[Index], inside: str | None) -> list[Value]:
-        found = values[0]
+        value = values[0]
         if inside is not None:
-            found = chosen(builder, lanes.count, self.element, inside, found, neutral_value(builder, self.kind, self.element, lanes.count))
-        return [builder.scalars(lanes.count).combine(self.kind, state[0], found, self.element)]
+            value = chosen(builder, lanes.count, self.element, inside, value, neutral_value(builder, self.kind, self.element, lanes.count))
+        return [builder.scalars(lanes.count).combine(self.kind, state[0], value, self.element)]
 
     def finish(self, builder: KernelBuilder, lanes: Lanes, state: list[Value]) -> None:
         value = state[0]
@@ -99,18 +100,18 @@ class RegionFold(Fold):
     def __init__(self, op: Any, target: Target):
         super().__init__(op, target)
         self.count = len(op.inputs)
-        self.operands = self.state = tuple([held(value) for value in op.inputs])
+        self.operands = self.state = tuple([value_element(value) for value in op.inputs])
 
     @classmethod
     def supports(cls, op: Any) -> bool:
-        same = all(element(x) == element(i) == element(r) for x, i, r in zip(op.inputs, op.operands[len(op.inputs) :], op.results, strict=True))
+        same = all(element_type(x) == element_type(i) == element_type(r) for x, i, r in zip(op.inputs, op.operands[len(op.inputs) :], op.results, strict=True))
         return same and is_inlinable(op.body)
 
     def start(self, builder: KernelBuilder, lanes: int) -> list[Value]:
-        found: list[Value] = []
-        for number, element_ in enumerate(self.state):
-            found.append(builder.broadcast(element_, builder.memory().load(element_, f"%p{self.count + number}"), lanes))
-        return found
+        initial: list[Value] = []
+        for number, element in enumerate(self.state):
+            initial.append(builder.broadcast(element, builder.memory().load(element, f"%p{self.count + number}"), lanes))
+        return initial
 
     def step(self, builder: KernelBuilder, lanes: Lanes, state: list[Value], values: list[Value], at: list[Index], inside: str | None) -> list[Value]:
         if inside is not None:
@@ -119,8 +120,8 @@ class RegionFold(Fold):
         return self.inline(builder, lanes.count, self.op.body, [*state, *values])
 
     def finish(self, builder: KernelBuilder, lanes: Lanes, state: list[Value]) -> None:
-        for number, (element_, value) in enumerate(zip(self.state, state, strict=True)):
-            self.store(builder, lanes, number, element_, value)
+        for number, (element, value) in enumerate(zip(self.state, state, strict=True)):
+            self.store(builder, lanes, number, element, value)
 
 
 @native(stablehlo.ReduceOp)
@@ -149,14 +150,14 @@ class ArgReduce(Fold):
 
     def __init__(self, op: core.ArgReduceOp, target: Target):
         super().__init__(op, target)
-        self.element, self.number = held(op.operand), held(op.index)
+        self.element, self.number = value_element(op.operand), value_element(op.index)
         self.operands, self.state = (self.element,), (self.element, self.number)
         self.out, self.folded, self.axes = merged(shape(op.operand), (int_of(op.dimension),))
         self.largest = op.extreme.data == Extreme.max
 
     @classmethod
     def supports(cls, op: core.ArgReduceOp) -> bool:
-        return not is_complex(element(op.operand))
+        return not is_complex(element_type(op.operand))
 
     def start(self, builder: KernelBuilder, lanes: int) -> list[Value]:
         kind = "max" if self.largest else "min"
@@ -165,18 +166,18 @@ class ArgReduce(Fold):
         return [neutral_value(builder, kind, self.element, lanes), splat(self.number.register, "0", lanes)]
 
     def step(self, builder: KernelBuilder, lanes: Lanes, state: list[Value], values: list[Value], at: list[Index], inside: str | None) -> list[Value]:
-        scalars, element_ = builder.scalars(lanes.count), self.element
+        scalars, element = builder.scalars(lanes.count), self.element
         best, x = cast(str, state[0]), cast(str, values[0])
-        if element_.kind == "b":
+        if element.kind == "b":
             flip = scalars.binary("xor", "i1", best if self.largest else x, scalars.constant("i1", "true"))
             better = scalars.binary("and", "i1", flip, x if self.largest else best)
         else:
-            better = cast(str, scalars.apply("gt" if self.largest else "lt", [x, best], [element_, element_], element_))
-        if element_.kind == "f":
-            first = scalars.binary("and", "i1", scalars.compare("uno", element_.register, x, x), scalars.compare("ord", element_.register, best, best))
+            better = cast(str, scalars.apply("gt" if self.largest else "lt", [x, best], [element, element], element))
+        if element.kind == "f":
+            first = scalars.binary("and", "i1", scalars.compare("uno", element.register, x, x), scalars.compare("ord", element.register, best, best))
             better = scalars.binary("or", "i1", better, first)
         number = self._number(builder, at[0], lanes.count)
-        return [chosen(builder, lanes.count, element_, better, x, best), chosen(builder, lanes.count, self.number, better, number, state[1])]
+        return [chosen(builder, lanes.count, element, better, x, best), chosen(builder, lanes.count, self.number, better, number, state[1])]
 
     def _number(self, builder: KernelBuilder, at: Index, lanes: int) -> str:
         register = self.number.register
@@ -198,7 +199,7 @@ class SelectAndScatter(Fold):
 
     def __init__(self, op: stablehlo.SelectAndScatterOp, target: Target):
         super().__init__(op, target)
-        self.element = held(op.operand)
+        self.element = value_element(op.operand)
         self.operands, self.state = (self.element,), (Element("i", "i64", "i64", 8), self.element)
         self.out = shape(op.source)
         self.folded = ints(op.window_dimensions) if op.window_dimensions is not None else (1,) * rank(op.operand)
@@ -206,7 +207,7 @@ class SelectAndScatter(Fold):
 
     @classmethod
     def supports(cls, op: stablehlo.SelectAndScatterOp) -> bool:
-        return is_inlinable(op.select) and is_inlinable(op.scatter) and element(op.source) == element(op.operand)
+        return is_inlinable(op.select) and is_inlinable(op.scatter) and element_type(op.source) == element_type(op.operand)
 
     def parallel_work(self) -> tuple[int, float]:
         return 1, 0.0  # windows overlap, and each changes an element of the result
@@ -235,5 +236,5 @@ class SelectAndScatter(Fold):
         with builder.when(builder.op(f"icmp sge i64 {number}, 0")):
             memory, target = builder.memory(), builder.address("%q0", self.element, number)
             source = memory.load(self.element, builder.address("%p1", self.element, self.out_index(builder, lanes)))
-            found = self.inline(builder, 1, self.op.scatter, [memory.load(self.element, target), source])
-            memory.store(self.element, found[0], target)
+            combined = self.inline(builder, 1, self.op.scatter, [memory.load(self.element, target), source])
+            memory.store(self.element, combined[0], target)

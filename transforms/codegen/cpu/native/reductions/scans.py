@@ -11,12 +11,13 @@ from typing import cast
 from wengert.dialects import core
 from wengert.dialects.core import Kind
 from wengert.ir.attributes import int_of
-from wengert.ir.tensor_types import element, is_boolean, is_complex, shape
+from wengert.ir.tensor_types import element as element_type
+from wengert.ir.tensor_types import is_boolean, is_complex, shape
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.reductions.folds import flat, grouped
 from wengert.transforms.codegen.cpu.native.reductions.kernels import nest_kind, neutral_value
-from wengert.transforms.codegen.cpu.native.value_elements import held
+from wengert.transforms.codegen.cpu.native.value_elements import value_element
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.codegen.llvm.types import vector
@@ -34,14 +35,14 @@ class Cumulative(NativeKernel):
 
     def __init__(self, op: core.CumulativeOp, target: Target):
         super().__init__(op, target)
-        self.element = held(op.operand)
-        self.kind = nest_kind(op.kind.data, is_boolean(element(op.operand)))
+        self.element = value_element(op.operand)
+        self.kind = nest_kind(op.kind.data, is_boolean(element_type(op.operand)))
         extents, axis = shape(op.operand), int_of(op.dimension)
         self.outer, self.n, self.inner = prod(extents[:axis]), extents[axis], prod(extents[axis + 1 :])
 
     @classmethod
     def supports(cls, op: core.CumulativeOp) -> bool:
-        return not is_complex(element(op.operand)) or op.kind.data in (Kind.add, Kind.mul)
+        return not is_complex(element_type(op.operand)) or op.kind.data in (Kind.add, Kind.mul)
 
     def _is_along_outer(self) -> bool:
         """Whether lanes are neighbours in the outer dimensions."""
@@ -77,38 +78,38 @@ class Cumulative(NativeKernel):
 
     def _rows(self, builder: KernelBuilder, start: Index, step: int, registers: list[tuple[int, int]]) -> None:
         """Runs along the dimension for neighbours in several registers, each of (lanes, active lanes)."""
-        held_ = self.element
+        element = self.element
         lanes = registers[0][0]
-        initial = [neutral_value(builder, self.kind, held_, lanes) for _ in registers]
-        kind = vector(held_.register, lanes)
+        initial = [neutral_value(builder, self.kind, element, lanes) for _ in registers]
+        kind = vector(element.register, lanes)
         with builder.loop(0, self.n, [(kind, part) for part in flat(initial)], downward=bool(int_of(self.op.reverse))) as loop:
-            totals = grouped(loop.values, [held_] * len(registers))
+            totals = grouped(loop.values, [element] * len(registers))
             index = builder.add(start, builder.multiply(loop.index, self.inner))
-            found: list[Value] = []
+            following: list[Value] = []
             for number, (total, (_, active)) in enumerate(zip(totals, registers, strict=True)):
-                found.append(self._next(builder, builder.add(index, number * lanes * step), step, total, lanes, active))
-            loop.carry(*flat(found))
+                following.append(self._next(builder, builder.add(index, number * lanes * step), step, total, lanes, active))
+            loop.carry(*flat(following))
 
     def _next(self, builder: KernelBuilder, index: Index, step: int, total: Value, lanes: int, active: int) -> Value:
         """Combines the elements at an index and writes what has been combined."""
-        held_, scalars, memory = self.element, builder.scalars(lanes), builder.memory(lanes, active)
-        source, target = builder.address("%p0", held_, index), builder.address("%q0", held_, index)
+        element, scalars, memory = self.element, builder.scalars(lanes), builder.memory(lanes, active)
+        source, target = builder.address("%p0", element, index), builder.address("%q0", element, index)
 
         def lane(address: str, number: int) -> str:
-            return builder.address(address, held_, number * step)
+            return builder.address(address, element, number * step)
 
         if lanes == 1:
-            x: Value = memory.load(held_, source)
-        elif step == 1 and (active == lanes or held_.size >= 4):
-            x = memory.load_contiguous(held_, source, 1)
+            x: Value = memory.load(element, source)
+        elif step == 1 and (active == lanes or element.size >= 4):
+            x = memory.load_contiguous(element, source, 1)
         else:
-            x = memory.load_lanes(held_, lambda number: lane(source, number))
-        total = scalars.combine(self.kind, total, x, held_)
-        kept = scalars.narrowed(cast(str, total), held_.narrow) if held_.narrow else total
+            x = memory.load_lanes(element, lambda number: lane(source, number))
+        total = scalars.combine(self.kind, total, x, element)
+        kept = scalars.narrowed(cast(str, total), element.narrow) if element.narrow else total
         if lanes == 1:
-            memory.store(held_, kept, target)
+            memory.store(element, kept, target)
         elif step == 1:
-            memory.store_contiguous(held_, kept, target, 1)
+            memory.store_contiguous(element, kept, target, 1)
         else:
-            memory.store_lanes(held_, kept, lambda number: lane(target, number))
+            memory.store_lanes(element, kept, lambda number: lane(target, number))
         return total
