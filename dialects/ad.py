@@ -22,7 +22,8 @@ whose inside reverse mode does not keep but computes again; ``ad.pushforward`` a
 derivative until it is expanded.
 
 A function declares its own derivative by attributes: ``ad.custom_jvp = @f_jvp``, a function ``(inputs, tangents of every
-differentiable input) -> (outputs, tangents of every differentiable output)``; or ``ad.custom_vjp = [@f_fwd, @f_bwd]``, with
+differentiable input) -> (outputs, tangents of every differentiable output)``, in which with ``ad.symbolic_zeros`` a tangent of zero is absent and
+not a number; or ``ad.custom_vjp = [@f_fwd, @f_bwd]``, with
 ``f_fwd: inputs -> (outputs, residuals)`` and ``f_bwd: (residuals, cotangents) -> cotangents of the inputs``, which must be
 linear in the cotangents. ``ad.transposed_call`` is what forward mode makes of such an ``f_bwd``: its transpose, applied.
 """

@@ -89,6 +89,10 @@ def work(op: Operation) -> tuple[int, int]:
         return _elements(op, facts)
     if facts.work is Work.FORMULA:
         return FORMULAS[type(op)](op)
+    if facts.work is Work.BODY:
+        from wengert.transforms.analysis.kernel_cost import kernel_work
+
+        return kernel_work(op)
     return _expanded(op) if facts.work is Work.EXPANSION else (0, 0)
 
 
