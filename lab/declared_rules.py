@@ -28,7 +28,7 @@ Examine = Callable[[Program, list[Array]], str | None]
 """Checks a program at a point: None, or what is wrong."""
 
 MEETINGS = 4
-"""How many calls of one place are kept: a loop may make very many."""
+"""The most calls of one place that are kept: a loop may make very many."""
 
 
 @dataclass(frozen=True)

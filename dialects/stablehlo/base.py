@@ -1,4 +1,4 @@
-"""What every StableHLO op shares: one text syntax declaration and one typing rule, both found by class.
+"""The base of every StableHLO op: one text syntax declaration and one typing rule, both found by class.
 
 An op's textual form is a declaration (``SYNTAX``), so that the fast reader, stock xDSL and the printer all follow one
 definition. Its typing rule lives in ``dialects/stablehlo/typing``, one function per op.
