@@ -149,11 +149,11 @@ class DynamicProgram(Program):
         return self._derived("compressed_jacobian", options, Signature(self.signature.arguments, _extended("result", (), results)))
 
     def vmap(self, in_axes: Axes = 0, out_axes: Axes = 0, *, size: int | None = None, dump_dir: PathLike | None = None) -> Program:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """As :meth:`Program.vmap`; without ``size`` the number of instances is one more extent that is left open."""
+        """As :meth:`Program.vmap`; without ``size`` the number of batch elements is one more extent that is left open."""
         starts = chosen_axes("in_axes", in_axes, self.signature.arguments)
         ends = chosen_axes("out_axes", out_axes, self.signature.results)
         if size is None and all(axis is None for axis in starts):
-            raise InputError("in_axes names no batched argument; give size= to say how many instances there are")
+            raise InputError("in_axes names no batched argument; give size= to say how many batch elements there are")
         extent = DYNAMIC if size is None else checked_size(size)
         signature = Signature(_batched(self.signature.arguments, starts, extent), _batched(self.signature.results, ends, extent))
         return self._derived("vmap", {"in_axes": starts, "out_axes": ends, "size": size, "dump_dir": dump_dir}, signature)
@@ -215,7 +215,7 @@ class DerivedProgram(DynamicProgram):
 
     @property
     def needed(self) -> int:
-        """As many as the program that it is of needs, if these hold the number of instances where that is open; else all."""
+        """As many as the program that it is of needs, if these hold the number of batch elements where that is open; else all."""
         found = self._base.needed
         if self._method == "vmap" and self._options["size"] is None and all(axis is None for axis in self._options["in_axes"][:found]):
             return len(self.signature.arguments)
@@ -306,11 +306,11 @@ def _fits(found: Shape, expected: Shape) -> bool:
 
 
 def _instances(parameters: Sequence[Parameter], axes: Sequence[int | None], shapes: Sequence[Any]) -> int:
-    """The number of instances that batched arguments hold."""
+    """The number of batch elements that batched arguments hold."""
     told = {s[axis]: p for p, axis, s in zip(parameters, axes, shapes, strict=False) if axis is not None and s is not None}
     if len(told) != 1:
         listed = ", ".join(f"{size} by {p.label}" for size, p in told.items())
-        raise InputError(f"the arguments do not hold one number of instances: {listed or 'no shape is given'}")
+        raise InputError(f"the arguments do not hold one number of batch elements: {listed or 'no shape is given'}")
     return next(iter(told))
 
 

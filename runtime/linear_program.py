@@ -43,7 +43,7 @@ class LinearProgram:
         y_dots = linear.push(residuals, [x_dot])
         x_bars = linear.pull(residuals, y_bars)
 
-    Residuals are arrays. Where they are not (the tape of a loop whose trips nobody counts), the program is not split: derivatives are
+    Residuals are arrays. Where they are not (the tape of a loop whose iterations nobody counts), the program is not split: derivatives are
     evaluated together with the program each time, and the residuals are the program's arguments. Nothing moves where ``wrt`` or ``of`` is
     empty: then there is no linear map, and :meth:`push` and :meth:`pull` give zeros.
 

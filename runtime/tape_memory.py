@@ -1,6 +1,6 @@
 """How much memory the tapes of one call may take.
 
-A loop whose trips nothing bounds may run forever at some inputs, and a derivative that records it would take all memory; the
+A loop whose iterations nothing bounds may run forever at some inputs, and a derivative that records it would take all memory; the
 system then ends the process instead of refusing an allocation. So a call ends with a MemoryError at half of the memory that
 the process may have (of the machine, or of its control group), or at WENGERT_TAPE_BYTES, which is read when a program is compiled.
 """

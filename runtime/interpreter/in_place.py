@@ -2,7 +2,7 @@
 
 The operand's slot dies with the op, and must be all that refers to the array: then no other value, no view, no caller and no constant
 can see the change. Python counts references, and a view refers to the array whose memory it shows. Arrays that do not own their memory
-are copied. So a loop that fills a stack row by row copies it once, at its first trip.
+are copied. So a loop that fills a stack row by row copies it once, at its first iteration.
 """
 
 from __future__ import annotations
