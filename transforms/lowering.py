@@ -1,10 +1,11 @@
-"""From a core-level function to a kernel-level one, on a copy: the pipeline that the compiler runs (:data:`wengert.transforms.pipelines.LOWER`)."""
+"""From a core-level function to a kernel-level one: the pipeline that the compiler runs (:data:`wengert.transforms.pipelines.LOWER`)."""
 
 from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+from wengert.dialects.kernel.level import holds_kernels
 from wengert.ir.construction import copy_op
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
 from wengert.transforms.pipelines import lowering, parse_pipeline
@@ -23,18 +24,21 @@ def alone(module: ModuleOp, entry: str) -> ModuleOp:
     return ModuleOp([copy_op(function(module, entry), {})], module.attributes, module.sym_name)
 
 
-def lower(module: ModuleOp, entry: str = "main", *, reassociate: bool = True, before: str = "") -> ModuleOp:
+def remaining(module: ModuleOp, *, reassociate: bool = True) -> str:
+    """The pipeline from a module to what code is emitted for: all of :data:`LOWER` for core-level IR, and nothing for kernels.
+
+    Kernels are taken as they stand, since each of the passes on them may be left out: so what one of them does to
+    the run time shows when its dumps before and after are run.
+    """
+    return "" if holds_kernels(module) else lowering(reassociate=reassociate)
+
+
+def lower(module: ModuleOp, entry: str = "main", *, reassociate: bool = True) -> ModuleOp:
     """The kernel-level module for a function of tensor ops with static shapes and no calls; the input is not changed.
 
-    Args:
-        module: a core-level module.
-        entry: the function.
-        reassociate: whether long sums may be added up in parts.
-        before: a pipeline that the function goes through first.
+    Long sums are added up in parts if ``reassociate`` allows it.
 
     Raises:
         DiagnosticError: a type that cannot be held in memory (a dynamic shape, a token, a tuple), or that no machine can address.
     """
-    text = lowering(reassociate=reassociate)
-    pipeline = parse_pipeline(f"{before},{text}" if before else text)
-    return pipeline.run(alone(module, entry), original=lambda: alone(module, entry))
+    return parse_pipeline(remaining(module, reassociate=reassociate)).run(alone(module, entry), original=lambda: alone(module, entry))

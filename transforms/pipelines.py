@@ -5,7 +5,7 @@
     StableHLO --FRONT--> core-level IR --jvp, vjp--> its derivative --OPTIMIZE--> less of it --BACK--> StableHLO
                                                                               `--FINISH--> what is run
                                                                                               |
-                                                LLVM text <-- kernel-level IR <--LOWER--------'
+                                                  assembly <--EMIT-- kernels <--LOWER---------'
 
 A name leads to an import path, so that nothing is imported before it runs.
 """
@@ -63,7 +63,16 @@ PASS_PATHS = {
 }
 """Every pass by name: the module and class that it is imported from."""
 
+TRANSLATION_PATHS = {
+    # transforms/codegen: kernels to text that is no MLIR
+    "emit-llvm": "wengert.transforms.codegen.cpu.translations:EmitLlvm",
+    "optimize-llvm": "wengert.transforms.codegen.cpu.translations:OptimizeLlvm",
+    "emit-asm": "wengert.transforms.codegen.cpu.translations:EmitAsm",
+}
+"""Every translation by name: what may end a pipeline."""
+
 PASSES.add(PASS_PATHS)
+PASSES.add(TRANSLATION_PATHS)
 
 FRONT = "to-core{keep-custom=true}"
 """From StableHLO as it is written to core-level IR, which is what derivatives are taken of. Calls are inlined, but for those of
@@ -95,9 +104,25 @@ LOWER = f"expand-zeta,check-compilable,{CANONICALIZE},fuse,{KERNELS}"
 """From core-level IR to kernels."""
 
 
+EMIT = "emit-llvm,optimize-llvm,emit-asm"
+"""From kernels to the assembly of this machine. (The compiler goes on from LLVM text to an object file instead.)"""
+
+
 def lowering(*, reassociate: bool = True) -> str:
     """:data:`LOWER`, or for programs whose sums keep their order the same without what reassociates."""
     return LOWER if reassociate else LOWER.replace("{reassociate=true}", "").replace("split-reductions,", "")
+
+
+def emission(*, strict: bool = False, flush_subnormals: bool = False, opt: str = "best") -> str:
+    """:data:`EMIT` with these options of the compiler."""
+    options = " ".join([name for name, chosen in (("strict=true", strict), ("flush-subnormals=true", flush_subnormals)) if chosen])
+    emit = f"emit-llvm{{{options}}}" if options else "emit-llvm"
+    return f"{emit},optimize-llvm,emit-asm" if opt == "best" else f"{emit},emit-asm{{opt={opt}}}"
+
+
+def joined(*pipelines: str) -> str:
+    """The text of pipelines that follow one another; empty ones are left out."""
+    return ",".join([text for text in pipelines if text])
 
 
 @lru_cache(maxsize=256)

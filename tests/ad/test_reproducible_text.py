@@ -13,11 +13,11 @@ from reference_programs import PROGRAMS, needs_corpus, share
 
 from wengert.lab.corpus import CorpusProgram
 from wengert.runtime.cpu.compile import core_form
-from wengert.runtime.cpu.engine import host
 from wengert.runtime.derivation import runnable
 from wengert.runtime.program import Program, load
 from wengert.transforms.codegen.cpu.program import generate
 from wengert.transforms.lowering import lower
+from wengert.transforms.schedule.host import host
 
 FORMS: dict[str, Callable[[Program], Program]] = {
     "primal": lambda p: p,

@@ -110,6 +110,8 @@ FACTORED = frozenset(
     ["fft", "cholesky", "triangular_solve", "cholesky_solve", "lu", "lu_solve", "qr", "eigh", "svd", "eig", "tridiagonal_solve", "custom_call"]
 )
 """Those of them that also multiply by roots, roots of unity or quotients, so that they are not exact on any numbers."""
+SATURATING = frozenset(("tanh", "erf", "erfc", "logistic"))
+"""Functions that come so near to one that some implementations are there and others are not."""
 FEW = {np.dtype(np.float64): 30, np.dtype(np.float32): 12, np.dtype(np.float16): 5, np.dtype(ml_dtypes.bfloat16): 3}
 """How many of the last bits are zero in a number of few significant bits."""
 
@@ -156,7 +158,7 @@ class NoisyFrame(Frame):
             return self._around(
                 self._with_holes(exact) if name == "convolution" or not few else exact, spared=1 if name == "select_and_scatter" else 0, few=few
             )
-        return self._after(exact, lambda x: self._off(x, 4 * self.machine.scale, False))
+        return self._after(exact, lambda x: self._off(x, 4 * self.machine.scale, False, units=name in SATURATING))
 
     def _after(self, exact: Callable[..., Any], change: Callable[[Any], Any]) -> Callable[..., Any]:
         def noisy(*operands: Any) -> Any:

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from wengert.ir import elements
 from wengert.runtime.cpu import interrupts, pool
-from wengert.runtime.cpu.engine import Library, host
+from wengert.runtime.cpu.engine import Library
 from wengert.runtime.cpu.objects import object_code
 from wengert.runtime.signature import signature_of
 from wengert.transforms.bufferize.buffers import ALIGNMENT
@@ -22,6 +22,7 @@ from wengert.transforms.codegen.cpu.polls import POLL
 from wengert.transforms.codegen.cpu.program import generate
 from wengert.transforms.lowering import function, lower
 from wengert.transforms.schedule.chunks import BLAS_HOLD, DECLARATIONS
+from wengert.transforms.schedule.host import host
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

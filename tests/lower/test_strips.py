@@ -5,7 +5,7 @@ import pytest
 
 from wengert.dialects.kernel import NestOp, StripMineOp
 from wengert.ir.parser import parse_module
-from wengert.runtime.cpu import compile, reference
+from wengert.runtime.cpu import compile
 from wengert.runtime.cpu.compile import core_form
 from wengert.runtime.interpreter import run
 from wengert.transforms.lowering import lower
@@ -48,7 +48,7 @@ def check(text: str, *extents: tuple[int, ...]) -> None:
     module = parse_module(text)
     compiled = compile(module)
     assert not compiled.stats.interpreted
-    for found, means, expected in zip(compiled(*inputs), reference.run(lower(core_form(module)), inputs), run(module, inputs), strict=True):
+    for found, means, expected in zip(compiled(*inputs), run(lower(core_form(module)), inputs), run(module, inputs), strict=True):
         np.testing.assert_allclose(found, expected, rtol=2e-6, atol=1e-7)
         np.testing.assert_allclose(means, expected, rtol=2e-6, atol=1e-7)
 

@@ -105,7 +105,7 @@ class _BlockCode(BlockPointers):
         in_place = any(self.buffers.places[value] in results for value in op.inputs)
         code = NestCode(op, self.entry.target, self.entry.strict, in_place, parallel=self.alone)
         name = self.entry.function(code.text("KERNEL"))
-        self.entry.helpers.update(code.out.functions)
+        self.entry.helpers.update(code.out.module.definitions)
         pointers = [self.pointer(value) for value in (*op.inputs, *op.outputs)]
         if code.split is not None:
             self.entry.job(name, pointers, code.split)

@@ -6,19 +6,19 @@ in the result. A tile is some rows (window positions) of one group; each has a r
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 
 from msgspec import Struct
 
 from wengert.transforms.bufferize.buffers import aligned
 from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
-from wengert.transforms.codegen.cpu.matmul.function_text import FunctionText
-from wengert.transforms.codegen.cpu.native.code import Code, Index
 from wengert.transforms.codegen.cpu.native.convolution_job import STEPS, Form
 from wengert.transforms.codegen.cpu.native.convolution_loops import Axis, Part, cut, fill, points
 from wengert.transforms.codegen.cpu.native.convolution_tiles import MOST_ROWS
+from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
+from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Index
 
-PARAMETERS = "ptr noalias %a, ptr %rows, i64 %tiles, ptr noalias %b, ptr %steps, i64 %k, ptr %ends, i64 %lines, ptr noalias %c"
+PARAMETERS = ("ptr noalias %a", "ptr %rows", "i64 %tiles", "ptr noalias %b", "ptr %steps", "i64 %k", "ptr %ends", "i64 %lines", "ptr noalias %c")
 
 
 class LineTile(Struct, frozen=True):
@@ -37,33 +37,31 @@ class LineTile(Struct, frozen=True):
 
     def function(self, attributes: str) -> str:
         """The function: all tiles of one group."""
-        text, arithmetic = FunctionText(), Arithmetic(self.element, self.lanes)
+        builder, arithmetic = FunctionBuilder(), Arithmetic(self.element, self.lanes)
         kind, size = arithmetic.scalar, arithmetic.bytes
         mask = ", ".join(f"i1 {'true' if lane < self.rest else 'false'}" for lane in range(self.lanes))
 
         def entry(table: str, index: str, scale: int, offset: int) -> str:
-            return text.op(f"sext i32 {text.load('i32', text.at(table, 'i32', index, scale, offset), 4)} to i64")
+            return builder.cast("sext", builder.load("i32", builder.shared_offset(table, "i32", index, scale, offset), 4), "i32", "i64")
 
         def moved(pointer: str, by: str) -> str:
-            return text.op(f"getelementptr {kind}, ptr {pointer}, i64 {by}")
+            return builder.offset(pointer, kind, by)
 
         def read(pointer: str, *, masked: bool) -> str:
             if not masked:
-                return text.load(arithmetic.vector, pointer, size)
+                return builder.load(arithmetic.vector, pointer, size)
             arguments = f"ptr {pointer}, i32 {size}, <{self.lanes} x i1> <{mask}>, {arithmetic.vector} zeroinitializer"
-            return text.op(f"call {arithmetic.vector} @llvm.masked.load.{arithmetic.suffix}.p0({arguments})")
+            return builder.op(f"call {arithmetic.vector} @llvm.masked.load.{arithmetic.suffix}.p0({arguments})")
 
         def summed(rows: list[str], sums: list[str], table: str, count: str, *, masked: bool) -> list[str]:
-            with text.loop(count) as loop:
-                held = [loop.carry(arithmetic.vector, initial) for initial in sums]
+            with builder.rotated_loop(count, [(arithmetic.vector, initial) for initial in sums]) as loop:
                 a_step, b_step = (entry(table, loop.index, 2, n) for n in (0, 1))
                 right = read(moved("%b", b_step), masked=masked)
-                found = [arithmetic.multiply_add(text, read(moved(row, a_step), masked=masked), right, h) for row, h in zip(rows, held, strict=True)]
-                for name, value in zip(held, found, strict=True):
-                    loop.update(name, value)
-            return found
+                left = zip(rows, loop.values, strict=True)
+                loop.carry(*[arithmetic.multiply_add(builder, read(moved(row, a_step), masked=masked), right, total) for row, total in left])
+            return loop.results
 
-        with text.loop("%tiles") as outer:
+        with builder.rotated_loop("%tiles") as outer:
             rows = [moved("%a", entry("%rows", outer.index, 2 * self.rows, 2 * r)) for r in range(self.rows)]
             results = [moved("%c", entry("%rows", outer.index, 2 * self.rows, 2 * r + 1)) for r in range(self.rows)]
             sums = [arithmetic.zero] * self.rows
@@ -71,13 +69,13 @@ class LineTile(Struct, frozen=True):
                 sums = summed(rows, sums, "%steps", "%k", masked=False)
             if self.rest:
                 sums = summed(rows, sums, "%ends", "%lines", masked=True)
-            totals = [arithmetic.sum_lanes(text, value) for value in sums]
+            totals = [arithmetic.sum_lanes(builder, value) for value in sums]
             if self.adds:  # all loads before all stores: the last rows may be the same
-                before = [text.load(kind, result, size) for result in results]
-                totals = [text.op(f"fadd {kind} {x}, {y}") for x, y in zip(before, totals, strict=True)]
+                before = [builder.load(kind, result, size) for result in results]
+                totals = [builder.binary("fadd", kind, x, y) for x, y in zip(before, totals, strict=True)]
             for result, value in zip(results, totals, strict=True):
-                text.store(kind, value, result, size)
-        return "\n".join([f"define internal void @{self.symbol}({PARAMETERS}) noinline {attributes} {{", "entry:", *text.lines, "ret void", "}"]) + "\n"
+                builder.store(kind, value, result, size)
+        return builder.definition(self.symbol, PARAMETERS, attributes=f"noinline {attributes}")
 
 
 class LineJob(Struct, frozen=True, dict=True):
@@ -120,37 +118,39 @@ class LineJob(Struct, frozen=True, dict=True):
     def end(self) -> int:
         return self.places[-1]
 
-    def prepare(self, code: Code) -> None:
+    def prepare(self, builder: KernelBuilder) -> None:
         """Fills the tables."""
-        rows, steps, ends = [code.byte("%scratch", at) for at in self.places[:3]]
+        rows, steps, ends = [builder.byte("%scratch", at) for at in self.places[:3]]
         line, lanes = self.line, self.form.lanes
         whole = line.extent // lanes
-        fill(code, rows, self.part.rows, ("a", "c"), self.tiles * self.tall)
+        fill(builder, rows, self.part.rows, ("a", "c"), self.tiles * self.tall)
         if whole:
-            fill(code, steps, [*self.lines[1], Axis(whole, lanes * line.a, lanes * line.b)], ("a", "b"), 0)
+            fill(builder, steps, [*self.lines[1], Axis(whole, lanes * line.a, lanes * line.b)], ("a", "b"), 0)
         if line.extent % lanes:
-            fill(code, ends, self.lines[1], ("a", "b"), 0, at=(whole * lanes * line.a, whole * lanes * line.b))
+            fill(builder, ends, self.lines[1], ("a", "b"), 0, at=(whole * lanes * line.a, whole * lanes * line.b))
 
-    def run(self, code: Code, x: str, result: str, moved: str, piece: Index) -> None:
+    def run(self, builder: KernelBuilder, x: str, result: str, moved: str, piece: Index) -> None:
         """The tiles of all groups, on a piece of a block of images."""
         part, form, (outer, inner) = self.part, self.form, self.lines
         whole, rest = divmod(self.line.extent, form.lanes)
-        rows, steps, ends = [code.byte("%scratch", at) for at in self.places[:3]]
-        a_piece, c_piece = [code.times(piece, part.rows[0].extent * step) for step in (part.rows[0].a, part.rows[0].c)] if piece != 0 else (0, 0)
-        with code.loops([form.groups]) as (group,), code.loops([axis.extent for axis in outer]) as at:
-            x_step, w_step, out_step = [code.times(group, step) for step in form.group_steps]
-            a = code.address(x, form.element, code.add(code.at([(i, axis.a) for i, axis in zip(at, outer, strict=True)], code.add(x_step, part.a)), a_piece))
-            b = code.address("%p1", form.element, code.at([(i, axis.b) for i, axis in zip(at, outer, strict=True)], code.add(w_step, part.b)))
-            c = code.address(result, form.element, code.add(code.add(out_step, part.c), c_piece))
-            number = code.at([(i, 1) for i in at])  # 0 in the first trip alone
+        rows, steps, ends = [builder.byte("%scratch", at) for at in self.places[:3]]
+        a_piece, c_piece = [builder.multiply(piece, part.rows[0].extent * step) for step in (part.rows[0].a, part.rows[0].c)] if piece != 0 else (0, 0)
+        with builder.loops([form.groups]) as (group,), builder.loops([axis.extent for axis in outer]) as at:
+            x_step, w_step, out_step = [builder.multiply(group, step) for step in form.group_steps]
+            a = builder.address(
+                x, form.element, builder.add(builder.linear([(i, axis.a) for i, axis in zip(at, outer, strict=True)], builder.add(x_step, part.a)), a_piece)
+            )
+            b = builder.address("%p1", form.element, builder.linear([(i, axis.b) for i, axis in zip(at, outer, strict=True)], builder.add(w_step, part.b)))
+            c = builder.address(result, form.element, builder.add(builder.add(out_step, part.c), c_piece))
+            number = builder.linear([(i, 1) for i in at])  # 0 in the first trip alone
             for adds in (False, True) if outer else (False,):
                 tile = LineTile(form.name, form.lanes, self.tall, whole > 0, rest, adds)
-                code.out.functions.setdefault(tile.symbol, tile.function(code.target.attributes))
+                builder.module.once(tile.symbol, partial(tile.function, builder.target.attributes))
                 arguments = (
                     f"ptr {a}, ptr {rows}, i64 {self.tiles}, ptr {b}, ptr {steps}, i64 {points(inner) * whole}, ptr {ends}, i64 {points(inner)}, ptr {c}"
                 )
                 if not outer:
-                    code.line(f"call void @{tile.symbol}({arguments})")
+                    builder.line(f"call void @{tile.symbol}({arguments})")
                     continue
-                with code.when(code.op(f"icmp {'ne' if adds else 'eq'} i64 {number}, 0")):
-                    code.line(f"call void @{tile.symbol}({arguments})")
+                with builder.when(builder.op(f"icmp {'ne' if adds else 'eq'} i64 {number}, 0")):
+                    builder.line(f"call void @{tile.symbol}({arguments})")
