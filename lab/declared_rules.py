@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Block, Operation, Region
 
 from wengert.ir.locations import describe
 from wengert.runtime.interpreter.machine import Machine
-from wengert.runtime.interpreter.meaning import RegionFunction
+from wengert.runtime.interpreter.rules import RegionFunction
 from wengert.runtime.program import Program
 from wengert.transforms.ad.custom import CUSTOM_JVP, CUSTOM_VJP
 from wengert.transforms.pipelines import parse_pipeline

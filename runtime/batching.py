@@ -98,18 +98,18 @@ class BatchedProgram:
 
     def _size(self, inputs: Sequence[Any]) -> int:
         """The number of batch elements: the arguments that come first are those of the program that was batched."""
-        found: dict[int, Parameter] = {}
+        sizes: dict[int, Parameter] = {}
         for parameter, axis, given in zip(self._signature.arguments, self._in_axes, inputs, strict=False):
             if axis is None:
                 continue
             extents = np.shape(given)
             if len(extents) != len(parameter.shape) + 1:
                 raise InputError(f"{parameter}: a batch of it has {len(parameter.shape) + 1} dimensions, found an array of shape {extents}")
-            found.setdefault(extents[axis], parameter)
-        if len(found) != 1:
-            told = ", ".join(f"{size} by {parameter.label}" for size, parameter in found.items())
+            sizes.setdefault(extents[axis], parameter)
+        if len(sizes) != 1:
+            told = ", ".join(f"{size} by {parameter.label}" for size, parameter in sizes.items())
             raise InputError(f"the arguments do not hold one number of batch elements: {told or 'there is no batched argument'}")
-        return next(iter(found))
+        return next(iter(sizes))
 
     def __repr__(self) -> str:
         return f"<BatchedProgram {self.name}; in_axes={self._in_axes}>"

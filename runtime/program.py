@@ -344,7 +344,7 @@ class Program:
     # -- analysing
 
     def costs(self, **options: Any) -> CostReport:
-        """What the program and its derivatives cost, and which mode to use: see :func:`wengert.lab.costs.report`."""
+        """The costs of the program and its derivatives, and the mode to use: see :func:`wengert.lab.costs.report`."""
         from wengert.lab.costs import report
 
         return report(self, **options)

@@ -22,7 +22,7 @@ from wengert.ir.element_classes import FLOAT
 from wengert.ir.operations import op_definition
 from wengert.ir.parser import parse_module
 from wengert.ir.tensor_types import c64, f32, f64, i32, tensor
-from wengert.runtime.interpreter.meaning import ELEMENTWISE, MEANINGS
+from wengert.runtime.interpreter.rules import ELEMENTWISE, EVALUATION_RULES
 from wengert.transforms.ad import batching
 from wengert.transforms.ad.batching.rule import BATCH_RULES
 from wengert.transforms.ad.rule import RULES, TRANSPOSES
@@ -87,7 +87,7 @@ def test_a_linear_op_has_a_rule_and_a_transpose() -> None:
 def test_an_op_with_a_scalar_function_is_applied_to_arrays_by_the_interpreter() -> None:
     computed = [op for op in OPS if facts_of(op).elementwise and facts_of(op).has_function]
     assert len(computed) > 60
-    assert names(computed) <= names(ELEMENTWISE) <= names(MEANINGS)
+    assert names(computed) <= names(ELEMENTWISE) <= names(EVALUATION_RULES)
 
 
 def test_asking_for_what_nobody_has_said_is_an_error_that_names_the_op() -> None:

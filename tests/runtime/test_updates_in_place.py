@@ -9,7 +9,7 @@ import pytest
 
 import wengert as wg
 from wengert.dialects import stablehlo
-from wengert.runtime.interpreter.meaning import MEANINGS
+from wengert.runtime.interpreter.rules import EVALUATION_RULES
 
 T = "tensor<3x2xf64>"
 ROW = "tensor<1x2xf64>"
@@ -101,7 +101,7 @@ def test_results_and_copies(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given = [x.copy(), u.copy(), np.int32(1)]
     wanted = p.compile("cpu")(*given)
     for op in (stablehlo.DynamicUpdateSliceOp, stablehlo.ScatterOp):
-        monkeypatch.setitem(MEANINGS, op, counted(MEANINGS[op]))
+        monkeypatch.setitem(EVALUATION_RULES, op, counted(EVALUATION_RULES[op]))
     compiled = p.compile("interpreter")
     for _ in range(2):  # a second run finds nothing of the first
         made.clear()
