@@ -124,7 +124,7 @@ def test_trip_counts_that_differ(bounds: tuple[int, ...]) -> None:
 
 
 def test_a_reverse_loop_reads_its_tape_at_one_position() -> None:
-    """All instances end together in the reverse loop, so that each trip reads one entry of the tape for all of them."""
+    """All batch elements end together in the reverse loop, so that each iteration reads one entry of the tape for all of them."""
     module = batched(made(parse_module(UNCOUNTED), vjp), 3, [True, True, True])
     loops = [op for op in module.walk() if isinstance(op, core.ForOp)]
     assert len(loops) == 1

@@ -250,7 +250,7 @@ func.func public @main(%x0: tensor<8xf64>, %w: tensor<8x8xf64>) -> tensor<8xf64>
 @pytest.mark.parametrize("wrt", [(0,), (1,), (0, 1)])
 @pytest.mark.parametrize("strategy", ["transpose", "direct"])
 def test_what_a_loop_does_not_change_is_not_kept(wrt: tuple[int, ...], strategy: object) -> None:
-    """What stands in for a matrix is read again in the reverse loop: of each trip its number is kept, and the mask."""
+    """What stands in for a matrix is read again in the reverse loop: of each iteration its number is kept, and the mask."""
     reverse = wg.parse(MATRIX).vmap(size=4).vjp(wrt=wrt, strategy=strategy)  # pyright: ignore[reportArgumentType]
     tapes = {str(r.type) for op in reverse.module.walk() for r in op.results if isinstance(r.type, core.TapeType)}
     assert tapes == {"!core.tape<tensor<4x8xf64>>", "!core.tape<tensor<4xi1>>", "!core.tape<tensor<i64>>"}

@@ -175,7 +175,7 @@ def test_instances_with_one_matrix_are_one_system() -> None:
 
 
 def test_loops_do_not_keep_matrices() -> None:
-    """A loop that solves a system in each trip, run backward: factors are kept, and the matrix neither kept nor computed again."""
+    """A loop that solves a system in each iteration, run backward: factors are kept, and the matrix neither kept nor computed again."""
     text = """
     func.func public @main(%s: tensor<3x4x4xf64>, %b: tensor<4x1xf64>) -> tensor<4x1xf64> {
       %n = stablehlo.constant dense<3> : tensor<i64>

@@ -50,7 +50,7 @@ EXPANSIONS: dict[type[Operation], Expansion] = {
     core.TridiagonalSolveOp: expand_tridiagonal_solve,
     ad.StopGradientOp: expand_stop,
 }
-"""How each core op, and what is left of the ad dialect, is written in StableHLO."""
+"""The expansion into StableHLO of each core op, and of what is left of the ad dialect."""
 
 
 @dataclass(frozen=True)
