@@ -49,7 +49,7 @@ def test_axes_anywhere() -> None:
     assert n.shape == (4,)
 
 
-def test_the_number_of_instances_is_found_in_the_arguments() -> None:
+def test_the_batch_size_is_read_from_the_arguments() -> None:
     any_size = AFFINE.vmap((0, None, None), (0, None))
     for size in (4, 2):
         np.testing.assert_allclose(any_size(X[:size], A, N)[0], np.sin(X[:size] @ A.T), rtol=1e-14)
@@ -131,5 +131,5 @@ def test_mistakes_in_calls() -> None:
         program(X, np.stack([A, A]), N)
     with pytest.raises(InputError, match="a batch of it has 2 dimensions"):
         program(X[0], A, N)
-    with pytest.raises(DiagnosticError, match="result 0 of @main is the same for all instances, but it depends"):
+    with pytest.raises(DiagnosticError, match="result 0 of @main is the same for all batch elements, but it depends"):
         AFFINE.vmap((0, None, None), None, size=2)

@@ -168,7 +168,7 @@ def test_factors_are_not_differentiated() -> None:
     assert second == SOLVE | {"lu_solve": 4, "dot_general": 5}
 
 
-def test_instances_with_one_matrix_are_one_system() -> None:
+def test_batch_elements_with_one_matrix_are_one_system() -> None:
     batched = wg.parse(SYSTEM).vmap([None, 0], size=3)
     (op,) = [op for op in batched.optimized_module.walk() if op.name == "core.lu_solve"]
     assert [shape(x) for x in op.operands] == [(4, 4), (4, 4), (4,), (4, 6)]

@@ -90,7 +90,7 @@ def test_an_op_with_a_scalar_function_is_applied_to_arrays_by_the_interpreter() 
     assert names(computed) <= names(ELEMENTWISE) <= names(EVALUATION_RULES)
 
 
-def test_asking_for_what_nobody_has_said_is_an_error_that_names_the_op() -> None:
+def test_an_op_without_facts_is_an_error_that_names_the_op() -> None:
     op = UnknownOp.create(operands=[parse_module("%0 = stablehlo.constant dense<1.0> : tensor<f64>").body.block.ops.first.results[0]], result_types=[tensor((), f64)])  # fmt: skip
     for ask in (cost, role):
         with pytest.raises(MissingFactsError, match=r"core\.unknown.*FACTS.*wengert\.dialects\.facts"):

@@ -76,7 +76,7 @@ PROGRAMS = {
     "a carried stack with scattered sums": (program(loop(scatter("%t", "%s", ADD)), "%r#1", T), 1),
     "a turned stack with scattered rows": (program(f"%w = stablehlo.transpose %x, dims = [1, 0] : ({T}) -> tensor<2x3xf64>\n%v = stablehlo.sine %w : tensor<2x3xf64>\n"
         f"%m = stablehlo.transpose %v, dims = [1, 0] : (tensor<2x3xf64>) -> {T}\n%s = stablehlo.cosine %m : {T}\n" + scatter("%a", "%s", at="%i"), "%a", T), 0),
-    "no trip": (program(loop(update("%t", "%s", at="%k"), count=0), "%r#1", T), 0),
+    "no iteration": (program(loop(update("%t", "%s", at="%k"), count=0), "%r#1", T), 0),
 }  # fmt: skip
 
 
