@@ -220,7 +220,7 @@ class MissingFactsError(LookupError):
 @cache
 def facts_of(cls: type[Operation]) -> Facts:
     """The facts of an op class; a MissingFactsError that names the op if nobody has declared any."""
-    found: Facts | None = getattr(cls, "FACTS", None) or _OF_OTHERS.get(cls.name)
-    if found is None:
+    facts: Facts | None = getattr(cls, "FACTS", None) or _OF_OTHERS.get(cls.name)
+    if facts is None:
         raise MissingFactsError(f"nothing is known of '{cls.name}': its class declares no FACTS (wengert.dialects.facts says which there are)")
-    return found
+    return facts

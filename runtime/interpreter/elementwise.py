@@ -12,12 +12,12 @@ from wengert.dialects import chlo, stablehlo
 from wengert.ir.tensor_types import element, is_boolean, is_complex, is_integer
 from wengert.runtime.errors import UnsupportedOpError
 from wengert.runtime.interpreter import complex_numbers, integers, special
-from wengert.runtime.interpreter.meaning import Binary, Function, Ternary, Unary, evaluates
 from wengert.runtime.interpreter.precision import arithmetic, transcendental
+from wengert.runtime.interpreter.rules import Binary, Function, Ternary, Unary, evaluates
 
 
 class Kernel(Struct, frozen=True):
-    """What an op does to real, complex, integer and boolean elements (None: not defined for them)."""
+    """The functions of an op on real, complex, integer and boolean elements (None: not defined for them)."""
 
     real: Function | None = None
     complex: Function | None = None
@@ -25,14 +25,14 @@ class Kernel(Struct, frozen=True):
     boolean: Function | None = None
     transcendental: bool = False
 
-    def function(self, held: Attribute) -> Function | None:
+    def function(self, element_type: Attribute) -> Function | None:
         """The kernel for this element type in the precision it is computed in."""
-        if is_boolean(held):
+        if is_boolean(element_type):
             return self.boolean
-        if is_integer(held):
-            return self.integer and arithmetic(self.integer, held)
-        found = self.complex if is_complex(held) else self.real
-        return found and (transcendental if self.transcendental else arithmetic)(found, held)
+        if is_integer(element_type):
+            return self.integer and arithmetic(self.integer, element_type)
+        kernel = self.complex if is_complex(element_type) else self.real
+        return kernel and (transcendental if self.transcendental else arithmetic)(kernel, element_type)
 
 
 def _numeric(function: Function, boolean: Function | None = None) -> Kernel:
@@ -118,10 +118,10 @@ KERNELS: dict[type[Operation], Kernel] = {
 @evaluates(*KERNELS)
 def kernel(op: Operation) -> Function:
     """An op that is its kernel. The modulus of a complex number is rounded to its own, real type."""
-    held = element(op.operands[0])
-    function = KERNELS[type(op)].function(held)
+    element_type = element(op.operands[0])
+    function = KERNELS[type(op)].function(element_type)
     if function is None:
-        raise UnsupportedOpError(op, f"is not defined for elements of type {held}")
+        raise UnsupportedOpError(op, f"is not defined for elements of type {element_type}")
     return function
 
 
@@ -134,8 +134,8 @@ def select(op: stablehlo.SelectOp) -> Function:
 @evaluates(stablehlo.ClampOp)
 def clamp(op: stablehlo.ClampOp) -> Ternary:
     """min(max(operand, low), high); the bounds may be scalars."""
-    held = element(op.operand)
-    greater, lesser = (KERNELS[cls].function(held) for cls in (stablehlo.MaximumOp, stablehlo.MinimumOp))
+    element_type = element(op.operand)
+    greater, lesser = (KERNELS[cls].function(element_type) for cls in (stablehlo.MaximumOp, stablehlo.MinimumOp))
     assert greater is not None
     assert lesser is not None
     return lambda low, x, high: lesser(greater(x, low), high)

@@ -22,7 +22,7 @@ from wengert.ir.tensor_types import DYNAMIC, bytes_of_type, dtype_of, element, s
 from wengert.runtime.errors import UnsupportedOpError
 from wengert.runtime.interpreter.counter import Counter
 from wengert.runtime.interpreter.in_place import Step, update_function, updating_step
-from wengert.runtime.interpreter.meaning import MEANINGS, Function, RegionFunction, TakingFunction
+from wengert.runtime.interpreter.rules import EVALUATION_RULES, Function, RegionFunction, TakingFunction
 from wengert.runtime.memory import excess
 
 _VIEWS = frozenset(f"stablehlo.{name}" for name in ("constant", "broadcast_in_dim", "reshape", "transpose", "slice", "reverse"))
@@ -130,10 +130,10 @@ class Frame:
         return all(accepts(op) for op in region.block.ops)
 
     def function(self, op: Operation) -> Function:
-        """What the op computes."""
-        rule = MEANINGS.get(type(op))
+        """The function that computes the op."""
+        rule = EVALUATION_RULES.get(type(op))
         if rule is None:
-            raise UnsupportedOpError(op, "has no meaning in the interpreter")
+            raise UnsupportedOpError(op, "is not implemented by the interpreter")
         try:
             return rule(op, self)
         except KeyError as missing:

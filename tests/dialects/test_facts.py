@@ -22,7 +22,7 @@ from wengert.ir.element_classes import FLOAT
 from wengert.ir.operations import op_definition
 from wengert.ir.parser import parse_module
 from wengert.ir.tensor_types import c64, f32, f64, i32, tensor
-from wengert.runtime.interpreter.meaning import MEANINGS
+from wengert.runtime.interpreter.rules import EVALUATION_RULES
 from wengert.transforms.ad import batching
 from wengert.transforms.ad.batching.rule import BATCH_RULES
 from wengert.transforms.ad.rule import RULES, TRANSPOSES
@@ -87,10 +87,10 @@ def test_a_linear_op_has_a_rule_and_a_transpose() -> None:
 def test_an_op_with_a_scalar_function_has_a_meaning() -> None:
     computed = [op for op in OPS if facts_of(op).elementwise and facts_of(op).has_function]
     assert len(computed) > 60
-    assert names(computed) <= names(MEANINGS)
+    assert names(computed) <= names(EVALUATION_RULES)
 
 
-def test_asking_for_what_nobody_has_said_is_an_error_that_names_the_op() -> None:
+def test_an_op_without_facts_is_an_error_that_names_the_op() -> None:
     op = UnknownOp.create(operands=[parse_module("%0 = stablehlo.constant dense<1.0> : tensor<f64>").body.block.ops.first.results[0]], result_types=[tensor((), f64)])  # fmt: skip
     for ask in (cost, role):
         with pytest.raises(MissingFactsError, match=r"core\.unknown.*FACTS.*wengert\.dialects\.facts"):

@@ -46,7 +46,7 @@ EXPANSIONS: dict[type[Operation], functions.Expansion] = {
     core.TridiagonalSolveOp: expand_tridiagonal_solve,
     ad.StopGradientOp: expand_stop,
 }
-"""How each core op, and what is left of the ad dialect, is written in StableHLO; elementwise ones are in ``functions``."""
+"""The expansion into StableHLO of each core op, and of what is left of the ad dialect; elementwise ones are in ``functions``."""
 
 EXPANSIONS.update((op, expand) for op, expand in functions.EXPANSIONS.items() if op.name.startswith("core."))
 
