@@ -1,5 +1,9 @@
-"""The kernel dialect: see :mod:`wengert.dialects.kernel.ops`."""
+"""The kernel dialect: kernels on values (:mod:`wengert.dialects.kernel.ops`), and on buffers (:mod:`wengert.dialects.kernel.buffers`)."""
 
+from xdsl.ir import Dialect
+
+from wengert.dialects.kernel.buffers import BUFFER_OPS
+from wengert.dialects.kernel.memory import SpaceAttr
 from wengert.dialects.kernel.ops import (
     KINDS,
     STORE,
@@ -10,7 +14,6 @@ from wengert.dialects.kernel.ops import (
     Guard,
     IndexOp,
     InterpretOp,
-    Kernel,
     LoadOp,
     MatmulOp,
     NativeOp,
@@ -25,6 +28,9 @@ from wengert.dialects.kernel.ops import (
     string,
     yielded,
 )
+from wengert.dialects.kernel.ops import Kernel as _Values
+
+Kernel = Dialect("kernel", [*_Values.operations, *BUFFER_OPS], [*_Values.attributes, SpaceAttr])
 
 __all__ = [
     "KINDS",

@@ -8,17 +8,17 @@ from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
 from math import prod
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp
 
 from wengert.dialects.kernel import MatmulOp, NativeOp, NestOp
+from wengert.dialects.kernel.memory import byte_size
 from wengert.ir import elements
 from wengert.ir.construction import copy_module
 from wengert.ir.stages import stage
-from wengert.ir.tensor_types import bytes_of_type
 from wengert.ir.traversal import all_ops, ops_of
 from wengert.runtime.cpu import interrupts, pool, tape_memory
 from wengert.runtime.cpu.engine import TIERS, CompileError, Library, Tier, host
@@ -28,10 +28,12 @@ from wengert.runtime.cpu.objects import object_code
 from wengert.runtime.errors import InputError
 from wengert.runtime.memory import excess, plain
 from wengert.runtime.signature import Signature, signature_of
+from wengert.transforms.bufferize.bufferize import bufferize
 from wengert.transforms.codegen.cpu.native import register_symbols
 from wengert.transforms.codegen.cpu.native.symbols import ALLOWS
 from wengert.transforms.codegen.cpu.polls import POLL
 from wengert.transforms.codegen.cpu.program import Code, generate
+from wengert.transforms.codegen.cpu.scratch import MemoryNeeds
 from wengert.transforms.codegen.cpu.subnormals import can_flush
 from wengert.transforms.core import compound
 from wengert.transforms.lowering import LoweringError, function, lower
@@ -103,6 +105,7 @@ class _Compilation:
         except LoweringError as error:
             raise InputError(str(error)) from None
         with self.phase("codegen"):
+            bufferize(lowered, MemoryNeeds(host().target))
             code = generate(lowered, host().target, strict=self.options.strict, flush=self.options.flush)
         signature = signature_of(function(module, self.entry))
         self._check_memory(code, signature)
@@ -117,17 +120,17 @@ class _Compilation:
                 tape_memory.register()
             register_symbols([symbol for symbol in code.symbols if symbol not in DECLARATIONS and symbol not in (ALLOWS, POLL)])
             library = Library(image)
-            constants = [np.ascontiguousarray(elements.to_numpy(op.value)) for op in code.buffers.constants]
+            constants = [np.ascontiguousarray(elements.to_numpy(op.value)) for op in code.constants]
             fallback = Fallback(code.interpreted, records=code.records) if code.interpreted else None
         return CompiledFunction(
-            library, signature, constants, code.buffers.arena_bytes, fallback, self._stats(code, lowered, constants, signature), code.text, lowered
+            library, signature, constants, code.memory.arena, fallback, self._stats(code, lowered, constants, signature), code.text, lowered
         )
 
     def _check_memory(self, code: Code, signature: Signature) -> None:
         """Refuses a program that this machine cannot hold; nothing has been allocated yet."""
         results = {f"{r.label}, {r.type}": prod(r.shape) * r.dtype.itemsize for r in signature.results}
-        constants = {f"the constant of {op.results[0].type}": bytes_of_type(cast("TensorType[Any]", op.results[0].type)) for op in code.buffers.constants}
-        parts = {**results, **constants, "values in between": code.buffers.arena_bytes}
+        constants = {f"the constant of {op.value.type}": byte_size(op.memref) for op in code.constants}
+        parts = {**results, **constants, "values in between": code.memory.arena}
         missing = excess(sum(parts.values()))
         if missing:
             largest = max(parts, key=lambda part: parts[part])
@@ -137,7 +140,7 @@ class _Compilation:
         interpreted = Counter(op.body.block.first_op.name for op in code.interpreted if op.body.block.first_op is not None)
         calls = len(ops_of(lowered, NestOp, MatmulOp, NativeOp))
         results = sum(prod(r.shape) * r.dtype.itemsize for r in signature.results)
-        return Stats(code.kernels, calls, dict(interpreted), code.buffers.arena_bytes, sum(a.nbytes for a in constants), results, self.cache_hit, self.times)
+        return Stats(code.kernels, calls, dict(interpreted), code.memory.arena, sum(a.nbytes for a in constants), results, self.cache_hit, self.times)
 
 
 _NOT_CORE = compound.NAMES | frozenset(

@@ -14,8 +14,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from wengert.dialects import stablehlo
 from wengert.dialects.kernel import EmptyOp, InterpretOp, NativeOp, YieldOp
+from wengert.dialects.kernel.overwriting import carried
 from wengert.ir.tensor_types import shape
-from wengert.transforms.bufferize.buffers import carried
 from wengert.transforms.codegen.cpu.native import kernel_class
 from wengert.transforms.fuse.contractions import matmul, strided
 from wengert.transforms.fuse.fusion import captured, plan

@@ -9,11 +9,12 @@ of its own (:mod:`wengert.transforms.kernel.split_reductions`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
-from wengert.dialects.kernel import STORE, ApplyOp, LoadOp, NestOp, StripsOp, Write
+from wengert.dialects.kernel import STORE, ApplyOp, LoadOp, NestOp, Write
 from wengert.dialects.kernel.positions import Position, dimensions, span
 from wengert.ir.tensor_types import size
 from wengert.ir.traversal import ops_in
@@ -62,14 +63,13 @@ def op_ns(op: Operation, inner_step: int | None, vectorised: bool, target: Targe
     return 0.0
 
 
-def strips_ns(op: StripsOp, target: Target) -> float:
-    """About how long all strips take."""
+def strips_ns(nests: Sequence[NestOp], iterations: int, target: Target) -> float:
+    """About how long so many strips take, each of which these nests compute."""
     total = 0.0
-    for nest in op.body.block.ops:
-        if isinstance(nest, NestOp):
-            ops = [inner for inner in nest.body.block.ops if inner is not nest.terminator]
-            total += prod(nest.extents) * sum(op_ns(inner, 1, True, target) for inner in ops)
-    return total * op.trips.value.data
+    for nest in nests:
+        ops = [inner for inner in nest.body.block.ops if inner is not nest.terminator]
+        total += prod(nest.extents) * sum(op_ns(inner, 1, True, target) for inner in ops)
+    return total * iterations
 
 
 class NestWork:

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from wengert.transforms.bufferize.buffers import aligned
+from wengert.dialects.kernel.memory import aligned
 from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
 from wengert.transforms.codegen.cpu.matmul.function_text import FunctionText
 from wengert.transforms.codegen.cpu.native.code import Code, Index

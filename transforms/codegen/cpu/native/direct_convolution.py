@@ -25,8 +25,8 @@ from math import gcd, prod
 from msgspec.structs import replace
 
 from wengert.dialects import stablehlo
+from wengert.dialects.kernel.memory import aligned
 from wengert.ir.tensor_types import element, f32, f64, rank, shape
-from wengert.transforms.bufferize.buffers import aligned
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box, strides_of, zero
 from wengert.transforms.codegen.cpu.native.code import Code

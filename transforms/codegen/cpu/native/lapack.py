@@ -13,8 +13,8 @@ from abc import abstractmethod
 from math import prod
 from typing import Any
 
+from wengert.dialects.kernel.memory import aligned
 from wengert.ir.tensor_types import element, shape
-from wengert.transforms.bufferize.buffers import aligned
 from wengert.transforms.codegen.cpu.native.base import NativeKernel
 from wengert.transforms.codegen.cpu.native.batched_matrices import MOST_ELEMENTS
 from wengert.transforms.codegen.cpu.native.boxes import copy_box

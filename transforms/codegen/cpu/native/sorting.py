@@ -11,9 +11,9 @@ from math import prod
 from typing import cast
 
 from wengert.dialects import chlo, stablehlo
+from wengert.dialects.kernel.memory import aligned
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import element, is_complex, rank, shape
-from wengert.transforms.bufferize.buffers import aligned
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box
 from wengert.transforms.codegen.cpu.native.code import Code, Index
