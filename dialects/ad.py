@@ -22,7 +22,8 @@ whose inside reverse mode does not keep but computes again; ``ad.pushforward`` a
 derivative until it is expanded.
 
 A function declares its own derivative by attributes: ``ad.custom_jvp = @f_jvp``, a function ``(inputs, tangents of every
-differentiable input) -> (outputs, tangents of every differentiable output)``; or ``ad.custom_vjp = [@f_fwd, @f_bwd]``, with
+differentiable input) -> (outputs, tangents of every differentiable output)``, in which with ``ad.symbolic_zeros`` a tangent of zero is absent and
+not a number; or ``ad.custom_vjp = [@f_fwd, @f_bwd]``, with
 ``f_fwd: inputs -> (outputs, residuals)`` and ``f_bwd: (residuals, cotangents) -> cotangents of the inputs``, which must be
 linear in the cotangents. ``ad.transposed_call`` is what forward mode makes of such an ``f_bwd``: its transpose, applied.
 """
@@ -39,10 +40,17 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
+from wengert.dialects.facts import STRUCTURE, Batching, Facts, elementwise
 from wengert.dialects.stablehlo.base import TensorOp, UnaryOp
-from wengert.dialects.stablehlo.typing.checks import BOOLEAN, expect_elements, expect_result, fail, operand
+from wengert.dialects.stablehlo.typing.checks import (
+    expect_elements,
+    expect_result,
+    fail,
+    operand,
+)
 from wengert.ir import syntax as sx
 from wengert.ir.attributes import ints
+from wengert.ir.element_classes import ANY, BOOLEAN
 from wengert.ir.operations import op_definition
 from wengert.ir.parser_operations import OpState, Reader
 from wengert.ir.printer import Writer
@@ -122,6 +130,7 @@ class JvpOp(RequestOp):
     """Outputs and tangents of the outputs ``of``, from inputs and tangents of the inputs ``wrt``."""
 
     name = "ad.jvp"
+    FACTS: ClassVar = STRUCTURE
     SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(CalleeText("tangents", "wrt"), _POSITIONS, sx.FunctionType())
 
 
@@ -130,6 +139,7 @@ class VjpOp(RequestOp):
     """Outputs and cotangents of the inputs ``wrt``, from inputs and cotangents of the outputs ``of``."""
 
     name = "ad.vjp"
+    FACTS: ClassVar = STRUCTURE
     SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(CalleeText("cotangents", "of"), _POSITIONS, sx.FunctionType())
 
 
@@ -138,6 +148,7 @@ class LinearizeOp(RequestOp):
     """Outputs, and the derivative at the inputs as a linear map."""
 
     name = "ad.linearize"
+    FACTS: ClassVar = STRUCTURE
     SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(CalleeText(), _POSITIONS, sx.FunctionType())
 
 
@@ -146,6 +157,7 @@ class ApplyOp(TensorOp):
     """A linear map applied to tangents."""
 
     name = "ad.apply"
+    FACTS: ClassVar = STRUCTURE
     map = operand_def(LinearType)
     tangents = var_operand_def()
     results_ = var_result_def()
@@ -158,6 +170,7 @@ class ApplyTransposeOp(TensorOp):
     """The transpose of a linear map applied to cotangents."""
 
     name = "ad.apply_transpose"
+    FACTS: ClassVar = STRUCTURE
     map = operand_def(LinearType)
     cotangents = var_operand_def()
     results_ = var_result_def()
@@ -171,6 +184,7 @@ class TransposedCallOp(TensorOp):
     last arguments; this op is ``(residuals, x) -> cotangents``. The residuals come first; ``linear`` counts the x."""
 
     name = "ad.transposed_call"
+    FACTS: ClassVar = STRUCTURE
     arguments = var_operand_def()
     callee = prop_def(FlatSymbolRefAttr)
     wrt = prop_def(DenseArrayBase)
@@ -184,6 +198,7 @@ class BatchOp(TensorOp):
     """A function of one instance for many: arguments hold them along ``in_axes``, results along ``out_axes`` (-1: one for all)."""
 
     name = "ad.batch"
+    FACTS: ClassVar = STRUCTURE
     arguments = var_operand_def()
     callee = prop_def(FlatSymbolRefAttr)
     in_axes = prop_def(DenseArrayBase)
@@ -200,6 +215,7 @@ class CheckpointOp(TensorOp):
     """A call whose inside reverse mode does not keep: the backward sweep computes it again from the arguments."""
 
     name = "ad.checkpoint"
+    FACTS: ClassVar = STRUCTURE
     arguments = var_operand_def()
     callee = prop_def(FlatSymbolRefAttr)
     results_ = var_result_def()
@@ -212,6 +228,7 @@ class PushforwardOp(RequestOp):
     """The tangents of a function's outputs ``of`` from its inputs and tangents of the inputs ``wrt``, without the outputs."""
 
     name = "ad.pushforward"
+    FACTS: ClassVar = STRUCTURE
     SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(CalleeText("tangents", "wrt"), _POSITIONS, sx.FunctionType())
 
 
@@ -220,6 +237,7 @@ class PullbackOp(RequestOp):
     """The cotangents of a function's inputs ``wrt`` from its inputs and cotangents of the outputs ``of``, without the outputs."""
 
     name = "ad.pullback"
+    FACTS: ClassVar = STRUCTURE
     SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(CalleeText("cotangents", "of"), _POSITIONS, sx.FunctionType())
 
 
@@ -228,6 +246,7 @@ class StopGradientOp(UnaryOp):
     """The operand, with a derivative of zero."""
 
     name = "ad.stop_gradient"
+    FACTS: ClassVar = elementwise(ANY, recompute=True, one_type=False)
     SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(sx.Operands(), sx.SameType())
 
 
@@ -239,6 +258,7 @@ class GuardOp(TensorOp):
     """
 
     name = "ad.guard"
+    FACTS: ClassVar = Facts(linear=(0,), batching=Batching.SAME_OP)
     SYNTAX: ClassVar = sx.Syntax(sx.Operands(), sx.FunctionType())
     operand = operand_def()
     mask = operand_def()

@@ -12,10 +12,12 @@ from xdsl.traits import Pure
 from wengert.dialects import chlo_attributes, chlo_broadcast
 from wengert.dialects.chlo_attributes import RaggedDotDimensionNumbersAttr
 from wengert.dialects.chlo_scan import ScanOp
+from wengert.dialects.facts import CHEAP, ELEMENTARY, EXPANSION, FORMULA, SPECIAL, elementwise, expanded, transcendental
 from wengert.dialects.stablehlo.base import BinaryOp, TensorOp, UnaryOp
 from wengert.dialects.stablehlo.syntax import ConstantText
 from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr
+from wengert.ir.element_classes import COMPLEX, FLOAT, INTEGER
 from wengert.ir.operations import op_definition
 from wengert.ir.parser_operations import OpState, Reader
 from wengert.ir.printer import Writer
@@ -60,6 +62,7 @@ class AcosOp(ChloUnaryOp):
     """Arc cosine."""
 
     name = "chlo.acos"
+    FACTS: ClassVar = transcendental(FLOAT | COMPLEX, SPECIAL)
 
 
 @op_definition
@@ -67,6 +70,7 @@ class AcoshOp(ChloUnaryOp):
     """Inverse hyperbolic cosine."""
 
     name = "chlo.acosh"
+    FACTS: ClassVar = transcendental(FLOAT | COMPLEX, SPECIAL)
 
 
 @op_definition
@@ -74,6 +78,7 @@ class AsinOp(ChloUnaryOp):
     """Arc sine."""
 
     name = "chlo.asin"
+    FACTS: ClassVar = transcendental(FLOAT | COMPLEX, SPECIAL)
 
 
 @op_definition
@@ -81,6 +86,7 @@ class AsinhOp(ChloUnaryOp):
     """Inverse hyperbolic sine."""
 
     name = "chlo.asinh"
+    FACTS: ClassVar = transcendental(FLOAT | COMPLEX, SPECIAL)
 
 
 @op_definition
@@ -89,6 +95,7 @@ class AsinAcosKernelOp(ChloUnaryOp):
     and acosh are put together."""
 
     name = "chlo._asin_acos_kernel"
+    FACTS: ClassVar = expanded(COMPLEX)
 
 
 @op_definition
@@ -96,6 +103,7 @@ class AtanOp(ChloUnaryOp):
     """Arc tangent."""
 
     name = "chlo.atan"
+    FACTS: ClassVar = transcendental(FLOAT | COMPLEX, SPECIAL)
 
 
 @op_definition
@@ -103,6 +111,7 @@ class AtanhOp(ChloUnaryOp):
     """Inverse hyperbolic tangent."""
 
     name = "chlo.atanh"
+    FACTS: ClassVar = transcendental(FLOAT | COMPLEX, SPECIAL)
 
 
 @op_definition
@@ -110,6 +119,7 @@ class BesselI1eOp(ChloUnaryOp):
     """Exponentially scaled modified Bessel function of order 1."""
 
     name = "chlo.bessel_i1e"
+    FACTS: ClassVar = transcendental(FLOAT, SPECIAL)
 
 
 @op_definition
@@ -117,6 +127,7 @@ class ConjOp(ChloUnaryOp):
     """Complex conjugate."""
 
     name = "chlo.conj"
+    FACTS: ClassVar = elementwise(FLOAT | COMPLEX, CHEAP, flops=(0, 1), linear="all")
 
 
 @op_definition
@@ -124,6 +135,7 @@ class CoshOp(ChloUnaryOp):
     """Hyperbolic cosine."""
 
     name = "chlo.cosh"
+    FACTS: ClassVar = transcendental(FLOAT | COMPLEX, SPECIAL)
 
 
 @op_definition
@@ -131,6 +143,7 @@ class DigammaOp(ChloUnaryOp):
     """Logarithmic derivative of the gamma function."""
 
     name = "chlo.digamma"
+    FACTS: ClassVar = transcendental(FLOAT, SPECIAL)
 
 
 @op_definition
@@ -138,6 +151,7 @@ class ErfOp(ChloUnaryOp):
     """Error function."""
 
     name = "chlo.erf"
+    FACTS: ClassVar = transcendental(FLOAT, ELEMENTARY)
 
 
 @op_definition
@@ -145,6 +159,7 @@ class ErfInvOp(ChloUnaryOp):
     """Inverse error function."""
 
     name = "chlo.erf_inv"
+    FACTS: ClassVar = transcendental(FLOAT, SPECIAL)
 
 
 @op_definition
@@ -152,6 +167,7 @@ class ErfcOp(ChloUnaryOp):
     """Complementary error function."""
 
     name = "chlo.erfc"
+    FACTS: ClassVar = transcendental(FLOAT, SPECIAL)
 
 
 @op_definition
@@ -159,6 +175,7 @@ class IsInfOp(ChloUnaryOp):
     """Infinite of either sign."""
 
     name = "chlo.is_inf"
+    FACTS: ClassVar = elementwise(FLOAT, CHEAP, one_type=False)
 
 
 @op_definition
@@ -166,6 +183,7 @@ class IsNegInfOp(ChloUnaryOp):
     """Negative infinity."""
 
     name = "chlo.is_neg_inf"
+    FACTS: ClassVar = elementwise(FLOAT, CHEAP, one_type=False)
 
 
 @op_definition
@@ -173,6 +191,7 @@ class IsPosInfOp(ChloUnaryOp):
     """Positive infinity."""
 
     name = "chlo.is_pos_inf"
+    FACTS: ClassVar = elementwise(FLOAT, CHEAP, one_type=False)
 
 
 @op_definition
@@ -180,6 +199,7 @@ class LgammaOp(ChloUnaryOp):
     """Logarithm of |gamma(x)|."""
 
     name = "chlo.lgamma"
+    FACTS: ClassVar = transcendental(FLOAT, SPECIAL)
 
 
 @op_definition
@@ -187,6 +207,7 @@ class SinhOp(ChloUnaryOp):
     """Hyperbolic sine."""
 
     name = "chlo.sinh"
+    FACTS: ClassVar = transcendental(FLOAT | COMPLEX, SPECIAL)
 
 
 @op_definition
@@ -194,6 +215,7 @@ class SquareOp(ChloUnaryOp):
     """X times x."""
 
     name = "chlo.square"
+    FACTS: ClassVar = elementwise(FLOAT | COMPLEX, CHEAP, flops=(1, 6))
 
 
 @op_definition
@@ -201,6 +223,7 @@ class TanOp(ChloUnaryOp):
     """Tangent."""
 
     name = "chlo.tan"
+    FACTS: ClassVar = transcendental(FLOAT | COMPLEX, SPECIAL)
 
 
 @op_definition
@@ -208,6 +231,7 @@ class MulhiOp(ChloBinaryOp):
     """The upper half of the bits of an integer product."""
 
     name = "chlo.mulhi"
+    FACTS: ClassVar = expanded(INTEGER)
 
 
 @op_definition
@@ -215,6 +239,7 @@ class NextAfterOp(ChloBinaryOp):
     """The next representable number after lhs towards rhs."""
 
     name = "chlo.next_after"
+    FACTS: ClassVar = elementwise(FLOAT, CHEAP)
 
 
 @op_definition
@@ -222,6 +247,7 @@ class PolygammaOp(ChloBinaryOp):
     """Derivative of order lhs of digamma at rhs."""
 
     name = "chlo.polygamma"
+    FACTS: ClassVar = transcendental(FLOAT, SPECIAL, functions=("trigamma",))
 
 
 @op_definition
@@ -229,6 +255,7 @@ class ZetaOp(ChloBinaryOp):
     """Hurwitz zeta function of exponent lhs and offset rhs."""
 
     name = "chlo.zeta"
+    FACTS: ClassVar = transcendental(FLOAT, None)
 
 
 @op_definition
@@ -236,6 +263,7 @@ class ConstantOp(TensorOp):
     """A constant tensor."""
 
     name = "chlo.constant"
+    FACTS: ClassVar = EXPANSION
     SYNTAX: ClassVar = sx.Syntax(ConstantText())
     value = prop_def()
     output = result_def()
@@ -247,6 +275,7 @@ class ConstantLikeOp(TensorOp):
     """A number in the shape of the operand."""
 
     name = "chlo.constant_like"
+    FACTS: ClassVar = EXPANSION
     operand = operand_def()
     value = prop_def()
     result = result_def()
@@ -258,6 +287,7 @@ class TopKOp(TensorOp):
     """The k largest (or smallest) elements of the last dimension, in order (of floats the total order), and their positions."""
 
     name = "chlo.top_k"
+    FACTS: ClassVar = FORMULA
     SYNTAX: ClassVar = sx.Syntax(TopKText(), sx.ArrowTypes())
     operand = operand_def()
     k = prop_def(I64Attr)
@@ -272,6 +302,7 @@ class RaggedDotOp(TensorOp):
     """A contraction over groups of rows of different sizes."""
 
     name = "chlo.ragged_dot"
+    FACTS: ClassVar = EXPANSION
     lhs = operand_def()
     rhs = operand_def()
     group_sizes = operand_def()

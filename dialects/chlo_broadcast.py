@@ -9,6 +9,7 @@ from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_de
 from xdsl.traits import Pure
 
 from wengert.dialects.chlo_attributes import ChloComparisonDirectionAttr, ChloComparisonTypeAttr
+from wengert.dialects.facts import EXPANSION
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
 from wengert.ir.operations import op_definition
@@ -21,6 +22,7 @@ class BroadcastingOp(TensorOp):
     last one, and so on. An extent of 1 is repeated.
     """
 
+    FACTS: ClassVar = EXPANSION
     SYNTAX: ClassVar[sx.Syntax | None] = sx.plain()
     lhs = operand_def()
     rhs = operand_def()
@@ -176,6 +178,7 @@ class BroadcastSelectOp(TensorOp):
     """One of two values, where a predicate holds and where it does not; all three are repeated as NumPy does."""
 
     name = "chlo.broadcast_select"
+    FACTS: ClassVar = EXPANSION
     SYNTAX: ClassVar = sx.plain()
     pred = operand_def()
     on_true = operand_def()

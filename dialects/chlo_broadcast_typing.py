@@ -9,10 +9,6 @@ from xdsl.ir import Operation
 
 from wengert.dialects import chlo_broadcast as ops
 from wengert.dialects.stablehlo.typing.checks import (
-    ANY,
-    BOOLEAN,
-    FLOAT,
-    INTEGER,
     Shape,
     Tensor,
     class_names,
@@ -26,7 +22,7 @@ from wengert.dialects.stablehlo.typing.checks import (
     operand,
     same_element,
 )
-from wengert.dialects.stablehlo.typing.elementwise import INEXACT, LOGICAL, NUMBER
+from wengert.ir.element_classes import ANY, BOOLEAN, FLOAT, INEXACT, INTEGER, LOGICAL, NUMBER
 from wengert.ir.tensor_types import DYNAMIC, f32, f64, i1
 from wengert.ir.typing_rules import typing_rule
 

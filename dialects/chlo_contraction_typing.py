@@ -12,7 +12,6 @@ from wengert.dialects.chlo_attributes import ChloPrecisionAttr, RaggedDotDimensi
 from wengert.dialects.chlo_scan import ScanOp
 from wengert.dialects.stablehlo.attributes import PrecisionAttr
 from wengert.dialects.stablehlo.typing.checks import (
-    INTEGER,
     Shape,
     Tensor,
     expect_elements,
@@ -29,6 +28,7 @@ from wengert.dialects.stablehlo.typing.checks import (
 )
 from wengert.dialects.stablehlo.typing.contraction import check_pairs, result_element
 from wengert.dialects.stablehlo.typing.regions import body, expect_results, expect_types
+from wengert.ir.element_classes import INTEGER
 from wengert.ir.tensor_types import DYNAMIC, tensor
 from wengert.ir.typing_rules import typing_rule
 

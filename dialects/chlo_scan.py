@@ -9,6 +9,7 @@ from xdsl.ir import Operation
 from xdsl.irdl import AttrSizedOperandSegments, AttrSizedResultSegments, opt_prop_def, prop_def, region_def, traits_def, var_operand_def, var_result_def
 from xdsl.traits import IsolatedFromAbove, RecursiveMemoryEffect
 
+from wengert.dialects.facts import Batching, Facts, Work
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr, int_attr, int_of, segment_sizes
@@ -62,6 +63,7 @@ class ScanOp(TensorOp):
     collected along the same dimension, the rest is carried on."""
 
     name = "chlo.scan"
+    FACTS: ClassVar = Facts(work=Work.FORMULA, batching=Batching.LOOP)
     SYNTAX: ClassVar = sx.Syntax(ScanText())
     DISTINCT_NAMES: ClassVar = True
     """In its short form MLIR's parser takes no name that is in use outside, though the body sees nothing of that."""

@@ -9,11 +9,6 @@ from xdsl.ir import Attribute, Operation
 
 from wengert.dialects import chlo
 from wengert.dialects.stablehlo.typing.checks import (
-    BOOLEAN,
-    COMPLEX,
-    FLOAT,
-    INTEGER,
-    QUANTIZED,
     as_tensor,
     boolean_result,
     compatible,
@@ -25,40 +20,12 @@ from wengert.dialects.stablehlo.typing.checks import (
     int_property,
     operand,
 )
-from wengert.dialects.stablehlo.typing.elementwise import check_unranked, one_type
+from wengert.dialects.stablehlo.typing.elementwise import check_unranked, declare_one_type
+from wengert.ir.element_classes import BOOLEAN, FLOAT, INTEGER, QUANTIZED
 from wengert.ir.tensor_types import DYNAMIC, i1, i32
 from wengert.ir.typing_rules import typing_rule
 
-INEXACT = FLOAT | COMPLEX
-
-ONE_TYPE: dict[type[Operation], int] = {
-    chlo.AcosOp: INEXACT,
-    chlo.AcoshOp: INEXACT,
-    chlo.AsinAcosKernelOp: COMPLEX,
-    chlo.AsinOp: INEXACT,
-    chlo.AsinhOp: INEXACT,
-    chlo.AtanOp: INEXACT,
-    chlo.AtanhOp: INEXACT,
-    chlo.BesselI1eOp: FLOAT,
-    chlo.ConjOp: INEXACT,
-    chlo.CoshOp: INEXACT,
-    chlo.DigammaOp: FLOAT,
-    chlo.ErfOp: FLOAT,
-    chlo.ErfInvOp: FLOAT,
-    chlo.ErfcOp: FLOAT,
-    chlo.LgammaOp: FLOAT,
-    chlo.SinhOp: INEXACT,
-    chlo.SquareOp: INEXACT,
-    chlo.TanOp: INEXACT,
-    chlo.MulhiOp: INTEGER,
-    chlo.NextAfterOp: FLOAT,
-    chlo.PolygammaOp: FLOAT,
-    chlo.ZetaOp: FLOAT,
-}
-"""Ops whose operands and result have one and the same type, with the element classes that they take."""
-
-for _op, _allowed in ONE_TYPE.items():
-    typing_rule(_op)(one_type(_allowed, unranked=True))
+declare_one_type(chlo.Chlo.operations, unranked=True)
 
 
 @typing_rule(chlo.IsInfOp, chlo.IsPosInfOp, chlo.IsNegInfOp)

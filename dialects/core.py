@@ -49,6 +49,7 @@ from wengert.dialects.core_linalg import (
     SvdOp,
     TridiagonalSolveOp,
 )
+from wengert.dialects.facts import FORMULA, Facts, Traffic, Work
 from wengert.dialects.stablehlo.attributes import ScatterDimensionNumbersAttr
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
@@ -90,6 +91,7 @@ class ReduceOp(TensorOp):
     """Combines all elements along the dimensions, which disappear; an empty reduction gives the kind's neutral element."""
 
     name = "core.reduce"
+    FACTS: ClassVar = FORMULA
     SYNTAX: ClassVar = sx.Syntax(sx.Value("kind", sx.Word(KindAttr)), sx.Operands(), sx.Phrase("across", "dimensions", sx.INTS), sx.FunctionType())
     operand = operand_def()
     kind = prop_def(KindAttr)
@@ -103,6 +105,7 @@ class ArgReduceOp(TensorOp):
     """The largest (smallest) element along one dimension and its lowest position; NaN wins over every number."""
 
     name = "core.argreduce"
+    FACTS: ClassVar = FORMULA
     SYNTAX: ClassVar = sx.Syntax(sx.Value("extreme", sx.Word(ExtremeAttr)), sx.Operands(), sx.Phrase("along", "dimension", sx.INT), sx.FunctionType())
     operand = operand_def()
     extreme = prop_def(ExtremeAttr)
@@ -120,6 +123,7 @@ class WindowReduceOp(TensorOp):
     """
 
     name = "core.window_reduce"
+    FACTS: ClassVar = FORMULA
     SYNTAX: ClassVar = sx.Syntax(
         sx.Value("kind", sx.Word(KindAttr)),
         sx.Operands(),
@@ -148,6 +152,7 @@ class CumulativeOp(TensorOp):
     """The running combination along a dimension, inclusive; from the end if reverse."""
 
     name = "core.cumulative"
+    FACTS: ClassVar = FORMULA
     SYNTAX: ClassVar = sx.Syntax(
         sx.Value("kind", sx.Word(KindAttr)),
         sx.Operands(),
@@ -171,6 +176,7 @@ class ScatterOp(TensorOp):
     """
 
     name = "core.scatter"
+    FACTS: ClassVar = Facts(work=Work.FORMULA, traffic=Traffic.SCATTER)
     SYNTAX: ClassVar = sx.Syntax(
         sx.Value("kind", sx.Word(KindAttr)),
         sx.Operands(),

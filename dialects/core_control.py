@@ -31,6 +31,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure, RecursiveMemoryEffect
 
 from wengert.dialects import core_syntax as cx
+from wengert.dialects.facts import MOVEMENT, REGIONS, UNBATCHED, Facts, Traffic, Work
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr, int_of
@@ -46,6 +47,7 @@ class ForOp(TensorOp):
     """
 
     name = "core.for"
+    FACTS: ClassVar = REGIONS
     SYNTAX: ClassVar = sx.Syntax(cx.ForText())
     trip_count = operand_def()
     inputs = var_operand_def()
@@ -72,6 +74,7 @@ class WhileOp(TensorOp):
     """Runs the body as long as the condition holds. Both regions take the constants and the carried values."""
 
     name = "core.while"
+    FACTS: ClassVar = REGIONS
     SYNTAX: ClassVar = sx.Syntax(cx.WhileText())
     inputs = var_operand_def()
     constants = prop_def(I64Attr)
@@ -94,6 +97,7 @@ class CaseOp(TensorOp):
     """Runs the branch that the index (``tensor<i32>``) picks, the last one if it is out of range; each takes all inputs."""
 
     name = "core.case"
+    FACTS: ClassVar = REGIONS
     SYNTAX: ClassVar = sx.Syntax(cx.CaseText())
     index = operand_def()
     inputs = var_operand_def()
@@ -124,6 +128,7 @@ class TapeCreateOp(TensorOp):
     """A new empty tape. Not pure: two tapes are two."""
 
     name = "core.tape_create"
+    FACTS: ClassVar = UNBATCHED
     SYNTAX: ClassVar = sx.Syntax(sx.ResultTypes())
     tape = result_def(TapeType)
 
@@ -133,6 +138,7 @@ class TapePushOp(TensorOp):
     """The tape with a value at its end; the tape given is consumed."""
 
     name = "core.tape_push"
+    FACTS: ClassVar = Facts(traffic=Traffic.TAPE)
     SYNTAX: ClassVar = sx.plain()
     operand = operand_def(TapeType)
     value = operand_def()
@@ -144,6 +150,7 @@ class TapeExtendOp(TensorOp):
     """The tape with all values of another at its end; the first tape is consumed."""
 
     name = "core.tape_extend"
+    FACTS: ClassVar = MOVEMENT
     SYNTAX: ClassVar = sx.plain()
     operand = operand_def(TapeType)
     other = operand_def(TapeType)
@@ -155,6 +162,7 @@ class TapeSizeOp(TensorOp):
     """The number of values on a tape, ``tensor<i64>``."""
 
     name = "core.tape_size"
+    FACTS: ClassVar = MOVEMENT
     SYNTAX: ClassVar = sx.plain()
     operand = operand_def(TapeType)
     size = result_def()
@@ -165,6 +173,7 @@ class TapeReadOp(TensorOp):
     """The value at a position (``tensor<i64>``) of a tape that is complete."""
 
     name = "core.tape_read"
+    FACTS: ClassVar = Facts(recompute=True)
     SYNTAX: ClassVar = sx.plain()
     operand = operand_def(TapeType)
     index = operand_def()
@@ -177,6 +186,7 @@ class TapeFromOp(TensorOp):
     """The part of a complete tape that begins at a position."""
 
     name = "core.tape_from"
+    FACTS: ClassVar = MOVEMENT
     SYNTAX: ClassVar = sx.plain()
     operand = operand_def(TapeType)
     index = operand_def()
@@ -189,6 +199,7 @@ class TapeGetOp(TensorOp):
     """The value at a position of a tape, zeros where nothing was set."""
 
     name = "core.tape_get"
+    FACTS: ClassVar = MOVEMENT
     operand = operand_def(TapeType)
     index = operand_def()
     value = result_def()
@@ -200,6 +211,7 @@ class TapeSetOp(TensorOp):
     """The tape with a value at a position, grown as needed; the tape given is consumed."""
 
     name = "core.tape_set"
+    FACTS: ClassVar = Facts(traffic=Traffic.TAPE)
     operand = operand_def(TapeType)
     index = operand_def()
     value = operand_def()
@@ -211,6 +223,7 @@ class TapeAddOp(TensorOp):
     """The tape with a value added to what is at a position (zeros if nothing is), grown as needed; consumes the tape."""
 
     name = "core.tape_add"
+    FACTS: ClassVar = Facts(work=Work.FORMULA, traffic=Traffic.TAPE)
     operand = operand_def(TapeType)
     index = operand_def()
     value = operand_def()
@@ -222,6 +235,7 @@ class TapeSetFromOp(TensorOp):
     """The tape with the values of another from a position on; the first tape is consumed."""
 
     name = "core.tape_set_from"
+    FACTS: ClassVar = MOVEMENT
     operand = operand_def(TapeType)
     index = operand_def()
     other = operand_def(TapeType)
@@ -233,6 +247,7 @@ class TapeAddFromOp(TensorOp):
     """The tape with the values of another added from a position on; the first tape is consumed."""
 
     name = "core.tape_add_from"
+    FACTS: ClassVar = MOVEMENT
     operand = operand_def(TapeType)
     index = operand_def()
     other = operand_def(TapeType)

@@ -7,10 +7,13 @@ factorisation succeeded, as in LAPACK. Triangular systems are ``stablehlo.triang
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from xdsl.dialects.builtin import BoolAttr
 from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
+from wengert.dialects.facts import FORMULA, MOVEMENT
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir.operations import op_definition
 
@@ -20,6 +23,7 @@ class CholeskyOp(TensorOp):
     """``a = l l^H`` (lower) or ``u^H u``: the factor, zero in the other triangle. Reads that triangle of ``a`` only."""
 
     name = "core.cholesky"
+    FACTS: ClassVar = FORMULA
     a = operand_def()
     lower = prop_def(BoolAttr)
     factor = result_def()
@@ -36,6 +40,7 @@ class CholeskySolveOp(TensorOp):
     """
 
     name = "core.cholesky_solve"
+    FACTS: ClassVar = FORMULA
     a = operand_def()
     factor = operand_def()
     b = operand_def()
@@ -51,6 +56,7 @@ class LuOp(TensorOp):
     the pivots (``[.., min(m, n)]``, i32, from 1): row i was exchanged with row pivots[i] - 1, for i = 0, 1, ... in turn."""
 
     name = "core.lu"
+    FACTS: ClassVar = FORMULA
     a = operand_def()
     lu = result_def()
     pivots = result_def()
@@ -65,6 +71,7 @@ class PivotsToPermutationOp(TensorOp):
     Numbers out of bounds count as the nearest row."""
 
     name = "core.pivots_to_permutation"
+    FACTS: ClassVar = MOVEMENT
     pivots = operand_def()
     permutation = result_def()
     traits = traits_def(Pure())
@@ -80,6 +87,7 @@ class LuSolveOp(TensorOp):
     """
 
     name = "core.lu_solve"
+    FACTS: ClassVar = FORMULA
     a = operand_def()
     lu = operand_def()
     permutation = operand_def()
@@ -97,6 +105,7 @@ class LuDiagonalOp(TensorOp):
     """
 
     name = "core.lu_diagonal"
+    FACTS: ClassVar = MOVEMENT
     a = operand_def()
     lu = operand_def()
     pivots = operand_def()
@@ -110,6 +119,7 @@ class QrOp(TensorOp):
     with k = min(m, n), or m if ``full``. The signs are those of Householder's method (LAPACK geqrf)."""
 
     name = "core.qr"
+    FACTS: ClassVar = FORMULA
     a = operand_def()
     full = prop_def(BoolAttr)
     q = result_def()
@@ -122,6 +132,7 @@ class EighOp(TensorOp):
     """``a v = v diag(w)`` for symmetric (Hermitian) a: eigenvectors in columns, eigenvalues ascending. Reads one triangle."""
 
     name = "core.eigh"
+    FACTS: ClassVar = FORMULA
     a = operand_def()
     lower = prop_def(BoolAttr)
     vectors = result_def()
@@ -137,6 +148,7 @@ class SvdOp(TensorOp):
     Signs (phases) of the vectors are those of LAPACK's gesdd, divide and conquer, or, with ``by_iteration``, of gesvd, the QR iteration."""
 
     name = "core.svd"
+    FACTS: ClassVar = FORMULA
     a = operand_def()
     full = prop_def(BoolAttr)
     by_iteration = opt_prop_def(BoolAttr)
@@ -152,6 +164,7 @@ class EigOp(TensorOp):
     """``a v = v diag(w)`` and ``u^H a = diag(w) u^H`` for any square a; all results are complex, vectors of norm 1."""
 
     name = "core.eig"
+    FACTS: ClassVar = FORMULA
     a = operand_def()
     values = result_def()
     left = result_def()
@@ -166,6 +179,7 @@ class TridiagonalSolveOp(TensorOp):
     and ``a[i, i + 1] = upper[i]``, each ``[.., n]``; ``lower[0]`` and ``upper[n - 1]`` are not read. ``b, x: [.., n, k]``."""
 
     name = "core.tridiagonal_solve"
+    FACTS: ClassVar = FORMULA
     lower = operand_def()
     main = operand_def()
     upper = operand_def()

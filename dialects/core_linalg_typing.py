@@ -9,8 +9,6 @@ from xdsl.ir import Attribute, Operation
 
 from wengert.dialects import core_linalg as ops
 from wengert.dialects.stablehlo.typing.checks import (
-    COMPLEX,
-    FLOAT,
     Shape,
     Tensor,
     as_tensor,
@@ -24,6 +22,7 @@ from wengert.dialects.stablehlo.typing.checks import (
 )
 from wengert.dialects.stablehlo.typing.linalg import expect_matrices
 from wengert.ir.attributes import int_of
+from wengert.ir.element_classes import COMPLEX, FLOAT
 from wengert.ir.tensor_types import DYNAMIC, i32, real_element
 from wengert.ir.typing_rules import typing_rule
 

@@ -9,9 +9,6 @@ from xdsl.ir import Operation
 from wengert.dialects import core
 from wengert.dialects.stablehlo.attributes import ScatterDimensionNumbersAttr
 from wengert.dialects.stablehlo.typing.checks import (
-    BOOLEAN,
-    FLOAT,
-    INTEGER,
     Tensor,
     as_tensor,
     element_class,
@@ -25,9 +22,13 @@ from wengert.dialects.stablehlo.typing.checks import (
     operand,
     same_element,
 )
+from wengert.dialects.stablehlo.typing.elementwise import declare_one_type
 from wengert.dialects.stablehlo.typing.indexing import check_scatter_numbers
 from wengert.dialects.stablehlo.typing.windows import windows
+from wengert.ir.element_classes import BOOLEAN, FLOAT, INTEGER
 from wengert.ir.typing_rules import typing_rule
+
+declare_one_type(core.Core.operations)
 
 
 def expect_kind(op: Operation, x: Tensor, *, scatter: bool = False) -> None:

@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Dialect, Operation
 from xdsl.irdl import operand_def, prop_def, region_def, result_def, traits_def, var_operand_def, var_result_def
 from xdsl.traits import IsTerminator, Pure, SymbolOpInterface
 
+from wengert.dialects.facts import STRUCTURE, UNBATCHED
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
 from wengert.ir.operations import op_definition
@@ -87,6 +88,7 @@ class MeshOp(TensorOp):
     """A named mesh of devices."""
 
     name = "sdy.mesh"
+    FACTS: ClassVar = STRUCTURE
     SYNTAX: ClassVar = sx.Syntax(MeshText())
     sym_name = prop_def(StringAttr)
     mesh = prop_def()
@@ -98,6 +100,7 @@ class ShardingConstraintOp(TensorOp):
     """The operand, sharded as the attribute says."""
 
     name = "sdy.sharding_constraint"
+    FACTS: ClassVar = UNBATCHED
     SYNTAX: ClassVar = sx.Syntax(sx.Operands(), sx.Value("sharding", _SHARDING), sx.SameType())
     input = operand_def()
     sharding = prop_def()
@@ -110,6 +113,7 @@ class ManualComputationOp(TensorOp):
     """A computation on the shards of its operands."""
 
     name = "sdy.manual_computation"
+    FACTS: ClassVar = STRUCTURE
     SYNTAX: ClassVar = sx.Syntax(ManualComputationText(), sx.FunctionType())
     tensors = var_operand_def()
     in_shardings = prop_def()
@@ -124,6 +128,7 @@ class ReturnOp(TensorOp):
     """Ends a manual computation and gives its values."""
 
     name = "sdy.return"
+    FACTS: ClassVar = STRUCTURE
     SYNTAX: ClassVar = sx.Syntax(sx.OptionalOperandTypes())
     results_ = var_operand_def()
     traits = traits_def(IsTerminator(), Pure())

@@ -13,6 +13,10 @@ equation for every call, from which JAX can evaluate, differentiate and transpos
 Not where it stops what only ``lax.custom_linear_solve`` solves with, such as the factors in ``jnp.linalg.solve``: JAX takes the derivative from
 the matrix there, and we take it from the solution as it is computed, factors included.
 
+The incomplete gamma functions are primitives of JAX with rules of their own, while their text is a loop, whose derivative differs from the
+rule outside of their domain. They are treated as functions with a rule, in which a zero tangent is no number but absent, as in JAX's rules of
+primitives (``ad.symbolic_zeros``).
+
 Calls whose bodies and rules are the same share a function. A rule may call its own function: a call whose body and rule have the text
 of one that is just being treated is taken for a call of that one.
 """
@@ -27,16 +31,18 @@ from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 
 from wengert.ir.symbols import rename_references
 from wengert.runtime.errors import InputError
 from wengert.runtime.program import parse
-from wengert.transforms.ad.custom import CUSTOM_JVP, CUSTOM_VJP
+from wengert.transforms.ad.custom import CUSTOM_JVP, CUSTOM_VJP, SYMBOLIC_ZEROS
 from wengert.transforms.core.stopped import FRONTEND_ATTRIBUTES
 
 _KINDS = {"custom_jvp_call": CUSTOM_JVP, "custom_vjp_call": CUSTOM_VJP}
+_PRIMITIVES = frozenset(("igamma", "igammac"))
+"""Primitives whose rule is kept. (That of the incomplete beta function, ``regularized_incomplete_beta``, has derivatives in one argument only.)"""
 _DEPTH = 6
 """How deep functions with rules may stand in each other's rules. Some rules call new functions forever (that of ``jnp.sinc``), so
 that a text can only say the first few derivatives; asking for more is an error."""
@@ -54,6 +60,7 @@ class CustomFunction:
     name: str
     kind: str
     rules: Sequence[Any]
+    symbolic_zeros: bool = False
 
 
 @dataclass
@@ -83,13 +90,19 @@ class CustomFunctions:
 
     def _equation(self, eqn: Any) -> Any:
         if eqn.primitive.name in _KINDS and _moving(eqn.params["call_jaxpr"].in_avals) and _moving(eqn.params["call_jaxpr"].out_avals):
-            body = self.replaced(eqn.params["call_jaxpr"])
-            return eqn.replace(primitive=_primitive(), params={"symbol": self._symbol(eqn, body), "body": body})
+            return self._call(eqn)
+        if eqn.primitive.name in _PRIMITIVES:
+            return self._call(eqn.replace(params={"call_jaxpr": _evaluation(eqn), "num_consts": 0}))
         if eqn.primitive.name == "stop_gradient" and _moving([eqn.outvars[0].aval]):
             self.stops = True
             return eqn.replace(primitive=_stop())
         params = {key: self._parameter(value) for key, value in eqn.params.items()}
         return eqn if all(params[key] is eqn.params[key] for key in params) else eqn.replace(params=params)
+
+    def _call(self, eqn: Any) -> Any:
+        """The call of a private function with a rule."""
+        body = eqn.params["call_jaxpr"] if eqn.primitive.name in _PRIMITIVES else self.replaced(eqn.params["call_jaxpr"])
+        return eqn.replace(primitive=_primitive(), params={"symbol": self._symbol(eqn, body), "body": body})
 
     def _parameter(self, value: Any) -> Any:
         core = _jax("jax.extend.core")
@@ -122,7 +135,8 @@ class CustomFunctions:
         key = _key(eqn.primitive.name, body, rules, symbol)
         if key not in self._known:
             self._known[key] = symbol
-            self.by_symbol[symbol] = CustomFunction(re.sub(r"\W+", "_", name).strip("_") or "f", _KINDS[eqn.primitive.name], rules)
+            kind, readable = _KINDS.get(eqn.primitive.name, CUSTOM_JVP), re.sub(r"\W+", "_", name).strip("_") or "f"
+            self.by_symbol[symbol] = CustomFunction(readable, kind, rules, eqn.primitive.name in _PRIMITIVES)
         return self._known[key]
 
 
@@ -172,16 +186,28 @@ def _moving(avals: Sequence[Any]) -> list[int]:
 # -- rules as jaxprs
 
 
+def _evaluation(eqn: Any) -> Any:
+    """A primitive's equation as a closed jaxpr of its operands."""
+
+    def evaluate(*inputs: Any) -> list[Any]:
+        return [eqn.primitive.bind(*inputs, **eqn.params)]
+
+    evaluate.__name__ = evaluate.__qualname__ = eqn.primitive.name
+    return _jax().make_jaxpr(evaluate)(*(_spec(v.aval) for v in eqn.invars))
+
+
 def _rules(eqn: Any) -> list[Any]:
     """``[jvp]``: (inputs, tangents) -> (outputs, tangents), or ``[forward, backward]``, of one equation, as :mod:`wengert.dialects.ad` has them."""
     call = eqn.params["call_jaxpr"]
 
     def evaluate(*inputs: Any) -> Any:
+        if eqn.primitive.name in _PRIMITIVES:
+            return _jax("jax.extend.core").jaxpr_as_fun(call)(*inputs)
         return eqn.primitive.bind(*inputs, **eqn.primitive.get_bind_params(eqn.params))
 
     name = call.jaxpr.debug_info.func_name
     try:
-        found = (_jvp_rule if eqn.primitive.name == "custom_jvp_call" else _vjp_rules)(evaluate, call.in_avals, call.out_avals, eqn.params["num_consts"])
+        found = (_vjp_rules if eqn.primitive.name == "custom_vjp_call" else _jvp_rule)(evaluate, call.in_avals, call.out_avals, eqn.params["num_consts"])
     except Exception as error:
         raise InputError(f"the rule of {name} cannot be traced for {', '.join(map(str, call.in_avals))}: {error}") from error
     if any(isinstance(x, _jax("jax.core").Tracer) for rule in found for x in _constants(rule)):
@@ -308,7 +334,7 @@ def lowered_with_rules(traced: Any, name: str) -> ModuleOp | None:
         for rule, part, own in zip(function.rules, names, symbols, strict=True):
             merged.add(_text(rule, f"{function.name}_{part}"), f"{name}, {part} of {function.name}", own)
     for symbol, symbols in declared.items():
-        merged.declare(symbol, found.by_symbol[symbol].kind, symbols)
+        merged.declare(symbol, found.by_symbol[symbol], symbols)
     return merged.module
 
 
@@ -356,8 +382,10 @@ class _Merged:
         ours = re.fullmatch(r"(wengertcustom\d+x)(_\d+)?", name)
         return self._symbols[ours[1]] if ours else self.fresh(name)
 
-    def declare(self, symbol: str, kind: str, rules: Sequence[str]) -> None:
+    def declare(self, symbol: str, declared: CustomFunction, rules: Sequence[str]) -> None:
         """Gives a function its rule, if it is called anywhere."""
         references = [SymbolRefAttr(rule) for rule in rules]
         if (function := self._held.get(self._symbols[symbol])) is not None:
-            function.attributes[kind] = references[0] if kind == CUSTOM_JVP else ArrayAttr(references)
+            function.attributes[declared.kind] = references[0] if declared.kind == CUSTOM_JVP else ArrayAttr(references)
+            if declared.symbolic_zeros:
+                function.attributes[SYMBOLIC_ZEROS] = UnitAttr()

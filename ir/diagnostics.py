@@ -20,7 +20,7 @@ from msgspec import Struct, field
 _COLORS = {"error": "\x1b[1;31m", "warning": "\x1b[1;35m", "note": "\x1b[1;36m", "hint": "\x1b[1;32m"}
 _RESET = "\x1b[0m"
 _CONTEXT = 160
-"""How much of a source line is shown around the caret; lines that hold constants can be megabytes long."""
+"""The number of characters of a source line shown around the caret; lines that hold constants can be megabytes long."""
 
 
 class Diagnostic(Struct, frozen=True):
@@ -65,14 +65,14 @@ class Diagnostic(Struct, frozen=True):
 
     def to_json(self) -> dict[str, Any]:
         """The finding as a dictionary that the ``json`` module can write."""
-        found: dict[str, Any] = {"severity": self.severity, "file": self.file, "line": self.line, "column": self.column, "message": self.message}
+        entries: dict[str, Any] = {"severity": self.severity, "file": self.file, "line": self.line, "column": self.column, "message": self.message}
         if self.hint:
-            found["hint"] = self.hint
+            entries["hint"] = self.hint
         if self.source_line:
-            found["source_line"] = self.source_line[: 4 * _CONTEXT]
+            entries["source_line"] = self.source_line[: 4 * _CONTEXT]
         if self.notes:
-            found["notes"] = [note.to_json() for note in self.notes]
-        return found
+            entries["notes"] = [note.to_json() for note in self.notes]
+        return entries
 
     def __str__(self) -> str:
         return self.render()
@@ -115,7 +115,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def _shared(one: str, other: str) -> int:
-    """How many letters two words begin with alike."""
+    """The length of the common prefix of two words."""
     return next((at for at, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
 
 

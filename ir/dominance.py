@@ -26,7 +26,7 @@ class Scope:
         self._trail: list[int] = []
 
     def enter(self) -> int:
-        """Where the values that are defined from here on begin; to be handed to :meth:`leave`."""
+        """Opens a scope of values and returns its start, which :meth:`leave` takes."""
         return len(self._trail)
 
     def define(self, values: Iterable[SSAValue]) -> None:
@@ -66,7 +66,7 @@ def function_name(op: Operation) -> str:
 
 
 def explain(op: Operation, value: SSAValue) -> tuple[str, Operation | None]:
-    """Why the op may not use the value, and the op that defines it (for an argument, the op around its block)."""
+    """The reason why the op may not use the value, and the op that defines it (for an argument, the op around its block)."""
     if isinstance(value, ErasedSSAValue):
         return "which was erased", None
     owner = value.owner

@@ -2,11 +2,11 @@
 
 ``--dump-dir d`` leaves ``d/00-input.mlir``, ``d/01-vjp.mlir``, ... Each file's header says by which pipeline it came about
 and how to go on from it. ``d/index.md`` lists all passes with op counts and times; a pass that changed nothing is marked
-there and has no file. Stages below the IR (LLVM text, assembly) are added to the same folder and index by name::
+there and has no file. What translations write (LLVM text, assembly) follows in the same folder and index::
 
     dumper = Dumper("d")
     pipeline.run(module, observer=dumper)
-    dumper.add("llvm", text, "ll")
+    pipeline.translate(module, observer=dumper)
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from wengert.ir.pass_options import print_pass
 from wengert.ir.passes import PassRun, Pipeline
 from wengert.ir.printer import print_module
 from wengert.ir.reproducers import opt_command
+from wengert.ir.translations import COMMENTS, Form, Translation
 
 TITLE = "# Stages of a compilation"
 _OURS = re.compile(r"\d\d+-[\w.-]+")
-_COMMENTS = {"mlir": "//", "ll": ";", "s": "#", "ptx": "//"}
 
 
 class Stage(Struct, frozen=True):
@@ -68,22 +68,23 @@ class Dumper:
         else:
             self._write_ir(run.pass_.name, text, stage, str(pipeline[run.position :]), ",".join(self._pipelines))
 
-    def add(self, name: str, text: str, extension: str = "mlir", *, seconds: float | None = None) -> Path:
-        """Writes a stage that no pass made, such as LLVM text (``ll``) or assembly (``s``), and returns its path."""
-        file = self._file(name, extension)
-        comment = _COMMENTS.get(extension)
-        header = f"{comment} stage {file}\n{comment} pipeline so far: {','.join(self._pipelines) or '(none)'}\n\n" if comment else ""
-        path = self.directory / file
-        path.write_text(header + text)
-        self._append(Stage(name, file, seconds=seconds))
-        return path
+    def translated(self, run: PassRun, pipeline: Pipeline, text: str) -> None:
+        """Writes the text of a translation."""
+        assert isinstance(run.pass_, Translation)
+        stage = Stage(print_pass(run.pass_), "", seconds=run.seconds)
+        self._pipelines.append(stage.label)
+        self._write(run.pass_.name, text, run.pass_.writes, stage, str(pipeline[run.position :]), ",".join(self._pipelines))
 
     def _write_ir(self, name: str, text: str, stage: Stage, rest: str, done: str) -> None:
-        file = self._file(name, "mlir")
-        path = self.directory / file
-        header = [f"// stage {file}", f"// pipeline so far: {done or '(none)'}", f"// go on with: {opt_command(rest, path)}", ""]
-        path.write_text("\n".join([*header, text.rstrip("\n"), ""]))
+        self._write(name, text, "mlir", stage, rest, done)
         self._text = text
+
+    def _write(self, name: str, text: str, form: Form, stage: Stage, rest: str, done: str) -> None:
+        file = self._file(name, form)
+        path = self.directory / file
+        following = f"go on with: {opt_command(rest, path)}" if rest or form == "mlir" else "the last stage"
+        header = [f"{COMMENTS[form]} {line}" for line in (f"stage {file}", f"pipeline so far: {done or '(none)'}", following)]
+        path.write_text("\n".join([*header, "", text.rstrip("\n"), ""]))
         self._append(Stage(stage.label, file, stage.ops_before, stage.ops_after, stage.seconds))
 
     def _append(self, stage: Stage) -> None:

@@ -49,8 +49,8 @@ def splat_value(attribute: Elements) -> Any:
 def from_numpy(array: np.ndarray[Any, np.dtype[Any]]) -> Elements:
     """A dense constant with the array's shape, dtype and elements (stored as a splat where all bytes agree)."""
     array = np.asarray(array)
-    held = element_of(array.dtype)
-    type = tensor(array.shape, held)
+    element_type = element_of(array.dtype)
+    type = tensor(array.shape, element_type)
     data = np.ascontiguousarray(array).tobytes()
     width = array.dtype.itemsize
     if array.size > 1 and data == data[:width] * array.size:
@@ -60,7 +60,7 @@ def from_numpy(array: np.ndarray[Any, np.dtype[Any]]) -> Elements:
 
 def splat(value: Any, type: TensorType[Any]) -> Elements:
     """A dense constant of this type filled with one value."""
-    held: Attribute = type.element_type
-    scalar = np.asarray(value).astype(dtype_of(held))
+    element_type: Attribute = type.element_type
+    scalar = np.asarray(value).astype(dtype_of(element_type))
     data = scalar.tobytes() if 0 not in shape_of_type(type) else b""
     return unverified(DenseIntOrFPElementsAttr, type=type, data=BytesAttr(data))

@@ -24,7 +24,7 @@ from xdsl.ir import Attribute
 
 
 class Special(Enum):
-    """Which patterns of a format are no numbers."""
+    """The bit patterns of a format that are not numbers."""
 
     IEEE = auto()
     ONE = auto()
@@ -34,7 +34,7 @@ class Special(Enum):
 
 
 class Format(Struct, frozen=True):
-    """How many bits the exponent and the fraction have, and what the exponent is counted from (by default half of its range)."""
+    """The bits of exponent and fraction, and the exponent's bias (by default half of its range)."""
 
     exponent: int
     fraction: int
@@ -45,12 +45,12 @@ class Format(Struct, frozen=True):
 
     @property
     def width(self) -> int:
-        """How many bits a pattern has."""
+        """The number of bits of a pattern."""
         return self.exponent + self.fraction + self.leading_bit + (self.special is not Special.SCALE)
 
     @property
     def bias(self) -> int:
-        """What the stored exponent is larger by."""
+        """The exponent's bias: the stored exponent less the true one."""
         return self.offset or (1 << self.exponent - 1) - 1
 
     @property
@@ -161,10 +161,10 @@ def value_of(bits: int, format: Format) -> float | None:
     digits = fraction + (1 << format.fraction if magnitude >> format.fraction else 0)
     exact = Fraction(digits) * Fraction(2) ** (exponent - format.bias - format.fraction)
     try:
-        found = float(exact)
+        number = float(exact)
     except OverflowError:
         return None
-    return (-found if sign else found) if Fraction(found) == exact else None
+    return (-number if sign else number) if Fraction(number) == exact else None
 
 
 def _special(sign: int, fraction: int, width: int) -> float | None:

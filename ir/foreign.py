@@ -1,4 +1,4 @@
-"""Where our parser and printer meet those of xDSL.
+"""The bridge between our parser and printer and those of xDSL.
 
 Stock xDSL (``xdsl-opt`` with our dialects loaded) reads and writes the pretty form of our ops through :func:`read_operation` and
 :func:`print_operation`; our printer writes the ops of xDSL's dialects through :class:`ForeignPrinter`.
@@ -103,7 +103,7 @@ class _Sink(StringIO):
 
 
 class ForeignPrinter(Printer):
-    """What the ops of xDSL's dialects print themselves to: names, attributes, types and regions are written by ours."""
+    """The printer that ops of xDSL's dialects print themselves with: names, attributes, types and regions are written by ours."""
 
     def __init__(self, writer: Writer):
         super().__init__(_Sink(writer))

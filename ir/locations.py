@@ -20,7 +20,7 @@ from wengert.ir.diagnostics import Diagnostic, DiagnosticError
 
 
 class Role(StrEnum):
-    """What a derived op is for."""
+    """The role of a derived op."""
 
     PRIMAL = "primal"
     COEFFICIENT = "coefficient"
@@ -30,7 +30,7 @@ class Role(StrEnum):
 
 
 class Provenance(NamedTuple):
-    """What a derived op's location says: which pass made it, its role, and the name of the op it was derived from."""
+    """The provenance recorded in a derived op's location: which pass made it, its role, and the name of the op it was derived from."""
 
     pass_name: str
     role: Role
@@ -57,7 +57,7 @@ def derived(op: Operation, role: Role, pass_name: str) -> LocationAttr:
 
 
 MOST_CALLERS = 100
-"""How many calls around each other the location of an op names; what is further out is left off."""
+"""The most nested calls that the location of an op names; calls further out are left off."""
 
 
 def called_from(callee: LocationAttr, caller: LocationAttr) -> LocationAttr:
@@ -79,7 +79,7 @@ def called_from(callee: LocationAttr, caller: LocationAttr) -> LocationAttr:
 
 
 def calls_around(location: LocationAttr) -> int:
-    """How many calls a location names around where its op was written."""
+    """Counts the calls that a location names around where its op was written."""
     count = 0
     while isinstance(location, CallSiteLoc):
         location = cast(LocationAttr, location.caller)
@@ -92,7 +92,7 @@ def _call_site(callee: LocationAttr, caller: LocationAttr) -> CallSiteLoc:
 
 
 def provenance(location: LocationAttr) -> Provenance | None:
-    """What a derived op's location records (also after inlining), or None for an op that was written or is unknown."""
+    """The provenance in a derived op's location (also after inlining), or None for an op that was written or is unknown."""
     while isinstance(location, CallSiteLoc):
         location = cast(LocationAttr, location.callee)
     if isinstance(location, NameLoc):

@@ -155,6 +155,6 @@ _DEFAULTS: dict[type[IRDLOperation], tuple[tuple[str, Attribute], ...]] = {}
 def _defaults(cls: type[IRDLOperation]) -> tuple[tuple[str, Attribute], ...]:
     definition = cls.get_irdl_definition()
     assert all(d.default_value is None for d in definition.attributes.values() if not isinstance(d, OptionalDef)), f"{cls}: defaults are for properties"
-    found = {n: d.default_value for n, d in definition.properties.items() if not isinstance(d, OptionalDef)}
-    _DEFAULTS[cls] = tuple((name, value) for name, value in found.items() if value is not None)
+    defaults = {n: d.default_value for n, d in definition.properties.items() if not isinstance(d, OptionalDef)}
+    _DEFAULTS[cls] = tuple((name, value) for name, value in defaults.items() if value is not None)
     return _DEFAULTS[cls]

@@ -50,11 +50,11 @@ class AttributeReader(ResourceReader):
         match = _FLAT_DICTIONARY.match(self.text, self.here)
         if match is not None:
             key = match.group(1)
-            found = self._dictionaries.get(key)
-            if found is None:
-                found = self._dictionaries[key] = self.entries()
+            entries = self._dictionaries.get(key)
+            if entries is None:
+                entries = self._dictionaries[key] = self.entries()
             self.here = match.end()
-            return dict(found)
+            return dict(entries)
         return self.entries()
 
     def properties(self) -> Attributes:
@@ -62,25 +62,25 @@ class AttributeReader(ResourceReader):
         match = _FLAT_PROPERTIES.match(self.text, self.here)
         if match is not None:
             key = match.group(1)
-            found = self._dictionaries.get(key)
-            if found is None:
+            entries = self._dictionaries.get(key)
+            if entries is None:
                 self.here = match.start(1)
-                found = self._dictionaries[key] = self.entries()
+                entries = self._dictionaries[key] = self.entries()
             self.here = match.end()
-            return dict(found)
+            return dict(entries)
         if self.peek() != "<":
             return {}
         self.need("<")
-        found = self.entries()
+        entries = self.entries()
         self.need(">")
-        return found
+        return entries
 
     def parse_dense_int_or_fp_elements_attr(self, type: RankedStructure[Any] | None) -> DenseIntOrFPElementsAttr[Any]:
-        """What xDSL calls for a dense constant inside another attribute."""
+        """Reads a dense constant inside another attribute (called by xDSL)."""
         self.from_tokens()
-        found = self.dense(type)
+        constant = self.dense(type)
         self.to_tokens()
-        return found
+        return constant
 
     # -- locations
 
@@ -94,9 +94,9 @@ class AttributeReader(ResourceReader):
             return None
         self.here = match.end()
         self.need("(")
-        found = self._location()
+        location = self._location()
         self.need(")")
-        return found
+        return location
 
     _location_depth = 0
 
@@ -104,9 +104,9 @@ class AttributeReader(ResourceReader):
         self._location_depth += 1
         if self._location_depth > _LOCATION_DEPTH:
             self.too_deep(self.skip())
-        found = self._one_location()
+        location = self._one_location()
         self._location_depth -= 1
-        return found
+        return location
 
     def _one_location(self) -> LocationAttr:
         position = self.skip()
@@ -162,16 +162,16 @@ class AttributeReader(ResourceReader):
         self.integer()
 
     def _location_alias(self, name: str, position: int) -> LocationAttr:
-        found = self.attribute_aliases.get("#" + name)
-        if found is None and (start := self._late_locations.pop(name, None)) is not None:
+        location = self.attribute_aliases.get("#" + name)
+        if location is None and (start := self._late_locations.pop(name, None)) is not None:
             back, self.here = self.here, start
-            found = self.attribute_aliases["#" + name] = cast(LocationAttr, self.location())
+            location = self.attribute_aliases["#" + name] = cast(LocationAttr, self.location())
             self.here = back
-        if found is None:
+        if location is None:
             self.fail(f"undefined location alias '#{name}'", position)
-        if not isinstance(found, LocationAttr):
+        if not isinstance(location, LocationAttr):
             self.fail(f"'#{name}' is not a location", position)
-        return found
+        return location
 
     def find_late_locations(self) -> None:
         """Notes where location aliases are defined: JAX writes them at the end, after their uses."""
@@ -179,9 +179,9 @@ class AttributeReader(ResourceReader):
         self._late_locations = {m.group(1): m.end() for m in _LOCATION_ALIAS.finditer(self.text)} if "= loc(" in self.text else {}
 
     def parse_optional_location(self) -> LocationAttr | None:
-        """What xDSL calls for ``loc(...)`` after an op that it reads."""
+        """Reads ``loc(...)`` after an op that xDSL reads (called by xDSL)."""
         self.from_tokens()
-        found = self.location()
-        if found is not None:
+        location = self.location()
+        if location is not None:
             self.to_tokens()
-        return found
+        return location

@@ -87,43 +87,43 @@ class BuiltinReader(ConstantReader):
         self._nesting += 1
         if self._nesting > DEPTH:
             self.too_deep(self._outermost)
-        found = ArrayAttr(self.listed("[", "]", self.attribute)) if mark == "[" else DictionaryAttr(self.entries())
+        attribute = ArrayAttr(self.listed("[", "]", self.attribute)) if mark == "[" else DictionaryAttr(self.entries())
         self._nesting -= 1
-        return found
+        return attribute
 
     def _foreign_attribute(self) -> Attribute:
         with self.foreign("attribute"):
             start = self.here
-            found = super().parse_optional_attribute()
-        if found is None:
+            attribute = super().parse_optional_attribute()
+        if attribute is None:
             self.unexpected("an attribute")
         self.check_depth(start)
-        return found
+        return attribute
 
     def parse_optional_attribute(self) -> Attribute | None:
-        """What xDSL's code calls for an attribute inside of what it reads."""
+        """Reads an attribute inside of what xDSL reads (called by xDSL)."""
         self.from_tokens()
         if self.peek() in _NO_ATTRIBUTE:
             return None
-        found = self.attribute()
+        attribute = self.attribute()
         self.to_tokens()
-        return found
+        return attribute
 
     def entries(self) -> Attributes:
         """Reads ``{a = 1, b}``."""
-        found: Attributes = {}
+        entries: Attributes = {}
 
         def entry() -> None:
             position = self.skip()
             key = self.string() if self.peek() == '"' else self.word("an attribute name")
-            if key in found:
+            if key in entries:
                 self.fail(f"attribute '{key}' is given twice", position)
             if not key:
                 self.fail("the name of an attribute must not be empty", position)
-            found[key] = self.attribute() if self.accept("=") else UNIT
+            entries[key] = self.attribute() if self.accept("=") else UNIT
 
         self.listed("{", "}", entry)
-        return found
+        return entries
 
     # -- words
 

@@ -70,7 +70,7 @@ class ConstantReader(TypeReader):
         return _constant(type, data)
 
     def _end_of_literal(self, start: int) -> int:
-        """Where the literal ends; comments in it are blanked, so that places stay what they are."""
+        """The position where the literal ends; comments in it are blanked, so that places stay what they are."""
         while True:
             end = self.text.find(">", start)
             comment = _COMMENT.search(self.text, start, end if end >= 0 else len(self.text))
@@ -94,13 +94,13 @@ class ConstantReader(TypeReader):
         """Fails where a type is not one of constants."""
         if not isinstance(type, TensorType | VectorType | MemRefType):
             self.fail(f"a dense constant needs a tensor or vector type, found {type}", position)
-        held = cast("RankedStructure[Any]", type)
-        if any(extent < 0 for extent in held.get_shape()):
+        shaped = cast("RankedStructure[Any]", type)
+        if any(extent < 0 for extent in shaped.get_shape()):
             self.fail(f"a dense constant needs a static shape, found {type}", position)
         try:
-            dtype_of(held.get_element_type())
+            dtype_of(shaped.get_element_type())
         except KeyError:
-            self.fail(f"constants of element type {held.get_element_type()} are not supported", position)
+            self.fail(f"constants of element type {shaped.get_element_type()} are not supported", position)
 
     def _data(self, start: int, end: int, shape: tuple[int, ...], element: Attribute) -> bytes:
         count = prod(shape)
@@ -132,7 +132,7 @@ class ConstantReader(TypeReader):
         return data[:width] if count > 1 and data == data[:width] * count else data
 
     def _misshapen(self, skeleton: str, shape: tuple[int, ...], start: int) -> None:
-        found, text = list[int](), skeleton
+        lengths, text = list[int](), skeleton
         while text.startswith("["):
             depth, items = 0, 1
             for c in text[1:]:
@@ -140,10 +140,10 @@ class ConstantReader(TypeReader):
                 if depth < 0:
                     break
                 items += c == "," and depth == 0
-            found.append(items if text[1:2] != "]" else 0)
+            lengths.append(items if text[1:2] != "]" else 0)
             text = text[1:]
-        if _skeleton(tuple(found)) == skeleton:
-            self.fail(f"the literal has shape {found}, its type has shape {list(shape)}", start)
+        if _skeleton(tuple(lengths)) == skeleton:
+            self.fail(f"the literal has shape {lengths}, its type has shape {list(shape)}", start)
         self.fail(f"the literal's lists do not fit the shape {list(shape)} of its type", start)
 
     def _raw(self, digits: str, count: int, element: Attribute, start: int) -> bytes:
@@ -153,8 +153,8 @@ class ConstantReader(TypeReader):
 
     def constant_of_bytes(self, type: Attribute, data: bytes, start: int) -> DenseIntOrFPElementsAttr[Any]:
         """The constant of a type whose elements are these bytes."""
-        held = cast("RankedStructure[Any]", type)
-        return _constant(type, self._of_bytes(data, prod(held.get_shape()), held.get_element_type(), start))
+        shaped = cast("RankedStructure[Any]", type)
+        return _constant(type, self._of_bytes(data, prod(shaped.get_shape()), shaped.get_element_type(), start))
 
     def _of_bytes(self, data: bytes, count: int, element: Attribute, start: int) -> bytes:
         if is_integer(element) and element.width.data in (2, 4):  # stored without their sign
@@ -244,9 +244,9 @@ class ConstantReader(TypeReader):
 
 def _constant(type: Attribute, data: bytes) -> DenseIntOrFPElementsAttr[Any]:
     """The attribute, made without the checks of its constructor: they were done here."""
-    found: DenseIntOrFPElementsAttr[Any] = object.__new__(DenseIntOrFPElementsAttr)
-    vars(found).update(type=type, data=BytesAttr(data))
-    return found
+    constant: DenseIntOrFPElementsAttr[Any] = object.__new__(DenseIntOrFPElementsAttr)
+    vars(constant).update(type=type, data=BytesAttr(data))
+    return constant
 
 
 def _from_low_bits(data: bytes, width: int, signed: bool) -> Array:

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 SPACE = r"(?:[ \t\r\n]++|//[^\n]*+)*+"
 NAME = r"(?:[0-9]+|[A-Za-z_$.-][\w$.-]*)"
-"""What may follow ``%`` and ``^``: a number or a word, of ASCII characters as everything but strings and comments is."""
+"""A name after ``%`` or ``^``: a number or a word, of ASCII characters as everything but strings and comments is."""
 _SPACE = re.compile(SPACE)
 _MARKS = ("(", ")", "[", "]", "{", "}", "<", ">", ",", ":", "=", "->", "<{", "}>", "::", "?", "x", "-", "{-#", "#-}")
 _ACCEPT = {mark: re.compile(SPACE + re.escape(mark)) for mark in _MARKS}
@@ -42,7 +42,7 @@ _BRACKET = re.compile(r'"(?:[^"\\\n]|\\.)*"|->|[][(){}<>]')
 _CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _CLOSED = frozenset(_CLOSING.values())
 DEPTH = 64
-"""How deep types and attributes may nest; comparing and hashing them takes a few of Python's frames a level."""
+"""The deepest nesting of types and attributes; comparing and hashing them takes a few of Python's frames a level."""
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"?|[%@#!^]?[\w$.]+|->|::|.', re.DOTALL)
 
 
@@ -50,8 +50,8 @@ class _Numbers(dict[int, IntAttr]):
     """Line and column numbers as attributes, each made once."""
 
     def __missing__(self, number: int) -> IntAttr:
-        found = self[number] = IntAttr(number)
-        return found
+        attribute = self[number] = IntAttr(number)
+        return attribute
 
 
 _NUMBERS = _Numbers()
@@ -111,7 +111,7 @@ class Cursor(Parser):
         if position >= len(self.text):
             last = len(self.text.rstrip())
             self.fail(f"expected {expected}, but the text ends here", max(0, last - 1) if last else 0, hint="the text may be truncated")
-        self.fail(f"expected {expected}, found {self.found(position)}", position)
+        self.fail(f"expected {expected}, found {self.token_at(position)}", position)
 
     def too_deep(self, position: int) -> NoReturn:
         """Raises: what begins at a position nests so deeply that recursion over it would not end."""
@@ -127,7 +127,7 @@ class Cursor(Parser):
             if depth > DEPTH:
                 self.too_deep(start)
 
-    def found(self, position: int) -> str:
+    def token_at(self, position: int) -> str:
         """The token at a position as it is quoted in a message."""
         token = _TOKEN.match(self.text, position)
         shown = token.group() if token else "the end of the text"
@@ -230,10 +230,10 @@ class Cursor(Parser):
         """Reads one of the given words."""
         known = list(words)
         position = self.skip()
-        found = self.word(what)
-        if found not in known:
-            self.fail(f"unknown {what} '{found}'", position, hint=did_you_mean(found, known) or f"known are {', '.join(known)}")
-        return found
+        word = self.word(what)
+        if word not in known:
+            self.fail(f"unknown {what} '{word}'", position, hint=did_you_mean(word, known) or f"known are {', '.join(known)}")
+        return word
 
     def integer(self, width: int = 64) -> int:
         """Reads a signed integer of this width, decimal or hexadecimal."""
@@ -257,11 +257,11 @@ class Cursor(Parser):
         if not body.strip():
             return ()
         try:
-            found = tuple(map(int, body.split(",")))
+            integers = tuple(map(int, body.split(",")))
         except ValueError:
-            found = (1 << 64,)
-        if all(-(1 << 63) <= value < 1 << 63 for value in found):
-            return found
+            integers = (1 << 64,)
+        if all(-(1 << 63) <= value < 1 << 63 for value in integers):
+            return integers
         self.here = match.start(1) - 1
         return tuple(self.listed("[", "]", self.integer))  # this finds the place of the mistake
 

@@ -46,5 +46,5 @@ class DialectReader(Cursor):
 
     def _hint(self, mark: str, dialect: str, full: str) -> str:
         loaded = self.ctx.loaded_types if mark == "!" else self.ctx.loaded_attrs
-        known = [mark + held.name for held in loaded if not issubclass(held, UnregisteredAttr)] + list(self.opaque)
+        known = [mark + cls.name for cls in loaded if not issubclass(cls, UnregisteredAttr)] + list(self.opaque)
         return did_you_mean(mark + full, [name for name in known if name.startswith(f"{mark}{dialect}.")])

@@ -36,7 +36,7 @@ _SUCCESSOR = re.compile(SPACE + r"\[(?=\s*\^)")
 
 
 class OpState(Struct):
-    """What has been read of an op. Operands are (name, number of the result, position)."""
+    """The parts of an op that have been read. Operands are (name, number of the result, position)."""
 
     cls: type[Operation]
     start: int
@@ -58,12 +58,12 @@ class OpState(Struct):
         """The op's name."""
         return self.cls.name
 
-    def set_attributes(self, found: dict[str, Attribute]) -> None:
+    def set_attributes(self, entries: dict[str, Attribute]) -> None:
         """Takes an attribute dictionary: entries that are properties of the op become properties."""
-        if not found:
+        if not entries:
             return
         known = property_names(self.cls)
-        for key, value in found.items():
+        for key, value in entries.items():
             (self.properties if key in known and key not in self.properties else self.attributes)[key] = value
 
     def share_location(self, location: LocationAttr) -> None:
@@ -84,11 +84,11 @@ _PROPERTY_NAMES: dict[type[Operation], frozenset[str]] = {}
 
 def property_names(cls: type[Operation]) -> frozenset[str]:
     """The names of an op class's properties."""
-    found = _PROPERTY_NAMES.get(cls)
-    if found is None:
+    names = _PROPERTY_NAMES.get(cls)
+    if names is None:
         known = cls.get_irdl_definition().properties if issubclass(cls, IRDLOperation) else {}
-        found = _PROPERTY_NAMES[cls] = frozenset(known)
-    return found
+        names = _PROPERTY_NAMES[cls] = frozenset(known)
+    return names
 
 
 class Reader(RegionReader):
@@ -126,10 +126,10 @@ class Reader(RegionReader):
         return op
 
     def _named_operation(self, name: str, start: int) -> Operation:
-        found = self._syntaxes.get(name)
-        if found is None:
-            found = self._find_syntax(name, self.skip())
-        cls, syntax = found
+        syntax_of_op = self._syntaxes.get(name)
+        if syntax_of_op is None:
+            syntax_of_op = self._find_syntax(name, self.skip())
+        cls, syntax = syntax_of_op
         if syntax is None:
             return self._foreign_operation(cls, start)
         self.here = self.skip() + len(name)
@@ -188,8 +188,8 @@ class Reader(RegionReader):
     def _find_syntax(self, name: str, position: int) -> tuple[type[Operation], Any]:
         full = name if "." in name else self._full_name(name, position)
         cls = self.op_class(full, position)
-        self._syntaxes[name] = found = (cls, getattr(cls, "SYNTAX", None) or self.extra_syntax(full))
-        return found
+        self._syntaxes[name] = class_and_syntax = (cls, getattr(cls, "SYNTAX", None) or self.extra_syntax(full))
+        return class_and_syntax
 
     def extra_syntax(self, name: str) -> Any:
         """Our syntax for an op of xDSL, or None."""
@@ -277,8 +277,8 @@ class Reader(RegionReader):
             if key in also:
                 state.attributes[key] = state.properties.pop(key)
             elif key not in known:
-                found = re.compile(rf"\b{re.escape(key)}\b").search(self.text, position)
-                self.fail(f"'{state.name}' has no property '{key}'", found.start() if found else position, hint=did_you_mean(key, known))
+                use = re.compile(rf"\b{re.escape(key)}\b").search(self.text, position)
+                self.fail(f"'{state.name}' has no property '{key}'", use.start() if use else position, hint=did_you_mean(key, known))
 
     def _generic_regions(self, state: OpState) -> None:
         isolated = state.cls.has_trait(IsolatedFromAbove, value_if_unregistered=False)

@@ -16,7 +16,7 @@ from wengert.ir.parser_values import ValueReader
 
 _BLOCK = re.compile(SPACE + r"\^(" + NAME + ")", re.ASCII)
 _DEPTH = 64
-"""How deep regions may nest; Python's own stack would end at about twice that."""
+"""The deepest nesting of regions; Python's own stack would end at about twice that."""
 
 
 class RegionReader(ValueReader):

@@ -37,20 +37,20 @@ class ResourceReader(BuiltinReader):
 
     def metadata(self) -> None:
         """Reads ``{-# section: {dialect: {name: value}} #-}``."""
-        found: dict[str, tuple[str, int]] = {}
+        resources: dict[str, tuple[str, int]] = {}
         self.need("{-#")
         while not self.accept("#-}"):
             section = self._key()
             for entry in self._group(section == "dialect_resources"):
-                found.setdefault(*entry)
+                resources.setdefault(*entry)
             if not self.accept(","):
                 self.need("#-}")
                 break
-        self._resources = found
+        self._resources = resources
 
     def _group(self, taken: bool) -> list[tuple[str, tuple[str, int]]]:
         """The entries of ``{dialect: {name: value}}``; those of MLIR's own dialect if they are taken."""
-        found: list[tuple[str, tuple[str, int]]] = []
+        entries: list[tuple[str, tuple[str, int]]] = []
 
         def dialect() -> None:
             owner = self._key()
@@ -60,12 +60,12 @@ class ResourceReader(BuiltinReader):
                 position = self.skip()
                 value = self.string() if self.peek() == '"' else self.word("the value of a resource")
                 if taken and owner == "builtin":
-                    found.append((name, (value, position)))
+                    entries.append((name, (value, position)))
 
             self.listed("{", "}", entry)
 
         self.listed("{", "}", dialect)
-        return found
+        return entries
 
     def _key(self) -> str:
         key = self.string() if self.peek() == '"' else self.word("the name of a resource")

@@ -39,8 +39,8 @@ def element_named(name: str) -> Attribute | None:
     if name in _FLOATS:
         return _FLOATS[name]
     if name.startswith("complex<"):
-        held = element_named(name[8:-1].strip())
-        return None if held is None or isinstance(held, ComplexType) else ComplexType(held)  # pyright: ignore[reportArgumentType]
+        element = element_named(name[8:-1].strip())
+        return None if element is None or isinstance(element, ComplexType) else ComplexType(element)  # pyright: ignore[reportArgumentType]
     if (match := _INTEGER.fullmatch(name)) is not None and int(match.group(2)) <= _WIDEST:
         return IntegerType(int(match.group(2)), _SIGNS[match.group(1)])
     return {"index": IndexType(), "none": NoneType()}.get(name)
@@ -48,10 +48,10 @@ def element_named(name: str) -> Attribute | None:
 
 @lru_cache(maxsize=8192)
 def _tensor_named(shape: str, element: str) -> Attribute | None:
-    held = element_named(element)
-    if held is None or isinstance(held, NoneType):
+    element_type = element_named(element)
+    if element_type is None or isinstance(element_type, NoneType):
         return None
-    return tensor(tuple(DYNAMIC if extent == "?" else int(extent) for extent in shape.split("x")[:-1]), held)
+    return tensor(tuple(DYNAMIC if extent == "?" else int(extent) for extent in shape.split("x")[:-1]), element_type)
 
 
 class TypeReader(DialectReader):
@@ -67,12 +67,12 @@ class TypeReader(DialectReader):
         match = _TYPE.match(self.text, self.here)
         if match is not None:
             key = match.group(1)
-            found = self._types.get(key)
-            if found is None and (found := self._tensor(match)) is not None:
-                self._types[key] = found
-            if found is not None:
+            type = self._types.get(key)
+            if type is None and (type := self._tensor(match)) is not None:
+                self._types[key] = type
+            if type is not None:
                 self.here = match.end()
-                return found
+                return type
             self.fail(f"unknown element type '{match.group(3)}'", match.start(3), hint=did_you_mean(match.group(3), _ELEMENTS))
         return self._other_type()
 
@@ -96,9 +96,9 @@ class TypeReader(DialectReader):
         if spaced is not None:
             shape = "".join(spaced.group(1).split())
             self._check_extents(shape, spaced.start(1))
-            if (found := _tensor_named(shape, "".join(spaced.group(2).split()))) is not None:
+            if (type := _tensor_named(shape, "".join(spaced.group(2).split()))) is not None:
                 self.here = spaced.end()
-                return found
+                return type
         word = self.next_word()
         if word and word not in _KINDS and element_named(word) is None:
             self.fail(f"expected a type, found '{word}'", hint=did_you_mean(word, (*_KINDS, *_ELEMENTS)))
@@ -112,32 +112,32 @@ class TypeReader(DialectReader):
         if self._type_nesting > DEPTH:
             self.too_deep(self._outermost_type)
         with self.foreign("type"):
-            found = super().parse_optional_type()
-        if found is None:
+            type = super().parse_optional_type()
+        if type is None:
             self.unexpected("a type")
         self._type_nesting -= 1
-        return found
+        return type
 
     def parse_optional_type(self) -> Any:
-        """What xDSL's code calls for a type inside of what it reads."""
+        """Reads a type inside of what xDSL reads (called by xDSL)."""
         self.from_tokens()
         word = self.next_word()
         if self.peek() not in ("!", "(") and word not in _KINDS and element_named(word) is None:
             return None
-        found = self.type()
+        type = self.type()
         self.to_tokens()
-        return found
+        return type
 
     def _parse_tensor_attrs(self) -> Any:
-        """What xDSL calls for the inside of a tensor type."""
+        """Reads the inside of a tensor type (called by xDSL)."""
         position = self._current_token.span.start
-        found = super()._parse_tensor_attrs()
-        if isinstance(found, TensorType) and not isinstance(found.encoding, NoneAttr):
-            problem, encoding = checked_encoding(found.encoding, found.get_shape())
+        type = super()._parse_tensor_attrs()
+        if isinstance(type, TensorType) and not isinstance(type.encoding, NoneAttr):
+            problem, encoding = checked_encoding(type.encoding, type.get_shape())
             if problem:
                 self.fail(problem, position)
-            return TensorType(found.element_type, found.get_shape(), encoding)
-        return found
+            return TensorType(type.element_type, type.get_shape(), encoding)
+        return type
 
     def colon(self) -> bool:
         """Moves past a colon and the space after it if it comes next."""
@@ -153,23 +153,23 @@ class TypeReader(DialectReader):
 
     def types(self) -> list[Attribute]:
         """Reads types separated by commas."""
-        found = [self.type()]
+        types = [self.type()]
         while self.accept(","):
-            found.append(self.type())
-        return found
+            types.append(self.type())
+        return types
 
     def function_type(self) -> tuple[Types, Types]:
         """Reads ``(T, T) -> T`` or ``(T, T) -> (T, T)``: the types of operands and of results."""
         match = _FUNCTION.match(self.text, self.here)
         if match is not None:
             key = match.group(1)
-            found = self._functions.get(key)
-            if found is None:
-                found = self._read_function_type()
+            types = self._functions.get(key)
+            if types is None:
+                types = self._read_function_type()
                 if self.here == match.end() and len(key) < 4096:
-                    self._functions[key] = found
+                    self._functions[key] = types
             self.here = match.end()
-            return found
+            return types
         return self._read_function_type()
 
     def _read_function_type(self) -> tuple[Types, Types]:

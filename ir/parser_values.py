@@ -32,7 +32,7 @@ class ValueReader(AttributeReader):
     _defined_at: dict[str, int]
     _scope: list[str]
     _used_at: dict[int, int]
-    """Where forward references were made, by their identities: they live as long as the parser does."""
+    """The positions of forward references, by their identities: they live as long as the parser does."""
     _references: list[SSAValue]
 
     def operand(self) -> tuple[str, int, int]:
@@ -47,21 +47,21 @@ class ValueReader(AttributeReader):
         """The values that are named, which must have these types."""
         if len(operands) != len(types):
             self.fail(f"{count_of(len(operands), 'operand')} but {count_of(len(types), 'operand type')}", types_at)
-        found: list[SSAValue] = []
+        resolved: list[SSAValue] = []
         values = self.ssa_values
         for (name, index, position), type in zip(operands, types):
             entry = values.get(name)
             if entry is None or index >= len(entry):
-                found.append(self._unknown_value(name, index, type, position))
+                resolved.append(self._unknown_value(name, index, type, position))
                 continue
             value = entry[index]
             if value.type is not type and value.type != type:
                 self._type_conflict(name, value, type, self._find_use(name, index, position))
-            found.append(value)
-        return found
+            resolved.append(value)
+        return resolved
 
     def _find_use(self, name: str, index: int, position: int) -> int:
-        """Where a value is named, at or after this position."""
+        """Finds where a value is named, at or after this position."""
         match = re.compile(rf"%{re.escape(name)}(?:#{index}|(?![\w$.#-]))(?!\d)").search(self.text, position)
         return match.start() if match else position
 
@@ -92,16 +92,16 @@ class ValueReader(AttributeReader):
         self.fail(f"'%{name}' is used here as {type}, but before as {value.type}", position, notes=(before,))
 
     def _position(self, reference: SSAValue) -> int:
-        """Where a forward reference was made."""
+        """The position of a forward reference."""
         return self._used_at.get(id(reference), 0)
 
     def leave_references(self, outer: References) -> None:
         """At the end of a region: what is used in it and not yet defined must be defined around it."""
         inner, self.forward_ssa_references = self.forward_ssa_references, outer
         for name, references in inner.items():
-            held = outer.setdefault(name, {})
+            pending = outer.setdefault(name, {})
             for index, reference in references.items():
-                known = held.setdefault(index, reference)
+                known = pending.setdefault(index, reference)
                 if known is not reference:
                     if known.type != reference.type:
                         self._two_types(name, known, reference.type, self._position(reference))

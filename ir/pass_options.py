@@ -24,6 +24,7 @@ from msgspec import Struct
 from xdsl.passes import ModulePass
 
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
+from wengert.ir.translations import Translation
 
 _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|[^\s{}=,"]+|[{}=,"]')
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -80,8 +81,8 @@ class PipelineText:
     def _word(self, what: str) -> Word:
         word = self._peek()
         if word.text in ("", "{", "}", "=", ",", '"'):
-            found = f"'{word.text}'" if word.text else "the end"
-            self.fail(word, "this string has no closing quote" if word.text == '"' else f"expected {what}, found {found}")
+            shown = f"'{word.text}'" if word.text else "the end"
+            self.fail(word, "this string has no closing quote" if word.text == '"' else f"expected {what}, found {shown}")
         self._next += 1
         return Word(json.loads(word.text), word.start) if word.text.startswith('"') else word
 
@@ -105,7 +106,7 @@ class PipelineText:
         return key, tuple(values)
 
 
-def build_pass(cls: type[ModulePass], written: PassText, source: PipelineText) -> ModulePass:
+def build_pass(cls: type[ModulePass | Translation], written: PassText, source: PipelineText) -> ModulePass | Translation:
     """The pass with the options as written; a DiagnosticError for an option that is unknown, ill-typed or missing."""
     fields = {f.name: f for f in dataclasses.fields(cls) if f.init}
     types = get_type_hints(cls)
@@ -204,7 +205,7 @@ def kebab(name: str) -> str:
     return name.replace("_", "-")
 
 
-def print_pass(pass_: ModulePass) -> str:
+def print_pass(pass_: ModulePass | Translation) -> str:
     """The pass as it is written in a pipeline, without options that have their default values."""
     options: list[str] = []
     for field in dataclasses.fields(pass_):

@@ -6,7 +6,11 @@ its options. A pipeline is a tuple of passes that prints as it parses::
     pipeline = Pipeline.parse("vjp{fn=main wrt=0,1},simplify,cse")
     pipeline.run(module, dump_dir="dumps")
 
-Passes are found by name in :data:`PASSES`, which holds import paths, so that listing passes imports none of them.
+It may end in translations (:mod:`wengert.ir.translations`), which make text of what the passes leave::
+
+    text = Pipeline.parse("to-core,fuse,emit-llvm").translate(module)
+
+Both are found by name in :data:`PASSES`, which holds import paths, so that listing them imports none.
 ``wengert.transforms.pipelines`` registers ours.
 
 A pass that breaks is our mistake, not the user's: :class:`InternalError` names the pass and a *reproducer*, one file with the
@@ -17,7 +21,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -36,17 +40,20 @@ from wengert.ir.pass_options import PassText, PipelineText, build_pass, print_pa
 from wengert.ir.reproducers import write_reproducer
 from wengert.ir.stages import stage
 from wengert.ir.tensor_types import UnsupportedElementError
+from wengert.ir.translations import WORDS, Form, Translation
 from wengert.ir.unregistered import written_name
+
+Step = ModulePass | Translation
 
 
 class PassRegistry:
-    """Pass classes by name, imported when asked for."""
+    """Classes of passes or translations by name, imported when asked for."""
 
     def __init__(self, paths: Mapping[str, str] | None = None):
         self._paths = dict(paths or {})
 
     def add(self, paths: Mapping[str, str]) -> None:
-        """Registers passes: name to ``"module:Class"``."""
+        """Registers classes: name to ``"module:Class"``."""
         self._paths.update(paths)
 
     def __iter__(self) -> Iterator[str]:
@@ -55,21 +62,21 @@ class PassRegistry:
     def __contains__(self, name: object) -> bool:
         return name in self._paths
 
-    def load(self, name: str) -> type[ModulePass]:
-        """The class of the pass of this name (KeyError if there is none)."""
+    def load(self, name: str) -> type[Step]:
+        """The class of this name (KeyError if there is none)."""
         module, _, cls = self._paths[name].partition(":")
         return getattr(import_module(module), cls)
 
 
 PASSES = PassRegistry()
-"""The passes that :meth:`Pipeline.parse` knows."""
+"""The passes and translations that :meth:`Pipeline.parse` knows."""
 
 
 class PassRun(Struct, frozen=True):
-    """One execution of a pass: its position in the pipeline (from 1), the pass, and its wall time in seconds."""
+    """One execution of a pass or translation: its position in the pipeline (from 1), the pass, and its wall time in seconds."""
 
     position: int
-    pass_: ModulePass
+    pass_: Step
     seconds: float
 
 
@@ -84,6 +91,10 @@ class Observer(Protocol):
         """Called after each pass."""
         ...
 
+    def translated(self, run: PassRun, pipeline: Pipeline, text: str) -> None:
+        """Called after each translation."""
+        ...
+
 
 class PassTimes(Struct):
     """Collects the wall time of each pass; ``str`` is a table."""
@@ -94,6 +105,10 @@ class PassTimes(Struct):
         """Nothing is timed before the first pass."""
 
     def after(self, run: PassRun, pipeline: Pipeline, module: ModuleOp) -> None:
+        """Notes the run."""
+        self.runs.append(run)
+
+    def translated(self, run: PassRun, pipeline: Pipeline, text: str) -> None:
         """Notes the run."""
         self.runs.append(run)
 
@@ -113,27 +128,54 @@ class InternalError(Exception):
 
 
 class Pipeline(Struct, frozen=True):
-    """Passes that run one after the other; ``str`` prints the text that parses to an equal pipeline."""
+    """Passes that run one after the other, and translations after them; ``str`` prints the text that parses to an equal pipeline."""
 
     passes: tuple[ModulePass, ...] = ()
+    translations: tuple[Translation, ...] = ()
 
     @classmethod
     def parse(cls, text: str, registry: PassRegistry = PASSES) -> Pipeline:
         """The pipeline written as ``name{option=value ...},name,...``; a DiagnosticError points at a mistake."""
         source = PipelineText(text)
-        return cls(tuple(_find(written, source, registry) for written in source.passes()))
+        steps: list[Step] = []
+        for written in source.passes():
+            step = _find(written, source, registry)
+            wrong = _cannot_follow(step, steps[-1]) if steps else ""
+            if wrong:
+                source.fail(written.name, wrong)
+            steps.append(step)
+        return cls._of(steps)
+
+    @classmethod
+    def _of(cls, steps: Sequence[Step]) -> Pipeline:
+        return cls(tuple([s for s in steps if isinstance(s, ModulePass)]), tuple([s for s in steps if isinstance(s, Translation)]))
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The passes, and the translations after them."""
+        return (*self.passes, *self.translations)
+
+    @property
+    def reads(self) -> Form:
+        """The form of what the pipeline starts from."""
+        return self.translations[0].reads if self.translations and not self.passes else "mlir"
+
+    @property
+    def writes(self) -> Form:
+        """The form of what the pipeline ends with."""
+        return self.translations[-1].writes if self.translations else "mlir"
 
     def __str__(self) -> str:
-        return ",".join(print_pass(p) for p in self.passes)
+        return ",".join(print_pass(p) for p in self.steps)
 
     def __add__(self, other: Pipeline) -> Pipeline:
-        return Pipeline(self.passes + other.passes)
+        return self._of(self.steps + other.steps)
 
     def __len__(self) -> int:
-        return len(self.passes)
+        return len(self.steps)
 
     def __getitem__(self, positions: slice) -> Pipeline:
-        return Pipeline(self.passes[positions])
+        return self._of(self.steps[positions])
 
     @stage()
     def run(
@@ -147,14 +189,14 @@ class Pipeline(Struct, frozen=True):
         observer: Observer | None = None,
         original: ModuleOp | Callable[[], ModuleOp] | None = None,
     ) -> ModuleOp:
-        """Runs all passes on the module, in place, and returns it.
+        """Runs all passes on the module, in place, and returns it; the translations are left to :meth:`translate`.
 
         ``dump_dir`` receives the IR after every pass (see ``ir/dumps.py``); ``verify_each`` verifies it; ``time_passes``
         collects times; ``observer`` sees every stage; ``original`` is an unchanged copy of the module for reproducers, or what
         makes one when it is needed; it is made here if the caller has none. Raises DiagnosticError where a pass refuses the program, with the
         pass named in a note, and InternalError where a pass fails by our fault.
         """
-        observers: list[Observer] = [o for o in (time_passes, observer) if o is not None]
+        observers = _present(time_passes, observer)
         if dump_dir is not None:
             from wengert.ir.dumps import Dumper
 
@@ -171,6 +213,22 @@ class Pipeline(Struct, frozen=True):
     def applied(self, module: ModuleOp, *, observer: Observer | None = None) -> ModuleOp:
         """Runs all passes on a copy of the module, which it returns."""
         return self.run(copy_module(module), observer=observer, original=module)
+
+    @stage()
+    def translate(self, source: ModuleOp | str, *, time_passes: PassTimes | None = None, observer: Observer | None = None) -> str:
+        """The text that the translations make of a module that the passes have run on (or of text, if the pipeline starts from text)."""
+        for position, translation in enumerate(self.translations, 1 + len(self.passes)):
+            start = time.perf_counter()
+            try:
+                source = translation.translate(source)
+            except DiagnosticError as error:
+                raise _with_note(error, self._where(position)) from error
+            except Exception as error:
+                raise self._internal_in_translation(position, source, traceback.format_exc(), error) from error
+            for o in _present(time_passes, observer):
+                o.translated(PassRun(position, translation, time.perf_counter() - start), self, source)
+        assert isinstance(source, str), "there is a translation"
+        return source
 
     def _run_one(self, position: int, pass_: ModulePass, module: ModuleOp, before: ModuleOp | Callable[[], ModuleOp], context: Context, verify: bool) -> float:
         start = time.perf_counter()
@@ -198,12 +256,20 @@ class Pipeline(Struct, frozen=True):
             raise self._internal(position, before, context, error.render(), f"it left invalid IR: {error.diagnostic.message}") from error
 
     def _where(self, position: int) -> str:
-        return f"in pass '{print_pass(self.passes[position - 1])}' ({position} of {len(self.passes)})"
+        return f"in pass '{print_pass(self.steps[position - 1])}' ({position} of {len(self)})"
 
     def _internal(self, position: int, before: ModuleOp | Callable[[], ModuleOp], context: Context, details: str, what: str) -> InternalError:
         text, start = self._before(position, before, context)
         path = write_reproducer(self.passes[position - 1].name, text, str(self[start - 1 :]), details)
         return InternalError(f"internal error {self._where(position)}: {what}", path)
+
+    def _internal_in_translation(self, position: int, source: ModuleOp | str, details: str, error: Exception) -> InternalError:
+        from wengert.ir.printer import print_module
+
+        translation = self.translations[position - 1 - len(self.passes)]
+        text = print_module(source) if isinstance(source, ModuleOp) else source
+        path = write_reproducer(translation.name, text, str(self[position - 1 :]), details, translation.reads)
+        return InternalError(f"internal error {self._where(position)}: {type(error).__name__}: {error}", path)
 
     def _before(self, position: int, before: ModuleOp | Callable[[], ModuleOp], context: Context) -> tuple[str, int]:
         """The IR before a pass, got by running those before it again, and the position of the pass to go on with."""
@@ -220,11 +286,22 @@ class Pipeline(Struct, frozen=True):
             return print_module(before, generic=True), 1
 
 
-def _find(written: PassText, source: PipelineText, registry: PassRegistry) -> ModulePass:
+def _present(*observers: Observer | None) -> list[Observer]:
+    return [o for o in observers if o is not None]
+
+
+def _find(written: PassText, source: PipelineText, registry: PassRegistry) -> Step:
     name = written.name.text
     if name not in registry:
         source.fail(written.name, f"unknown pass '{name}'", did_you_mean(name, registry) or f"known passes: {', '.join(sorted(registry))}")
     return build_pass(registry.load(name), written, source)
+
+
+def _cannot_follow(step: Step, before: Step) -> str:
+    """Why a pass or translation cannot stand after another one, or an empty string."""
+    written = before.writes if isinstance(before, Translation) else "mlir"
+    wanted = step.reads if isinstance(step, Translation) else "mlir"
+    return "" if written == wanted else f"'{step.name}' works on {WORDS[wanted]}, and '{before.name}' before it leaves {WORDS[written]}"
 
 
 def _unsupported(module: ModuleOp, error: UnsupportedElementError) -> DiagnosticError:

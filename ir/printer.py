@@ -25,7 +25,7 @@ class Unwritable(Exception):
 
 
 _MALFORMED = (Unwritable, KeyError, IndexError, AttributeError, TypeError, ValueError, AssertionError)
-"""What a syntax may raise on an op that is not as its definition wants it."""
+"""The exceptions that a syntax may raise on an op that is not as its definition wants it."""
 
 
 class _Names:
@@ -43,16 +43,16 @@ class _Names:
         self.next_value, self.next_argument, self.next_conflict, self.used = state
 
     def unique(self, name: str) -> str:
-        found = name
-        while found in self.used:
-            found = f"{name}_{self.next_conflict}"
+        candidate = name
+        while candidate in self.used:
+            candidate = f"{name}_{self.next_conflict}"
             self.next_conflict += 1
-        self.used.add(found)
-        return found
+        self.used.add(candidate)
+        return candidate
 
 
 class Writer(AttributeWriter):
-    """What syntaxes write to."""
+    """The writer that syntaxes write ops with."""
 
     def __init__(self, locations: bool = False, generic: bool = False):
         super().__init__()
@@ -120,8 +120,8 @@ class Writer(AttributeWriter):
         properties = op.properties
         if not op.attributes and not properties:
             return
-        held = self._syntax(op).properties
-        shown = [(key, value) for key, value in properties.items() if key not in held]
+        written = self._syntax(op).properties
+        shown = [(key, value) for key, value in properties.items() if key not in written]
         shown += op.attributes.items()
         if shown:
             self.write(f"{' attributes' if keyword else ''} {self.dictionary_body(shown)}")
@@ -142,12 +142,12 @@ class Writer(AttributeWriter):
     # -- operations
 
     def _syntax(self, op: Operation) -> Any:
-        found = getattr(op, "SYNTAX", None)
-        if found is None:
+        syntax = getattr(op, "SYNTAX", None)
+        if syntax is None:
             from wengert.ir.syntax_functions import SYNTAXES
 
-            found = SYNTAXES.get(op.name)
-        return found
+            syntax = SYNTAXES.get(op.name)
+        return syntax
 
     def operation(self, op: Operation) -> None:
         """Writes an op with its results, without the line break."""

@@ -98,8 +98,8 @@ def symbol(name: str) -> str:
 
 def _scalar_texts(array: np.ndarray[Any, np.dtype[Any]], element: Attribute) -> list[str]:
     if is_complex(element):
-        held = real_element(element)
-        parts = _scalar_texts(array.view(dtype_of(held)), held)
+        part_type = real_element(element)
+        parts = _scalar_texts(array.view(dtype_of(part_type)), part_type)
         return [f"({re}, {im})" for re, im in zip(parts[::2], parts[1::2])]
     if array.dtype == np.bool_:
         return ["true" if v else "false" for v in array.tolist()]
@@ -156,12 +156,12 @@ class AttributeWriter:
 
     def attribute_text(self, attribute: Attribute) -> str:
         """An attribute or a type."""
-        found = self._texts.get(id(attribute))
-        if found is None:
+        attribute_and_text = self._texts.get(id(attribute))
+        if attribute_and_text is None:
             write = _WRITERS.get(type(attribute))
             text = write(self, attribute) if write is not None else self._other(attribute)
-            self._texts[id(attribute)] = found = (attribute, text)
-        return found[1]
+            self._texts[id(attribute)] = attribute_and_text = (attribute, text)
+        return attribute_and_text[1]
 
     type_text = attribute_text
 
@@ -189,10 +189,10 @@ class AttributeWriter:
         return f"tensor<{extents}{self.attribute_text(type.element_type)}{encoding}>"
 
     def _integer(self, attribute: IntegerAttr[Any]) -> str:
-        held, value = attribute.type, attribute.value.data
-        if held == i1:
+        type, value = attribute.type, attribute.value.data
+        if type == i1:
             return "true" if value else "false"
-        return f"{value} : {self.attribute_text(held)}"
+        return f"{value} : {self.attribute_text(type)}"
 
     def _float(self, attribute: FloatAttr[Any]) -> str:
         format = format_of(attribute.type)
@@ -200,15 +200,15 @@ class AttributeWriter:
         return f"{number_text(attribute.value.data, format)} : {self.attribute_text(attribute.type)}"
 
     def _dense_array(self, attribute: DenseArrayBase[Any]) -> str:
-        held = attribute.elt_type
+        element_type = attribute.elt_type
         values = attribute.get_values()
-        if is_boolean(held):
+        if is_boolean(element_type):
             shown = ["true" if v else "false" for v in values]
-        elif is_integer(held):
+        elif is_integer(element_type):
             shown = [str(v) for v in values]
         else:
-            shown = [float_text(v, dtype_of(held)) for v in values]
-        return f"array<{self.attribute_text(held)}{': ' if shown else ''}{', '.join(shown)}>"
+            shown = [float_text(v, dtype_of(element_type)) for v in values]
+        return f"array<{self.attribute_text(element_type)}{': ' if shown else ''}{', '.join(shown)}>"
 
     def _array(self, attribute: ArrayAttr[Attribute]) -> str:
         return f"[{', '.join(self.attribute_text(a) for a in attribute)}]"
@@ -219,7 +219,7 @@ class AttributeWriter:
     # -- locations
 
     def location(self, location: Attribute) -> str:
-        """What stands between the parentheses of ``loc(...)``."""
+        """The text between the parentheses of ``loc(...)``."""
         if isinstance(location, UnknownLoc):
             return "unknown"
         if isinstance(location, FileLineColLoc):

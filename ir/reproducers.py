@@ -7,6 +7,8 @@ import shlex
 import tempfile
 from pathlib import Path
 
+from wengert.ir.translations import COMMENTS, Form
+
 REPRODUCER_DIR = "WENGERT_REPRODUCER_DIR"
 """The environment variable that names the folder for reproducers (the system's temporary folder if unset)."""
 
@@ -17,7 +19,7 @@ def opt_command(pipeline: str, path: Path | str) -> str:
     return f"wengert-opt -p {quoted} {shlex.quote(str(path))}" if pipeline else f"wengert-opt {shlex.quote(str(path))}"
 
 
-def write_reproducer(name: str, text: str, pipeline: str, details: str) -> Path | None:
+def write_reproducer(name: str, text: str, pipeline: str, details: str, form: Form = "mlir") -> Path | None:
     """Writes the IR with the command and the details as comments above it; None if the folder cannot be written to.
 
     The file is new, can be read by this user alone, and has a name that nobody can foresee: temporary folders are shared, and whoever knew the name could
@@ -26,10 +28,10 @@ def write_reproducer(name: str, text: str, pipeline: str, details: str) -> Path 
     try:
         folder = Path(os.environ.get(REPRODUCER_DIR) or tempfile.gettempdir())
         folder.mkdir(parents=True, exist_ok=True)
-        handle, found = tempfile.mkstemp(prefix=f"wengert-{name}-", suffix=".mlir", dir=folder)
-        header = [opt_command(pipeline, found), "", *details.rstrip().splitlines()]
+        handle, path = tempfile.mkstemp(prefix=f"wengert-{name}-", suffix=f".{form}", dir=folder)
+        header = [opt_command(pipeline, path), "", *details.rstrip().splitlines()]
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write("\n".join([*(f"// {line}".rstrip() for line in header), text.rstrip("\n"), ""]))
+            file.write("\n".join([*(f"{COMMENTS[form]} {line}".rstrip() for line in header), text.rstrip("\n"), ""]))
     except OSError:
         return None
-    return Path(found)
+    return Path(path)

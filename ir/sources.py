@@ -33,7 +33,7 @@ def read_bytes(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
 
 
 def read_standard_input() -> bytes:
-    """What comes from standard input, under the same conditions."""
+    """Reads standard input, under the same conditions."""
     stream: TextIO = sys.stdin
     binary = getattr(stream, "buffer", None)
     if binary is None:

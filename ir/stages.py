@@ -93,4 +93,4 @@ class staged_property(Generic[R]):  # noqa: N801  (a decorator)
     if TYPE_CHECKING:
 
         def __set__(self, instance: object, value: R) -> None:
-            """What is known already may be set."""
+            """Sets a value that is known already."""

@@ -22,27 +22,27 @@ _ANY = RangeOf(AnyAttr())
 
 
 class Count(Struct, frozen=True):
-    """How many operands (results, regions) an op has: one for each name, any number for each variadic one, those alike."""
+    """The number of operands (results, regions) of an op: one for each name, any number for each variadic one, those alike."""
 
     what: str
     names: tuple[str, ...]
     variadic: int
 
-    def check(self, found: int) -> None:
-        """Raises VerifyException where ``found`` cannot be."""
+    def check(self, count: int) -> None:
+        """Raises VerifyException where the op cannot have this many."""
         fixed = len(self.names) - self.variadic
-        if found == fixed and not self.variadic:
+        if count == fixed and not self.variadic:
             return
-        if not self.variadic or found < fixed:
+        if not self.variadic or count < fixed:
             listed = f" ({', '.join(self.names)})" if self.names else ""
             least = "at least " if self.variadic else ""
-            raise VerifyException(f"expected {least}{fixed} {self.what if fixed == 1 else self.what + 's'}{listed}, found {found}")
-        if (found - fixed) % self.variadic:
-            raise VerifyException(f"expected equally many of each of the {self.what}s {', '.join(self.names)}, found {found} in all")
+            raise VerifyException(f"expected {least}{fixed} {self.what if fixed == 1 else self.what + 's'}{listed}, found {count}")
+        if (count - fixed) % self.variadic:
+            raise VerifyException(f"expected equally many of each of the {self.what}s {', '.join(self.names)}, found {count} in all")
 
 
 class Structure(Struct, frozen=True):
-    """What is checked of an op before its typing rule."""
+    """The checks of an op's structure, which come before its typing rule."""
 
     operands: Count
     results: Count
@@ -57,11 +57,11 @@ class Structure(Struct, frozen=True):
         self.regions.check(len(op.regions))
         if op.successors:
             raise VerifyException(f"expected no successors, found {len(op.successors)}")
-        found = op.properties
+        properties = op.properties
         for name in self.required:
-            if name not in found:
+            if name not in properties:
                 raise VerifyException(f"missing attribute '{name}'")
-        for name, value in found.items():
+        for name, value in properties.items():
             self.check_property(name, value)
 
     def check_property(self, name: str, value: Attribute) -> None:

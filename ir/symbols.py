@@ -18,7 +18,7 @@ from xdsl.traits import OpTrait
 from wengert.ir.traversal import all_ops
 
 VISIBILITIES = ("public", "private", "nested")
-"""Who may refer to a symbol."""
+"""The visibilities of a symbol."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ def symbol_name(op: Operation) -> str | None:
 
 def symbols_of(block: Block) -> dict[str, Operation]:
     """The symbols that are defined in a module's block, by name (the first of those with equal names)."""
-    found: dict[str, Operation] = {}
+    symbols: dict[str, Operation] = {}
     for op in block.ops:
         if (name := symbol_name(op)) is not None:
-            found.setdefault(name, op)
-    return found
+            symbols.setdefault(name, op)
+    return symbols
 
 
 def symbols_used(op: Operation) -> Generator[SymbolRefAttr]:
@@ -69,9 +69,9 @@ def _references(value: Attribute) -> Generator[SymbolRefAttr]:
 def rename_references(root: Operation, names: Mapping[str, str]) -> None:
     """Renames the symbols that ops refer to, in place; what is defined under a name keeps it."""
     for op in all_ops(root):
-        for held in (op.properties, op.attributes):
-            for key, attribute in list(held.items()):
-                held[key] = _renamed(attribute, names)
+        for dictionary in (op.properties, op.attributes):
+            for key, attribute in list(dictionary.items()):
+                dictionary[key] = _renamed(attribute, names)
 
 
 def _renamed(attribute: Attribute, names: Mapping[str, str]) -> Attribute:
@@ -93,7 +93,7 @@ def called_symbol(op: Operation) -> str | None:
 
 def recursive_calls(calls: dict[str, list[tuple[str, Operation]]]) -> list[tuple[Operation, list[str]]]:
     """The calls that close a cycle, with the cycle's names; ``calls`` lists what each function calls."""
-    found: list[tuple[Operation, list[str]]] = []
+    closing: list[tuple[Operation, list[str]]] = []
     done: set[str] = set()
     for root, callees in calls.items():
         if root in done:
@@ -106,11 +106,11 @@ def recursive_calls(calls: dict[str, list[tuple[str, Operation]]]) -> list[tuple
                 pending.pop()
                 done.add(path.pop())
             elif callee in path:
-                found.append((op, [*path[path.index(callee) :], callee]))
+                closing.append((op, [*path[path.index(callee) :], callee]))
             elif callee not in done and callee in calls:
                 path.append(callee)
                 pending.append(iter(calls[callee]))
-    return found
+    return closing
 
 
 def signature(function: Operation) -> tuple[tuple[Attribute, ...], tuple[Attribute, ...]] | None:

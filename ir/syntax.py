@@ -153,19 +153,19 @@ class ParenthesizedOperands(Struct, frozen=True):
 
 
 class _OneProperty:
-    """A part that holds one property, of the name ``held``."""
+    """A part that holds one property."""
 
-    held: str
+    property_name: str
 
     @property
     def properties(self) -> tuple[str, ...]:
-        return (self.held,)
+        return (self.property_name,)
 
 
 class Value(_OneProperty, Struct, frozen=True):
     """A property without a key, such as the direction of a comparison."""
 
-    held: str
+    property_name: str
     codec: Codec
     before: str = ""
     """A mark that comes before it; if the property is optional, the mark says whether it is there."""
@@ -177,10 +177,10 @@ class Value(_OneProperty, Struct, frozen=True):
                 return
             if not self.optional:
                 reader.need(self.before)
-        state.properties[self.held] = self.codec.read(reader)
+        state.properties[self.property_name] = self.codec.read(reader)
 
     def write(self, op: Operation, writer: Writer) -> None:
-        value = op.properties.get(self.held)
+        value = op.properties.get(self.property_name)
         if value is None and not self.optional:
             raise Unwritable
         if value is not None:
@@ -191,62 +191,62 @@ class Phrase(_OneProperty, Struct, frozen=True):
     """``word value`` for a property, such as ``along 1``."""
 
     word: str
-    held: str
+    property_name: str
     codec: Codec
 
     def read(self, reader: Reader, state: OpState) -> None:
         reader.need_word(self.word)
-        state.properties[self.held] = self.codec.read(reader)
+        state.properties[self.property_name] = self.codec.read(reader)
 
     def write(self, op: Operation, writer: Writer) -> None:
-        writer.write(f" {self.word} {self.codec.text(op.properties[self.held], writer)}")
+        writer.write(f" {self.word} {self.codec.text(op.properties[self.property_name], writer)}")
 
 
 class Flag(_OneProperty, Struct, frozen=True):
     """A word that is there if a boolean property holds."""
 
     word: str
-    held: str
+    property_name: str
 
     def read(self, reader: Reader, state: OpState) -> None:
-        state.properties[self.held] = bool_attr(reader.accept_word(self.word))
+        state.properties[self.property_name] = bool_attr(reader.accept_word(self.word))
 
     def write(self, op: Operation, writer: Writer) -> None:
-        if BOOL.text(op.properties[self.held], writer) == "true":
+        if BOOL.text(op.properties[self.property_name], writer) == "true":
             writer.write(f" {self.word}")
 
 
 class SymbolName(_OneProperty, Struct, frozen=True):
     """``@name`` for a property that holds the name as a string."""
 
-    held: str
+    property_name: str
 
     def read(self, reader: Reader, state: OpState) -> None:
-        state.properties[self.held] = StringAttr(reader.symbol())
+        state.properties[self.property_name] = StringAttr(reader.symbol())
 
     def write(self, op: Operation, writer: Writer) -> None:
-        writer.write(f" {writer.symbol(cast(StringAttr, op.properties[self.held]).data)}")
+        writer.write(f" {writer.symbol(cast(StringAttr, op.properties[self.property_name]).data)}")
 
 
 class Key(_OneProperty, Struct, frozen=True):
     """``key = value`` for one property."""
 
     key: str
-    held: str
+    property_name: str
     codec: Codec
     optional: bool = False
 
     def read(self, reader: Reader, state: OpState) -> None:
-        state.properties[self.held] = self.codec.read(reader)
+        state.properties[self.property_name] = self.codec.read(reader)
 
     def text(self, op: Operation, writer: Writer) -> str | None:
         """The value as text, or None if it is absent."""
-        value = op.properties.get(self.held)
+        value = op.properties.get(self.property_name)
         return None if value is None else self.codec.text(value, writer)
 
 
 class KeyPart(Protocol):
-    """What :class:`Keys` lists: a :class:`Key`, or a class of its own where one key stands for several properties."""
+    """An entry of :class:`Keys`: a :class:`Key`, or a class of its own where one key stands for several properties."""
 
     @property
     def key(self) -> str: ...

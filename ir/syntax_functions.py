@@ -70,9 +70,9 @@ class FunctionText:
         reader.listed("(", ")", argument)
         outputs, result_attributes = self._results(reader)
         state.properties["function_type"] = FunctionType.from_lists(inputs, outputs)
-        for key, found in (("arg_attrs", argument_attributes), ("res_attrs", result_attributes)):
-            if any(found):
-                state.properties[key] = ArrayAttr([DictionaryAttr(entry) for entry in found])
+        for key, dictionaries in (("arg_attrs", argument_attributes), ("res_attrs", result_attributes)):
+            if any(dictionaries):
+                state.properties[key] = ArrayAttr([DictionaryAttr(entry) for entry in dictionaries])
         if reader.accept_word("attributes"):
             position = reader.skip()
             attributes = reader.dictionary()
@@ -114,9 +114,9 @@ class FunctionText:
             raise Unwritable
         attributes = _entries(properties.get("arg_attrs"), len(type.inputs))
         if blocks:
-            shown = [writer.block_argument(value, held) for value, held in zip(blocks[0].args, attributes)]
+            shown = [writer.block_argument(value, dictionary) for value, dictionary in zip(blocks[0].args, attributes)]
         else:
-            shown = [writer.type_text(value) + writer.dictionary_text(held) for value, held in zip(type.inputs, attributes)]
+            shown = [writer.type_text(value) + writer.dictionary_text(dictionary) for value, dictionary in zip(type.inputs, attributes)]
         writer.write(", ".join(shown) + ")")
         self._write_results(type, _entries(properties.get("res_attrs"), len(type.outputs)), writer)
         writer.attribute_dictionary(op, keyword=True)
@@ -126,7 +126,7 @@ class FunctionText:
     def _write_results(self, type: FunctionType, attributes: Sequence[DictionaryAttr | None], writer: Writer) -> None:
         if not type.outputs.data:
             return
-        shown = ", ".join(writer.type_text(held) + writer.dictionary_text(a) for held, a in zip(type.outputs, attributes))
+        shown = ", ".join(writer.type_text(type) + writer.dictionary_text(a) for type, a in zip(type.outputs, attributes))
         bare = len(type.outputs) == 1 and not isinstance(type.outputs.data[0], FunctionType) and not (attributes[0] and attributes[0].data)
         writer.write(f" -> {shown}" if bare else f" -> ({shown})")
 
@@ -134,8 +134,8 @@ class FunctionText:
 def _entries(attributes: Attribute | None, count: int) -> list[DictionaryAttr | None]:
     if attributes is None:
         return [None] * count
-    found = [cast(DictionaryAttr, a) for a in cast("ArrayAttr[Attribute]", attributes)]
-    return [*found, *([None] * (count - len(found)))]
+    dictionaries = [cast(DictionaryAttr, a) for a in cast("ArrayAttr[Attribute]", attributes)]
+    return [*dictionaries, *([None] * (count - len(dictionaries)))]
 
 
 class CalleeText:

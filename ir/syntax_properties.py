@@ -1,4 +1,4 @@
-"""How the value of a property is written in an op's text: a codec reads it where the parser stands, and gives it as text."""
+"""Codecs of the values of properties in an op's text: a codec reads it where the parser stands, and gives it as text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wengert.ir.tensor_types import i1, i64
 
 
 class Codec(Protocol):
-    """How the value of a property is written after its key."""
+    """Reads and writes the value of a property after its key."""
 
     def read(self, reader: Reader) -> Attribute:
         """Reads a value."""

@@ -109,9 +109,9 @@ class ComplexTypes(FunctionType):
 
 def _real_part(type: Attribute) -> Attribute | None:
     if isinstance(type, TensorType):
-        held = cast("TensorType[Any]", type)
-        if is_complex(held.element_type):
-            return tensor(held.get_shape(), held.element_type.element_type)
+        tensor_type = cast("TensorType[Any]", type)
+        if is_complex(tensor_type.element_type):
+            return tensor(tensor_type.get_shape(), tensor_type.element_type.element_type)
     return None
 
 

@@ -122,17 +122,17 @@ def encoding_check(*classes: type[Attribute]) -> Callable[[EncodingCheck], Encod
 
 
 def checked_encoding(encoding: Attribute, shape: Sequence[int]) -> tuple[str, Attribute]:
-    """What is wrong with the encoding of a tensor of this shape (nothing of an unknown one), and how it is to be kept."""
+    """Checks the encoding of a tensor of this shape: what is wrong with it (nothing of an unknown one), and the encoding to keep."""
     check = _ENCODING_CHECKS.get(type(encoding))
     return ("", encoding) if check is None else check(encoding, shape)
 
 
 def type_of(value: SSAValue) -> TensorType[Any]:
     """The value's type, which must be a ranked tensor (else a TypeError)."""
-    found = value.type
-    if found.__class__ is not TensorType and not isinstance(found, TensorType):
-        raise TypeError(f"expected a ranked tensor, found {found}")
-    return cast("TensorType[Any]", found)
+    type = value.type
+    if type.__class__ is not TensorType and not isinstance(type, TensorType):
+        raise TypeError(f"expected a ranked tensor, found {type}")
+    return cast("TensorType[Any]", type)
 
 
 def shape_of_type(type: TensorType[Any]) -> tuple[int, ...]:
@@ -212,8 +212,8 @@ def is_differentiable(type: Attribute) -> bool:
     """Whether values of this type have tangents: tensors of real or complex floating point."""
     if not isinstance(type, TensorType):
         return False
-    held = cast("TensorType[Any]", type).element_type
-    return is_float(held) or is_complex(held)
+    element_type = cast("TensorType[Any]", type).element_type
+    return is_float(element_type) or is_complex(element_type)
 
 
 def real_element(element: Attribute) -> Attribute:
@@ -247,7 +247,7 @@ def has_dtype(element: Attribute) -> bool:
 
 
 def bytes_of_type(type: TensorType[Any]) -> int:
-    """How many bytes the elements of a statically shaped tensor take."""
+    """The bytes that the elements of a statically shaped tensor take."""
     return prod(shape_of_type(type)) * dtype_of(type.element_type).itemsize
 
 

@@ -18,36 +18,36 @@ Op = TypeVar("Op", bound=Operation)
 
 def all_ops(root: Operation) -> list[Operation]:
     """The op and all ops inside it, each before those inside it, in the order in which they stand."""
-    found = [root]
-    _collect(root, found)
-    return found
+    ops = [root]
+    _collect(root, ops)
+    return ops
 
 
-def _collect(op: Operation, found: list[Operation]) -> None:
+def _collect(op: Operation, ops: list[Operation]) -> None:
     for region in op.regions:
         block = region._first_block
         while block is not None:
             inner = block._first_op
             while inner is not None:
-                found.append(inner)
+                ops.append(inner)
                 if inner.regions:
-                    _collect(inner, found)
+                    _collect(inner, ops)
                 inner = inner._next_op
             block = block._next_block
 
 
 def ops_in(block: Block) -> list[Operation]:
     """The ops of a block, not those inside them; they may be moved or erased while the list is gone through."""
-    found: list[Operation] = []
+    ops: list[Operation] = []
     op = block._first_op
     while op is not None:
-        found.append(op)
+        ops.append(op)
         op = op._next_op
-    return found
+    return ops
 
 
 def operands_of(op: Operation) -> tuple[SSAValue, ...]:
-    """What an op uses, as it is now."""
+    """The operands of an op, as they are now."""
     return op._operands
 
 

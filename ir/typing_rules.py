@@ -28,11 +28,11 @@ CONSTANT_RULES: dict[type[Operation], TypingRule] = {}
 """The constant rule of each op class that has one; it is asked after the typing rule has accepted the op."""
 
 INFERRED: ContextVar[dict[int, Attribute] | None] = ContextVar("inferred result types", default=None)
-"""Where rules write the types that results must have, by number, while somebody asks."""
+"""The types that rules say results must have, by number, while :func:`inferred_types` asks for them."""
 
 
 class TypingError(VerifyException):
-    """What is wrong with an op, and what might be meant."""
+    """An op that breaks its typing rule, with a hint at what might be meant."""
 
     def __init__(self, message: str, hint: str = ""):
         super().__init__(message)
@@ -63,13 +63,13 @@ def constant_rule(*classes: type[Operation]) -> Callable[[Rule], Rule]:
 
 
 def inferred_types(op: Operation) -> dict[int, Attribute]:
-    """What the op's rules say that the types of its results must be, by the results' numbers. Raises VerifyException as they do."""
-    found: dict[int, Attribute] = {}
-    token = INFERRED.set(found)
+    """Infers the types of an op's results by its rules, by the results' numbers. Raises VerifyException as they do."""
+    types: dict[int, Attribute] = {}
+    token = INFERRED.set(types)
     try:
         for rules in (TYPING_RULES, CONSTANT_RULES):
             if (rule := rules.get(type(op))) is not None:
                 rule(op)
     finally:
         INFERRED.reset(token)
-    return found
+    return types

@@ -51,7 +51,7 @@ def verify(module: ModuleOp, text: str | None = None) -> None:
 
 
 class _OpClass(Struct, frozen=True):
-    """What the walk asks about an op's class."""
+    """The facts about an op's class that the walk needs."""
 
     rule: TypingRule | None
     constants: TypingRule | None
@@ -134,12 +134,12 @@ class _Verifier:
         return linecache.getline(file, line).rstrip("\n")
 
     def report(self, op: Operation, message: str, hint: str = "", notes: Sequence[Diagnostic] = ()) -> None:
-        found = self.diagnostic(op, f"{written_name(op)}: {message}", hint=hint)
+        error = self.diagnostic(op, f"{written_name(op)}: {message}", hint=hint)
         derived = provenance(op.location)
         if derived is not None:
             source = f"derived by {derived.pass_name} from {derived.op_name} (as its {derived.role})"
-            notes = (*notes, Diagnostic(source, found.file, found.line, found.column, "note"))
-        self.errors.append(Diagnostic(found.message, found.file, found.line, found.column, "error", found.source_line, found.length, hint, tuple(notes)))
+            notes = (*notes, Diagnostic(source, error.file, error.line, error.column, "note"))
+        self.errors.append(Diagnostic(error.message, error.file, error.line, error.column, "error", error.source_line, error.length, hint, tuple(notes)))
         if len(self.errors) >= MAX_ERRORS:
             raise _TooManyErrorsError
 
@@ -240,21 +240,21 @@ class _Verifier:
                 raise TypingError(f"the visibility must be {one_of(VISIBILITIES)}, found '{visibility}'", did_you_mean(visibility, VISIBILITIES))
             entry = op.body.first_block
             if entry is not None and tuple(entry.arg_types) != op.function_type.inputs.data:
-                found, expected = listed(entry.arg_types), listed(op.function_type.inputs.data)
-                raise VerifyException(f"the body takes arguments of the types {found}, but the function's type says {expected}")
+                arguments, expected = listed(entry.arg_types), listed(op.function_type.inputs.data)
+                raise VerifyException(f"the body takes arguments of the types {arguments}, but the function's type says {expected}")
         elif isinstance(op, ReturnOp) and not isinstance(op.parent_op(), FuncOp):
             raise TypingError("must be directly inside a func.func", "the regions of ops end in stablehlo.return")
 
     def check_returned(self, block: Block, function: FuncOp) -> None:
-        """What a function returns has the types of its signature."""
+        """Checks that a function returns values of the types of its signature."""
         end = block.last_op
         if end is None or end.successors:
             return
-        found, expected = [v.type for v in end.operands], function.function_type.outputs.data
-        if len(found) != len(expected):
-            self.report(end, f"@{function.sym_name.data} returns {len(expected)} values {listed(expected)}, found {len(found)}: {listed(found)}")
+        types, expected = [v.type for v in end.operands], function.function_type.outputs.data
+        if len(types) != len(expected):
+            self.report(end, f"@{function.sym_name.data} returns {len(expected)} values {listed(expected)}, found {len(types)}: {listed(types)}")
             return
-        for i, (a, b) in enumerate(zip(found, expected, strict=True)):
+        for i, (a, b) in enumerate(zip(types, expected, strict=True)):
             if a is not b and a != b:
                 self.report(end, f"value #{i} must have the type {b} of result #{i} of @{function.sym_name.data}, found {a}")
 
@@ -289,10 +289,10 @@ class _Verifier:
             raise VerifyException(f"@{name} is not a function")
         if self.function is not None:
             self.calls[self.function].append((name, op))
-        for what, found, expected in (("argument", [v.type for v in op.operands], types[0]), ("result", [r.type for r in op.results], types[1])):
-            if len(found) != len(expected):
-                raise VerifyException(f"@{name} has {len(expected)} {what}s {listed(expected)}, found {len(found)}: {listed(found)}")
-            for i, (a, b) in enumerate(zip(found, expected, strict=True)):
+        for what, given, expected in (("argument", [v.type for v in op.operands], types[0]), ("result", [r.type for r in op.results], types[1])):
+            if len(given) != len(expected):
+                raise VerifyException(f"@{name} has {len(expected)} {what}s {listed(expected)}, found {len(given)}: {listed(given)}")
+            for i, (a, b) in enumerate(zip(given, expected, strict=True)):
                 if a is not b and a != b:
                     raise VerifyException(f"{what} #{i} of @{name} has the type {b}, found {a}")
 
@@ -319,7 +319,7 @@ class _Verifier:
 
 
 def _signature(op: Operation) -> tuple[object, ...]:
-    """What decides whether an op without regions is well-typed, by identity: the objects live as long as the module does."""
+    """The key under which an op without regions was found well-typed: all that decides it, by identity (the objects live as long as the module does)."""
     return (
         type(op),
         *[id(v.type) for v in operands_of(op)],

@@ -20,6 +20,7 @@ from wengert.ir.diagnostics import Diagnostic, DiagnosticError
 from wengert.ir.pass_options import describe_type, kebab, print_value
 from wengert.ir.passes import PASSES, PassTimes, Pipeline
 from wengert.ir.sources import decoded, read_bytes, read_standard_input
+from wengert.ir.translations import COMMENTS
 from wengert.lab.cli import output
 from wengert.lab.cli.exit_codes import Exit
 from wengert.lab.cli.main import guarded
@@ -32,13 +33,19 @@ def build_parser() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(
         prog="wengert-opt",
-        description="Apply passes to a program and print what is left.",
+        description="Apply passes to a program and print what is left, or what the pipeline's last translation makes of it.",
         epilog="Exit codes: 0 done, 1 an error in the program, 2 in the command line or the pipeline, 70 an internal error.",
     )
-    parser.add_argument("input", nargs="?", default="-", metavar="FILE.mlir", help="the program; - (default) for stdin")
+    parser.add_argument(
+        "input",
+        nargs="?",
+        default="-",
+        metavar="FILE",
+        help="the program, or what the pipeline begins with: MLIR or LLVM text; - (default) for stdin",
+    )
     parser.add_argument("-p", "--pass-pipeline", action="append", default=[], metavar="PIPELINE", help='as in "vjp{fn=main wrt=0,1},simplify,cse"')
     parser.add_argument("-o", "--output", metavar="FILE", help="write there instead of to stdout")
-    parser.add_argument("--list-passes", action="store_true", help="list the passes with their options")
+    parser.add_argument("--list-passes", action="store_true", help="list the passes and translations with their options")
     parser.add_argument("--split-input-file", action="store_true", help="treat the parts between lines of // ----- as programs of their own")
     inspection = parser.add_argument_group("inspection")
     inspection.add_argument("--dump-dir", metavar="DIR", help="write the program after every pass, and an index")
@@ -72,7 +79,7 @@ def execute(options: argparse.Namespace) -> int:
     times = PassTimes() if options.time_passes else None
     texts, failed = _run_all(options, pipeline, times)
     if not options.verify_diagnostics and texts:
-        output.write_text("// -----\n".join(texts), options.output)
+        output.write_text(f"{COMMENTS[pipeline.writes]} -----\n".join(texts), options.output)
     if times is not None:
         print(times, file=sys.stderr)
     return Exit.DIAGNOSTIC if failed else Exit.OK
@@ -107,13 +114,24 @@ def _run_one(text: str, file: str, pipeline: Pipeline, options: argparse.Namespa
     from wengert.ir.printer import print_module
     from wengert.ir.verifier import verify
 
+    def dumper() -> Dumper | None:
+        return Dumper(dump_dir, locations=options.print_locations) if dump_dir else None
+
+    if pipeline.reads != "mlir":
+        return _ended(pipeline.translate(text, time_passes=times, observer=dumper()))
     context = make_context()
     module = parse_module(text, file, context)
     verify(module)
-    dumper = Dumper(dump_dir, locations=options.print_locations) if dump_dir else None
-    pipeline.run(module, context=context, verify_each=options.verify_each, time_passes=times, observer=dumper)
-    printed = print_module(module, locations=options.print_locations, generic=options.print_generic)
-    return printed if printed.endswith("\n") else printed + "\n"
+    observer = dumper()
+    pipeline.run(module, context=context, verify_each=options.verify_each, time_passes=times, observer=observer)
+    if pipeline.translations:
+        return _ended(pipeline.translate(module, time_passes=times, observer=observer))
+    return _ended(print_module(module, locations=options.print_locations, generic=options.print_generic))
+
+
+def _ended(text: str) -> str:
+    """The text with a line break at its end."""
+    return text if text.endswith("\n") else text + "\n"
 
 
 def _unexpected(text: str, file: str, error: DiagnosticError | None) -> DiagnosticError | None:
@@ -138,7 +156,7 @@ def split(text: str) -> Iterator[str]:
 
 
 def describe_passes() -> Iterator[str]:
-    """Every pass: its name, the first sentence of its docstring, and its options with their types and defaults."""
+    """Every pass and translation: its name, the first sentence of its docstring, and its options with their types and defaults."""
     for name in sorted(PASSES):
         cls = PASSES.load(name)
         summary = (inspect.getdoc(cls) or "").split("\n\n")[0].replace("\n", " ")

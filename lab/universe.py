@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import make_dataclass
+from typing import cast
 
 from xdsl.ir import Dialect
 from xdsl.passes import ModulePass
@@ -28,7 +29,7 @@ def _dialect_loader(name: str) -> Callable[[], Dialect]:
 
 def _pass_loader(name: str, exposed: str) -> Callable[[], type[ModulePass]]:
     def load() -> type[ModulePass]:
-        cls = PASSES.load(name)
+        cls = cast(type[ModulePass], PASSES.load(name))
         return cls if name == exposed else make_dataclass(cls.__name__, [], bases=(cls,), namespace={"name": exposed, "__doc__": cls.__doc__}, frozen=True)
 
     return load

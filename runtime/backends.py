@@ -9,7 +9,7 @@ import numpy as np
 
 from wengert.ir.diagnostics import did_you_mean
 from wengert.runtime.arguments import bind
-from wengert.runtime.derivation import needs_ad_lowering, optimize_with_dumps, runnable
+from wengert.runtime.derivation import finishing, needs_ad_lowering, preparation, runnable, with_main
 from wengert.runtime.errors import InputError
 from wengert.runtime.known_ops import check_known, check_values
 from wengert.runtime.tape_memory import TapeMemoryError
@@ -86,17 +86,11 @@ class InterpreterExecutable:
 
 
 def build_for_cpu(program: Program, dump_dir: Path | None, options: dict[str, Any]) -> Executable:
-    """Native code for this machine. With a folder for dumps: every pass, the kernels, and the LLVM text."""
+    """Native code for this machine. With a folder for dumps: every stage, down to the assembly."""
     from wengert.runtime import cpu
 
     _check_options("cpu", options, ("strict", "opt", "flush_subnormals"))
     if dump_dir is None:
-        return cpu.compile(runnable(program.optimized_module), **options)
-    from wengert.ir.dumps import Dumper
-    from wengert.ir.printer import print_module
-
-    dumper = Dumper(dump_dir)
-    compiled = cpu.compile(optimize_with_dumps(program.module, program.entry, dumper), **options)
-    dumper.add("kernel", print_module(compiled.kernel_module))
-    dumper.add("llvm", compiled.llvm_text, "ll")
-    return compiled
+        core = program.optimized_module
+        return cpu.compile(core, before=finishing(core), **options)
+    return cpu.compile_with_dumps(with_main(program.module, program.entry), preparation(program), dump_dir, **options)

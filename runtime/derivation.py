@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 
 from wengert.dialects import stablehlo
 from wengert.dialects.core import ForOp, WhileOp
+from wengert.dialects.kernel.level import holds_kernels
 from wengert.ir.construction import copy_module
 from wengert.ir.passes import Observer
 from wengert.ir.printer import print_module
@@ -25,8 +26,11 @@ from wengert.ir.traversal import all_ops, ops_of
 from wengert.runtime.known_ops import check_known, check_values
 from wengert.transforms.ad.lower import uses_ad
 from wengert.transforms.ad.request import has_requests
-from wengert.transforms.pipelines import BACK, FINISH, FRONT, INVARIANT, LOOPS, OPTIMIZE, parse_pipeline
+from wengert.transforms.pipelines import BACK, FINISH, FRONT, INVARIANT, LOOPS, OPTIMIZE, joined, parse_pipeline
 from wengert.transforms.shapes.argument_shapes import shape_text
+
+if TYPE_CHECKING:
+    from wengert.runtime.program import Program
 
 Mode = Literal["jvp", "vjp"]
 Strategy = Literal["transpose", "direct"]
@@ -47,7 +51,7 @@ def positions_text(values: Sequence[int]) -> str:
 @stage()
 def core_form(module: ModuleOp, entry: str) -> ModuleOp:
     """The entry as ``@main`` of a new module, its calls inlined and known regions recognised."""
-    return parse_pipeline(FRONT).run(with_main(module, entry), original=lambda: with_main(module, entry))
+    return parse_pipeline("" if holds_kernels(module) else FRONT).run(with_main(module, entry), original=lambda: with_main(module, entry))
 
 
 @stage()
@@ -60,7 +64,7 @@ def derive_with_dumps(
     module: ModuleOp, entry: str, mode: Mode, wrt: Sequence[int], of: Sequence[int], observer: Observer, strategy: Strategy = "transpose"
 ) -> ModuleOp:
     """The same from the module as it was written, watched from the first pass on."""
-    return parse_pipeline(f"{_preparation(module)},{derivative_pipeline(mode, wrt, of, strategy)}").run(with_main(module, entry), observer=observer)
+    return parse_pipeline(joined(_preparation(module), derivative_pipeline(mode, wrt, of, strategy))).run(with_main(module, entry), observer=observer)
 
 
 def transform(core: ModuleOp, text: str, folder: Path | None) -> ModuleOp:
@@ -71,11 +75,6 @@ def transform(core: ModuleOp, text: str, folder: Path | None) -> ModuleOp:
 
         observer = Dumper(folder)
     return parse_pipeline(f"{text},{OPTIMIZE}").applied(core, observer=observer)
-
-
-def optimize_with_dumps(module: ModuleOp, entry: str, observer: Observer) -> ModuleOp:
-    """The module as it was written in core form with fewer ops, watched from the first pass on."""
-    return parse_pipeline(f"{_preparation(module)},{FINISH}").run(with_main(module, entry), observer=observer)
 
 
 def plain_text(module: ModuleOp, *, locations: bool = False, generic: bool = False) -> str:
@@ -112,7 +111,9 @@ def optimized_form(module: ModuleOp, entry: str) -> ModuleOp:
 
 
 def _preparation(module: ModuleOp) -> str:
-    """What turns a module as it was written into core form with fewer ops."""
+    """What turns a module as it was written into core form with fewer ops; nothing for kernels, which are beyond it."""
+    if holds_kernels(module):
+        return ""
     return f"{FRONT},{OPTIMIZE},{INVARIANT}" if ops_of(module, stablehlo.WhileOp, ForOp) else f"{FRONT},{OPTIMIZE}"
 
 
@@ -128,9 +129,22 @@ def needs_ad_lowering(module: ModuleOp) -> bool:
 
 
 def runnable(core: ModuleOp) -> ModuleOp:
-    """A core-level module as it is run: requests for derivatives expanded, declared derivatives forgotten, loops relieved of
-    what does not change in them."""
-    steps = [FINISH] if uses_ad(core) else []
-    if ops_of(core, ForOp, WhileOp):
-        steps.append(LOOPS)
-    return parse_pipeline(",".join(steps)).applied(core) if steps else core
+    """A core-level module as it is run: the module itself, or a copy after :func:`finishing`."""
+    text = finishing(core)
+    return parse_pipeline(text).applied(core) if text else core
+
+
+def finishing(core: ModuleOp) -> str:
+    """The pipeline from optimised core-level IR to what is run: requests for derivatives expanded, declared derivatives forgotten,
+    loops relieved of what does not change in them. Empty for most programs."""
+    if holds_kernels(core):
+        return ""
+    return joined(FINISH if uses_ad(core) else "", LOOPS if ops_of(core, ForOp, WhileOp) else "")
+
+
+def preparation(program: Program) -> str:
+    """The pipeline from a program as it was written to what is lowered: what :attr:`Program.optimized_module` and then :func:`runnable` do."""
+    if program.optimized_module is program.module:
+        return finishing(program.module)
+    requests = f"expand-ad,{OPTIMIZE}" if has_requests(program.core_module) else ""
+    return joined(_preparation(program.module), requests, finishing(program.optimized_module))

@@ -3,7 +3,9 @@
 .. code-block:: text
 
     StableHLO --FRONT--> core-level IR --jvp, vjp--> its derivative --OPTIMIZE--> less of it --BACK--> StableHLO
-                                                                              `--FINISH--> what is compiled
+                                                                              `--FINISH--> what is run
+                                                                                              |
+               assembly <--EMIT-- kernels on buffers <--BUFFERIZE-- kernels <--LOWER---------'
 
 A name leads to an import path, so that nothing is imported before it runs.
 """
@@ -43,10 +45,36 @@ PASS_PATHS = {
     "cse": "wengert.transforms.optimize.cse:CsePass",
     "dce": "wengert.transforms.optimize.dce:DcePass",
     "licm": "wengert.transforms.optimize.licm:LicmPass",
+    # transforms/fuse: core-level IR in forms for which there is better code, then kernels
+    "check-compilable": "wengert.transforms.fuse.check:CheckCompilablePass",
+    "promote-accumulators": "wengert.transforms.fuse.promote:PromoteAccumulatorsPass",
+    "convolution-patches": "wengert.transforms.fuse.patches:ConvolutionPatchesPass",
+    "window-reductions": "wengert.transforms.fuse.windows:WindowReductionsPass",
+    "split-complex-products": "wengert.transforms.fuse.complex_products:SplitComplexProductsPass",
+    "expand-short-products": "wengert.transforms.fuse.short_products:ExpandShortProductsPass",
+    "fuse": "wengert.transforms.fuse.build:FusePass",
+    # transforms/bufferize: kernels on buffers
+    "bufferize": "wengert.transforms.bufferize.bufferize:BufferizePass",
+    # transforms/kernel: the same kernels in another shape
+    "unroll-batch": "wengert.transforms.kernel.batch_unrolling:UnrollBatchPass",
+    "strip-mine": "wengert.transforms.kernel.strip_mining:StripMinePass",
+    "split-reductions": "wengert.transforms.kernel.split_reductions:SplitReductionsPass",
+    "unroll-phases": "wengert.transforms.kernel.phase_unrolling:UnrollPhasesPass",
+    "hoist-reads": "wengert.transforms.kernel.reordering:HoistReadsPass",
+    "stage-updates": "wengert.transforms.kernel.update_staging:StageUpdatesPass",
 }
 """Every pass by name: the module and class that it is imported from."""
 
+TRANSLATION_PATHS = {
+    # transforms/codegen: kernels to text that is no MLIR
+    "emit-llvm": "wengert.transforms.codegen.cpu.translations:EmitLlvm",
+    "optimize-llvm": "wengert.transforms.codegen.cpu.translations:OptimizeLlvm",
+    "emit-asm": "wengert.transforms.codegen.cpu.translations:EmitAsm",
+}
+"""Every translation by name: what may end a pipeline."""
+
 PASSES.add(PASS_PATHS)
+PASSES.add(TRANSLATION_PATHS)
 
 FRONT = "to-core{keep-custom=true}"
 """From StableHLO as it is written to core-level IR, which is what derivatives are taken of. Calls are inlined, but for those of
@@ -66,6 +94,40 @@ LOOPS = "drop-matrices,licm,cse,dce"
 
 BACK = "lower-ad{keep-stopped=true},from-core,cse,dce"
 """From core-level IR to plain StableHLO, which XLA reads. Where gradients are stopped stays in it, as a mark that XLA does not look at."""
+
+
+CANONICALIZE = "promote-accumulators,convolution-patches,window-reductions{reassociate=true},split-complex-products,expand-short-products"
+"""Core-level IR in the forms that fusion and the kernels are good at."""
+
+KERNELS = "unroll-batch{reassociate=true},strip-mine{reassociate=true},split-reductions,unroll-phases,hoist-reads,stage-updates"
+"""Kernels in the shapes that run fast. Each of these passes may be left out."""
+
+LOWER = f"expand-zeta,check-compilable,{CANONICALIZE},fuse,{KERNELS}"
+"""From core-level IR to kernels."""
+
+
+BUFFERIZE = "bufferize"
+"""From kernels on values to kernels on buffers."""
+
+EMIT = "emit-llvm,optimize-llvm,emit-asm"
+"""From kernels on buffers to the assembly of this machine. (The compiler goes on from LLVM text to an object file instead.)"""
+
+
+def lowering(*, reassociate: bool = True) -> str:
+    """:data:`LOWER`, or for programs whose sums keep their order the same without what reassociates."""
+    return LOWER if reassociate else LOWER.replace("{reassociate=true}", "").replace("split-reductions,", "")
+
+
+def emission(*, strict: bool = False, flush_subnormals: bool = False, opt: str = "best") -> str:
+    """:data:`BUFFERIZE` and :data:`EMIT` with these options of the compiler."""
+    options = " ".join([name for name, chosen in (("strict=true", strict), ("flush-subnormals=true", flush_subnormals)) if chosen])
+    emit = f"emit-llvm{{{options}}}" if options else "emit-llvm"
+    return f"{BUFFERIZE},{emit},optimize-llvm,emit-asm" if opt == "best" else f"{BUFFERIZE},{emit},emit-asm{{opt={opt}}}"
+
+
+def joined(*pipelines: str) -> str:
+    """The text of pipelines that follow one another; empty ones are left out."""
+    return ",".join([text for text in pipelines if text])
 
 
 @lru_cache(maxsize=256)

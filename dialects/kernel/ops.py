@@ -352,14 +352,14 @@ class NativeOp(DialectOperation):
 
 
 @op_definition
-class StripsOp(DialectOperation):
+class StripMineOp(DialectOperation):
     """Runs nests on one strip of rows after another; see :mod:`wengert.transforms.kernel.strip_mining`.
 
     In trip i the body sees elements ``[i * step, i * step + n)`` of an operand, n being the size of its argument (all of
     it if the step is 0), and what it yields are those elements of the results.
     """
 
-    name = "kernel.strips"
+    name = "kernel.strip_mine"
     inputs = var_operand_def()
     trips = prop_def(IntegerAttr)
     input_steps = prop_def(DenseArrayBase)
@@ -382,7 +382,7 @@ class StripsOp(DialectOperation):
 
 Kernel = Dialect(
     "kernel",
-    [ApplyOp, ConstantOp, EmptyOp, IndexOp, InterpretOp, LoadOp, MatmulOp, NativeOp, NestOp, StripsOp, WithinOp, YieldOp],
+    [ApplyOp, ConstantOp, EmptyOp, IndexOp, InterpretOp, LoadOp, MatmulOp, NativeOp, NestOp, StripMineOp, WithinOp, YieldOp],
     [AtAttr, WhereAttr],
 )
 

@@ -1,7 +1,8 @@
-"""What every StableHLO op shares: one text syntax declaration and one typing rule, both found by class.
+"""What every StableHLO op shares: a text syntax, a typing rule and facts for passes, all found by class.
 
 An op's textual form is a declaration (``SYNTAX``), so that the fast reader, stock xDSL and the printer all follow one
-definition. Its typing rule lives in ``dialects/stablehlo/typing``, one function per op.
+definition. Its typing rule lives in ``dialects/stablehlo/typing``, one function per op. Its facts (``FACTS``) are what costs, fusion,
+batching and schedules know of it (:mod:`wengert.dialects.facts`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import ClassVar
 from xdsl.irdl import operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
+from wengert.dialects.facts import Facts
 from wengert.ir import syntax as sx
 from wengert.ir.foreign import print_operation, read_operation
 from wengert.ir.operations import DialectOperation
@@ -24,6 +26,7 @@ class TensorOp(DialectOperation):
     """
 
     SYNTAX: ClassVar[sx.Syntax | None] = None
+    FACTS: ClassVar[Facts | None] = None
 
     def verify_(self) -> None:
         rule = TYPING_RULES.get(type(self))

@@ -10,6 +10,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, UnitAttr
 from xdsl.irdl import operand_def, opt_prop_def, prop_def, region_def, result_def, var_operand_def, var_result_def
 
+from wengert.dialects.facts import UNBATCHED
 from wengert.dialects.stablehlo.attributes import ChannelHandleAttr
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
@@ -22,6 +23,7 @@ class AllGatherOp(TensorOp):
     """Concatenates the operands of a group."""
 
     name = "stablehlo.all_gather"
+    FACTS: ClassVar = UNBATCHED
     operands_ = var_operand_def()
     all_gather_dim = prop_def(I64Attr)
     replica_groups = prop_def()
@@ -35,6 +37,7 @@ class AllReduceOp(TensorOp):
     """Reduces the operands of a group."""
 
     name = "stablehlo.all_reduce"
+    FACTS: ClassVar = UNBATCHED
     operands_ = var_operand_def()
     replica_groups = prop_def()
     channel_handle = opt_prop_def(ChannelHandleAttr)
@@ -48,6 +51,7 @@ class ReduceScatterOp(TensorOp):
     """Reduces over a group and splits the result."""
 
     name = "stablehlo.reduce_scatter"
+    FACTS: ClassVar = UNBATCHED
     operand = operand_def()
     scatter_dimension = prop_def(I64Attr)
     replica_groups = prop_def()
@@ -62,6 +66,7 @@ class AllToAllOp(TensorOp):
     """Splits and exchanges within a group."""
 
     name = "stablehlo.all_to_all"
+    FACTS: ClassVar = UNBATCHED
     operands_ = var_operand_def()
     split_dimension = prop_def(I64Attr)
     concat_dimension = prop_def(I64Attr)
@@ -76,6 +81,7 @@ class CollectivePermuteOp(TensorOp):
     """Sends along source-target pairs."""
 
     name = "stablehlo.collective_permute"
+    FACTS: ClassVar = UNBATCHED
     operand = operand_def()
     source_target_pairs = prop_def(DenseIntOrFPElementsAttr)
     channel_handle = opt_prop_def(ChannelHandleAttr)
@@ -87,6 +93,7 @@ class CollectiveBroadcastOp(TensorOp):
     """The operand of the first device of a group, on every device of the group."""
 
     name = "stablehlo.collective_broadcast"
+    FACTS: ClassVar = UNBATCHED
     operand = operand_def()
     replica_groups = prop_def()
     channel_handle = opt_prop_def(ChannelHandleAttr)
@@ -98,6 +105,7 @@ class CrossReplicaSumOp(TensorOp):
     """The sum of the operands of a group: an older form of ``all_reduce``."""
 
     name = "stablehlo.cross-replica-sum"
+    FACTS: ClassVar = UNBATCHED
     operand = operand_def()
     replica_groups = prop_def(DenseIntOrFPElementsAttr)
     result = result_def()
@@ -108,6 +116,7 @@ class PartitionIdOp(TensorOp):
     """The number of this partition."""
 
     name = "stablehlo.partition_id"
+    FACTS: ClassVar = UNBATCHED
     SYNTAX: ClassVar = sx.Syntax(sx.ResultTypes())
     result = result_def()
 
@@ -117,5 +126,6 @@ class ReplicaIdOp(TensorOp):
     """The number of this replica."""
 
     name = "stablehlo.replica_id"
+    FACTS: ClassVar = UNBATCHED
     SYNTAX: ClassVar = sx.Syntax(sx.ResultTypes())
     result = result_def()

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DenseIntOrFPElement
 from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
+from wengert.dialects.facts import EXPANSION, FORMULA
 from wengert.dialects.stablehlo import syntax as st
 from wengert.dialects.stablehlo.annotations import DotAlgorithmAttr
 from wengert.dialects.stablehlo.attributes import ConvDimensionNumbersAttr, DotDimensionNumbersAttr, PrecisionAttr
@@ -22,6 +23,7 @@ class DotGeneralOp(TensorOp):
     """Batched contraction of two tensors; result dimensions are batch, then lhs free, then rhs free."""
 
     name = "stablehlo.dot_general"
+    FACTS: ClassVar = FORMULA
     SYNTAX: ClassVar = sx.Syntax(sx.Operands(), st.DotText(), sx.FunctionType())
     lhs = operand_def()
     rhs = operand_def()
@@ -37,6 +39,7 @@ class ConvolutionOp(TensorOp):
     """Windowed contraction of lhs with the kernel rhs, with strides, padding, dilations, reversal and groups."""
 
     name = "stablehlo.convolution"
+    FACTS: ClassVar = FORMULA
     SYNTAX: ClassVar = sx.Syntax(sx.ParenthesizedOperands(), st.ConvolutionText(), sx.FunctionType())
     lhs = operand_def()
     rhs = operand_def()
@@ -58,6 +61,7 @@ class DotOp(TensorOp):
     """The sum of products over the last dimension of lhs and the first one of rhs, which are vectors or matrices; older text has it."""
 
     name = "stablehlo.dot"
+    FACTS: ClassVar = EXPANSION
     SYNTAX: ClassVar = sx.Syntax(sx.Operands(), sx.Keys(sx.Key("precision", "precision_config", sx.Words(PrecisionAttr), optional=True)), sx.FunctionType())
     lhs = operand_def()
     rhs = operand_def()
@@ -71,6 +75,7 @@ class EinsumOp(TensorOp):
     """Einstein's summation of two tensors, whose dimensions einsum_config names: ``"ij,jk->ik"``; older text has it."""
 
     name = "stablehlo.einsum"
+    FACTS: ClassVar = EXPANSION
     SYNTAX: ClassVar = sx.keyed(sx.Key("config", "einsum_config", sx.STRING))
     lhs = operand_def()
     rhs = operand_def()
@@ -84,6 +89,7 @@ class UnaryEinsumOp(TensorOp):
     """The same of one tensor: ``"ij->ji"``."""
 
     name = "stablehlo.unary_einsum"
+    FACTS: ClassVar = EXPANSION
     SYNTAX: ClassVar = sx.keyed(sx.Key("config", "einsum_config", sx.STRING))
     operand = operand_def()
     einsum_config = prop_def(StringAttr)

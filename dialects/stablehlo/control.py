@@ -18,6 +18,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect
 
+from wengert.dialects.facts import REGIONS, STRUCTURE, Batching, Facts, Work
 from wengert.dialects.stablehlo import syntax as st
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
@@ -31,6 +32,7 @@ class WhileOp(TensorOp):
     """Repeats the body while the condition holds; carried values are the operands and results."""
 
     name = "stablehlo.while"
+    FACTS: ClassVar = STRUCTURE
     SYNTAX: ClassVar = sx.Syntax(st.WhileText())
     operand = var_operand_def()
     cond = region_def()
@@ -44,6 +46,7 @@ class CaseOp(TensorOp):
     """Runs the branch that the index picks (the last one where it is out of range)."""
 
     name = "stablehlo.case"
+    FACTS: ClassVar = STRUCTURE
     index = operand_def()
     branches = var_region_def()
     results_ = var_result_def()
@@ -55,6 +58,7 @@ class IfOp(TensorOp):
     """Runs one of two branches."""
 
     name = "stablehlo.if"
+    FACTS: ClassVar = STRUCTURE
     pred = operand_def()
     true_branch = region_def()
     false_branch = region_def()
@@ -67,6 +71,7 @@ class ReturnOp(TensorOp):
     """Ends a region and gives its values."""
 
     name = "stablehlo.return"
+    FACTS: ClassVar = STRUCTURE
     SYNTAX: ClassVar = sx.Syntax(sx.OptionalOperandTypes())
     values = var_operand_def()
     traits = traits_def(IsTerminator(), Pure())
@@ -77,6 +82,7 @@ class CustomCallOp(TensorOp):
     """A call to a function outside the program, by name."""
 
     name = "stablehlo.custom_call"
+    FACTS: ClassVar = Facts(work=Work.FORMULA, batching=Batching.LOOP)
     SYNTAX: ClassVar = sx.Syntax(sx.SymbolName("call_target_name"), sx.ParenthesizedOperands(), sx.FunctionType())
     inputs = var_operand_def()
     call_target_name = prop_def(StringAttr)
@@ -108,6 +114,7 @@ class CompositeOp(TensorOp):
     """An op with a name of its own and a decomposition into others."""
 
     name = "stablehlo.composite"
+    FACTS: ClassVar = STRUCTURE
     SYNTAX: ClassVar = sx.Syntax(sx.Value("name", sx.STRING), sx.Operands(optional=True), sx.FunctionType())
     inputs = var_operand_def()
     composite_name = prop_def(StringAttr, prop_name="name")
@@ -124,6 +131,7 @@ class OptimizationBarrierOp(TensorOp):
     """The operands, behind a line that no optimisation crosses."""
 
     name = "stablehlo.optimization_barrier"
+    FACTS: ClassVar = REGIONS
     SYNTAX: ClassVar = sx.Syntax(sx.OptionalOperandTypes(results=True, empty="()"))
     operand = var_operand_def()
     results_ = var_result_def()
@@ -134,6 +142,7 @@ class AfterAllOp(TensorOp):
     """A token after all of the given tokens."""
 
     name = "stablehlo.after_all"
+    FACTS: ClassVar = STRUCTURE
     SYNTAX: ClassVar = sx.Syntax(sx.Operands(optional=True), sx.OneType())
     inputs = var_operand_def()
     result = result_def()
@@ -144,6 +153,7 @@ class CreateTokenOp(TensorOp):
     """A new token."""
 
     name = "stablehlo.create_token"
+    FACTS: ClassVar = STRUCTURE
     SYNTAX: ClassVar = sx.Syntax(sx.ResultTypes())
     output = result_def()
 
@@ -153,6 +163,7 @@ class TupleOp(TensorOp):
     """A tuple of values."""
 
     name = "stablehlo.tuple"
+    FACTS: ClassVar = STRUCTURE
     SYNTAX: ClassVar = sx.Syntax(sx.Operands(optional=True), sx.TupleTypes())
     val = var_operand_def()
     result = result_def()
@@ -164,6 +175,7 @@ class GetTupleElementOp(TensorOp):
     """One element of a tuple."""
 
     name = "stablehlo.get_tuple_element"
+    FACTS: ClassVar = STRUCTURE
     SYNTAX: ClassVar = sx.Syntax(st.TupleIndex(), sx.FunctionType())
     operand = operand_def()
     index = prop_def(I32Attr)

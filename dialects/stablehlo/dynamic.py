@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import ArrayAttr, BoolAttr, DenseArrayBase
 from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
+from wengert.dialects.facts import MOVEMENT, UNBATCHED
 from wengert.dialects.stablehlo.attributes import ConvDimensionNumbersAttr, GatherDimensionNumbersAttr
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
@@ -20,6 +21,7 @@ class GetDimensionSizeOp(TensorOp):
     """The extent of a dimension."""
 
     name = "stablehlo.get_dimension_size"
+    FACTS: ClassVar = MOVEMENT
     SYNTAX: ClassVar = sx.keyed(sx.Key("dim", "dimension", sx.INT))
     operand = operand_def()
     dimension = prop_def(I64Attr)
@@ -32,6 +34,7 @@ class SetDimensionSizeOp(TensorOp):
     """The operand with the extent of a dimension cut to a run-time value."""
 
     name = "stablehlo.set_dimension_size"
+    FACTS: ClassVar = UNBATCHED
     SYNTAX: ClassVar = sx.keyed(sx.Key("dim", "dimension", sx.INT))
     operand = operand_def()
     size = operand_def()
@@ -45,6 +48,7 @@ class DynamicBroadcastInDimOp(TensorOp):
     """broadcast_in_dim to a computed shape."""
 
     name = "stablehlo.dynamic_broadcast_in_dim"
+    FACTS: ClassVar = UNBATCHED
     SYNTAX: ClassVar = sx.keyed(sx.Key("dims", "broadcast_dimensions", sx.INTS))
     operand = operand_def()
     output_dimensions = operand_def()
@@ -60,6 +64,7 @@ class DynamicIotaOp(TensorOp):
     """iota of a computed shape."""
 
     name = "stablehlo.dynamic_iota"
+    FACTS: ClassVar = UNBATCHED
     SYNTAX: ClassVar = sx.keyed(sx.Key("dim", "iota_dimension", sx.INT))
     output_shape = operand_def()
     iota_dimension = prop_def(I64Attr)
@@ -72,6 +77,7 @@ class DynamicReshapeOp(TensorOp):
     """reshape to a computed shape."""
 
     name = "stablehlo.dynamic_reshape"
+    FACTS: ClassVar = UNBATCHED
     SYNTAX: ClassVar = sx.plain()
     operand = operand_def()
     output_shape = operand_def()
@@ -84,6 +90,7 @@ class DynamicPadOp(TensorOp):
     """pad by computed amounts."""
 
     name = "stablehlo.dynamic_pad"
+    FACTS: ClassVar = UNBATCHED
     SYNTAX: ClassVar = sx.plain()
     operand = operand_def()
     padding_value = operand_def()
@@ -99,6 +106,7 @@ class DynamicGatherOp(TensorOp):
     """gather with computed slice sizes."""
 
     name = "stablehlo.dynamic_gather"
+    FACTS: ClassVar = UNBATCHED
     operand = operand_def()
     start_indices = operand_def()
     slice_sizes = operand_def()
@@ -113,6 +121,7 @@ class DynamicConvOp(TensorOp):
     """convolution with computed padding."""
 
     name = "stablehlo.dynamic_conv"
+    FACTS: ClassVar = UNBATCHED
     lhs = operand_def()
     rhs = operand_def()
     padding = operand_def()
@@ -133,6 +142,7 @@ class RealDynamicSliceOp(TensorOp):
     """slice with computed bounds."""
 
     name = "stablehlo.real_dynamic_slice"
+    FACTS: ClassVar = UNBATCHED
     SYNTAX: ClassVar = sx.plain()
     operand = operand_def()
     start_indices = operand_def()

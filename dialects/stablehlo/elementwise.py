@@ -7,12 +7,14 @@ from typing import ClassVar
 from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
+from wengert.dialects.facts import CHEAP, DIVISION, ELEMENTARY, ROOT, SPECIAL, Batching, Facts, elementwise, transcendental
 from wengert.dialects.stablehlo import syntax as st
 from wengert.dialects.stablehlo.annotations import ResultAccuracyAttr
 from wengert.dialects.stablehlo.attributes import ComparisonDirectionAttr, ComparisonTypeAttr
 from wengert.dialects.stablehlo.base import BinaryOp, TensorOp, UnaryOp
 from wengert.ir import syntax as sx
 from wengert.ir.attributes import I32Attr
+from wengert.ir.element_classes import ANY, COMPLEX, FLOAT, INEXACT, INTEGER, LOGICAL, NUMBER, REAL, SIGNED
 from wengert.ir.operations import op_definition
 
 
@@ -21,6 +23,7 @@ class AbsOp(UnaryOp):
     """Absolute value; the modulus of a complex number."""
 
     name = "stablehlo.abs"
+    FACTS: ClassVar = elementwise(SIGNED | INEXACT, CHEAP, complex=DIVISION, flops=(1, 4), one_type=False)
 
 
 @op_definition
@@ -28,6 +31,7 @@ class CbrtOp(UnaryOp):
     """Cube root."""
 
     name = "stablehlo.cbrt"
+    FACTS: ClassVar = transcendental(INEXACT, SPECIAL)
     result_accuracy = opt_prop_def(ResultAccuracyAttr)
 
 
@@ -36,6 +40,7 @@ class CeilOp(UnaryOp):
     """Least integer not below."""
 
     name = "stablehlo.ceil"
+    FACTS: ClassVar = elementwise(REAL, CHEAP, flops=(1, 1))
 
 
 @op_definition
@@ -43,6 +48,7 @@ class CosineOp(UnaryOp):
     """Cosine."""
 
     name = "stablehlo.cosine"
+    FACTS: ClassVar = transcendental(INEXACT, SPECIAL)
     result_accuracy = opt_prop_def(ResultAccuracyAttr)
 
 
@@ -51,6 +57,7 @@ class CountLeadingZerosOp(UnaryOp):
     """Number of leading zero bits."""
 
     name = "stablehlo.count_leading_zeros"
+    FACTS: ClassVar = elementwise(INTEGER, CHEAP, recompute=False)
 
 
 @op_definition
@@ -58,6 +65,7 @@ class ExponentialOp(UnaryOp):
     """E to the power of the operand."""
 
     name = "stablehlo.exponential"
+    FACTS: ClassVar = transcendental(INEXACT, ELEMENTARY, complex=SPECIAL)
     result_accuracy = opt_prop_def(ResultAccuracyAttr)
 
 
@@ -66,6 +74,7 @@ class ExponentialMinusOneOp(UnaryOp):
     """Exp(x) - 1, accurate near 0."""
 
     name = "stablehlo.exponential_minus_one"
+    FACTS: ClassVar = transcendental(INEXACT, ELEMENTARY, complex=SPECIAL)
     result_accuracy = opt_prop_def(ResultAccuracyAttr)
 
 
@@ -74,6 +83,7 @@ class FloorOp(UnaryOp):
     """Greatest integer not above."""
 
     name = "stablehlo.floor"
+    FACTS: ClassVar = elementwise(REAL, CHEAP, flops=(1, 1))
 
 
 @op_definition
@@ -81,6 +91,7 @@ class ImagOp(UnaryOp):
     """Imaginary part."""
 
     name = "stablehlo.imag"
+    FACTS: ClassVar = elementwise(FLOAT | COMPLEX, CHEAP, one_type=False, linear="all")
 
 
 @op_definition
@@ -88,6 +99,7 @@ class IsFiniteOp(UnaryOp):
     """Neither infinite nor NaN."""
 
     name = "stablehlo.is_finite"
+    FACTS: ClassVar = elementwise(REAL, CHEAP, one_type=False)
 
 
 @op_definition
@@ -95,6 +107,7 @@ class LogOp(UnaryOp):
     """Natural logarithm."""
 
     name = "stablehlo.log"
+    FACTS: ClassVar = transcendental(INEXACT, ELEMENTARY, complex=SPECIAL)
     result_accuracy = opt_prop_def(ResultAccuracyAttr)
 
 
@@ -103,6 +116,7 @@ class LogPlusOneOp(UnaryOp):
     """Log(1 + x), accurate near 0."""
 
     name = "stablehlo.log_plus_one"
+    FACTS: ClassVar = transcendental(INEXACT, ELEMENTARY, complex=SPECIAL)
     result_accuracy = opt_prop_def(ResultAccuracyAttr)
 
 
@@ -111,6 +125,7 @@ class LogisticOp(UnaryOp):
     """1 / (1 + exp(-x))."""
 
     name = "stablehlo.logistic"
+    FACTS: ClassVar = transcendental(INEXACT, ELEMENTARY, complex=SPECIAL)
     result_accuracy = opt_prop_def(ResultAccuracyAttr)
 
 
@@ -119,6 +134,7 @@ class NegateOp(UnaryOp):
     """Negation."""
 
     name = "stablehlo.negate"
+    FACTS: ClassVar = elementwise(NUMBER, CHEAP, flops=(1, 2))
 
 
 @op_definition
@@ -126,6 +142,7 @@ class NotOp(UnaryOp):
     """Bitwise or logical complement."""
 
     name = "stablehlo.not"
+    FACTS: ClassVar = elementwise(LOGICAL, CHEAP)
 
 
 @op_definition
@@ -133,6 +150,7 @@ class PopcntOp(UnaryOp):
     """Number of bits set."""
 
     name = "stablehlo.popcnt"
+    FACTS: ClassVar = elementwise(INTEGER, CHEAP, recompute=False)
 
 
 @op_definition
@@ -140,6 +158,7 @@ class RealOp(UnaryOp):
     """Real part."""
 
     name = "stablehlo.real"
+    FACTS: ClassVar = elementwise(FLOAT | COMPLEX, CHEAP, one_type=False, linear="all")
 
 
 @op_definition
@@ -147,6 +166,7 @@ class RoundNearestAfzOp(UnaryOp):
     """Rounding, ties away from zero."""
 
     name = "stablehlo.round_nearest_afz"
+    FACTS: ClassVar = elementwise(REAL, CHEAP, flops=(1, 1))
 
 
 @op_definition
@@ -154,6 +174,7 @@ class RoundNearestEvenOp(UnaryOp):
     """Rounding, ties to even."""
 
     name = "stablehlo.round_nearest_even"
+    FACTS: ClassVar = elementwise(REAL, CHEAP, flops=(1, 1))
 
 
 @op_definition
@@ -161,6 +182,7 @@ class RsqrtOp(UnaryOp):
     """1 / sqrt(x)."""
 
     name = "stablehlo.rsqrt"
+    FACTS: ClassVar = elementwise(INEXACT, ROOT, complex=SPECIAL, flops=(2, 15))
     result_accuracy = opt_prop_def(ResultAccuracyAttr)
 
 
@@ -169,6 +191,7 @@ class SignOp(UnaryOp):
     """-1, 0 or 1 by sign; z / |z| for complex numbers."""
 
     name = "stablehlo.sign"
+    FACTS: ClassVar = elementwise(SIGNED | INEXACT, CHEAP, complex=SPECIAL, flops=(1, 5))
 
 
 @op_definition
@@ -176,6 +199,7 @@ class SineOp(UnaryOp):
     """Sine."""
 
     name = "stablehlo.sine"
+    FACTS: ClassVar = transcendental(INEXACT, SPECIAL)
     result_accuracy = opt_prop_def(ResultAccuracyAttr)
 
 
@@ -184,6 +208,7 @@ class SqrtOp(UnaryOp):
     """Square root."""
 
     name = "stablehlo.sqrt"
+    FACTS: ClassVar = elementwise(INEXACT, DIVISION, complex=SPECIAL, flops=(1, 4))
     result_accuracy = opt_prop_def(ResultAccuracyAttr)
 
 
@@ -192,6 +217,7 @@ class TanOp(UnaryOp):
     """Tangent."""
 
     name = "stablehlo.tan"
+    FACTS: ClassVar = transcendental(INEXACT, SPECIAL)
     result_accuracy = opt_prop_def(ResultAccuracyAttr)
 
 
@@ -200,6 +226,7 @@ class TanhOp(UnaryOp):
     """Hyperbolic tangent."""
 
     name = "stablehlo.tanh"
+    FACTS: ClassVar = transcendental(INEXACT, ELEMENTARY, complex=SPECIAL)
     result_accuracy = opt_prop_def(ResultAccuracyAttr)
 
 
@@ -208,6 +235,7 @@ class ConvertOp(UnaryOp):
     """Conversion to the result's element type."""
 
     name = "stablehlo.convert"
+    FACTS: ClassVar = elementwise(ANY, CHEAP, one_type=False, linear="all")
 
 
 @op_definition
@@ -215,6 +243,7 @@ class BitcastConvertOp(UnaryOp):
     """The same bits under another element type."""
 
     name = "stablehlo.bitcast_convert"
+    FACTS: ClassVar = Facts(takes=FLOAT | INTEGER, floats=CHEAP, integers=CHEAP, batching=Batching.SAME_OP)
     SYNTAX: ClassVar = sx.plain()
 
 
@@ -223,6 +252,7 @@ class AddOp(BinaryOp):
     """Sum (or for booleans)."""
 
     name = "stablehlo.add"
+    FACTS: ClassVar = elementwise(ANY, CHEAP, flops=(1, 2))
 
 
 @op_definition
@@ -230,6 +260,7 @@ class Atan2Op(BinaryOp):
     """Angle of the point (rhs, lhs)."""
 
     name = "stablehlo.atan2"
+    FACTS: ClassVar = transcendental(INEXACT, SPECIAL, complex=None)
 
 
 @op_definition
@@ -237,6 +268,7 @@ class DivideOp(BinaryOp):
     """Quotient."""
 
     name = "stablehlo.divide"
+    FACTS: ClassVar = elementwise(NUMBER, DIVISION, integers=SPECIAL, flops=(1, 11))
 
 
 @op_definition
@@ -244,6 +276,7 @@ class MaximumOp(BinaryOp):
     """Larger of two; NaN if either is NaN."""
 
     name = "stablehlo.maximum"
+    FACTS: ClassVar = elementwise(ANY, CHEAP, complex=None, flops=(1, 1))
 
 
 @op_definition
@@ -251,6 +284,7 @@ class MinimumOp(BinaryOp):
     """Smaller of two; NaN if either is NaN."""
 
     name = "stablehlo.minimum"
+    FACTS: ClassVar = elementwise(ANY, CHEAP, complex=None, flops=(1, 1))
 
 
 @op_definition
@@ -258,6 +292,7 @@ class MultiplyOp(BinaryOp):
     """Product (and for booleans)."""
 
     name = "stablehlo.multiply"
+    FACTS: ClassVar = elementwise(ANY, CHEAP, flops=(1, 6))
 
 
 @op_definition
@@ -265,6 +300,7 @@ class PowerOp(BinaryOp):
     """Lhs to the power of rhs."""
 
     name = "stablehlo.power"
+    FACTS: ClassVar = transcendental(NUMBER, SPECIAL)
 
 
 @op_definition
@@ -272,6 +308,7 @@ class RemainderOp(BinaryOp):
     """Remainder with the sign of lhs."""
 
     name = "stablehlo.remainder"
+    FACTS: ClassVar = elementwise(NUMBER, SPECIAL, complex=None, flops=(1, 1))
 
 
 @op_definition
@@ -279,6 +316,7 @@ class SubtractOp(BinaryOp):
     """Difference."""
 
     name = "stablehlo.subtract"
+    FACTS: ClassVar = elementwise(NUMBER, CHEAP, flops=(1, 2))
 
 
 @op_definition
@@ -286,6 +324,7 @@ class AndOp(BinaryOp):
     """Bitwise or logical and."""
 
     name = "stablehlo.and"
+    FACTS: ClassVar = elementwise(LOGICAL, CHEAP)
 
 
 @op_definition
@@ -293,6 +332,7 @@ class OrOp(BinaryOp):
     """Bitwise or logical or."""
 
     name = "stablehlo.or"
+    FACTS: ClassVar = elementwise(LOGICAL, CHEAP)
 
 
 @op_definition
@@ -300,6 +340,7 @@ class XorOp(BinaryOp):
     """Bitwise or logical exclusive or."""
 
     name = "stablehlo.xor"
+    FACTS: ClassVar = elementwise(LOGICAL, CHEAP)
 
 
 @op_definition
@@ -307,6 +348,7 @@ class ShiftLeftOp(BinaryOp):
     """Shift left."""
 
     name = "stablehlo.shift_left"
+    FACTS: ClassVar = elementwise(INTEGER, CHEAP, recompute=False)
 
 
 @op_definition
@@ -314,6 +356,7 @@ class ShiftRightArithmeticOp(BinaryOp):
     """Shift right, copying the sign bit."""
 
     name = "stablehlo.shift_right_arithmetic"
+    FACTS: ClassVar = elementwise(INTEGER, CHEAP, recompute=False)
 
 
 @op_definition
@@ -321,6 +364,7 @@ class ShiftRightLogicalOp(BinaryOp):
     """Shift right, filling with zeros."""
 
     name = "stablehlo.shift_right_logical"
+    FACTS: ClassVar = elementwise(INTEGER, CHEAP, recompute=False)
 
 
 @op_definition
@@ -328,7 +372,12 @@ class ComplexOp(BinaryOp):
     """Complex number from real and imaginary parts."""
 
     name = "stablehlo.complex"
+    FACTS: ClassVar = elementwise(FLOAT, CHEAP, one_type=False, linear="all")
     SYNTAX: ClassVar = sx.Syntax(sx.Operands(), sx.ComplexTypes())
+
+
+_COMPARISONS = tuple(f"{order}{name}" for order in ("", "total_") for name in ("eq", "ne", "lt", "le", "gt", "ge"))
+"""The scalar functions of ``compare``, by direction and order."""
 
 
 @op_definition
@@ -336,6 +385,7 @@ class CompareOp(TensorOp):
     """Comparison; the result is boolean."""
 
     name = "stablehlo.compare"
+    FACTS: ClassVar = elementwise(ANY, CHEAP, flops=(1, 2), one_type=False, functions=_COMPARISONS)
     SYNTAX: ClassVar = sx.Syntax(
         sx.Value("comparison_direction", sx.Word(ComparisonDirectionAttr)),
         sx.Mark(","),
@@ -356,6 +406,7 @@ class SelectOp(TensorOp):
     """on_true where pred holds, else on_false; pred may be a scalar."""
 
     name = "stablehlo.select"
+    FACTS: ClassVar = elementwise(ANY, CHEAP, one_type=False, linear=(1, 2), batching=Batching.RULE)
     SYNTAX: ClassVar = sx.Syntax(sx.Operands(), sx.SelectType())
     pred = operand_def()
     on_true = operand_def()
@@ -369,6 +420,7 @@ class ClampOp(TensorOp):
     """min(max(operand, min), max); min and max may be scalars."""
 
     name = "stablehlo.clamp"
+    FACTS: ClassVar = elementwise(ANY, CHEAP, booleans=None, complex=None, flops=(2, 2), one_type=False, batching=Batching.RULE)
     SYNTAX: ClassVar = sx.elementwise()
     min = operand_def()
     operand = operand_def()
@@ -382,6 +434,7 @@ class ReducePrecisionOp(TensorOp):
     """Rounding to a format of fewer exponent and mantissa bits, and back."""
 
     name = "stablehlo.reduce_precision"
+    FACTS: ClassVar = elementwise(REAL, CHEAP, one_type=False, linear="all")
     SYNTAX: ClassVar = sx.Syntax(sx.Operands(), st.FormatText(), sx.SameType())
     operand = operand_def()
     exponent_bits = prop_def(I32Attr)

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import BoolAttr, DenseArrayBase
 from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
+from wengert.dialects.facts import FORMULA, Facts, Work
 from wengert.dialects.stablehlo.attributes import FftTypeAttr, TransposeAttr
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
@@ -19,6 +20,7 @@ class CholeskyOp(TensorOp):
     """The Cholesky factor of batched symmetric (Hermitian) positive definite matrices."""
 
     name = "stablehlo.cholesky"
+    FACTS: ClassVar = FORMULA
     SYNTAX: ClassVar = sx.Syntax(sx.Operands(), sx.Keys(sx.Key("lower", "lower", sx.BOOL, optional=True)), sx.SameType())
     a = operand_def()
     lower = opt_prop_def(BoolAttr)
@@ -31,6 +33,7 @@ class TriangularSolveOp(TensorOp):
     """Solves op(a) x = b, or x op(a) = b, for batched triangular a."""
 
     name = "stablehlo.triangular_solve"
+    FACTS: ClassVar = FORMULA
     a = operand_def()
     b = operand_def()
     left_side = prop_def(BoolAttr)
@@ -46,6 +49,7 @@ class FftOp(TensorOp):
     """Discrete Fourier transform over the trailing dimensions."""
 
     name = "stablehlo.fft"
+    FACTS: ClassVar = Facts(work=Work.FORMULA, linear="all")
     SYNTAX: ClassVar = sx.keyed(sx.Key("type", "fft_type", sx.Word(FftTypeAttr)), sx.Key("length", "fft_length", sx.INTS))
     operand = operand_def()
     fft_type = prop_def(FftTypeAttr)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import Float32Type, FloatAttr
 from xdsl.irdl import operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
+from wengert.dialects.facts import EXPANSION
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir.attributes import I64Attr
 from wengert.ir.operations import op_definition
@@ -28,6 +29,7 @@ class BatchNormTrainingOp(BatchNormOp):
     """The normalized operand, and the mean and the variance of each feature that it was normalized by."""
 
     name = "stablehlo.batch_norm_training"
+    FACTS: ClassVar = EXPANSION
     operand = operand_def()
     scale = operand_def()
     offset = operand_def()
@@ -41,6 +43,7 @@ class BatchNormInferenceOp(BatchNormOp):
     """The operand normalized by a given mean and variance."""
 
     name = "stablehlo.batch_norm_inference"
+    FACTS: ClassVar = EXPANSION
     operand = operand_def()
     scale = operand_def()
     offset = operand_def()
@@ -54,6 +57,7 @@ class BatchNormGradOp(BatchNormOp):
     """The cotangents of operand, scale and offset of a batch_norm_training from that of its output."""
 
     name = "stablehlo.batch_norm_grad"
+    FACTS: ClassVar = EXPANSION
     operand = operand_def()
     scale = operand_def()
     mean = operand_def()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from wengert.dialects.facts import elementwise
 from wengert.dialects.stablehlo.base import UnaryOp
 from wengert.ir import syntax as sx
+from wengert.ir.element_classes import REAL
 from wengert.ir.operations import op_definition
 
 
@@ -14,6 +16,7 @@ class UniformQuantizeOp(UnaryOp):
     """The nearest integers that stand for the operand; of quantized numbers, by other scales."""
 
     name = "stablehlo.uniform_quantize"
+    FACTS: ClassVar = elementwise(REAL, one_type=False)
     SYNTAX: ClassVar = sx.plain()
 
 
@@ -22,4 +25,5 @@ class UniformDequantizeOp(UnaryOp):
     """The numbers that quantized ones stand for."""
 
     name = "stablehlo.uniform_dequantize"
+    FACTS: ClassVar = elementwise(REAL, one_type=False)
     SYNTAX: ClassVar = sx.plain()

@@ -7,6 +7,7 @@ from typing import ClassVar
 from xdsl.irdl import operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
+from wengert.dialects.facts import UNBATCHED
 from wengert.dialects.stablehlo.attributes import RngAlgorithmAttr, RngDistributionAttr
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
@@ -18,6 +19,7 @@ class RngBitGeneratorOp(TensorOp):
     """Random bits and the next state from a state, by a named algorithm."""
 
     name = "stablehlo.rng_bit_generator"
+    FACTS: ClassVar = UNBATCHED
     SYNTAX: ClassVar = sx.keyed(sx.Key("algorithm", "rng_algorithm", sx.Word(RngAlgorithmAttr)))
     initial_state = operand_def()
     rng_algorithm = prop_def(RngAlgorithmAttr)
@@ -31,6 +33,7 @@ class RngOp(TensorOp):
     """Random numbers of a distribution (the generator is left to the backend)."""
 
     name = "stablehlo.rng"
+    FACTS: ClassVar = UNBATCHED
     SYNTAX: ClassVar = sx.keyed(sx.Key("distribution", "rng_distribution", sx.Word(RngDistributionAttr)))
     a = operand_def()
     b = operand_def()

@@ -18,6 +18,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
+from wengert.dialects.facts import FORMULA
 from wengert.dialects.stablehlo import syntax as st
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir import syntax as sx
@@ -30,6 +31,7 @@ class ReduceOp(TensorOp):
     """Folds dimensions away with the region, starting from the initial values."""
 
     name = "stablehlo.reduce"
+    FACTS: ClassVar = FORMULA
     SYNTAX: ClassVar = sx.Syntax(st.ReduceText())
     inputs = var_operand_def()
     init_values = var_operand_def()
@@ -45,6 +47,7 @@ class ReduceWindowOp(TensorOp):
     """Folds every window of the inputs with the region."""
 
     name = "stablehlo.reduce_window"
+    FACTS: ClassVar = FORMULA
     inputs = var_operand_def()
     init_values = var_operand_def()
     window_dimensions = prop_def(DenseArrayBase)
@@ -63,6 +66,7 @@ class SelectAndScatterOp(TensorOp):
     """Selects one element of every window and scatters the source value of that window onto it."""
 
     name = "stablehlo.select_and_scatter"
+    FACTS: ClassVar = FORMULA
     operand = operand_def()
     source = operand_def()
     init_value = operand_def()
@@ -80,6 +84,7 @@ class SortOp(TensorOp):
     """Sorts the inputs together along a dimension by the comparator region."""
 
     name = "stablehlo.sort"
+    FACTS: ClassVar = FORMULA
     inputs = var_operand_def()
     dimension = opt_prop_def(I64Attr)
     is_stable = opt_prop_def(BoolAttr)
@@ -93,6 +98,7 @@ class MapOp(TensorOp):
     """Applies a scalar region elementwise."""
 
     name = "stablehlo.map"
+    FACTS: ClassVar = FORMULA
     inputs = var_operand_def()
     dimensions = prop_def(DenseArrayBase)
     computation = region_def()

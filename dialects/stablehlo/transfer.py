@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, DenseIntOrFPElementsAttr, StringAttr
 from xdsl.irdl import operand_def, opt_prop_def, prop_def, region_def, result_def, traits_def, var_operand_def, var_result_def
 from xdsl.traits import IsolatedFromAbove, RecursiveMemoryEffect
 
+from wengert.dialects.facts import UNBATCHED
 from wengert.dialects.stablehlo.attributes import ChannelHandleAttr
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir.operations import op_definition
@@ -16,6 +19,7 @@ class SendOp(TensorOp):
     """Sends the inputs through a channel: the operands are the inputs and a token."""
 
     name = "stablehlo.send"
+    FACTS: ClassVar = UNBATCHED
     inputs = var_operand_def()
     channel_handle = prop_def(ChannelHandleAttr)
     is_host_transfer = opt_prop_def(BoolAttr)
@@ -28,6 +32,7 @@ class RecvOp(TensorOp):
     """Receives values from a channel: the results are these and a token."""
 
     name = "stablehlo.recv"
+    FACTS: ClassVar = UNBATCHED
     token = operand_def()
     channel_handle = prop_def(ChannelHandleAttr)
     is_host_transfer = opt_prop_def(BoolAttr)
@@ -40,6 +45,7 @@ class InfeedOp(TensorOp):
     """Reads values that the host feeds in: the results are these and a token."""
 
     name = "stablehlo.infeed"
+    FACTS: ClassVar = UNBATCHED
     token = operand_def()
     infeed_config = opt_prop_def(StringAttr)
     layout = opt_prop_def(ArrayAttr)
@@ -51,6 +57,7 @@ class OutfeedOp(TensorOp):
     """Writes the inputs for the host to read: the operands are the inputs and a token."""
 
     name = "stablehlo.outfeed"
+    FACTS: ClassVar = UNBATCHED
     inputs = var_operand_def()
     outfeed_config = opt_prop_def(StringAttr)
     result = result_def()
@@ -61,6 +68,7 @@ class AsyncStartOp(TensorOp):
     """Starts the op in its region; the result is a future of what it gives."""
 
     name = "stablehlo.async_start"
+    FACTS: ClassVar = UNBATCHED
     inputs = var_operand_def()
     computation = region_def()
     result = result_def()
@@ -72,5 +80,6 @@ class AsyncDoneOp(TensorOp):
     """Waits for a future: its values."""
 
     name = "stablehlo.async_done"
+    FACTS: ClassVar = UNBATCHED
     future = operand_def()
     results_ = var_result_def()

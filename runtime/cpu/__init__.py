@@ -1,6 +1,6 @@
 """The CPU backend: core-level IR to machine code for this processor."""
 
-from wengert.runtime.cpu.compile import CompiledFunction, CompileError, compile
+from wengert.runtime.cpu.compile import CompiledFunction, CompileError, compile, compile_with_dumps
 from wengert.runtime.cpu.entry import Stats
 
-__all__ = ["CompileError", "CompiledFunction", "Stats", "compile"]
+__all__ = ["CompileError", "CompiledFunction", "Stats", "compile", "compile_with_dumps"]

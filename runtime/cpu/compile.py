@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,29 +16,33 @@ from msgspec import Struct
 from xdsl.dialects.builtin import ModuleOp
 
 from wengert.dialects.kernel import MatmulOp, NativeOp, NestOp
+from wengert.dialects.kernel.level import holds_kernels
 from wengert.dialects.kernel.memory import byte_size
 from wengert.ir import elements
-from wengert.ir.construction import copy_module
+from wengert.ir.construction import copy_module, erase
+from wengert.ir.diagnostics import DiagnosticError
+from wengert.ir.dumps import Dumper
 from wengert.ir.stages import stage
 from wengert.ir.traversal import all_ops, ops_of
 from wengert.runtime.cpu import interrupts, pool, tape_memory
-from wengert.runtime.cpu.engine import TIERS, CompileError, Library, Tier, host
+from wengert.runtime.cpu.engine import Library
 from wengert.runtime.cpu.entry import CompiledFunction, Stats
 from wengert.runtime.cpu.fallback import Fallback
 from wengert.runtime.cpu.objects import object_code
 from wengert.runtime.errors import InputError
 from wengert.runtime.memory import excess, plain
-from wengert.runtime.signature import Signature, signature_of
-from wengert.transforms.bufferize.bufferize import bufferize
+from wengert.runtime.signature import Signature, entry_function, signature_of
+from wengert.transforms.codegen.cpu.machine_code import TIERS, CompileError, Tier
 from wengert.transforms.codegen.cpu.native import register_symbols
 from wengert.transforms.codegen.cpu.native.symbols import ALLOWS
 from wengert.transforms.codegen.cpu.polls import POLL
 from wengert.transforms.codegen.cpu.program import Code, generate
-from wengert.transforms.codegen.cpu.scratch import MemoryNeeds
 from wengert.transforms.codegen.cpu.subnormals import can_flush
 from wengert.transforms.core import compound
-from wengert.transforms.lowering import LoweringError, function, lower
+from wengert.transforms.lowering import alone, function, remaining
+from wengert.transforms.pipelines import BUFFERIZE, emission, joined, lowering, parse_pipeline
 from wengert.transforms.schedule.chunks import BLAS_HOLD, DECLARATIONS
+from wengert.transforms.schedule.host import host
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -54,13 +59,16 @@ class Options(Struct, frozen=True):
 
 
 @stage(last=True)
-def compile(module: ModuleOp, *, entry: str = "main", strict: bool = False, opt: Tier = "best", flush_subnormals: bool | None = None) -> CompiledFunction:
+def compile(
+    module: ModuleOp, *, entry: str = "main", before: str = "", strict: bool = False, opt: Tier = "best", flush_subnormals: bool | None = None
+) -> CompiledFunction:
     """A function of the module as a callable on NumPy arrays.
 
     Args:
         module: a program of StableHLO, CHLO and core ops with static shapes; calls are inlined and regions recognised on
-            a copy where that has not been done (``to-core``).
+            a copy where that has not been done (``to-core``). Or one of kernels, which are compiled as they stand.
         entry: the function to compile.
+        before: a pipeline that the function goes through first, on the copy that is lowered.
         strict: no reassociation of sums and no contraction to fused multiply-add.
         opt: "best" or "fast": code that runs fast, or code that is there fast (less than half of LLVM's time, for loops that may take several
             times as long). Results may differ in the last bit, since the tiers contract differently.
@@ -73,18 +81,50 @@ def compile(module: ModuleOp, *, entry: str = "main", strict: bool = False, opt:
             that is known here.
         CompileError: LLVM rejected the generated code (a defect).
     """
+    return _Compilation(module, entry, before, options_of(strict, opt, flush_subnormals)).run()
+
+
+def compile_with_dumps(
+    module: ModuleOp, before: str, folder: Path, *, strict: bool = False, opt: Tier = "best", flush_subnormals: bool | None = None
+) -> CompiledFunction:
+    """The same for @main of a module that is written on, with the IR after every pass, the LLVM text and the assembly in a folder.
+
+    The passes run once, watched, and what they leave is compiled.
+    """
+    options = options_of(strict, opt, flush_subnormals)
+    lowered = "" if holds_kernels(module) else lowering(reassociate=not strict)
+    pipeline = parse_pipeline(joined(before, lowered, emission(strict=strict, opt=opt, flush_subnormals=options.flush)))
+    dumper = Dumper(folder)
+    with _refusals():
+        pipeline.run(module, observer=dumper)
+        pipeline.translate(module, observer=dumper)
+    return _Compilation(module, "main", "", options).run()
+
+
+def options_of(strict: bool, opt: Tier, flush_subnormals: bool | None) -> Options:
+    """The options that these arguments of :func:`compile` mean; an InputError if there is no such tier, or no mode for subnormal numbers."""
     if opt not in TIERS:
         raise InputError(f"opt must be 'best' or 'fast', found {opt!r}")
     flush = os.environ.get(FLUSH, "0") == "1" if flush_subnormals is None else flush_subnormals
     if flush and not can_flush(host().target):
         raise InputError(f"flush_subnormals: it is not known how a processor of the family {host().target.family!r} is told")
-    return _Compilation(module, entry, Options(strict, opt, flush)).run()
+    return Options(strict, opt, flush)
+
+
+@contextmanager
+def _refusals() -> Generator[None]:
+    """What passes refuse is an error of the program."""
+    try:
+        yield
+    except DiagnosticError as error:
+        raise InputError(f"{error.diagnostic.place}: error: {error.diagnostic.message}") from None
 
 
 class _Compilation:
-    def __init__(self, module: ModuleOp, entry: str, options: Options):
+    def __init__(self, module: ModuleOp, entry: str, before: str, options: Options):
         self.module = module
         self.entry = entry
+        self.before = before
         self.options = options
         self.times: dict[str, float] = {}
         self.cache_hit = False
@@ -97,17 +137,14 @@ class _Compilation:
         self.times[name] = self.times.get(name, 0.0) + 1e3 * (time.perf_counter() - start)
 
     def run(self) -> CompiledFunction:
+        entry_function(self.module, self.entry)  # raises if there is none
         with self.phase("core"):
-            module = with_sums(core_form(self.module))
-        try:
-            with self.phase("fuse"):
-                lowered = lower(module, self.entry, reassociate=not self.options.strict)
-        except LoweringError as error:
-            raise InputError(str(error)) from None
+            module = self._own()
+        signature = signature_of(entry_function(module, self.entry))
+        with self.phase("fuse"), _refusals():
+            lowered = parse_pipeline(joined(remaining(module, reassociate=not self.options.strict), BUFFERIZE)).run(module, original=self._own)
         with self.phase("codegen"):
-            bufferize(lowered, MemoryNeeds(host().target))
             code = generate(lowered, host().target, strict=self.options.strict, flush=self.options.flush)
-        signature = signature_of(function(module, self.entry))
         self._check_memory(code, signature)
         with self.phase("llvm"):
             image, self.cache_hit = object_code(code.text, self.options.opt)
@@ -125,6 +162,17 @@ class _Compilation:
         return CompiledFunction(
             library, signature, constants, code.memory.arena, fallback, self._stats(code, lowered, constants, signature), code.text, lowered
         )
+
+    def _own(self) -> ModuleOp:
+        """A copy of the function alone, in core form or made of kernels, which is lowered in place."""
+        module = parse_pipeline(self.before).applied(self.module) if self.before else self.module
+        module = core_form(module)
+        if module is self.module:
+            return alone(module, self.entry)
+        mine = function(module, self.entry)
+        for other in [op for op in module.ops if op is not mine]:
+            erase(other)
+        return module
 
     def _check_memory(self, code: Code, signature: Signature) -> None:
         """Refuses a program that this machine cannot hold; nothing has been allocated yet."""
@@ -160,27 +208,13 @@ _NOT_CORE = compound.NAMES | frozenset(
 
 
 def core_form(module: ModuleOp) -> ModuleOp:
-    """The module itself if it has no calls and no regions that ``to-core`` would recognise, else a copy in core form."""
-    if not any(op.name in _NOT_CORE for op in all_ops(module)):
+    """The module itself if it is at kernel level, or has no calls and no regions that ``to-core`` would recognise; else a copy in core form."""
+    if not any(op.name in _NOT_CORE for op in all_ops(module)) or holds_kernels(module):
         return module
     from wengert.transforms.core.to_core import to_core
 
     copy = copy_module(module)
     to_core(copy)
-    return copy
-
-
-_SUMMED = frozenset(("chlo.polygamma", "chlo.zeta"))
-
-
-def with_sums(module: ModuleOp) -> ModuleOp:
-    """The module itself, or a copy in which special functions without code of their own are sums of powers."""
-    if not any(op.name in _SUMMED for op in all_ops(module)):
-        return module
-    from wengert.transforms.core.zeta_sums import expand_zeta
-
-    copy = module.clone()
-    expand_zeta(copy)
     return copy
 
 

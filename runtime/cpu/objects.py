@@ -5,7 +5,8 @@ from __future__ import annotations
 import llvmlite
 
 from wengert.runtime.cpu import cache
-from wengert.runtime.cpu.engine import Host, Tier, emit_object, host
+from wengert.transforms.codegen.cpu.machine_code import Tier, emit_object
+from wengert.transforms.schedule.host import Host, host
 
 VERSION = "3"
 """Part of every cache key: raised when generated code changes its meaning without changing its text."""

@@ -5,6 +5,7 @@ its file; importing them fills the table of meanings.
 """
 
 from wengert.runtime.interpreter import (
+    buffers,
     compound,
     contraction,
     control,
@@ -15,6 +16,7 @@ from wengert.runtime.interpreter import (
     factorizations,
     fft,
     indexing,
+    kernels,
     linalg,
     loops,
     random,
@@ -29,6 +31,7 @@ from wengert.runtime.interpreter.machine import Machine
 from wengert.runtime.interpreter.meaning import MEANINGS
 
 FAMILIES = (
+    buffers,
     compound,
     contraction,
     control,
@@ -39,6 +42,7 @@ FAMILIES = (
     factorizations,
     fft,
     indexing,
+    kernels,
     linalg,
     loops,
     random,

@@ -12,14 +12,14 @@ import pytest
 from reference_programs import PROGRAMS, needs_corpus, share
 
 from wengert.lab.corpus import CorpusProgram
-from wengert.runtime.cpu.compile import core_form, with_sums
-from wengert.runtime.cpu.engine import host
+from wengert.runtime.cpu.compile import core_form
 from wengert.runtime.derivation import runnable
 from wengert.runtime.program import Program, load
 from wengert.transforms.bufferize.bufferize import bufferize
 from wengert.transforms.codegen.cpu.program import generate
 from wengert.transforms.codegen.cpu.scratch import MemoryNeeds
 from wengert.transforms.lowering import lower
+from wengert.transforms.schedule.host import host
 
 FORMS: dict[str, Callable[[Program], Program]] = {
     "primal": lambda p: p,
@@ -36,7 +36,7 @@ def texts(program: Program) -> dict[str, tuple[str, str]]:
     found: dict[str, tuple[str, str]] = {}
     for name, make in FORMS.items():
         module = runnable(make(program).optimized_module)
-        found[name] = str(module), generate(bufferize(lower(with_sums(core_form(module)), "main"), MemoryNeeds(host().target)), host().target).text
+        found[name] = str(module), generate(bufferize(lower(core_form(module)), MemoryNeeds(host().target)), host().target).text
     return found
 
 

@@ -40,8 +40,8 @@ def entry(home: Path, text: str = SINE) -> Path:
     assert hits(text)
     new = set(home.glob("*.o")) - before
     code = compile(parse_module(text)).llvm_text
-    from wengert.runtime.cpu.engine import host
     from wengert.runtime.cpu.objects import entry_name
+    from wengert.transforms.schedule.host import host
 
     (found,) = [path for path in new if path.stem == entry_name(code, "best", host())]
     return found

@@ -10,8 +10,8 @@ import pytest
 
 from wengert.ir.parser import parse_module
 from wengert.runtime.cpu import CompileError, cache, compile
-from wengert.runtime.cpu.engine import emit_object
 from wengert.runtime.errors import InputError
+from wengert.transforms.codegen.cpu.machine_code import emit_object
 
 ADD = """func.func public @main(%x: tensor<4x3xf32>, %y: tensor<4x3xf32>) -> (tensor<4x3xf32>, tensor<4x3xf32>) {
   %z = stablehlo.add %x, %y : tensor<4x3xf32>

@@ -10,9 +10,10 @@ from typing import Any
 import llvmlite.binding as llvm
 import pytest
 
-from wengert.runtime.cpu import idle_passes
-from wengert.runtime.cpu.engine import emit_object, host
-from wengert.runtime.cpu.idle_passes import DISABLED, DISABLED_X86, ENABLED, ENABLED_X86, without_idle_passes
+from wengert.transforms.codegen.cpu import idle_passes
+from wengert.transforms.codegen.cpu.idle_passes import DISABLED, DISABLED_X86, ENABLED, ENABLED_X86, without_idle_passes
+from wengert.transforms.codegen.cpu.machine_code import emit_object
+from wengert.transforms.schedule.host import host
 
 LOOP = """define void @f(ptr %x, ptr %y) {
 entry:

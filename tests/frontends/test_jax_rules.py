@@ -220,3 +220,23 @@ def test_rules_without_end() -> None:
     np.testing.assert_allclose(found[:5], [1.0, 0.0, -(np.pi**2) / 3, 0.0, np.pi**4 / 5], atol=1e-12)
     with pytest.raises(wg.DiagnosticError, match="rule_of_sinc_maclaurin_which_is_more_than_6_rules_deep"):
         program.jvp(wrt=0, of=5).jvp(wrt=0, of=6)
+
+
+EDGES = [(1.0, -1.0), (-1.0, 1.0), (1.0, 0.0), (0.5, 0.0), (0.0, 1.0), (1.0, np.inf), (np.inf, 1.0), (2.0, 3.0), (0.3, 0.1), (np.nan, 1.0)]
+
+
+@pytest.mark.parametrize("name", ["gammainc", "gammaincc"])
+def test_incomplete_gamma_functions_have_their_rules_outside_of_their_domain_too(name: str) -> None:
+    """A tangent that is zero is absent in the rule: it is not multiplied with an infinite derivative in the other argument."""
+    function = getattr(jax.scipy.special, name)
+    with jax.enable_x64(True):
+        program = wg.from_jax(function, 1.0, 2.0).program
+        modes = [(program.jvp(wrt=i).compile("interpreter"), program.vjp(wrt=i).compile("interpreter"), jax.grad(function, i)) for i in (0, 1)]
+        both = program.vjp().compile("interpreter")
+        for a, x in EDGES:
+            for i, (forward, reverse, gradient) in enumerate(modes):
+                expected = gradient(a, x)
+                one = jax.jvp(lambda t, a=a, x=x, i=i: function(*((t, x) if i == 0 else (a, t))), ((a, x)[i],), (1.0,))[1]
+                np.testing.assert_allclose(forward(a, x, 1.0)[1], one, rtol=1e-12, err_msg=f"{a}, {x}, {i}")
+                np.testing.assert_allclose(reverse(a, x, 1.0)[1], expected, rtol=1e-12, err_msg=f"{a}, {x}, {i}")
+            np.testing.assert_allclose(both(a, x, 1.0)[1:], jax.grad(function, (0, 1))(a, x), rtol=1e-12, err_msg=f"{a}, {x}")

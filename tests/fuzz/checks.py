@@ -163,10 +163,10 @@ def linearize(case: Case) -> None:
     residuals = linear.residuals(case.inputs, primal[:n], primal[n:])
     given = [*case.inputs, *case.x_dots]
     pushed = linear.push(residuals, case.x_dots, call=call)
-    assert_agree("tangents of the linearization", list(pushed), case.forward[n:], _tail(noise_of(case.jvp, given), n))
+    assert_agree("tangents of the linearization", list(pushed), case.forward[n:], _tail(noise_of(case.jvp, given), n), singular=case.singular)
     given = [*case.inputs, *case.y_bars]
     pulled = linear.pull(residuals, case.y_bars, call=call)
-    assert_agree("cotangents of the linearization", list(pulled), case.reverse[n:], _tail(noise_of(case.vjp, given), n))
+    assert_agree("cotangents of the linearization", list(pulled), case.reverse[n:], _tail(noise_of(case.vjp, given), n), singular=case.singular)
 
 
 def _tail(noisy: Any, n: int) -> Any:
@@ -303,7 +303,7 @@ def derivatives_of_vmap(case: Case) -> None:
     made = interpreted(batched.jvp(), [*stacked(each, flags), *stacked(dots, moving)])
     for k, (inputs, x_dots) in enumerate(zip(each, dots, strict=True)):
         given = [*inputs, *x_dots]
-        assert_agree("JVP of the batched program", [y[k] for y in made], interpreted(case.jvp, given), noise_of(case.jvp, given))
+        assert_agree("JVP of the batched program", [y[k] for y in made], interpreted(case.jvp, given), noise_of(case.jvp, given), singular=case.singular)
     bars = [[direction(rng, y) for y in case.y_bars] for _ in each]
     # the cotangent of what all instances share is a sum, which is compared elsewhere
     kept = [*range(n), *(n + i for i, flag in enumerate(moving) if flag)]
@@ -311,7 +311,13 @@ def derivatives_of_vmap(case: Case) -> None:
     for k, (inputs, y_bars) in enumerate(zip(each, bars, strict=True)):
         given = [*inputs, *y_bars]
         expected, noisy = interpreted(case.vjp, given), noise_of(case.vjp, given)
-        assert_agree("VJP of the batched program", [made[i][k] for i in kept], [expected[i] for i in kept], lambda s, noisy=noisy: [noisy(s)[i] for i in kept])
+        assert_agree(
+            "VJP of the batched program",
+            [made[i][k] for i in kept],
+            [expected[i] for i in kept],
+            lambda s, noisy=noisy: [noisy(s)[i] for i in kept],
+            singular=case.singular,
+        )
 
 
 # -- compiled derivatives
@@ -350,6 +356,9 @@ def compiled_vmap(case: Case) -> None:
 
 # -- JAX as an oracle
 
+XLA_DIFFERS = re.compile("lgamma|count_leading_zeros")
+"""What XLA without optimisation computes otherwise: lgamma of narrow floats cancels at 1 and 2, and no bits before a negative number are -32."""
+
 
 @check("jax-parse", one_in=5, oracle=True)
 def jax_parse(case: Case) -> None:
@@ -373,6 +382,8 @@ def jax_parse_derivatives(case: Case) -> None:
 def xla(case: Case) -> None:
     from fuzz.oracle import NotThereError, execute
 
+    if XLA_DIFFERS.search(case.text):
+        return
     try:
         results = execute(case.program.text(), case.inputs)
     except NotThereError:
@@ -384,7 +395,7 @@ def xla(case: Case) -> None:
 def xla_vjp(case: Case) -> None:
     from fuzz.oracle import NotThereError, execute
 
-    if any(op.name.startswith("core.tape") for op in case.vjp.module.walk()):
+    if XLA_DIFFERS.search(case.text) or any(op.name.startswith("core.tape") for op in case.vjp.module.walk()):
         return
     given = [*case.inputs, *case.y_bars]
     try:

@@ -138,6 +138,8 @@ class Grower:
                 return self.pick(fitting)
             if self.chance(0.3) and (made := self._computed(type)) is not None:
                 return made
+        if type.size > 8 * self.style.largest:
+            return self.splat(1, type)  # of what an op needs beside a long operand, as an index of it by itself, the text would be endless
         if not self.isolated and len(self.whole.arguments) < 7 and self.chance(0.7):
             return self.argument(type, flavour)
         return self.constant(self.data(type, flavour), type)
@@ -208,7 +210,7 @@ class Grower:
         return self.one("stablehlo.add", [self.sine(x), self.splat(1.6, x.type)], x.type)
 
     def splat(self, value: Any, type: Type) -> Value:
-        return self.constant(np.full(type.shape, value, type.dtype), type)
+        return self.one("stablehlo.constant", [], type, f"value = {dense(np.full(1, value, type.dtype), type)}")
 
     def constant(self, array: Array, type: Type) -> Value:
         return self.one("stablehlo.constant", [], type, f"value = {dense(array, type)}")

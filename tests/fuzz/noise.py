@@ -110,6 +110,8 @@ FACTORED = frozenset(
     ["fft", "cholesky", "triangular_solve", "cholesky_solve", "lu", "lu_solve", "qr", "eigh", "svd", "eig", "tridiagonal_solve", "custom_call"]
 )
 """Those of them that also multiply by roots, roots of unity or quotients, so that they are not exact on any numbers."""
+SATURATING = frozenset(("tanh", "erf", "erfc", "logistic"))
+"""Functions that come so near to one that some implementations are there and others are not."""
 FEW = {np.dtype(np.float64): 30, np.dtype(np.float32): 12, np.dtype(np.float16): 5, np.dtype(ml_dtypes.bfloat16): 3}
 """How many of the last bits are zero in a number of few significant bits."""
 
@@ -153,8 +155,10 @@ class NoisyFrame(Frame):
             if _combines_exactly(op):
                 return self._after(exact, self._signs)
             few = name not in FACTORED
-            return self._around(self._with_holes(exact) if name == "convolution" else exact, spared=1 if name == "select_and_scatter" else 0, few=few)
-        return self._after(exact, lambda x: self._off(x, 4 * self.machine.scale, False))
+            return self._around(
+                self._with_holes(exact) if name == "convolution" or not few else exact, spared=1 if name == "select_and_scatter" else 0, few=few
+            )
+        return self._after(exact, lambda x: self._off(x, 4 * self.machine.scale, False, units=name in SATURATING))
 
     def _after(self, exact: Callable[..., Any], change: Callable[[Any], Any]) -> Callable[..., Any]:
         def noisy(*operands: Any) -> Any:
@@ -176,22 +180,28 @@ class NoisyFrame(Frame):
         """The function with errors of its operands, which stand for those of partial sums, and of its results; the first operands may be spared."""
 
         def noisy(*operands: Any) -> Any:
-            moved = [*operands[:spared], *(self._off(x, self.machine.scale, few) for x in operands[spared:])]
+            exactly = few and all(map(_are_near, operands))
+            moved = [*operands[:spared], *(self._off(x, self.machine.scale, exactly, units=few) for x in operands[spared:])]
             results = exact(*moved)
-            off = [self._spread(self._off(r, self.machine.scale, few), operands) for r in (results if isinstance(results, tuple) else (results,))]
+            off = [self._spread(self._off(r, self.machine.scale, exactly), operands) for r in (results if isinstance(results, tuple) else (results,))]
             return tuple(off) if isinstance(results, tuple) else off[0]
 
         return noisy
 
     def _with_holes(self, exact: Callable[..., Any]) -> Callable[..., Any]:
-        """A convolution of numbers that are not finite: whether they meet the zeros of padding and dilation is left open."""
+        """A convolution or factorization of numbers that are not finite: whether they meet zeros (of padding, dilation, half a matrix) is left open."""
 
         def noisy(*operands: Any) -> Any:
-            result = np.asarray(exact(*operands))
-            if all(np.isfinite(x).all() for x in operands):
+            results = exact(*operands)
+            if all(np.isfinite(x).all() for x in operands if np.asarray(x).dtype.kind in "fcV"):
+                return results
+            return tuple(map(drawn, results)) if isinstance(results, tuple) else drawn(results)
+
+        def drawn(result: Any) -> Any:
+            result = np.asarray(result)
+            if result.dtype.kind not in "fcV":
                 return result
-            drawn = self.machine.noise.integers(0, 3, result.shape)
-            return np.choose(drawn, [result, np.full_like(result, np.nan), np.zeros_like(result)])
+            return np.choose(self.machine.noise.integers(0, 3, result.shape), [result, np.full_like(result, np.nan), np.zeros_like(result)])
 
         return noisy
 
@@ -199,7 +209,9 @@ class NoisyFrame(Frame):
         """The result made undecided where sums in another order would overflow."""
         largest = [float(np.max(np.abs(v[np.isfinite(v)]), initial=0)) for v in map(np.asarray, operands) if v.dtype.kind in "fcV"]
         x = np.asarray(x)
-        if x.dtype.kind in "fcV" and largest and np.prod([max(v, 1.0) for v in largest]) * 64 > float(ml_dtypes.finfo(_part(x.dtype)).max):
+        if x.dtype.kind in "fcV" and largest and np.prod([max(v, 1.0) for v in largest]) * 64 > (most := float(ml_dtypes.finfo(_part(x.dtype)).max)):
+            if self.machine.noise.random() < 0.4:  # as if nothing overflowed
+                return np.nan_to_num(x.astype(_wider(x.dtype)), nan=0.0, posinf=most / 64, neginf=-most / 64).astype(x.dtype)[()]
             return (x * self.machine.noise.choice([1.0, np.nan, np.inf], x.shape).astype(_part(x.dtype))).astype(x.dtype)[()]
         return x[()]
 
@@ -211,8 +223,8 @@ class NoisyFrame(Frame):
         flip = ((x == 0) | np.isnan(x)) & self._coins(x.shape)
         return np.where(flip, -x, x)[()]
 
-    def _off(self, x: Any, ulps: float, keeps_few: bool) -> Any:
-        """x with an error of this many units in the last place at most."""
+    def _off(self, x: Any, ulps: float, keeps_few: bool, units: bool = False) -> Any:
+        """x with an error of this many units in the last place at most; a one or minus one of a function is exact, but not where ``units`` are summed."""
         x = np.asarray(x)
         if x.dtype.kind == "c":
             kept = (_has_few_bits(x.real) & _has_few_bits(x.imag)) if keeps_few else (x == 0)
@@ -221,7 +233,7 @@ class NoisyFrame(Frame):
             return np.where(kept | ~np.isfinite(x), x, (x + error).astype(x.dtype))[()]
         if x.dtype.kind not in "fV":
             return x[()]
-        kept = _has_few_bits(x) if keeps_few else (x == 0) | (np.abs(x) == 1)
+        kept = _has_few_bits(x) if keeps_few else (x == 0) | ((np.abs(x) == 1) & (not units))
         info = ml_dtypes.finfo(x.dtype)
         wide = x.astype(np.float64)
         size = np.maximum(np.abs(wide) * float(info.eps), float(info.smallest_subnormal)) * ulps
@@ -253,6 +265,17 @@ def _is_inexact(value: SSAValue) -> bool:
 
 def _part(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+
+
+def _are_near(x: Any) -> bool:
+    """Whether sums of some of these numbers, if they have few bits, have not many more."""
+    sizes = np.abs(np.asarray(x).astype(np.complex128 if np.asarray(x).dtype.kind == "c" else np.float64))
+    sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
+    return sizes.size == 0 or bool(sizes.max() <= 256 * sizes.min())
+
+
+def _wider(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return np.dtype(np.complex128 if dtype.kind == "c" else np.float64)
 
 
 def _has_few_bits(x: Array) -> Array:

@@ -255,7 +255,8 @@ def converted(g: Grower) -> list[Value]:
 
 @step("convert")
 def bitcast(g: Grower) -> list[Value] | None:
-    x = g.value(lambda t: t.is_integer or t.is_float)
+    # the bits of a float change with it, while their derivative is zero
+    x = g.value(lambda t: t.is_integer or (t.is_float and not g.style.smooth))
     width = x.type.dtype.itemsize
     element = g.pick([e for e in (*INTEGERS, *FLOATS) if e != x.element])
     other = DTYPES[element].itemsize

@@ -12,6 +12,8 @@ from fuzz.steps_elementwise import distinct
 from fuzz.tensors import Type, integers_text
 
 Region = Callable[[Grower, Value, Value], Value]
+IDEMPOTENT = ("maximum", "minimum", "and", "or")
+"""Elsewhere a fold that begins with anything but its identity is what each implementation makes of it, which may combine it more than once."""
 IDENTITIES = {"add": 0, "multiply": 1, "or": 0, "xor": 0}
 
 
@@ -52,11 +54,14 @@ def reduced(g: Grower) -> list[Value]:
     x = g.value()
     kind = g.pick(kinds(x.type))
     x = ready(g, kind, x)
-    return [g.bounded(g.reduce_with(f"stablehlo.{kind}", x, g.subset(x.type.rank, 0.6), identity(g, kind, x.type)))]
+    return [g.bounded(g.reduce_with(f"stablehlo.{kind}", x, g.subset(x.type.rank, 0.6), identity(g, kind, x.type, kind in IDEMPOTENT)))]
 
 
-def general_region(type: Type) -> Region | None:
-    """A region that is no single op, associative and commutative."""
+def general_region(type: Type) -> tuple[Region, float, bool] | None:
+    """A region that is no single op, associative and commutative; its identity, and whether that is one of the numbers from 0 on only.
+
+    An implementation may combine initial values as often as it likes, or not at all where there is one element.
+    """
     scalar = Type(type.element, ())
 
     def circle(g: Grower, a: Value, b: Value) -> Value:
@@ -72,23 +77,29 @@ def general_region(type: Type) -> Region | None:
         better = g.compare("GT", a, b)
         return g.select(g.one("stablehlo.or", [better, g.compare("NE", a, a)], better.type), a, b)
 
+    choices: list[tuple[Region, float, bool]] = [(circle, 0, False), (norm, 0, True), (larger, -np.inf, False)]
     if type.is_float:
-        return (circle, norm, larger)[sum(type.shape) % 3]
-    return circle if type.is_integer else None
+        return choices[sum(type.shape) % 3]
+    return choices[0] if type.is_integer else None
+
+
+def ready_for(g: Grower, general: tuple[Region, float, bool], x: Value) -> Value:
+    """The operand of a fold by such a region, in its domain and bounded."""
+    return g.bounded(g.one("stablehlo.abs", [x], x.type) if general[2] else x)
 
 
 @step("reduce")
 def reduced_generally(g: Grower) -> list[Value] | None:
     x = g.value(lambda t: t.is_float or t.is_integer)
-    region = general_region(x.type)
-    if region is None:
+    general = general_region(x.type)
+    if general is None:
         return None
     scalar = Type(x.element, ())
     dims = g.subset(x.type.rank, 0.6)
-    body = g.combiner([scalar, scalar], lambda inner, a, b: [region(inner, a, b)])
+    body = g.combiner([scalar, scalar], lambda inner, a, b: [general[0](inner, a, b)])
     result = x.type.having(shape=[n for d, n in enumerate(x.shape) if d not in dims])
-    x = g.bounded(x)
-    return [g.bounded(g.one("stablehlo.reduce", [x, g.splat(0, scalar)], result, f"dimensions = {integers_text(dims)}", [body]))]
+    x = ready_for(g, general, x)
+    return [g.bounded(g.one("stablehlo.reduce", [x, g.splat(general[1], scalar)], result, f"dimensions = {integers_text(dims)}", [body]))]
 
 
 @step("reduce")
@@ -178,13 +189,12 @@ def windowed(g: Grower) -> list[Value] | None:
     if made is None or not g.fits(x.type.having(shape=made[1])):
         return None
     scalar = Type(x.element, ())
-    region = general_region(x.type) if g.chance(0.15) else None
-    # elsewhere than with its identity, a sum over padding is what each implementation makes of it: padding may count or not
-    init = identity(g, kind, x.type, kind in ("maximum", "minimum", "and", "or")) if region is None else g.splat(0, scalar)
-    x = x if region is None else g.bounded(x)
+    general = general_region(x.type) if g.chance(0.15) else None
+    init = identity(g, kind, x.type, kind in IDEMPOTENT) if general is None else g.splat(general[1], scalar)
+    x = x if general is None else ready_for(g, general, x)
 
     def body(inner: Grower, a: Value, b: Value) -> list[Value]:
-        return [inner.one(f"stablehlo.{kind}", [a, b], scalar) if region is None else region(inner, a, b)]
+        return [inner.one(f"stablehlo.{kind}", [a, b], scalar) if general is None else general[0](inner, a, b)]
 
     y = g.one("stablehlo.reduce_window", [x, init], x.type.having(shape=made[1]), made[0], [g.combiner([scalar, scalar], body)])
     return [g.bounded(y)]

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from wengert.dialects.kernel.memory import ALIGNMENT
 from wengert.ir import elements
 from wengert.runtime.cpu import interrupts, pool
-from wengert.runtime.cpu.engine import Library, host
+from wengert.runtime.cpu.engine import Library
 from wengert.runtime.cpu.objects import object_code
 from wengert.runtime.signature import signature_of
 from wengert.transforms.bufferize.bufferize import bufferize
@@ -24,6 +24,7 @@ from wengert.transforms.codegen.cpu.program import generate
 from wengert.transforms.codegen.cpu.scratch import MemoryNeeds
 from wengert.transforms.lowering import function, lower
 from wengert.transforms.schedule.chunks import BLAS_HOLD, DECLARATIONS
+from wengert.transforms.schedule.host import host
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from wengert.ir.parser import parse_module
-from wengert.runtime.cpu import compile, reference
+from wengert.runtime.cpu import compile
 from wengert.runtime.interpreter import run
 
 
@@ -15,7 +15,7 @@ def check(text: str, *inputs: np.ndarray, interpreted: bool | None = False) -> l
     compiled.kernel_module.verify()
     expected = run(module, inputs)
     kept = [x.copy() for x in inputs]
-    for found in (compiled(*inputs), reference.run(compiled.kernel_module, inputs)):
+    for found in (compiled(*inputs), run(compiled.kernel_module, inputs)):
         for a, b in zip(found, expected, strict=True):
             assert a.dtype == b.dtype
             assert a.shape == b.shape

@@ -13,8 +13,9 @@ import pytest
 from native_checks import DTYPES, function, tensor
 
 from wengert.ir.parser import parse_module
-from wengert.runtime.cpu import compile, engine
+from wengert.runtime.cpu import compile
 from wengert.transforms.codegen.cpu.native.fourier_tables import prime_factors, radices, roots
+from wengert.transforms.schedule.host import host
 from wengert.transforms.schedule.target import Target
 
 _fft: Any = np.fft
@@ -118,7 +119,7 @@ def test_batches_that_are_no_multiple_of_the_lanes(kind: str, lengths: tuple[int
 @pytest.mark.parametrize("kind", NUMPY)
 def test_other_vectors(kind: str, bytes_: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Vectors of other processors, which LLVM takes apart or leaves half empty here."""
-    found = engine.host()
+    found = host()
     other = type(found)(found.triple, found.cpu, found.features, Target(found.target.name, bytes_, 16, found.target.has_f16))
     monkeypatch.setattr(sys.modules[compile.__module__], "host", lambda: other)
     for shape, rank, held in (((2048,), 1, "f32"), ((20, 15), 1, "f32"), ((9, 20), 2, "f64")):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from wengert.dialects.kernel import NestOp, StripsOp
+from wengert.dialects.kernel import NestOp, StripMineOp
 from wengert.ir.parser import parse_module
-from wengert.runtime.cpu import compile, reference
+from wengert.runtime.cpu import compile
 from wengert.runtime.cpu.compile import core_form
 from wengert.runtime.interpreter import run
 from wengert.transforms.lowering import lower
@@ -40,7 +40,7 @@ def strips(text: str, *, reassociate: bool = True) -> list[tuple[int, int]]:
     """Trips and nests of every strips op."""
     module = lower(core_form(parse_module(text)), reassociate=reassociate)
     module.verify()
-    return [(op.trips.value.data, sum(isinstance(inner, NestOp) for inner in op.body.block.ops)) for op in module.walk() if isinstance(op, StripsOp)]
+    return [(op.trips.value.data, sum(isinstance(inner, NestOp) for inner in op.body.block.ops)) for op in module.walk() if isinstance(op, StripMineOp)]
 
 
 def check(text: str, *extents: tuple[int, ...]) -> None:
@@ -48,7 +48,7 @@ def check(text: str, *extents: tuple[int, ...]) -> None:
     module = parse_module(text)
     compiled = compile(module)
     assert not compiled.stats.interpreted
-    for found, means, expected in zip(compiled(*inputs), reference.run(lower(core_form(module)), inputs), run(module, inputs), strict=True):
+    for found, means, expected in zip(compiled(*inputs), run(lower(core_form(module)), inputs), run(module, inputs), strict=True):
         np.testing.assert_allclose(found, expected, rtol=2e-6, atol=1e-7)
         np.testing.assert_allclose(means, expected, rtol=2e-6, atol=1e-7)
 

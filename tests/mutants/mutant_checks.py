@@ -20,6 +20,7 @@ from wengert.ir.parser import parse_module
 from wengert.ir.printer import print_module
 from wengert.ir.traversal import all_ops
 from wengert.lab.inputs import random_inputs
+from wengert.runtime.dynamic_program import DynamicProgram
 from wengert.runtime.errors import ExecutionError, InputError
 
 FORESEEN = (DiagnosticError, InputError, ExecutionError)
@@ -71,9 +72,12 @@ def check_printed(module: ModuleOp) -> None:
         assert print_module(again, generic=generic, locations=generic) == printed
 
 
-def is_dynamic(module: ModuleOp) -> bool:
-    """Whether an extent is not known: such programs are read and printed here, and run elsewhere."""
-    return "?" in print_module(module)
+def static(program: wg.Program, choose: random.Random) -> wg.Program:
+    """The program itself, or for one that leaves extents open that for arguments of some small ones."""
+    arguments = program.signature.arguments
+    if not isinstance(program, DynamicProgram):
+        return program
+    return program.specialize(*(None if p.is_static else [choose.randrange(5) if n < 0 else n for n in p.shape] for p in arguments))
 
 
 def is_small(module: ModuleOp) -> bool:
@@ -99,13 +103,11 @@ def uses(program: wg.Program, small: bool, choose: random.Random) -> list[Callab
 def check_program(text: str, seed: int) -> str:
     """Does with a program what users do; the word for how far it came."""
     try:
-        program = wg.parse(text, "mutant.mlir")
+        choose = random.Random(seed)
+        program = static(wg.parse(text, "mutant.mlir"), choose)
+        small = is_small(program.module)
     except FORESEEN:
         return "refused"
-    if is_dynamic(program.module):
-        return "dynamic"
-    small = is_small(program.module)
-    choose = random.Random(seed)
     word = "run" if small else "too large to run"
     for step in uses(program, small, choose):
         try:

@@ -12,10 +12,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from wengert.ir.dumps import Dumper
+from wengert.ir.dumps import Dumper, count_ops
 from wengert.ir.parser import parse_module
 from wengert.ir.passes import Pipeline
 from wengert.ir.printer import print_module
+from wengert.ir.translations import Translation
 
 TEXT = """
 func.func public @main(%x: tensor<f64>) -> tensor<f64> {
@@ -49,6 +50,32 @@ class Keep(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         pass
+
+
+@dataclass(frozen=True)
+class Count(Translation):
+    """Writes how many ops there are."""
+
+    name = "count"
+    reads = "mlir"
+    writes = "ll"
+
+    def translate(self, source: ModuleOp | str) -> str:
+        assert isinstance(source, ModuleOp)
+        return f"{count_ops(source)} ops\n"
+
+
+@dataclass(frozen=True)
+class Shout(Translation):
+    """Writes the text in capitals."""
+
+    name = "shout"
+    reads = "ll"
+    writes = "s"
+
+    def translate(self, source: ModuleOp | str) -> str:
+        assert isinstance(source, str)
+        return source.upper()
 
 
 @pytest.fixture
@@ -96,11 +123,18 @@ def test_several_pipelines_and_stages_below_the_ir(tmp_path: Path) -> None:
     module = parse_module(TEXT)
     Pipeline((RemoveFirst(),)).run(module, observer=dumper)
     Pipeline((Keep(),)).run(module, observer=dumper)
-    path = dumper.add("llvm", "define void @main() { ret void }\n", "ll", seconds=0.5)
-    dumper.add("object code", "main:\n  ret\n", "s")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["00-input.mlir", "01-remove-first.mlir", "03-llvm.ll", "04-object-code.s", "index.md"]
-    assert path.read_text().startswith("; stage 03-llvm.ll\n; pipeline so far: remove-first,keep\n")
-    assert "| 03 | `llvm` |  |  | 500.00 | [03-llvm.ll](03-llvm.ll) |" in (tmp_path / "index.md").read_text()
+    Pipeline(translations=(Count(), Shout())).translate(module, observer=dumper)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["00-input.mlir", "01-remove-first.mlir", "03-count.ll", "04-shout.s", "index.md"]
+    path = tmp_path / "03-count.ll"
+    assert path.read_text().splitlines() == [
+        "; stage 03-count.ll",
+        "; pipeline so far: remove-first,keep,count",
+        f'; go on with: wengert-opt -p "shout" {path}',
+        "",
+        "3 ops",
+    ]
+    assert (tmp_path / "04-shout.s").read_text().endswith("# the last stage\n\n3 OPS\n")
+    assert re.search(r"\| 03 \| `count` \|  \|  \| \d+\.\d\d \| \[03-count\.ll\]\(03-count\.ll\) \|", (tmp_path / "index.md").read_text())
 
 
 def test_what_an_earlier_run_left_is_removed_and_nothing_else(dumped: Path) -> None:

@@ -43,9 +43,9 @@ def copy_linear(ops: Iterable[Operation], env: dict[SSAValue, SSAValue], lb: Lin
         env.update(zip(op.results, results, strict=True))
 
 
-_ONE_OF = (hlo.MultiplyOp, hlo.DotGeneralOp, hlo.ConvolutionOp)
+ONE_OF_TWO = (hlo.MultiplyOp, hlo.DotGeneralOp, hlo.ConvolutionOp)
 """Ops that are linear in each of their first two operands, but not in both."""
-_NEVER: dict[type[Operation], tuple[int, ...]] = {
+NONLINEAR_OPERANDS: dict[type[Operation], tuple[int, ...]] = {
     hlo.DivideOp: (1,),
     hlo.TriangularSolveOp: (0,),
     core.CholeskySolveOp: (0, 1),
@@ -57,9 +57,9 @@ _NEVER: dict[type[Operation], tuple[int, ...]] = {
 
 def _is_linear(op: Operation, flags: Sequence[bool]) -> bool:
     """Whether an op is linear in the flagged operands jointly; an op without a transpose is refused elsewhere."""
-    if isinstance(op, _ONE_OF):
+    if isinstance(op, ONE_OF_TWO):
         return not (flags[0] and flags[1])
-    return not any(flags[position] for position in _NEVER.get(type(op), ()))
+    return not any(flags[position] for position in NONLINEAR_OPERANDS.get(type(op), ()))
 
 
 def transpose_ops(b: OpBuilder, ops: Iterable[Operation], linear: set[SSAValue], cotangents: Cotangents) -> None:

@@ -5,6 +5,9 @@ tangents becomes part of the linear program (it has to be linear, which transpos
 coefficients. A call of one with ``ad.custom_vjp = [@f_fwd, @f_bwd]`` runs ``f_fwd`` for the residuals; its linear map is known
 by its transpose ``f_bwd`` only, and stands in the linear program as ``ad.transposed_call @f_bwd``. The values are those of ``f_jvp`` and
 ``f_fwd``, not of the call, so that second derivatives are taken of what the declaration says (as in JAX).
+
+A tangent that is zero is given to ``f_jvp`` as a number, as in JAX's ``custom_jvp``: an infinite coefficient makes NaN of it. With ``ad.symbolic_zeros`` on the
+function it is absent instead, and so is what linear ops make of it.
 """
 
 from __future__ import annotations
@@ -24,14 +27,16 @@ from wengert.ir.tensor_types import is_differentiable, rank, shape, type_of
 from wengert.transforms.ad.backward import copy_linear
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.request import function_named
-from wengert.transforms.ad.rule import STEPS, LinearMap, Tangent, derivative, linear, transpose
+from wengert.transforms.ad.rule import STEPS, LinearMap, Tangent, derivative, transpose
 from wengert.transforms.ad.tangents import has_tangent
+from wengert.transforms.ad.zeros import copy_without_zeros
 from wengert.transforms.core.closing import copy_ops
 
 if TYPE_CHECKING:
     from wengert.transforms.ad.forward import ForwardSweep
 
 CUSTOM_JVP, CUSTOM_VJP = "ad.custom_jvp", "ad.custom_vjp"
+SYMBOLIC_ZEROS = "ad.symbolic_zeros"
 
 
 def _step(sweep: ForwardSweep, call: CallOp) -> None:
@@ -41,7 +46,7 @@ def _step(sweep: ForwardSweep, call: CallOp) -> None:
         return
     callee = function_named(sweep.module, call.callee.string_value())
     if (jvp := callee.attributes.get(CUSTOM_JVP)) is not None:
-        _by_jvp(sweep, call, function_named(sweep.module, cast(SymbolRefAttr, jvp).string_value()))
+        _by_jvp(sweep, call, function_named(sweep.module, cast(SymbolRefAttr, jvp).string_value()), SYMBOLIC_ZEROS in callee.attributes)
     elif (vjp := callee.attributes.get(CUSTOM_VJP)) is not None:
         forward, backward = (function_named(sweep.module, cast(SymbolRefAttr, symbol).string_value()) for symbol in cast("ArrayAttr[Attribute]", vjp))
         _by_vjp(sweep, call, forward, backward)
@@ -52,12 +57,16 @@ def _step(sweep: ForwardSweep, call: CallOp) -> None:
 STEPS[CallOp] = _step
 
 
-def _by_jvp(sweep: ForwardSweep, call: CallOp, jvp: FuncOp) -> None:
+def _by_jvp(sweep: ForwardSweep, call: CallOp, jvp: FuncOp, symbolic_zeros: bool) -> None:
     operands, count = [sweep.primal(x) for x in call.operands], len(call.results)
     check_inputs(call, jvp, [*(x.type for x in operands), *(x.type for x in operands if is_differentiable(x.type))])
     env: dict[SSAValue, SSAValue] = dict(zip(jvp.body.block.args, [*operands, *_given_tangents(sweep, call, operands)], strict=True))
     *body, last = jvp.body.block.ops
-    copy_linear(body, env, sweep.lb, affine=sweep.fused)
+    if symbolic_zeros:
+        x_dots = jvp.body.block.args[len(operands) :]
+        copy_without_zeros(body, env, sweep.lb, {x_dot for x_dot in x_dots if env[x_dot] not in sweep.lb.linear}, affine=sweep.fused)
+    else:
+        copy_linear(body, env, sweep.lb, affine=sweep.fused)
     found = [env[o] for o in last.operands]
     if not sweep.lb.linear.isdisjoint(found[:count]):
         raise refuse(call, f"has a declared derivative, @{jvp.sym_name.data}, whose values depend on tangents")
@@ -126,10 +135,6 @@ def transposed_call(b: OpBuilder, op: ad.TransposedCallOp, linear: Sequence[bool
 def stop_gradient(b: OpBuilder, op: ad.StopGradientOp) -> LinearMap:
     """The derivative is zero by decree."""
     return lambda lb, tangents: [None]
-
-
-linear(ad.GuardOp, operands=[0])
-"""As far as a guard comes to here: forward mode passes tangents through guards of their own."""
 
 
 @transpose(ad.GuardOp)

@@ -17,48 +17,8 @@ from msgspec import Struct
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
-from wengert.dialects import ad, chlo, core
-from wengert.dialects import stablehlo as hlo
+from wengert.dialects.facts import facts_of
 from wengert.ir.tensor_types import dtype_of, element, size
-
-CHEAP: frozenset[type[Operation]] = frozenset(
-    {
-        hlo.AbsOp,
-        hlo.AddOp,
-        hlo.AndOp,
-        hlo.BroadcastInDimOp,
-        hlo.CeilOp,
-        hlo.ClampOp,
-        hlo.CompareOp,
-        hlo.ComplexOp,
-        hlo.ConstantOp,
-        hlo.ConvertOp,
-        hlo.DynamicSliceOp,
-        hlo.FloorOp,
-        hlo.ImagOp,
-        hlo.IotaOp,
-        hlo.MaximumOp,
-        hlo.MinimumOp,
-        hlo.MultiplyOp,
-        hlo.NegateOp,
-        hlo.NotOp,
-        hlo.OrOp,
-        hlo.RealOp,
-        hlo.ReshapeOp,
-        hlo.ReverseOp,
-        hlo.SelectOp,
-        hlo.SignOp,
-        hlo.SliceOp,
-        hlo.SubtractOp,
-        hlo.TransposeOp,
-        hlo.XorOp,
-        ad.StopGradientOp,
-        chlo.SquareOp,
-        core.TapeReadOp,
-    }
-)
-"""Ops that cost about as much as reading their result from memory."""
-
 
 MUCH = 8
 """How many times smaller several values are than one that they are kept in place of."""
@@ -93,7 +53,7 @@ def _following_from(block: Block, given: set[SSAValue]) -> set[SSAValue]:
     """What can be computed from given values by cheap ops alone, ops without operands included."""
     found = set(given)
     for op in block.ops:
-        if type(op) in CHEAP and all(operand in found for operand in op.operands):
+        if facts_of(type(op)).recompute and all(operand in found for operand in op.operands):
             found.update(op.results)
     return found
 
@@ -101,7 +61,7 @@ def _following_from(block: Block, given: set[SSAValue]) -> set[SSAValue]:
 def _sources(value: SSAValue, available: set[SSAValue]) -> list[SSAValue] | None:
     """What a value is computed from by a cheap op, or None if it is not."""
     owner = value.owner
-    if not isinstance(owner, Operation) or type(owner) not in CHEAP:
+    if not isinstance(owner, Operation) or not facts_of(type(owner)).recompute:
         return None
     return list(dict.fromkeys(operand for operand in owner.operands if operand not in available))
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 
-from wengert.ir.tensor_types import is_differentiable, size
+from wengert.ir.tensor_types import is_differentiable
 from wengert.transforms.ad.backward import copy_linear, transpose_ops
 from wengert.transforms.ad.cotangents import Cotangents
 from wengert.transforms.ad.errors import refuse
@@ -18,6 +18,7 @@ from wengert.transforms.ad.function import begin_function, discard, finish_funct
 from wengert.transforms.ad.linear import LinearBuilder
 from wengert.transforms.ad.request import Request
 from wengert.transforms.ad.tangents import materialized
+from wengert.transforms.ad.zeros import is_zero
 
 
 def transpose_function(asked: Request, name: str) -> FuncOp:
@@ -46,13 +47,5 @@ def _seed(asked: Request, results: Sequence[SSAValue], y_bars: Sequence[SSAValue
         if result in lb.linear:
             if is_differentiable(result.type):
                 cotangents.add(result, y_bar)
-        elif not _is_zero(result):
+        elif not is_zero(result):
             raise refuse(asked.function, f"cannot be transposed: a result of @{asked.function.sym_name.data} does not depend on its linear arguments")
-
-
-def _is_zero(value: SSAValue) -> bool:
-    from wengert.dialects.stablehlo import ConstantOp
-    from wengert.ir import elements
-
-    owner = value.owner
-    return size(value) == 0 or (isinstance(owner, ConstantOp) and not elements.to_numpy(owner.value).any())

@@ -1,4 +1,6 @@
-"""What one op costs, from its types alone: flops, transcendental functions, bytes.
+"""What one op costs, from its facts and types alone: flops, transcendental functions, bytes.
+
+Which ops count by elements, by a formula or not at all is a fact of each (:mod:`wengert.dialects.facts`); here are the formulas.
 
 Flops count floating-point operations, whatever the width; integer work counts none. A complex addition is 2, a product
 6, a quotient 11. The formulas, with n elements in the result unless said otherwise:
@@ -31,12 +33,12 @@ from math import ceil, log2, prod
 from typing import Any, cast
 
 from msgspec import Struct
-from xdsl.dialects import func
 from xdsl.dialects.builtin import ComplexType, TensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from wengert.dialects import chlo, core, core_control, stablehlo
+from wengert.dialects import chlo, core, stablehlo
 from wengert.dialects.builder import OpBuilder
+from wengert.dialects.facts import Facts, Traffic, Work, facts_of
 from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import dtype_of, element, is_complex, is_float, shape, size
 from wengert.transforms.core import compound
@@ -56,103 +58,25 @@ class Cost(Struct, frozen=True):
         return self.bytes_read + self.bytes_written
 
 
-_ARITHMETIC: dict[type[Operation], tuple[int, int]] = {
-    stablehlo.AddOp: (1, 2),
-    stablehlo.SubtractOp: (1, 2),
-    stablehlo.MultiplyOp: (1, 6),
-    stablehlo.DivideOp: (1, 11),
-    stablehlo.RemainderOp: (1, 1),
-    stablehlo.MaximumOp: (1, 1),
-    stablehlo.MinimumOp: (1, 1),
-    stablehlo.NegateOp: (1, 2),
-    stablehlo.AbsOp: (1, 4),
-    stablehlo.SignOp: (1, 5),
-    stablehlo.CeilOp: (1, 1),
-    stablehlo.FloorOp: (1, 1),
-    stablehlo.RoundNearestAfzOp: (1, 1),
-    stablehlo.RoundNearestEvenOp: (1, 1),
-    stablehlo.SqrtOp: (1, 4),
-    stablehlo.RsqrtOp: (2, 15),
-    stablehlo.CompareOp: (1, 2),
-    stablehlo.ClampOp: (2, 2),
-    chlo.SquareOp: (1, 6),
-    chlo.ConjOp: (0, 1),
-}
-"""Flops per element of a real and of a complex operand."""
-
-_TRANSCENDENTAL: frozenset[type[Operation]] = frozenset(
-    {
-        stablehlo.CbrtOp,
-        stablehlo.ExponentialOp,
-        stablehlo.ExponentialMinusOneOp,
-        stablehlo.LogOp,
-        stablehlo.LogPlusOneOp,
-        stablehlo.LogisticOp,
-        stablehlo.SineOp,
-        stablehlo.CosineOp,
-        stablehlo.TanOp,
-        stablehlo.TanhOp,
-        stablehlo.Atan2Op,
-        stablehlo.PowerOp,
-        chlo.AcosOp,
-        chlo.AcoshOp,
-        chlo.AsinOp,
-        chlo.AsinhOp,
-        chlo.AtanOp,
-        chlo.AtanhOp,
-        chlo.BesselI1eOp,
-        chlo.CoshOp,
-        chlo.DigammaOp,
-        chlo.ErfOp,
-        chlo.ErfInvOp,
-        chlo.ErfcOp,
-        chlo.LgammaOp,
-        chlo.PolygammaOp,
-        chlo.SinhOp,
-        chlo.TanOp,
-        chlo.ZetaOp,
-    }
-)
-_FREE: frozenset[type[Operation]] = frozenset(
-    {
-        func.CallOp,
-        core.ForOp,
-        core.WhileOp,
-        core.CaseOp,
-        stablehlo.WhileOp,
-        stablehlo.IfOp,
-        stablehlo.CaseOp,
-        core_control.ForOp,
-        core_control.WhileOp,
-        core_control.CaseOp,
-        stablehlo.CompositeOp,
-        stablehlo.TupleOp,
-        stablehlo.GetTupleElementOp,
-        stablehlo.OptimizationBarrierOp,
-        stablehlo.AfterAllOp,
-        stablehlo.CreateTokenOp,
-    }
-)
-
-_TAPE_WRITES = (core.TapePushOp, core.TapeSetOp, core.TapeAddOp)
-
-Work = Callable[[Any], "tuple[int, int]"]
-_WORK: dict[type[Operation], Work] = {}
-"""Flops and transcendentals of the ops that are not elementwise."""
+Formula = Callable[[Any], "tuple[int, int]"]
+FORMULAS: dict[type[Operation], Formula] = {}
+"""Flops and transcendentals of the ops whose facts say that there is a formula."""
 
 
-def _costs(*classes: type[Operation]) -> Callable[[Work], Work]:
-    def register(work: Work) -> Work:
-        _WORK.update(dict.fromkeys(classes, work))
-        return work
+def _costs(*classes: type[Operation]) -> Callable[[Formula], Formula]:
+    def register(formula: Formula) -> Formula:
+        FORMULAS.update(dict.fromkeys(classes, formula))
+        return formula
 
     return register
 
 
 def cost(op: Operation) -> Cost:
-    """The cost of executing this op once, without what its regions or callees do where those are executed themselves."""
-    if type(op) in _FREE:
-        return Cost()
+    """The cost of executing this op once, without what its regions or callees do where those are executed themselves.
+
+    Raises:
+        MissingFactsError: nobody has declared what the op costs.
+    """
     flops, transcendentals = work(op)
     read, written = moved(op)
     return Cost(flops, transcendentals, read, written)
@@ -160,18 +84,20 @@ def cost(op: Operation) -> Cost:
 
 def work(op: Operation) -> tuple[int, int]:
     """Flops and transcendental functions of one execution."""
-    cls = type(op)
-    if cls in _WORK:
-        return _WORK[cls](op)
-    if not op.operands or not op.results or not _is_floating(op.operands[-1]):
+    facts = facts_of(type(op))
+    if facts.work is Work.ELEMENTS:
+        return _elements(op, facts)
+    if facts.work is Work.FORMULA:
+        return FORMULAS[type(op)](op)
+    return _expanded(op) if facts.work is Work.EXPANSION else (0, 0)
+
+
+def _elements(op: Operation, facts: Facts) -> tuple[int, int]:
+    if not _is_floating(op.operands[-1]):
         return 0, 0
-    if cls in _TRANSCENDENTAL:
-        n = size(op.results[0])
-        return n, n
-    if cls not in _ARITHMETIC:
-        return 0, 0
-    real, complex_ = _ARITHMETIC[cls]
-    return size(op.results[0]) * (complex_ if is_complex(element(op.operands[0])) else real), 0
+    n = size(op.results[0])
+    flops = facts.flops[is_complex(element(op.operands[0]))]
+    return n * flops, n if facts.transcendental else 0
 
 
 def _is_floating(value: SSAValue) -> bool:
@@ -187,20 +113,39 @@ def bytes_of(value: SSAValue) -> int:
 
 def moved(op: Operation) -> tuple[int, int]:
     """Bytes read and written by one execution."""
-    written = sum(map(bytes_of, op.results))
-    if isinstance(op, stablehlo.ConstantOp | chlo.ConstantOp):
-        return 0, written
-    if isinstance(op, stablehlo.DynamicSliceOp | stablehlo.SliceOp | stablehlo.GatherOp | stablehlo.TorchIndexSelectOp):
-        return written + sum(map(bytes_of, op.operands[1:])), written
-    if isinstance(op, _TAPE_WRITES):
-        return bytes_of(op.operands[-1]), bytes_of(op.operands[-1])
-    if isinstance(op, stablehlo.DynamicUpdateSliceOp):
-        return sum(map(bytes_of, op.operands[1:])), bytes_of(op.update)
-    if isinstance(op, stablehlo.ScatterOp | core.ScatterOp):
-        updates = op.operands[len(op.results) + 1 :]
-        touched = sum(map(bytes_of, updates))
-        return 2 * touched + bytes_of(op.operands[len(op.results)]), touched
-    return sum(map(bytes_of, op.operands)), written
+    traffic = facts_of(type(op)).traffic
+    if traffic is Traffic.WHOLE:
+        return sum(map(bytes_of, op.operands)), sum(map(bytes_of, op.results))
+    if traffic is Traffic.NONE:
+        return 0, 0
+    return _PARTS[traffic](op)
+
+
+def _slice(op: Operation) -> tuple[int, int]:
+    written = bytes_of(op.results[0])
+    return written + sum(map(bytes_of, op.operands[1:])), written
+
+
+def _update(op: Operation) -> tuple[int, int]:
+    return sum(map(bytes_of, op.operands[1:])), bytes_of(op.operands[1])
+
+
+def _scattered(op: Operation) -> tuple[int, int]:
+    inputs = len(op.results)
+    touched = sum(map(bytes_of, op.operands[inputs + 1 :]))
+    return 2 * touched + bytes_of(op.operands[inputs]), touched
+
+
+def _written_on_tape(op: Operation) -> tuple[int, int]:
+    return bytes_of(op.operands[-1]), bytes_of(op.operands[-1])
+
+
+_PARTS: dict[Traffic, Callable[[Operation], tuple[int, int]]] = {
+    Traffic.SLICE: _slice,
+    Traffic.UPDATE: _update,
+    Traffic.SCATTER: _scattered,
+    Traffic.TAPE: _written_on_tape,
+}
 
 
 def region_work(region: Region) -> tuple[int, int]:
@@ -257,8 +202,7 @@ def _sort(op: stablehlo.SortOp) -> tuple[int, int]:
     return _times(size(op.inputs[0]) * ceil(log2(max(line, 1))), op.comparator)
 
 
-@_costs(*(op for op in compound.EXPANSIONS if op not in (stablehlo.RngOp, stablehlo.TorchIndexSelectOp)))
-def _compound(op: Operation) -> tuple[int, int]:
+def _expanded(op: Operation) -> tuple[int, int]:
     """What the ops of the expansion do together."""
     block = Block(arg_types=[value.type for value in op.operands])
     copy = op.clone(value_mapper=dict(zip(op.operands, block.args, strict=True)))

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Literal, Protocol, cast
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation
+from xdsl.passes import ModulePass
 
-from wengert.dialects.kernel import StripsOp
-from wengert.transforms.bufferize.placement import assign
+from wengert.dialects import core, stablehlo
+from wengert.dialects.kernel import NestOp, StripMineOp
+from wengert.dialects.kernel.buffers import is_bufferized
+from wengert.ir.locations import error_at
+from wengert.ir.traversal import ops_in
+from wengert.ir.unregistered import written_name
+from wengert.transforms.bufferize.placement import assign, overwriting_nests
 from wengert.transforms.bufferize.rewrite import rewrite
+
+_NEEDS = {"cpu": "wengert.transforms.codegen.cpu.scratch:host_needs"}
+"""By target: the function that says what its kernels need of memory. It is imported when a program for this target is bufferized."""
+
+_BESIDE_KERNELS = (core.ForOp, core.WhileOp, core.CaseOp, stablehlo.ConstantOp, stablehlo.ReshapeOp, ReturnOp)
+"""Ops of other dialects that a function of kernels is made of."""
 
 
 class Needs(Protocol):
@@ -20,13 +36,44 @@ class Needs(Protocol):
         """The bytes that an op uses while it runs, besides its operands and results."""
         ...
 
-    def runs_as_task(self, op: StripsOp) -> bool:
-        """Whether threads share a strip loop, each with memory of its own."""
+    def runs_as_task(self, op: StripMineOp) -> bool:
+        """Whether threads share a strip-mined loop, each with memory of its own."""
         ...
 
 
+@dataclass(frozen=True)
+class BufferizePass(ModulePass):
+    """Gives every value its memory: an input, a result, a constant, or an offset in one arena, from liveness; ``target`` says how much scratch memory kernels
+    need."""
+
+    name = "bufferize"
+
+    target: Literal["cpu"] = "cpu"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        module, _, function = _NEEDS[self.target].partition(":")
+        bufferize(op, cast("Callable[[], Needs]", getattr(import_module(module), function))())
+
+
 def bufferize(module: ModuleOp, needs: Needs) -> ModuleOp:
-    """Gives the functions of a kernel-level module their memory, in place: offsets in one arena, from liveness."""
-    for function in [op for op in module.ops if isinstance(op, FuncOp)]:
-        rewrite(function, assign(function.body.block, needs.scratch_bytes), needs.runs_as_task)
+    """Gives the functions of a kernel-level module their memory, in place; returns the module."""
+    for function in ops_in(module.body.block):
+        if isinstance(function, FuncOp) and function.body.blocks and not is_bufferized(function):
+            check_kernel_level(function)
+            rewrite(function, assign(function.body.block, needs.scratch_bytes), needs.runs_as_task)
     return module
+
+
+def in_place_nests(function: FuncOp) -> frozenset[NestOp]:
+    """The nests of a kernel-level function that will overwrite an operand that they read, as ``bufferize`` will place it.
+
+    A schedule has to know: such a nest may not compute an element twice, nor in another order than it reads.
+    """
+    return frozenset(overwriting_nests(assign(function.body.block)))
+
+
+def check_kernel_level(function: FuncOp) -> None:
+    """Raises a DiagnosticError at the first op of a function that is not at kernel level."""
+    for op in ops_in(function.body.block):
+        if not op.name.startswith("kernel.") and not isinstance(op, _BESIDE_KERNELS):
+            raise error_at(op.location, f"'{written_name(op)}' is not at kernel level", "the pass 'fuse' makes kernels of core-level IR")

@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects import core, stablehlo
-from wengert.dialects.kernel import STORE, LoadOp, NestOp, StripsOp
+from wengert.dialects.kernel import STORE, LoadOp, NestOp, StripMineOp
 from wengert.dialects.kernel.memory import ALIGNMENT, aligned, byte_size
 from wengert.dialects.kernel.overwriting import carried, reads_what_it_writes
 from wengert.ir.tensor_types import shape_of_type
@@ -85,6 +85,14 @@ Scratch = Callable[[Operation], int]
 def assign(block: Block, scratch: Scratch = lambda op: 0) -> Placement:
     """Places for every value of a kernel-level block; ``scratch`` tells how many bytes an op needs while it runs."""
     return _Assignment(block, scratch, [], frozenset()).run()
+
+
+def overwriting_nests(found: Placement) -> list[NestOp]:
+    """The nests that overwrite an operand that they read, those of regions among them."""
+    places = found.places
+    owners = {value.owner: None for value in places if isinstance(value.owner, NestOp)}
+    nests = [nest for nest in owners if isinstance(nest, NestOp) and {places[v] for v in nest.inputs} & {places[v] for v in nest.outputs}]
+    return [*nests, *[nest for inner in found.inner.values() for nest in overwriting_nests(inner)]]
 
 
 def loop_layout(op: core.ForOp | core.WhileOp) -> tuple[list[int], int]:
@@ -180,7 +188,7 @@ class _Assignment:
             for result in op.results:
                 self._new(result, number)
         for region in op.regions:
-            if isinstance(op, core.ForOp | core.WhileOp | core.CaseOp | StripsOp):
+            if isinstance(op, core.ForOp | core.WhileOp | core.CaseOp | StripMineOp):
                 self._enter(op, region.block)
 
     def _continue(self, number: int, op: Operation, result: SSAValue, operand: SSAValue) -> None:
@@ -242,10 +250,10 @@ class _Assignment:
 
     def _scratch_bytes(self, op: Operation) -> int:
         """What the op needs while it runs: the arenas of its regions (only one of which runs at a time) and its own."""
-        if not isinstance(op, core.ForOp | core.WhileOp | core.CaseOp | StripsOp):
+        if not isinstance(op, core.ForOp | core.WhileOp | core.CaseOp | StripMineOp):
             return self.scratch(op)
         regions = max(self.found.inner[region.block].arena_bytes for region in op.regions)
-        return regions if isinstance(op, core.CaseOp | StripsOp) else loop_layout(op)[1] + ALIGNMENT + regions
+        return regions if isinstance(op, core.CaseOp | StripMineOp) else loop_layout(op)[1] + ALIGNMENT + regions
 
     def _reuse(self, number: int, op: NestOp, reused: set[int]) -> set[int]:
         """Lets results overwrite operands that die here and are read only where they are overwritten."""

@@ -13,7 +13,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from wengert.dialects import core, stablehlo
-from wengert.dialects.kernel import InterpretOp, MatmulOp, NativeOp, NestOp, StripsOp
+from wengert.dialects.kernel import InterpretOp, MatmulOp, NativeOp, NestOp, StripMineOp
 from wengert.dialects.kernel import buffers as ops
 from wengert.dialects.kernel.buffer_text import SEGMENTS
 from wengert.dialects.kernel.memory import ALIGNMENT, Space, byte_size, bytes_in, memref_of, space_of, value_type
@@ -28,7 +28,7 @@ ANSWER = memref_of(tensor((), i1), Space.STACK)
 _NOTHING, _RESULT = DictionaryAttr({}), DictionaryAttr({ops.RESULT: UnitAttr()})
 _ALIGNED = {"alignment": int_attr(ALIGNMENT)}
 
-RunsAsTask = Callable[[StripsOp], bool]
+RunsAsTask = Callable[[StripMineOp], bool]
 """Whether a strip loop is one that threads share: a function of its own, with no use for the stack of the entry."""
 
 
@@ -105,7 +105,7 @@ class _BlockWriter:
                 self._loop(op)
             elif isinstance(op, core.CaseOp):
                 self._case(op)
-            elif isinstance(op, StripsOp):
+            elif isinstance(op, StripMineOp):
                 self._strips(op)
             elif isinstance(op, stablehlo.ConstantOp):
                 self._constant(op)
@@ -260,7 +260,7 @@ class _BlockWriter:
             self._inner(branch.block, block, (taken, written, rest[0] if rest else None), ops.EndOp.create(), in_loop=self.in_loop)
         self._bound(ops.CaseOp, [[index], ins, outs, arena], blocks, op)
 
-    def _strips(self, op: StripsOp) -> None:
+    def _strips(self, op: StripMineOp) -> None:
         old = op.body.block
         last = old.last_op
         assert last is not None

@@ -1,4 +1,4 @@
-"""Building the kernel-level function from a fusion plan: one op per group.
+"""From core-level functions to kernel-level ones: fusion, then one op for each group of its plan.
 
 A group of fused ops becomes a loop nest (:mod:`wengert.transforms.fuse.nests`), a contraction a matrix product, a loop or
 a branch itself with kernel-level regions, and whatever is left runs in a ``kernel.interpret``.
@@ -6,54 +6,55 @@ a branch itself with kernel-level regions, and whatever is left runs in a ``kern
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from dataclasses import dataclass
 
-from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
 
 from wengert.dialects import stablehlo
 from wengert.dialects.kernel import EmptyOp, InterpretOp, NativeOp, YieldOp
-from wengert.dialects.kernel.overwriting import carried
+from wengert.dialects.kernel.level import holds_kernels
+from wengert.ir.construction import erase, insert_before
 from wengert.ir.tensor_types import shape
+from wengert.ir.traversal import ops_in
 from wengert.transforms.codegen.cpu.native import kernel_class
 from wengert.transforms.fuse.contractions import matmul, strided
 from wengert.transforms.fuse.fusion import captured, plan
 from wengert.transforms.fuse.nests import NestBuilder
 from wengert.transforms.fuse.plan import Plan
 from wengert.transforms.fuse.roles import Role, role
-from wengert.transforms.kernel.batch_unrolling import merge_instances
-from wengert.transforms.kernel.phase_unrolling import unroll_phases
-from wengert.transforms.kernel.reordering import reads_first
-from wengert.transforms.kernel.split_reductions import split_sums
-from wengert.transforms.kernel.strip_mining import form_strips
-from wengert.transforms.kernel.update_staging import keep_updates_apart
 
 
-def build(block: Block, found: Plan, name: str = "main", *, reassociate: bool = True) -> ModuleOp:
-    """A module with one function of kernel ops that computes what the block does."""
-    outer, results = build_block(block, found, reassociate=reassociate)
-    outer.add_op(ReturnOp(*results))
-    finish(outer, reassociate=reassociate)
-    kind = FunctionType.from_lists([arg.type for arg in outer.args], [r.type for r in results])
-    return ModuleOp([FuncOp(name, kind, Region([outer]))])
+@dataclass(frozen=True)
+class FusePass(ModulePass):
+    """Groups the ops of every function into kernels: loop nests, matrix products, and what has code of its own or none.
+
+    A function that holds kernels already is left as it is.
+    """
+
+    name = "fuse"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in ops_in(op.body.block):
+            if isinstance(function, FuncOp) and function.body.blocks and not holds_kernels(function):
+                insert_before(function, fused(function))
+                erase(function)
 
 
-def finish(block: Block, *, reassociate: bool, carried: Collection[SSAValue] = ()) -> None:
-    """What is decided about neighbouring nests, and about long ones, once a block is complete; ``carried`` are arguments that it may overwrite."""
-    merge_instances(block, reassociate=reassociate)
-    form_strips(block, reassociate=reassociate)
-    if reassociate:
-        split_sums(block)
-    unroll_phases(block)
-    reads_first(block)
-    keep_updates_apart(block, carried)
+def fused(function: FuncOp) -> FuncOp:
+    """A function of kernel ops that computes what a function of tensor ops does."""
+    block, results = _fused_block(function.body.block)
+    block.add_op(ReturnOp(*results))
+    return FuncOp.create(properties=function.properties, attributes=function.attributes, regions=[Region([block])], location=function.location)
 
 
-def build_block(block: Block, found: Plan, *, reassociate: bool = True) -> tuple[Block, list[SSAValue]]:
+def _fused_block(block: Block) -> tuple[Block, list[SSAValue]]:
     """A block of kernel ops without its terminator, and the values that it ends with."""
     outer = Block(arg_types=[arg.type for arg in block.args])
-    builder = _FunctionBuilder(block, found, outer, reassociate)
+    builder = _FunctionBuilder(block, plan(block), outer)
     builder.run()
     last = block.last_op
     assert last is not None
@@ -61,9 +62,8 @@ def build_block(block: Block, found: Plan, *, reassociate: bool = True) -> tuple
 
 
 class _FunctionBuilder:
-    def __init__(self, block: Block, found: Plan, outer: Block, reassociate: bool):
+    def __init__(self, block: Block, found: Plan, outer: Block):
         self.plan = found
-        self.reassociate = reassociate
         self.outer = outer
         self.env: dict[SSAValue, SSAValue] = dict(zip(block.args, outer.args, strict=True))
 
@@ -116,9 +116,8 @@ class _FunctionBuilder:
         """A loop or branch with the same operands, its regions built like functions."""
         regions: list[Region] = []
         for region in op.regions:
-            block, results = build_block(region.block, plan(region.block), reassociate=self.reassociate)
+            block, results = _fused_block(region.block)
             block.add_op(stablehlo.ReturnOp.create(operands=results))
-            finish(block, reassociate=self.reassociate, carried=carried(op, block))
             regions.append(Region([block]))
         held = type(op).create(
             operands=[self.in_memory(operand) for operand in op.operands],

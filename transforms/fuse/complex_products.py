@@ -8,23 +8,31 @@ written once. Where one side is real, its parts need not be made.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects.func import FuncOp
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from wengert.dialects import stablehlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import c64, c128, element, f32, f64, shape
-from wengert.transforms.fuse.rewriting import replaced
+from wengert.transforms.fuse.rewriting import replace_ops
 from wengert.transforms.fuse.roles import has_product
 
 SMALLEST = 512
 """Products of fewer multiplications stay loops over pairs."""
 
 
-def by_parts(function: FuncOp) -> FuncOp:
-    """The function itself if it has no such product, else a copy with products of real matrices in their place."""
-    return replaced(function, "complex-products", (stablehlo.DotGeneralOp,), _is_large, _product)
+@dataclass(frozen=True)
+class SplitComplexProductsPass(ModulePass):
+    """Replaces products of complex matrices by products of their real and imaginary parts."""
+
+    name = "split-complex-products"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        replace_ops(op, self.name, (stablehlo.DotGeneralOp,), _is_large, _product)
 
 
 def _is_large(op: stablehlo.DotGeneralOp) -> bool:
@@ -35,7 +43,7 @@ def _is_large(op: stablehlo.DotGeneralOp) -> bool:
     return bool(summed) and prod([shape(op.lhs)[d] for d in summed]) * prod(shape(op.result)) >= SMALLEST
 
 
-def _product(b: OpBuilder, op: stablehlo.DotGeneralOp, found: bool) -> Value:
+def _product(b: OpBuilder, op: stablehlo.DotGeneralOp, large: bool) -> Value:
     dims = op.dot_dimension_numbers.dims
     batching = (dims("lhs_batching_dimensions"), dims("rhs_batching_dimensions"))
     contracting = (dims("lhs_contracting_dimensions"), dims("rhs_contracting_dimensions"))

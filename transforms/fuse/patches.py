@@ -11,20 +11,28 @@ and the padding adds zeros to y, or cuts them off.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects.func import FuncOp
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from wengert.dialects import stablehlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import element, f32, f64, rank, shape, size
 from wengert.transforms.codegen.cpu.native.convolution_attributes import Windows, windows_of
-from wengert.transforms.fuse.rewriting import replaced
+from wengert.transforms.fuse.rewriting import replace_ops
 
 
-def patched(function: FuncOp) -> FuncOp:
-    """The function itself if it has no such convolution, else a copy with products in their place."""
-    return replaced(function, "patches", (stablehlo.ConvolutionOp,), _patches, _product)
+@dataclass(frozen=True)
+class ConvolutionPatchesPass(ModulePass):
+    """Replaces convolutions whose windows do not overlap by matrix products, and lays the rows of these side by side."""
+
+    name = "convolution-patches"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        replace_ops(op, self.name, (stablehlo.ConvolutionOp,), _patches, _product)
 
 
 def _patches(op: stablehlo.ConvolutionOp) -> Windows | None:

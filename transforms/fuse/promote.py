@@ -11,21 +11,30 @@ memory as f32 (rounded to 16 bits), and one that several products need is conver
 
 from __future__ import annotations
 
-from xdsl.dialects.func import FuncOp
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
 
 from wengert.dialects import core, stablehlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.core import Kind
 from wengert.ir.tensor_types import EIGHT_BITS, bf16, element, f16, f32, is_float, shape, tensor
-from wengert.transforms.fuse.rewriting import replaced
+from wengert.transforms.fuse.rewriting import replace_ops
 
 NARROW = (f16, bf16)
 
 
-def widened(function: FuncOp) -> FuncOp:
-    """The function itself if it combines no 16-bit floats, else a copy that combines them in f32."""
-    return replaced(function, "widen", (core.ReduceOp, core.ScatterOp, stablehlo.DotGeneralOp), _rounds, _wide)
+@dataclass(frozen=True)
+class PromoteAccumulatorsPass(ModulePass):
+    """Computes sums and products of 16-bit floats in f32, and rounds them once."""
+
+    name = "promote-accumulators"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        replace_ops(op, self.name, (core.ReduceOp, core.ScatterOp, stablehlo.DotGeneralOp), _rounds, _promoted)
 
 
 def _rounds(op: Operation) -> bool:
@@ -36,7 +45,7 @@ def _rounds(op: Operation) -> bool:
     return op.kind.data in (Kind.add, Kind.mul) and element(op.operand) in NARROW
 
 
-def _wide(b: OpBuilder, op: Operation, found: bool) -> SSAValue:
+def _promoted(b: OpBuilder, op: Operation, rounds: bool) -> SSAValue:
     result = op.results[0]
     operands = [b.convert(value, f32) if is_float(element(value)) else value for value in op.operands]
     (wide,) = b.create(type(op), operands, [tensor(shape(result), f32)], op.properties)

@@ -1,7 +1,7 @@
 """What each op is to the fusion: a view of other values, a scalar function, a reduction, or a whole of its own.
 
-Views and sources (constants, iota) cost nothing and live inside the kernels that use them. Scalar functions have a cost
-that decides whether they may be computed again in a second kernel. Whatever is in none of the tables is opaque.
+Views and sources (constants, iota) cost nothing and live inside the kernels that use them. Scalar functions, which are the ops whose facts
+(:mod:`wengert.dialects.facts`) state an effort, have a cost that decides whether they may be computed again in a second kernel. Every other op is opaque.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from xdsl.ir import Attribute, Operation
 from wengert.dialects import chlo, core, stablehlo
 from wengert.dialects.core import Kind
 from wengert.dialects.core_control import TapeType
+from wengert.dialects.facts import Effort, facts_of
 from wengert.dialects.kernel import STORE
+from wengert.dialects.scalar_functions import scalar_name
 from wengert.ir.attributes import int_of
 from wengert.ir.elements import Elements, splat_value
 from wengert.ir.tensor_types import (
@@ -36,8 +38,6 @@ from wengert.ir.tensor_types import (
     i64,
     is_boolean,
     is_complex,
-    is_float,
-    is_integer,
     shape_of_type,
     ui4,
     ui8,
@@ -83,120 +83,8 @@ _ROLES: dict[type[Operation], Role] = {
 }
 
 CHEAP, MEDIUM, EXPENSIVE = 1, 4, 24
-
-_FREE = (stablehlo.ConvertOp, stablehlo.RealOp, stablehlo.ImagOp, stablehlo.ComplexOp, chlo.ConjOp, stablehlo.BitcastConvertOp)
-_CHEAP_ANY = (stablehlo.AddOp, stablehlo.SubtractOp, stablehlo.MultiplyOp, stablehlo.NegateOp, stablehlo.CompareOp, stablehlo.SelectOp, *_FREE)
-_CHEAP_REAL = (stablehlo.AbsOp, stablehlo.MaximumOp, stablehlo.MinimumOp, stablehlo.ClampOp, stablehlo.SignOp, chlo.SquareOp)
-_CHEAP_INTEGER = (
-    stablehlo.AndOp,
-    stablehlo.OrOp,
-    stablehlo.XorOp,
-    stablehlo.NotOp,
-    stablehlo.ShiftLeftOp,
-    stablehlo.ShiftRightArithmeticOp,
-    stablehlo.ShiftRightLogicalOp,
-    stablehlo.PopcntOp,
-    stablehlo.CountLeadingZerosOp,
-)
-_CHEAP_FLOAT = (
-    stablehlo.CeilOp,
-    stablehlo.FloorOp,
-    stablehlo.RoundNearestAfzOp,
-    stablehlo.RoundNearestEvenOp,
-    stablehlo.IsFiniteOp,
-    stablehlo.ReducePrecisionOp,
-    chlo.NextAfterOp,
-    chlo.IsInfOp,
-    chlo.IsPosInfOp,
-    chlo.IsNegInfOp,
-)
-_MEDIUM_FLOAT = (stablehlo.DivideOp, stablehlo.SqrtOp, stablehlo.RsqrtOp)
-_EXPENSIVE_FLOAT = (
-    stablehlo.ExponentialOp,
-    stablehlo.ExponentialMinusOneOp,
-    stablehlo.LogOp,
-    stablehlo.LogPlusOneOp,
-    stablehlo.LogisticOp,
-    stablehlo.SineOp,
-    stablehlo.CosineOp,
-    stablehlo.TanOp,
-    stablehlo.TanhOp,
-    stablehlo.Atan2Op,
-    stablehlo.CbrtOp,
-    stablehlo.PowerOp,
-    stablehlo.RemainderOp,
-    chlo.AcosOp,
-    chlo.AcoshOp,
-    chlo.AsinOp,
-    chlo.AsinhOp,
-    chlo.AtanOp,
-    chlo.AtanhOp,
-    chlo.CoshOp,
-    chlo.BesselI1eOp,
-    chlo.DigammaOp,
-    chlo.ErfInvOp,
-    chlo.ErfOp,
-    chlo.ErfcOp,
-    chlo.LgammaOp,
-    chlo.PolygammaOp,
-    chlo.SinhOp,
-    chlo.TanOp,
-)
-
-_COMPLEX = (
-    stablehlo.AddOp,
-    stablehlo.SubtractOp,
-    stablehlo.MultiplyOp,
-    stablehlo.NegateOp,
-    stablehlo.SelectOp,
-    stablehlo.RealOp,
-    stablehlo.ImagOp,
-    stablehlo.ComplexOp,
-    stablehlo.CompareOp,
-    stablehlo.ConvertOp,
-    chlo.ConjOp,
-    chlo.SquareOp,
-)
-
-_EXPENSIVE_COMPLEX = (
-    *(stablehlo.ExponentialOp, stablehlo.ExponentialMinusOneOp, stablehlo.LogOp, stablehlo.LogPlusOneOp, stablehlo.LogisticOp, stablehlo.PowerOp),
-    *(stablehlo.SqrtOp, stablehlo.RsqrtOp, stablehlo.SignOp, stablehlo.SineOp, stablehlo.CosineOp, stablehlo.TanOp, stablehlo.TanhOp),
-    *(chlo.CoshOp, chlo.SinhOp, chlo.TanOp, stablehlo.CbrtOp, chlo.AcosOp, chlo.AcoshOp, chlo.AsinOp, chlo.AsinhOp, chlo.AtanOp, chlo.AtanhOp),
-)
-
-_REAL_COSTS: dict[type[Operation], int] = {
-    **dict.fromkeys((*_CHEAP_ANY, *_CHEAP_REAL, *_CHEAP_FLOAT), CHEAP),
-    **dict.fromkeys(_MEDIUM_FLOAT, MEDIUM),
-    **dict.fromkeys(_EXPENSIVE_FLOAT, EXPENSIVE),
-}
-_INTEGER_COSTS: dict[type[Operation], int] = {
-    **dict.fromkeys((*_CHEAP_ANY, *_CHEAP_REAL, *_CHEAP_INTEGER), CHEAP),
-    stablehlo.DivideOp: EXPENSIVE,
-    stablehlo.RemainderOp: EXPENSIVE,
-    stablehlo.PowerOp: EXPENSIVE,
-}
-_BOOLEAN_COSTS: dict[type[Operation], int] = dict.fromkeys(
-    (
-        stablehlo.AddOp,
-        stablehlo.MultiplyOp,
-        stablehlo.MaximumOp,
-        stablehlo.MinimumOp,
-        stablehlo.AndOp,
-        stablehlo.OrOp,
-        stablehlo.XorOp,
-        stablehlo.NotOp,
-        stablehlo.CompareOp,
-        stablehlo.SelectOp,
-        stablehlo.ConvertOp,
-    ),
-    CHEAP,
-)
-_COMPLEX_COSTS: dict[type[Operation], int] = {
-    **dict.fromkeys(_COMPLEX, CHEAP),
-    stablehlo.AbsOp: MEDIUM,
-    stablehlo.DivideOp: MEDIUM,
-    **dict.fromkeys(_EXPENSIVE_COMPLEX, EXPENSIVE),
-}
+_PRICES = {None: 0, Effort.CHEAP: CHEAP, Effort.DIVISION: MEDIUM, Effort.ROOT: MEDIUM, Effort.ELEMENTARY: EXPENSIVE, Effort.SPECIAL: EXPENSIVE}
+"""What computing an element once more costs, against reading it from memory."""
 
 
 def cost(op: Operation) -> int:
@@ -205,13 +93,9 @@ def cost(op: Operation) -> int:
     held = element(operands_of(op)[1 if kind is stablehlo.SelectOp else 0])
     if kind in _CONDITIONAL and not _has_function(op, held):
         return 0
-    if is_float(held):
-        return _REAL_COSTS.get(kind, 0)
     if held in _MOVED and kind not in (stablehlo.ConvertOp, stablehlo.SelectOp):
         return 0
-    if is_integer(held):
-        return (_BOOLEAN_COSTS if is_boolean(held) else _INTEGER_COSTS).get(kind, 0)
-    return _COMPLEX_COSTS.get(kind, 0)
+    return _PRICES[facts_of(kind).effort(held)]
 
 
 _CONDITIONAL = frozenset((stablehlo.BitcastConvertOp, stablehlo.CompareOp, chlo.NextAfterOp, chlo.PolygammaOp))
@@ -228,11 +112,8 @@ def _has_function(op: Operation, held: Attribute) -> bool:
     return held in (f32, f64)
 
 
-_ELEMENTWISE = frozenset((*_REAL_COSTS, *_INTEGER_COSTS, *_BOOLEAN_COSTS, *_COMPLEX_COSTS))
-
-
 _CONTROL = frozenset((core.ForOp, core.WhileOp, core.CaseOp))
-_KNOWN = frozenset((*_ROLES, *_ELEMENTWISE, *_CONTROL, stablehlo.DotGeneralOp))
+_NOT_SCALAR = frozenset((*_ROLES, *_CONTROL, stablehlo.DotGeneralOp))
 
 
 def _same_width(one: Attribute, other: Attribute) -> bool:
@@ -261,11 +142,12 @@ def _is_held(type: Any) -> bool:
 def role(op: Operation) -> Role:
     """How this op takes part in fusion."""
     kind = type(op)
-    if kind not in _KNOWN:
+    has_function = facts_of(kind).has_function
+    if not has_function and kind not in _NOT_SCALAR:
         return Role.OPAQUE
     if kind not in _CONTROL and not all(_is_held(value.type) for value in (*operands_of(op), *op.results)):
         return Role.OPAQUE
-    if kind in _ELEMENTWISE:
+    if has_function:
         return Role.SCALAR if cost(op) else Role.OPAQUE
     if kind is stablehlo.DotGeneralOp:
         return Role.CONTRACT if has_product(cast(stablehlo.DotGeneralOp, op)) else Role.OPAQUE
@@ -337,7 +219,7 @@ _COMPARISONS = {"EQ": "eq", "NE": "ne", "LT": "lt", "LE": "le", "GT": "gt", "GE"
 def function_name(op: Operation) -> str:
     """The name of the scalar function of an elementwise op, with what its attributes say."""
     if type(op) not in _NAMED:
-        return op.name.partition(".")[2]
+        return scalar_name(type(op))
     if isinstance(op, stablehlo.CompareOp):
         name = _COMPARISONS[op.comparison_direction.data]
         return f"total_{name}" if op.compare_type is not None and op.compare_type.data == "TOTALORDER" else name

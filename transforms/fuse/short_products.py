@@ -7,15 +7,18 @@ of what happens to the same instance anyway (:mod:`wengert.transforms.kernel.bat
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
 
-from xdsl.dialects.func import FuncOp
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from wengert.dialects import stablehlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import element, f32, f64, rank, shape
-from wengert.transforms.fuse.rewriting import replaced
+from wengert.transforms.fuse.rewriting import replace_ops
 from wengert.transforms.fuse.roles import has_product
 from wengert.transforms.kernel.batch_unrolling import is_short
 from wengert.transforms.schedule.loops import MOST_PHASES
@@ -25,9 +28,14 @@ _MOST_READ = 6
 """Elements of each instance that are read: they lie apart, and take longer than the multiplications."""
 
 
-def expanded(function: FuncOp) -> FuncOp:
-    """The function itself if it has no such contraction, else a copy with sums of products in their place."""
-    return replaced(function, "short-products", (stablehlo.DotGeneralOp,), _roles, _sum)
+@dataclass(frozen=True)
+class ExpandShortProductsPass(ModulePass):
+    """Replaces batches of many very small matrix products by multiplications and sums, which fusion takes into the loops around them."""
+
+    name = "expand-short-products"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        replace_ops(op, self.name, (stablehlo.DotGeneralOp,), _roles, _sum)
 
 
 class _Roles(NamedTuple):

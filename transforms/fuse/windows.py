@@ -8,9 +8,12 @@ that computes the operand, as a rule), none has to. And since what combines in a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects.func import FuncOp
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
@@ -19,7 +22,7 @@ from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import element, f32, f64, is_float, shape, size
 from wengert.transforms.core.kinds import neutral
 from wengert.transforms.core.windows import Window
-from wengert.transforms.fuse.rewriting import replaced
+from wengert.transforms.fuse.rewriting import replace_ops
 
 FEWEST_READS = 3
 """Windows of fewer elements do not read their operand often enough to copy it."""
@@ -27,12 +30,16 @@ LARGEST_SHARE = 0.7
 """The share of steps up to which folding by dimensions pays; what lies between is written and read."""
 
 
-def prepared(function: FuncOp, *, reassociate: bool) -> FuncOp:
-    """The function itself if there is nothing to gain, else a copy with windows that are easier to fold.
+@dataclass(frozen=True)
+class WindowReductionsPass(ModulePass):
+    """Pads what windows reach over beforehand, and folds wide windows one dimension after the other; sums and products only if they may be reassociated."""
 
-    Sums and products are folded by dimensions only if ``reassociate`` allows it.
-    """
-    return replaced(function, "windows", (core.WindowReduceOp,), lambda op: _steps(op, reassociate), _folded)
+    name = "window-reductions"
+
+    reassociate: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        replace_ops(op, self.name, (core.WindowReduceOp,), lambda window: _steps(window, self.reassociate), _folded)
 
 
 def _steps(op: core.WindowReduceOp, reassociate: bool) -> list[Sequence[int]]:

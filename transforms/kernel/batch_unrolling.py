@@ -15,37 +15,35 @@ nests have in common is computed once.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from itertools import pairwise, product
 from math import prod
 from typing import Any
 
-from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
 
 from wengert.dialects.kernel import (
     STORE,
     ApplyOp,
-    ConstantOp,
     EmptyOp,
-    Guard,
-    IndexOp,
     LoadOp,
     NestOp,
-    WhereAttr,
-    WithinOp,
     Write,
-    at_attr,
     nest,
     string,
     yielded,
 )
-from wengert.dialects.kernel.positions import Position, constant, index, span, substitute
+from wengert.dialects.kernel.positions import Position, constant, index, substitute
 from wengert.ir.construction import append, erase, insert_before, replace_uses
-from wengert.ir.tensor_types import dtype_of, i1, tensor
 from wengert.ir.traversal import operands_of, ops_in
 from wengert.transforms.codegen.llvm.types import element_of
 from wengert.transforms.fuse.views import result
+from wengert.transforms.kernel.blocks import kernel_blocks
+from wengert.transforms.kernel.remap import undecided, unrolled, zero_or_true
 
 MOST_POINTS = 12
 """Rows of so many elements are unrolled: vectors in space, small matrices, a few classes. Longer ones fill registers as they are."""
@@ -62,7 +60,20 @@ SMALL = 1 << 10
 _FUNCTIONS = {"add": "add", "mul": "multiply", "max": "maximum", "min": "minimum", "and": "and", "or": "or"}
 
 
-def merge_instances(block: Block, *, reassociate: bool = True) -> None:
+@dataclass(frozen=True)
+class UnrollBatchPass(ModulePass):
+    """Unrolls short loops inside a loop over many batch elements, and merges nests over the same ones; sums over the batch only if they may be reassociated."""
+
+    name = "unroll-batch"
+
+    reassociate: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for block in kernel_blocks(op):
+            unroll_batch(block, reassociate=self.reassociate)
+
+
+def unroll_batch(block: Block, *, reassociate: bool) -> None:
     """Merges runs of nests of a block that work on the same instances where that keeps something in registers, in place."""
     runs: list[_Instances] = []
     for op in ops_in(block):
@@ -234,7 +245,7 @@ class _Instances:
         if kind == STORE:
             return total
         if whole and kind == "add" and element_of(total.type).kind == "f":
-            total, rest = self.constant(total.type, 0), parts
+            total, rest = self.put(zero_or_true(total.type)), parts
         self.summed |= bool(rest) and (kind in ("max", "min") or len(parts) <= LONE_SUM)
         for part in rest:
             total = self.put(ApplyOp.create(operands=[total, part], result_types=[part.type], properties={"function": string(_FUNCTIONS[kind])}))
@@ -252,12 +263,6 @@ class _Instances:
         else:
             op.drop_all_references()
         return found
-
-    def constant(self, held: Attribute, number: int) -> SSAValue:
-        """Zero, or (of i1) one."""
-        kind: Any = tensor((), held)
-        data = bytes([1]) if held == i1 and number else bytes(dtype_of(held).itemsize)
-        return self.put(ConstantOp.create(result_types=[held], properties={"value": DenseIntOrFPElementsAttr(kind, BytesAttr(data))}))
 
     def argument(self, value: SSAValue) -> SSAValue:
         """What the body calls a value from outside."""
@@ -314,54 +319,23 @@ class _Point:
         for inner in ops_in(self.op.body.block):
             if isinstance(inner, LoadOp) and (held := self.instances.held.get(self.sources[inner.source])) is not None:
                 where = inner.where.data if inner.where is not None else ()
-                if inner.base is not None or (self._left(where) is not None and self._at(inner.at.data) not in held):
+                left = undecided(where, self._at, self.instances.extents)
+                if inner.base is not None or (left is not None and self._at(inner.at.data) not in held):
                     return False
         return True
 
     def compute(self) -> None:
         """Puts the body of this point into the merged one."""
-        decided: dict[SSAValue, bool] = {}
-        for inner in ops_in(self.op.body.block)[:-1]:
-            value = result(inner)
-            if isinstance(inner, LoadOp | WithinOp):
-                left = self._left(inner.where.data if inner.where is not None else ())
-                if isinstance(inner, WithinOp) and not left:
-                    decided[value] = left is not None
-                self.values[value] = self._read(inner, left)
-            elif isinstance(inner, ApplyOp) and inner.function.data == "select" and inner.operands[0] in decided:
-                self.values[value] = self.values[inner.operands[1 if decided[inner.operands[0]] else 2]]
-            else:
-                properties = dict(inner.properties)
-                if isinstance(inner, IndexOp):
-                    properties["at"] = at_attr(self._at(inner.at.data))
-                operands = [self.values[operand] for operand in operands_of(inner)]
-                self.values[value] = self.instances.put(type(inner).create(operands=operands, result_types=[value.type], properties=properties))
+        unrolled(self.op, self._at, self.instances.extents, self.values, self.instances.put, self._written_before)
 
-    def _read(self, op: LoadOp | WithinOp, left: tuple[Guard, ...] | None) -> SSAValue:
-        instances, kind = self.instances, result(op).type
-        if left is None or (isinstance(op, WithinOp) and not left):
-            return instances.constant(kind, left is not None)
-        where: dict[str, Attribute] = {"where": WhereAttr(left)} if left else {}
-        if isinstance(op, WithinOp):
-            return instances.put(WithinOp.create(result_types=[kind], properties=where))
-        at, source = self._at(op.at.data), self.sources[op.source]
-        if source in instances.held:
-            instances.forwarded += 1
-            return instances.held[source][at]
-        operands = [instances.argument(source), *([] if op.base is None else [self.values[op.base]])]
-        return instances.put(LoadOp.create(operands=operands, result_types=[kind], properties={"at": at_attr(at), **where}))
-
-    def _left(self, guards: Iterable[Guard]) -> tuple[Guard, ...] | None:
-        """The guards that are not known to hold for all instances; None if one never does."""
-        found: list[Guard] = []
-        for at, low, high in guards:
-            moved = self._at(at)
-            least, greatest = span(moved, self.instances.extents)
-            if greatest < low or least >= high:
-                return None
-            if least < low or greatest >= high:
-                found.append((moved, low, high))
-        return tuple(found)
+    def _written_before(self, op: LoadOp, at: Position) -> SSAValue | None:
+        """What a member has written where the nest reads; else the body gets an argument to read from."""
+        source = self.sources[op.source]
+        if source in self.instances.held:
+            self.instances.forwarded += 1
+            return self.instances.held[source][at]
+        self.values[op.source] = self.instances.argument(source)
+        return None
 
 
 def _erase_unused(body: Block) -> None:

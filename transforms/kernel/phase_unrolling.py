@@ -14,20 +14,25 @@ Where the loop's trips are no multiple of the phases, the last ones are a nest o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from xdsl.dialects.builtin import ArrayAttr, BytesAttr, DenseIntOrFPElementsAttr
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
 
-from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, Guard, IndexOp, LoadOp, NestOp, WhereAttr, WithinOp, YieldOp, at_attr, nest, string
-from wengert.dialects.kernel.positions import Position, constant, dimensions, index, span, substitute
+from wengert.dialects.kernel import STORE, LoadOp, NestOp, WithinOp, YieldOp, at_attr, nest, string
+from wengert.dialects.kernel.positions import Position, constant, dimensions, index, substitute
 from wengert.ir.attributes import int_array
-from wengert.ir.tensor_types import dtype_of, i1, tensor
+from wengert.ir.construction import append
 from wengert.ir.traversal import ops_in
 from wengert.transforms.codegen.cpu.nest.state import accesses
 from wengert.transforms.codegen.llvm.types import element_of
 from wengert.transforms.fuse.views import result
+from wengert.transforms.kernel.blocks import kernel_blocks
+from wengert.transforms.kernel.remap import remapped_body, unrolled
 from wengert.transforms.schedule.loops import MOST_PHASES, Loops
 from wengert.transforms.schedule.target import NOMINAL
 
@@ -35,6 +40,17 @@ _TRIPS = 32
 """The loop that becomes the innermost one has at least so many trips."""
 _MOST_OPS = 96
 """A body that would become longer is left as it is."""
+
+
+@dataclass(frozen=True)
+class UnrollPhasesPass(ModulePass):
+    """Unrolls short innermost loops over the phases of an index, such as its even and odd values, and decides their guards."""
+
+    name = "unroll-phases"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for block in kernel_blocks(op):
+            unroll_phases(block)
 
 
 def unroll_phases(block: Block) -> None:
@@ -94,17 +110,7 @@ class _Rest(NamedTuple):
         op, start = self.op, self.op.extents[self.d] - self.trips
         extents = [self.trips if d == self.d else n for d, n in enumerate(op.extents)]
         values = {d: index(d).shifted(start if d == self.d else 0) for d in range(len(extents))}
-        body = Block(arg_types=[value.type for value in op.inputs])
-        names: dict[SSAValue, SSAValue] = dict(zip(op.body.block.args, body.args, strict=True))
-        for inner in op.body.block.ops:
-            copy = inner.clone(value_mapper=names)
-            if isinstance(copy, LoadOp | IndexOp):
-                copy.properties["at"] = at_attr(substitute(copy.at.data, values, extents))
-            if isinstance(copy, LoadOp | WithinOp) and copy.where is not None:
-                copy.properties["where"] = WhereAttr(tuple([(substitute(at, values, extents), low, high) for at, low, high in copy.where.data]))
-            if isinstance(copy, YieldOp):
-                copy.properties["at"] = ArrayAttr([at_attr(substitute(write.at, values, extents)) for write in op.writes])
-            body.add_op(copy)
+        body = remapped_body(op, lambda at: substitute(at, values, extents))
         return nest(list(op.inputs), into, [value.type for value in op.outputs], extents, list(range(len(into))), body)
 
 
@@ -157,50 +163,13 @@ class _Phases:
     def _phase(self, phase: int) -> dict[SSAValue, SSAValue]:
         """The body of one phase; what its values are called there."""
         values: dict[SSAValue, SSAValue] = {**self.arguments}
-        decided: dict[SSAValue, bool] = {}
-        for inner in ops_in(self.op.body.block)[:-1]:
-            value = result(inner)
-            if isinstance(inner, ApplyOp) and inner.function.data == "select" and inner.operands[0] in decided:
-                values[value] = values[inner.operands[1 if decided[inner.operands[0]] else 2]]
-                continue
-            where = inner.where.data if isinstance(inner, LoadOp | WithinOp) and inner.where is not None else ()
-            left = self._left(where, phase)
-            if left is None or (isinstance(inner, WithinOp) and not left):
-                decided[value] = left is not None
-                values[value] = self._add(_scalar(value.type, left is not None))
-                continue
-            copy = inner.clone(value_mapper=values)
-            if isinstance(copy, LoadOp | IndexOp):
-                copy.properties["at"] = at_attr(self._at(copy.at.data, phase))
-            if left:
-                copy.properties["where"] = WhereAttr(left)
-            else:
-                copy.properties.pop("where", None)
-            values[value] = self._add(copy)
+        unrolled(self.op, lambda at: self._at(at, phase), self.extents, values, self._add)
         return values
 
     def _add(self, op: Operation) -> SSAValue:
-        self.body.add_op(op)
+        append(self.body, op)
         return result(op)
 
     def _at(self, at: Position, phase: int) -> Position:
         last = len(self.extents)
         return substitute(self.loops[at], {last: constant(phase)}, self.loops.extents)
-
-    def _left(self, guards: tuple[Guard, ...], phase: int) -> tuple[Guard, ...] | None:
-        """The guards that this phase has to look at; None if one of them never holds."""
-        found: list[Guard] = []
-        for at, low, high in guards:
-            moved = self._at(at, phase)
-            least, greatest = span(moved, self.extents)
-            if greatest < low or least >= high:
-                return None
-            if least < low or greatest >= high:
-                found.append((moved, low, high))
-        return tuple(found)
-
-
-def _scalar(held: Attribute, number: int) -> ConstantOp:
-    kind: Any = tensor((), held)
-    data = bytes([1]) if held == i1 and number else bytes(dtype_of(held).itemsize)
-    return ConstantOp.create(result_types=[held], properties={"value": DenseIntOrFPElementsAttr(kind, BytesAttr(data))})

@@ -12,17 +12,35 @@ Before and after::
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
 
 from wengert.dialects import core, stablehlo
 from wengert.dialects.kernel import NestOp
 from wengert.dialects.kernel.overwriting import root
 from wengert.ir.construction import insert_before
+from wengert.ir.traversal import ops_in
+from wengert.transforms.kernel.blocks import kernel_blocks
 
 
-def reads_first(block: Block) -> None:
+@dataclass(frozen=True)
+class HoistReadsPass(ModulePass):
+    """Moves reads of an array before what overwrites it, so that this need not copy it first."""
+
+    name = "hoist-reads"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for block in kernel_blocks(op):
+            hoist_reads(block)
+
+
+def hoist_reads(block: Block) -> None:
     """Moves what overwrites an array behind its last reader, with all that uses its results, unless a reader is among these."""
-    for op in list(block.ops):
+    for op in ops_in(block):
         for value in _overwritten(op):
             _move_behind_readers(block, op, value)
 

@@ -16,17 +16,23 @@ programs do not allow; and sums of 16-bit floats, which would be rounded in betw
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import isqrt, prod
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.passes import ModulePass
 
-from wengert.dialects.kernel import STORE, IndexOp, LoadOp, NestOp, WhereAttr, WithinOp, Write, YieldOp, at_attr, nest, string
+from wengert.dialects.kernel import STORE, LoadOp, NestOp, Write, YieldOp, at_attr, nest, string
 from wengert.dialects.kernel.positions import Position, combine, dimensions, index
 from wengert.ir.tensor_types import element, shape, size, tensor
+from wengert.ir.traversal import ops_in
 from wengert.transforms.codegen.cpu.nest.state import NestState
 from wengert.transforms.codegen.llvm.types import element_of
+from wengert.transforms.kernel.blocks import kernel_blocks
+from wengert.transforms.kernel.remap import remapped_body
 from wengert.transforms.schedule.chunks import wanted_chunks
 from wengert.transforms.schedule.loops import Loops
 from wengert.transforms.schedule.parallel import FEW_TRIPS, best_divisor, block_length, most_work
@@ -41,9 +47,20 @@ _LONG_SUM = 4096
 """More trips than this are not added up one after the other."""
 
 
-def split_sums(block: Block) -> None:
+@dataclass(frozen=True)
+class SplitReductionsPass(ModulePass):
+    """Splits long reductions into partial ones that can run in parallel and a nest that combines them (a reassociation)."""
+
+    name = "split-reductions"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for block in kernel_blocks(op):
+            split_reductions(block)
+
+
+def split_reductions(block: Block) -> None:
     """Replaces the nests of a block that combine across many trips by two each, in place."""
-    for op in list(block.ops):
+    for op in ops_in(block):
         if isinstance(op, NestOp) and (wanted_chunks(most_work(op)) > 1 or prod(op.extents) > _LONG_SUM * _LANES):
             _Parts.split(op)
 
@@ -115,22 +132,7 @@ class _Parts:
         op.erase()
 
     def _body(self) -> Block:
-        body = Block(arg_types=[value.type for value in self.op.inputs])
-        values: dict[SSAValue, SSAValue] = dict(zip(self.op.body.block.args, body.args, strict=True))
-        for inner in self.op.body.block.ops:
-            copy = inner.clone(value_mapper=values)
-            self._move(copy)
-            body.add_op(copy)
-        return body
-
-    def _move(self, op: Operation) -> None:
-        """Writes the positions of an op in terms of the new loops."""
-        if isinstance(op, LoadOp | IndexOp):
-            op.properties["at"] = at_attr(self.loops[op.at.data])
-        if isinstance(op, LoadOp | WithinOp) and op.where is not None:
-            op.properties["where"] = WhereAttr(tuple([(self.loops[at], low, high) for at, low, high in op.where.data]))
-        if isinstance(op, YieldOp):
-            op.properties["at"] = ArrayAttr([at_attr(self._place(write)) for write in self.writes])
+        return remapped_body(self.op, self.loops.__getitem__, places=[self._place(write) for write in self.writes])
 
     def _place(self, write: Write) -> Position:
         at = self.loops[write.at]

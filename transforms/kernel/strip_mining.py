@@ -2,7 +2,7 @@
 
 A softmax is three nests: the largest element of every row, the exponentials and their sum, the quotients. Each of them
 walks through all rows before the next one starts, so on a large matrix the exponentials go to main memory and come back.
-Where all that connects the nests is row by row, the nests become the body of a ``kernel.strips`` that runs them on a strip
+Where all that connects the nests is row by row, the nests become the body of a ``kernel.strip_mine`` that runs them on a strip
 of rows at a time; what only they use is then as small as a strip and stays in the cache (strip mining and loop fusion,
 Wolfe, "More iteration space tiling", 1989, with the contraction of arrays).
 
@@ -16,20 +16,26 @@ have found: a reassociation, which strict programs do not allow.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import cast
 
 from msgspec import Struct
-from xdsl.dialects.builtin import ArrayAttr
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
+from xdsl.passes import ModulePass
 
 from wengert.dialects import stablehlo
-from wengert.dialects.kernel import STORE, AtAttr, EmptyOp, IndexOp, LoadOp, NestOp, StripsOp, WhereAttr, WithinOp, YieldOp, at_attr, nest
+from wengert.dialects.kernel import STORE, EmptyOp, IndexOp, LoadOp, NestOp, StripMineOp, WithinOp, YieldOp, nest
 from wengert.dialects.kernel.positions import ZERO, Position, dimensions, index, span, substitute
 from wengert.ir.attributes import int_array, int_attr
 from wengert.ir.tensor_types import dtype_of, element, shape, size, tensor
+from wengert.ir.traversal import ops_in
 from wengert.transforms.codegen.llvm.types import element_of
+from wengert.transforms.kernel.blocks import kernel_blocks
+from wengert.transforms.kernel.remap import remapped_body
 from wengert.transforms.kernel.split_reductions import total
 
 WORTH_BYTES = 64 << 10
@@ -65,10 +71,23 @@ class _Rows(Struct, frozen=True, dict=True):
         return {value: None for value in self.op.outputs if not self.steps[value]}
 
 
-def form_strips(block: Block, *, reassociate: bool = True) -> None:
+@dataclass(frozen=True)
+class StripMinePass(ModulePass):
+    """Runs neighbouring nests together on one strip of rows after another, so that what passes between them stays in the cache."""
+
+    name = "strip-mine"
+
+    reassociate: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for block in kernel_blocks(op):
+            strip_mine(block, reassociate=self.reassociate)
+
+
+def strip_mine(block: Block, *, reassociate: bool) -> None:
     """Replaces runs of nests by strips where that pays, in place."""
     run: list[NestOp] = []
-    for op in list(block.ops):
+    for op in ops_in(block):
         if isinstance(op, NestOp):
             run.append(op)
         elif not isinstance(op, stablehlo.ConstantOp | EmptyOp):
@@ -228,7 +247,7 @@ class _Group(Struct, dict=True):
         return _bytes({value for member in self.members for value, step in member.steps.items() if step})
 
     def replace(self) -> None:
-        """Puts a ``kernel.strips`` in place of the last nest and removes them all."""
+        """Puts a ``kernel.strip_mine`` in place of the last nest and removes them all."""
         rows = self.strip_rows
         steps = {value: step for member in self.members for value, step in member.steps.items()}
         crossing = [value for member in self.members for value in member.crossing]
@@ -245,7 +264,7 @@ class _Group(Struct, dict=True):
             values.update(zip(member.op.outputs, part.outputs, strict=True))
         block.add_op(YieldOp.create(operands=[values[value] for value in kept]))
         last = self.members[-1].op
-        strips = StripsOp.create(
+        strips = StripMineOp.create(
             operands=given,
             result_types=[tensor((trips, *shape(value)), element(value)) if value in crossing else value.type for value in kept],
             properties={
@@ -284,20 +303,5 @@ def _on_strip(member: _Rows, inputs: Sequence[SSAValue], outputs: Sequence[Attri
     """The nest on a strip of rows."""
     op, leading = member.op, member.leading
     extents = [rows, *op.extents[leading:]]
-    body = Block(arg_types=[value.type for value in inputs])
-    values: dict[SSAValue, SSAValue] = dict(zip(op.body.block.args, body.args, strict=True))
-    for inner in op.body.block.ops:
-        copy = inner.clone(value_mapper=values)
-        _move_into_strip(copy, extents, leading)
-        body.add_op(copy)
+    body = remapped_body(op, lambda at: _in_strip(at, extents, leading), inputs=[value.type for value in inputs])
     return nest(inputs, [], outputs, extents, [-1] * len(outputs), body)
-
-
-def _move_into_strip(op: Operation, extents: Sequence[int], leading: int) -> None:
-    if isinstance(op, LoadOp | IndexOp):
-        op.properties["at"] = at_attr(_in_strip(op.at.data, extents, leading))
-    if isinstance(op, LoadOp | WithinOp) and op.where is not None:
-        op.properties["where"] = WhereAttr(tuple([(_in_strip(at, extents, leading), low, high) for at, low, high in op.where.data]))
-    if isinstance(op, YieldOp) and op.at is not None:
-        positions = [at.data for at in cast("ArrayAttr[AtAttr]", op.at)]
-        op.properties["at"] = ArrayAttr([at_attr(_in_strip(at, extents, leading)) for at in positions])

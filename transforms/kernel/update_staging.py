@@ -15,24 +15,42 @@ Before and after::
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from math import prod
 
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
 
 from wengert.dialects import stablehlo
 from wengert.dialects.kernel import STORE, LoadOp, NestOp, Write, at_attr, nest, yielded
-from wengert.dialects.kernel.overwriting import reads_what_it_writes, root
+from wengert.dialects.kernel.overwriting import carried, reads_what_it_writes, root
 from wengert.dialects.kernel.positions import ZERO, flatten, index
 from wengert.ir.construction import append, erase, insert_before
 from wengert.ir.tensor_types import element, size, tensor
+from wengert.ir.traversal import ops_in
+from wengert.transforms.kernel.blocks import kernel_blocks
 
 SMALL_PART = 0.25
 """The share of an array that is kept apart at most, instead of copying all of it."""
 
 
-def keep_updates_apart(block: Block, carried: Collection[SSAValue]) -> None:
+@dataclass(frozen=True)
+class StageUpdatesPass(ModulePass):
+    """Computes small updates of an array that the same nest reads elsewhere before any is written, which saves a copy of the array."""
+
+    name = "stage-updates"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for block in kernel_blocks(op):
+            around = block.parent_op()
+            stage_updates(block, carried(around, block) if around is not None else ())
+
+
+def stage_updates(block: Block, carried: Collection[SSAValue]) -> None:
     """Splits the nests of a block that would copy an array for the sake of a small part; ``carried`` are the arguments that may be overwritten."""
-    for op in list(block.ops):
+    for op in ops_in(block):
         if type(op) is NestOp and any(tie >= 0 for tie in op.tied) and _is_split(op, carried):
             _split(op)
 

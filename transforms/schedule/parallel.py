@@ -14,8 +14,10 @@ from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
+from wengert.dialects.facts import Effort
 from wengert.dialects.kernel import STORE, ApplyOp, LoadOp, NestOp, Write
 from wengert.dialects.kernel.positions import Position, dimensions, span
+from wengert.dialects.scalar_functions import effort
 from wengert.ir.tensor_types import size
 from wengert.ir.traversal import ops_in
 from wengert.transforms.codegen.llvm.types import Element, element_of
@@ -24,17 +26,10 @@ from wengert.transforms.schedule.chunks import Split, single, split, wanted_chun
 from wengert.transforms.schedule.loops import Loops
 from wengert.transforms.schedule.target import Target
 
-# fmt: off
-_CHEAP = frozenset((
-    "abs", "add", "and", "clamp", "complex", "convert", "eq", "floor", "ge", "gt", "imag", "le", "lt", "maximum", "minimum", "multiply", "ne",
-    "negate", "not", "or", "real", "select", "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "subtract", "xor",
-))
-# fmt: on
 _VECTOR_NS = 0.2
-"""A cheap function on one vector register."""
-_DIVIDE_NS = 2.0
 _COSTLY_NS = 4.0
-"""An exponential, a logarithm, a hyperbolic tangent on one vector register."""
+_NS = {Effort.CHEAP: _VECTOR_NS, Effort.DIVISION: 2.0, Effort.ROOT: _COSTLY_NS, Effort.ELEMENTARY: _COSTLY_NS, Effort.SPECIAL: _COSTLY_NS}
+"""A scalar function on one vector register."""
 _BYTE_NS = 0.02
 """Moving one byte, from a cache that is not the first."""
 _LONE_NS = 0.5
@@ -47,7 +42,7 @@ UNIT = 64
 def most_work(op: NestOp) -> float:
     """Nanoseconds that the nest takes at most, quickly found."""
     ops = ops_in(op.body.block)
-    costly = sum([isinstance(inner, ApplyOp) and inner.function.data not in _CHEAP for inner in ops])
+    costly = sum([isinstance(inner, ApplyOp) and effort(inner) is not Effort.CHEAP for inner in ops])
     return prod(op.extents) * (costly * _COSTLY_NS / 2 + len(ops) * _LONE_NS)
 
 
@@ -58,8 +53,7 @@ def op_ns(op: Operation, inner_step: int | None, vectorised: bool, target: Targe
     if isinstance(op, LoadOp):
         return _LONE_NS if inner_step not in (-1, 0, 1) else _BYTE_NS * held.size * abs(inner_step) if vectorised else _VECTOR_NS
     if isinstance(op, ApplyOp):
-        name = op.function.data
-        return share * (_VECTOR_NS if name in _CHEAP else _DIVIDE_NS if name in ("divide", "sqrt", "remainder") else _COSTLY_NS)
+        return share * _NS[effort(op)]
     return 0.0
 
 

@@ -28,6 +28,7 @@ from xdsl.ir import Attribute, Operation
 from wengert.dialects.quant import UniformQuantizedType
 from wengert.dialects.stablehlo.bounds import bounds_of
 from wengert.ir.attributes import ints
+from wengert.ir.element_classes import BOOLEAN, COMPLEX, FLOAT, INTEGER, QUANTIZED, SIGNED, UNSIGNED
 from wengert.ir.elements import to_numpy
 from wengert.ir.tensor_types import DYNAMIC, EIGHT_BITS, bf16, f16, f32, f64, i1, i64, real_element, tensor
 from wengert.ir.typing_rules import INFERRED, TypingError
@@ -35,10 +36,6 @@ from wengert.ir.typing_rules import INFERRED, TypingError
 Tensor = TensorType[Any]
 Shape = tuple[int, ...]
 
-# Classes of element types, as bits, so that a rule can name the set that it takes.
-BOOLEAN, SIGNED, UNSIGNED, FLOAT, COMPLEX, QUANTIZED = 1, 2, 4, 8, 16, 32
-INTEGER = SIGNED | UNSIGNED
-ANY = BOOLEAN | INTEGER | FLOAT | COMPLEX | QUANTIZED
 _CLASS_NAMES = (
     (BOOLEAN, "booleans"),
     (INTEGER, "integers"),

@@ -13,8 +13,6 @@ from wengert.dialects.stablehlo import contraction as ops
 from wengert.dialects.stablehlo.attributes import ConvDimensionNumbersAttr, DimensionNumbers, DotDimensionNumbersAttr, Precision, PrecisionAttr
 from wengert.dialects.stablehlo.einsum import EinsumLabels
 from wengert.dialects.stablehlo.typing.checks import (
-    COMPLEX,
-    FLOAT,
     Shape,
     Tensor,
     as_tensor,
@@ -31,6 +29,7 @@ from wengert.dialects.stablehlo.typing.checks import (
 from wengert.dialects.stablehlo.typing.quantized import product_result
 from wengert.dialects.stablehlo.typing.windows import windows
 from wengert.ir.attributes import bools
+from wengert.ir.element_classes import COMPLEX, FLOAT
 from wengert.ir.tensor_types import DYNAMIC, i1
 from wengert.ir.typing_rules import typing_rule
 

@@ -19,10 +19,6 @@ from wengert.dialects.stablehlo.attributes import ConvDimensionNumbersAttr, Gath
 from wengert.dialects.stablehlo.random import RngOp
 from wengert.dialects.stablehlo.shape import ConstantOp
 from wengert.dialects.stablehlo.typing.checks import (
-    COMPLEX,
-    FLOAT,
-    INTEGER,
-    QUANTIZED,
     Shape,
     Tensor,
     as_tensor,
@@ -46,6 +42,7 @@ from wengert.dialects.stablehlo.typing.checks import (
 from wengert.dialects.stablehlo.typing.contraction import convolved_element, convolved_shape
 from wengert.dialects.stablehlo.typing.indexing import gathered_shape
 from wengert.dialects.stablehlo.typing.shape import check_broadcast_dimensions, padded_extent
+from wengert.ir.element_classes import COMPLEX, FLOAT, INTEGER, QUANTIZED
 from wengert.ir.elements import to_numpy
 from wengert.ir.tensor_types import DYNAMIC, i32, tensor
 from wengert.ir.typing_rules import constant_rule, typing_rule

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ComplexType, UnrankedTensorType
 from xdsl.ir import Attribute, Operation
 
+from wengert.dialects.facts import facts_of
 from wengert.dialects.stablehlo import elementwise as ops
 from wengert.dialects.stablehlo.attributes import ComparisonType, ComparisonTypeAttr
+from wengert.dialects.stablehlo.base import TensorOp
 from wengert.dialects.stablehlo.typing.checks import (
-    ANY,
-    BOOLEAN,
-    COMPLEX,
-    FLOAT,
-    INTEGER,
-    QUANTIZED,
-    SIGNED,
-    UNSIGNED,
     Tensor,
     as_tensor,
     bit_width,
@@ -39,53 +34,9 @@ from wengert.dialects.stablehlo.typing.checks import (
     same_shape,
     within_bounds,
 )
+from wengert.ir.element_classes import ANY, BOOLEAN, COMPLEX, FLOAT, INEXACT, QUANTIZED, REAL, SIGNED, UNSIGNED
 from wengert.ir.tensor_types import DYNAMIC, f32, f64, i1, real_element
 from wengert.ir.typing_rules import INFERRED, TypingRule, typing_rule
-
-NUMBER = INTEGER | FLOAT | COMPLEX | QUANTIZED
-REAL = FLOAT | QUANTIZED
-INEXACT = FLOAT | COMPLEX | QUANTIZED
-LOGICAL = BOOLEAN | INTEGER
-
-ONE_TYPE: dict[type[Operation], int] = {
-    ops.CbrtOp: INEXACT,
-    ops.CeilOp: REAL,
-    ops.CosineOp: INEXACT,
-    ops.CountLeadingZerosOp: INTEGER,
-    ops.ExponentialOp: INEXACT,
-    ops.ExponentialMinusOneOp: INEXACT,
-    ops.FloorOp: REAL,
-    ops.LogOp: INEXACT,
-    ops.LogPlusOneOp: INEXACT,
-    ops.LogisticOp: INEXACT,
-    ops.NegateOp: NUMBER,
-    ops.NotOp: LOGICAL,
-    ops.PopcntOp: INTEGER,
-    ops.RoundNearestAfzOp: REAL,
-    ops.RoundNearestEvenOp: REAL,
-    ops.RsqrtOp: INEXACT,
-    ops.SignOp: SIGNED | INEXACT,
-    ops.SineOp: INEXACT,
-    ops.SqrtOp: INEXACT,
-    ops.TanOp: INEXACT,
-    ops.TanhOp: INEXACT,
-    ops.AddOp: ANY,
-    ops.AndOp: LOGICAL,
-    ops.Atan2Op: INEXACT,
-    ops.DivideOp: NUMBER,
-    ops.MaximumOp: ANY,
-    ops.MinimumOp: ANY,
-    ops.MultiplyOp: ANY,
-    ops.OrOp: LOGICAL,
-    ops.PowerOp: NUMBER,
-    ops.RemainderOp: NUMBER,
-    ops.ShiftLeftOp: INTEGER,
-    ops.ShiftRightArithmeticOp: INTEGER,
-    ops.ShiftRightLogicalOp: INTEGER,
-    ops.SubtractOp: NUMBER,
-    ops.XorOp: LOGICAL,
-}
-"""Ops whose operands and result have one and the same type, with the element classes that they take."""
 
 
 def one_type(allowed: int, *, unranked: bool = False) -> TypingRule:
@@ -124,8 +75,14 @@ def check_unranked(op: Operation, allowed: int, result: Attribute | None = None)
         fail(f"operand and result must both be of known rank or both of none, found {op.operands[0].type} and {op.results[0].type}")
 
 
-for _op, _allowed in ONE_TYPE.items():
-    typing_rule(_op)(one_type(_allowed))
+def declare_one_type(classes: Iterable[type[Operation]], *, unranked: bool = False) -> None:
+    """Registers that rule for those op classes whose facts say so."""
+    for cls in classes:
+        if facts_of(cls).one_type:
+            typing_rule(cls)(one_type(facts_of(cls).takes, unranked=unranked))
+
+
+declare_one_type(cls for cls in vars(ops).values() if isinstance(cls, type) and issubclass(cls, TensorOp) and cls.FACTS is not None)
 
 
 @typing_rule(ops.AbsOp)

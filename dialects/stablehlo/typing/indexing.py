@@ -9,7 +9,6 @@ from xdsl.ir import Operation
 from wengert.dialects.stablehlo import indexing as ops
 from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, ScatterDimensionNumbersAttr
 from wengert.dialects.stablehlo.typing.checks import (
-    INTEGER,
     Shape,
     Tensor,
     expect_dimensions,
@@ -30,6 +29,7 @@ from wengert.dialects.stablehlo.typing.checks import (
 )
 from wengert.dialects.stablehlo.typing.reduction import same_shapes
 from wengert.dialects.stablehlo.typing.regions import check_reducer, expect_results
+from wengert.ir.element_classes import INTEGER
 from wengert.ir.tensor_types import DYNAMIC, tensor
 from wengert.ir.typing_rules import typing_rule
 

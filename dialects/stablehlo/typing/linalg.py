@@ -9,9 +9,6 @@ from xdsl.dialects.builtin import ComplexType
 from wengert.dialects.stablehlo import linalg as ops
 from wengert.dialects.stablehlo.attributes import FftType, FftTypeAttr, Transpose, TransposeAttr
 from wengert.dialects.stablehlo.typing.checks import (
-    COMPLEX,
-    FLOAT,
-    QUANTIZED,
     Shape,
     Tensor,
     expect_elements,
@@ -24,6 +21,7 @@ from wengert.dialects.stablehlo.typing.checks import (
     same_shape,
 )
 from wengert.ir.attributes import int_of
+from wengert.ir.element_classes import COMPLEX, FLOAT, QUANTIZED
 from wengert.ir.tensor_types import DYNAMIC, f32, f64, real_element
 from wengert.ir.typing_rules import typing_rule
 

@@ -6,8 +6,6 @@ from xdsl.ir import Operation
 
 from wengert.dialects.stablehlo import normalization as ops
 from wengert.dialects.stablehlo.typing.checks import (
-    FLOAT,
-    QUANTIZED,
     Tensor,
     expect_elements,
     expect_in_range,
@@ -20,6 +18,7 @@ from wengert.dialects.stablehlo.typing.checks import (
     same_extent,
     same_shape,
 )
+from wengert.ir.element_classes import FLOAT, QUANTIZED
 from wengert.ir.typing_rules import typing_rule
 
 

@@ -16,8 +16,6 @@ from xdsl.ir import Attribute, Operation
 from wengert.dialects.quant import UniformQuantizedType, quantized
 from wengert.dialects.stablehlo import quantization as ops
 from wengert.dialects.stablehlo.typing.checks import (
-    FLOAT,
-    QUANTIZED,
     Tensor,
     element_class,
     expect_result,
@@ -29,6 +27,7 @@ from wengert.dialects.stablehlo.typing.checks import (
     same_extent,
     same_shape,
 )
+from wengert.ir.element_classes import FLOAT, QUANTIZED
 from wengert.ir.tensor_types import DYNAMIC
 from wengert.ir.typing_rules import TYPING_RULES, TypingRule, typing_rule
 

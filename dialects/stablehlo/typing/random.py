@@ -7,9 +7,6 @@ from typing import cast
 from wengert.dialects.stablehlo import random as ops
 from wengert.dialects.stablehlo.attributes import RngDistribution, RngDistributionAttr
 from wengert.dialects.stablehlo.typing.checks import (
-    BOOLEAN,
-    FLOAT,
-    INTEGER,
     as_tensor,
     expect_elements,
     expect_result,
@@ -19,6 +16,7 @@ from wengert.dialects.stablehlo.typing.checks import (
     operand,
     same_element,
 )
+from wengert.ir.element_classes import BOOLEAN, FLOAT, INTEGER
 from wengert.ir.tensor_types import DYNAMIC
 from wengert.ir.typing_rules import typing_rule
 

@@ -12,10 +12,6 @@ from wengert.dialects.quant import quantized
 from wengert.dialects.stablehlo import shape as ops
 from wengert.dialects.stablehlo.bounds import bounds_of
 from wengert.dialects.stablehlo.typing.checks import (
-    COMPLEX,
-    FLOAT,
-    INTEGER,
-    QUANTIZED,
     Shape,
     Tensor,
     as_tensor,
@@ -37,6 +33,7 @@ from wengert.dialects.stablehlo.typing.checks import (
     same_extent,
     tensors,
 )
+from wengert.ir.element_classes import COMPLEX, FLOAT, INTEGER, QUANTIZED
 from wengert.ir.tensor_types import DYNAMIC, tensor
 from wengert.ir.typing_rules import typing_rule
 

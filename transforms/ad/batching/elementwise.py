@@ -1,20 +1,10 @@
-"""Batching of elementwise ops: the op itself, on operands that are all batched."""
+"""Batching of ops that are nearly elementwise: some operand is one for all elements, or a property counts dimensions."""
 
 from __future__ import annotations
 
-from wengert.dialects import ad, chlo
 from wengert.dialects import stablehlo as hlo
-from wengert.dialects.stablehlo.base import BinaryOp, UnaryOp
 from wengert.ir.tensor_types import rank, shape
 from wengert.transforms.ad.batching.rule import Batching, Mapped, Operands, Results, batches
-
-UNARY = [op for dialect in (hlo.StableHLO, chlo.Chlo) for op in dialect.operations if issubclass(op, UnaryOp)]
-BINARY = [op for dialect in (hlo.StableHLO, chlo.Chlo) for op in dialect.operations if issubclass(op, BinaryOp)]
-
-
-@batches(*UNARY, *BINARY, hlo.CompareOp, hlo.ReducePrecisionOp, ad.StopGradientOp)
-def pointwise(batch: Batching, op: hlo.AddOp, operands: Operands) -> Results:
-    return batch.again(op, operands)
 
 
 @batches(hlo.MapOp)
@@ -41,11 +31,6 @@ def clamp(batch: Batching, op: hlo.ClampOp, operands: Operands) -> Results:
         return [batch.b.clamp(low.value, batch.spread(x), high.value)]
     placed = [batch.align(bound, range(rank(old)), shape(op.result)) for bound, old in zip(bounds, (op.min, op.max), strict=True)]
     return [batch.b.clamp(placed[0], batch.spread(x), placed[1])]
-
-
-@batches(ad.GuardOp)
-def guard(batch: Batching, op: ad.GuardOp, operands: Operands) -> Results:
-    return batch.again(op, operands)
 
 
 @batches(hlo.OptimizationBarrierOp)

@@ -8,7 +8,8 @@ batched. A rule emits, for one op, an op (or a few) that does the same to all in
     def reverse(batch, op, operands):                  # at least one operand is batched
         return batch.again(op, operands, dimensions=[d + 1 for d in ints(op.dimensions)])
 
-A pure op without a rule runs once per instance, in a loop; that is always right and rarely fast.
+An op whose facts say that it is the same op on batched operands (``Batching.SAME_OP``, every elementwise op) needs no rule. One that has none by its
+facts (``Batching.LOOP``) runs once per instance, in a loop; that is always right and rarely fast.
 
 Instances that take different ways share one program: loops run until the last instance is done and all branches are run.
 A *mask* then says which instances an op is really run for. Arithmetic on the others is harmless, so only loops (which must
@@ -31,6 +32,8 @@ from xdsl.traits import Pure
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
+from wengert.dialects.facts import Batching as Kind
+from wengert.dialects.facts import MissingFactsError, facts_of
 from wengert.ir.attributes import int_array, int_attr, int_of
 from wengert.ir.tensor_types import DYNAMIC, i1, i64, rank, shape, shape_of_type, tensor, type_of
 from wengert.transforms.ad.errors import refuse
@@ -70,6 +73,15 @@ def batches(*ops: type[Operation], control: bool = False) -> Callable[[BatchRule
         return rule
 
     return register
+
+
+def rule_of(op: Operation) -> BatchRule:
+    """How an op is batched, by the facts of its class; one of which nothing is known is refused."""
+    try:
+        kind = facts_of(type(op)).batching
+    except MissingFactsError as error:
+        raise refuse(op, f"cannot be batched: {error}") from None
+    return BATCH_RULES[type(op)] if kind is Kind.RULE else same_op if kind is Kind.SAME_OP else one_by_one
 
 
 class Functions(Struct):
@@ -129,9 +141,7 @@ class Batching:
         if any(isinstance(r.type, TensorType) and DYNAMIC in shape(r) for r in op.results):
             raise refuse(op, "cannot be batched: the shape of its result is known only at run time")
         with self.b.at(op.location):
-            rule = BATCH_RULES.get(type(op), one_by_one)
-            if any(x.batched for x in captured):
-                rule = one_by_one
+            rule = one_by_one if any(x.batched for x in captured) else rule_of(op)
             return [made if isinstance(made, Mapped) else Mapped(made, True) for made in rule(self, op, operands)]
 
     def _unbatched(self, op: Operation) -> Sequence[Value]:
@@ -220,6 +230,11 @@ class Batching:
     def mask_type(self) -> TensorType[Any]:
         """The type of a mask."""
         return tensor([self.size], i1)
+
+
+def same_op(batch: Batching, op: Operation, operands: Operands) -> Results:
+    """An op that does to all elements, or rows of them, the same: itself, on operands that are all batched."""
+    return batch.again(op, operands)
 
 
 def one_by_one(batch: Batching, op: Operation, operands: Operands) -> Results:

@@ -9,6 +9,7 @@ from wengert.transforms.ad.rules import (
     factorisations,
     fourier,
     indexing,
+    linear_ops,
     loop_transposes,
     loops,
     ordering,
@@ -24,4 +25,4 @@ from wengert.transforms.ad.rules import (
 FAMILIES = (elementwise, shape, contraction, reduction, windows, indexing, ordering, fourier, systems, factorisations, spectra, special)
 ALL_CASES = [case for family in FAMILIES for case in family.CASES]
 
-__all__ = ["ALL_CASES", "algebra", "branches", "checkpoint", "loop_transposes", "loops", "tapes"]
+__all__ = ["ALL_CASES", "algebra", "branches", "checkpoint", "linear_ops", "loop_transposes", "loops", "tapes"]

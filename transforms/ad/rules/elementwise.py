@@ -13,7 +13,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import c128, element, f64, is_complex, shape, type_of
 from wengert.transforms.ad.case import Arg, Case
-from wengert.transforms.ad.rule import LinearMap, Partial, derivative, divide_by, elementwise, identity, inactive, linear, negation, scale, sum_of, where
+from wengert.transforms.ad.rule import LinearMap, Partial, derivative, divide_by, elementwise, identity, inactive, negation, scale, sum_of, where
 
 Partials = tuple[Partial | None, ...]
 
@@ -220,9 +220,6 @@ def tanh(b: OpBuilder, x: Value, y: Value) -> Partial:
 
 
 # -- types and complex numbers
-
-linear(hlo.ConvertOp, hlo.ReducePrecisionOp, hlo.RealOp, hlo.ImagOp, hlo.ComplexOp)
-linear(hlo.SelectOp, operands=(1, 2))
 
 
 # -- zero wherever it exists

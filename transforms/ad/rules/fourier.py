@@ -1,4 +1,4 @@
-"""Derivatives of Fourier transforms: linear, with transposes that follow from the symmetry of the Fourier matrix.
+"""Derivatives of Fourier transforms: with transposes that follow from the symmetry of the Fourier matrix.
 
 Without conjugation the transpose of y = F x is x_bar = F y_bar, with the same F. A transform of real numbers leaves out half
 of its result, and its inverse fills that half in; their transposes pad, slice and weight accordingly.
@@ -17,9 +17,7 @@ from wengert.dialects.stablehlo.attributes import FftType, FftTypeAttr
 from wengert.ir.attributes import int_array, ints
 from wengert.ir.tensor_types import dtype_of, element, real_element, shape, tensor
 from wengert.transforms.ad.case import Arg, Case
-from wengert.transforms.ad.rule import Tangent, linear, transpose
-
-linear(hlo.FftOp)
+from wengert.transforms.ad.rule import Tangent, transpose
 
 
 def fft(b: OpBuilder, kind: FftType, x: Value, lengths: Sequence[int], result: Sequence[int] | None = None) -> Value:

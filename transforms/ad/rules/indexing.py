@@ -15,14 +15,11 @@ from wengert.ir.attributes import int_attr, int_of, ints
 from wengert.ir.tensor_types import dtype_of, element, i32, i64, is_unsigned, largest_integer, shape, size, tensor, type_of
 from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.errors import refuse
-from wengert.transforms.ad.rule import Into, LinearMap, Tangent, derivative, linear, same_op, transpose, where
+from wengert.transforms.ad.rule import Into, LinearMap, Tangent, derivative, same_op, transpose, where
 from wengert.transforms.ad.scatter_products import product_of_others
 from wengert.transforms.analysis.ranges import interval
 
 # -- slices
-
-linear(hlo.DynamicSliceOp, operands=(0,))
-linear(hlo.DynamicUpdateSliceOp, operands=(0, 1))
 
 
 @transpose(hlo.DynamicSliceOp)
@@ -46,8 +43,6 @@ def dynamic_update_slice(b: OpBuilder, op: hlo.DynamicUpdateSliceOp, linear: Seq
 
 
 # -- gather
-
-linear(hlo.GatherOp, operands=(0,))
 
 
 @transpose(hlo.GatherOp)

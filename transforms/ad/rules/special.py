@@ -13,10 +13,9 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import element, is_complex
 from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.errors import refuse
-from wengert.transforms.ad.rule import LinearMap, Partial, derivative, divide_by, elementwise, identity, linear, scale, sum_of
+from wengert.transforms.ad.rule import LinearMap, Partial, derivative, divide_by, elementwise, identity, scale, sum_of
 from wengert.transforms.core.zeta_exponent import zeta_in_exponent
 
-linear(chlo.ConjOp)
 Partials = tuple[Partial | None, ...]
 
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 from msgspec import Struct
 from xdsl.ir import Operation
 
-from wengert.dialects.kernel import MatmulOp, NativeOp, NestOp, StripsOp
+from wengert.dialects.kernel import MatmulOp, NativeOp, NestOp, StripMineOp
 from wengert.transforms.codegen.cpu.native import native_kernel
 from wengert.transforms.schedule.chunks import split
+from wengert.transforms.schedule.host import host
 from wengert.transforms.schedule.parallel import strips_ns
 from wengert.transforms.schedule.target import Target
+
+
+def host_needs() -> MemoryNeeds:
+    """What kernels need of memory on the processor that this process runs on."""
+    return MemoryNeeds(host().target)
 
 
 class MemoryNeeds(Struct, frozen=True):
@@ -28,7 +34,7 @@ class MemoryNeeds(Struct, frozen=True):
             return found.scratch_bytes if cut is None else cut.scratch_bytes
         return native_kernel(op, self.target).scratch_bytes() if isinstance(op, NativeOp) else 0
 
-    def runs_as_task(self, op: StripsOp) -> bool:
+    def runs_as_task(self, op: StripMineOp) -> bool:
         """Whether threads share the strips."""
         iterations = op.trips.value.data
         return split(iterations, strips_ns([nest for nest in op.body.block.ops if isinstance(nest, NestOp)], iterations, self.target)) is not None

@@ -40,8 +40,6 @@ _MATH = {
     "lgamma": "lgamma",
     "digamma": "digamma",
 }
-SPECIAL = frozenset((*_MATH, "trigamma"))
-"""Functions of many instructions."""
 FLOAT_PREDICATES = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
 _EXPANDED_INTRINSICS = {"ceil": "ceil", "floor": "floor", "round_nearest_even": "roundeven", "round_nearest_afz": "round", "sqrt": "sqrt"}
 _ARITHMETIC = {"add": "fadd", "subtract": "fsub", "multiply": "fmul", "divide": "fdiv", "remainder": "frem"}

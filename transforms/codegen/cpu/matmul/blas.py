@@ -9,8 +9,8 @@ from __future__ import annotations
 import ctypes
 from functools import cache
 
-from wengert.transforms.codegen.cpu.matmul.function_text import FunctionText
 from wengert.transforms.codegen.cpu.matmul.planner import MatmulPlan
+from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 
 ROUTINES = {"wg.blas.sgemm": "sgemm", "wg.blas.dgemm": "dgemm"}
 
@@ -36,8 +36,8 @@ def register_symbols() -> None:
         llvm.add_symbol(symbol, address)  # pyright: ignore[reportUnknownMemberType]
 
 
-def gemm_definitions(plan: MatmulPlan, name: str) -> str:
-    """The declaration of gemm and the constants that it reads by address."""
+def gemm_constants(builder: FunctionBuilder, plan: MatmulPlan, name: str) -> dict[str, str]:
+    """The addresses of the constants that gemm reads, by what they are."""
     kind = "float" if plan.element == "f32" else "double"
     b_step, a_step = (plan.b_k if plan.b_n == 1 else plan.b_n), (plan.a_m if plan.a_k == 1 else plan.a_k)
     constants = {
@@ -52,8 +52,7 @@ def gemm_definitions(plan: MatmulPlan, name: str) -> str:
         "one": (kind, 1.0),
         "zero": (kind, 0.0),
     }
-    lines = [f"@{name}.{key} = private constant {type_name} {value}" for key, (type_name, value) in constants.items()]
-    return "\n".join(lines) + "\n"
+    return {key: builder.constant(f"{name}.{key}", type, str(value), linkage="private") for key, (type, value) in constants.items()}
 
 
 def gemm_declaration(plan: MatmulPlan) -> str:
@@ -61,8 +60,8 @@ def gemm_declaration(plan: MatmulPlan) -> str:
     return f"declare void @{plan.symbols[0]}({', '.join(['ptr'] * 13)})\n"
 
 
-def emit_gemm(text: FunctionText, plan: MatmulPlan, name: str, a: str, b: str, c: str) -> None:
+def emit_gemm(builder: FunctionBuilder, plan: MatmulPlan, name: str, a: str, b: str, c: str) -> None:
     """C = A B by one call."""
-    order = ("b_form", "a_form", "n", "m", "k", "one", b, "b_step", a, "a_step", "zero", c, "c_step")
-    arguments = ", ".join(f"ptr {item}" if item.startswith("%") else f"ptr @{name}.{item}" for item in order)
-    text.line(f"call void @{plan.symbols[0]}({arguments})")
+    given = {**gemm_constants(builder, plan, name), "a": a, "b": b, "c": c}
+    order = ("b_form", "a_form", "n", "m", "k", "one", "b", "b_step", "a", "a_step", "zero", "c", "c_step")
+    builder.call_void(plan.symbols[0], [("ptr", given[item]) for item in order])

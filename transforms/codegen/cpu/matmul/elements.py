@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from wengert.transforms.codegen.cpu.matmul.function_text import FunctionText
 from wengert.transforms.codegen.cpu.matmul.target import ELEMENT_BYTES
+from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 
 
 class Arithmetic(Struct, frozen=True):
@@ -44,30 +44,27 @@ class Arithmetic(Struct, frozen=True):
             return "zeroinitializer"
         return "0.0" if self.floating else "0"
 
-    def multiply_add(self, text: FunctionText, a: str, b: str, sum: str | None) -> str:
+    def multiply_add(self, builder: FunctionBuilder, a: str, b: str, sum: str | None) -> str:
         """a * b + sum, or a * b; floats are fused where the processor can."""
         kind = self.vector
         if self.floating:
             if sum is None:
-                return text.op(f"fmul {kind} {a}, {b}")
-            return text.op(f"call {kind} @llvm.fmuladd.{self.suffix}({kind} {a}, {kind} {b}, {kind} {sum})")
-        product = text.op(f"mul {kind} {a}, {b}")
-        return product if sum is None else text.op(f"add {kind} {sum}, {product}")
+                return builder.binary("fmul", kind, a, b)
+            return builder.op(f"call {kind} @llvm.fmuladd.{self.suffix}({kind} {a}, {kind} {b}, {kind} {sum})")
+        product = builder.binary("mul", kind, a, b)
+        return product if sum is None else builder.binary("add", kind, sum, product)
 
-    def add(self, text: FunctionText, a: str, b: str) -> str:
-        return text.op(f"{'fadd' if self.floating else 'add'} {self.vector} {a}, {b}")
+    def add(self, builder: FunctionBuilder, a: str, b: str) -> str:
+        return builder.binary("fadd" if self.floating else "add", self.vector, a, b)
 
-    def broadcast(self, text: FunctionText, value: str) -> str:
+    def broadcast(self, builder: FunctionBuilder, value: str) -> str:
         """One element in every lane."""
-        if self.lanes == 1:
-            return value
-        first = text.op(f"insertelement {self.vector} poison, {self.scalar} {value}, i32 0")
-        return text.op(f"shufflevector {self.vector} {first}, {self.vector} poison, <{self.lanes} x i32> zeroinitializer")
+        return builder.splat(self.scalar, value, self.lanes)
 
-    def sum_lanes(self, text: FunctionText, value: str) -> str:
+    def sum_lanes(self, builder: FunctionBuilder, value: str) -> str:
         """The sum of the lanes, in the order that is best for the processor."""
         if self.lanes == 1:
             return value
         if self.floating:
-            return text.op(f"call reassoc {self.scalar} @llvm.vector.reduce.fadd.{self.suffix}({self.scalar} -0.0, {self.vector} {value})")
-        return text.op(f"call {self.scalar} @llvm.vector.reduce.add.{self.suffix}({self.vector} {value})")
+            return builder.op(f"call reassoc {self.scalar} @llvm.vector.reduce.fadd.{self.suffix}({self.scalar} -0.0, {self.vector} {value})")
+        return builder.op(f"call {self.scalar} @llvm.vector.reduce.add.{self.suffix}({self.vector} {value})")

@@ -17,6 +17,7 @@ from wengert.transforms.codegen.cpu.matmul.emission import emit_function
 from wengert.transforms.codegen.cpu.matmul.planner import COMPLEX, MatmulPlan, aligned
 from wengert.transforms.codegen.cpu.matmul.target import ELEMENT_BYTES
 from wengert.transforms.codegen.cpu.matmul.tiling import split_columns
+from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.schedule.chunks import Split, prologue, single, split, wanted_chunks
 
 LEAST_ROWS = 128
@@ -124,21 +125,21 @@ def _packed(plan: MatmulPlan) -> MatmulPlan:
     return replace(plan, scratch_bytes=plan.panel_offset + aligned(panel))
 
 
-def emit_task(found: Parts, name: str) -> str:
+def emit_task(divided: Parts, name: str) -> str:
     """``define void @name(ptr %frame, i64 %chunk, ptr %scratch)``, whose frame holds the addresses of both operands and the result."""
-    size = ELEMENT_BYTES[found.part.element]
-    steps = (found.b, found.a, found.c) if found.part.exchanged else (found.a, found.b, found.c)
-    lines = prologue(["%a.all", "%b.all", "%c.all"], found.cut)
-    for operand, step in zip("abc", steps, strict=True):
-        lines.append(f"%{operand}.by = mul nuw nsw i64 %chunk, {step * size}")
-        lines.append(f"%{operand} = getelementptr i8, ptr %{operand}.all, i64 %{operand}.by")
-    call = "call void @{}(ptr %a, ptr %b, ptr %c, ptr %scratch)"
-    texts = [emit_function(found.part, f"{name}.part", "internal")]
-    if found.rest is None:
-        lines += [call.format(f"{name}.part"), "ret void"]
+    builder, size = FunctionBuilder(), ELEMENT_BYTES[divided.part.element]
+    steps = (divided.b, divided.a, divided.c) if divided.part.exchanged else (divided.a, divided.b, divided.c)
+    bases = ["%a", "%b", "%c"]
+    builder.lines += prologue(bases, divided.cut)
+    moved = [builder.offset(base, "i8", builder.binary("mul nuw nsw", "i64", "%chunk", str(step * size))) for base, step in zip(bases, steps, strict=True)]
+    operands = [("ptr", pointer) for pointer in (*moved, "%scratch")]
+    texts = [emit_function(divided.part, f"{name}.part", "internal")]
+    if divided.rest is None:
+        builder.call_void(f"{name}.part", operands)
     else:
-        texts.append(emit_function(found.rest, f"{name}.rest", "internal"))
-        lines += [f"%whole = icmp ult i64 %chunk, {found.cut.chunks - 1}", "br i1 %whole, label %first, label %last"]
-        lines += ["first:", call.format(f"{name}.part"), "ret void", "last:", call.format(f"{name}.rest"), "ret void"]
-    body = "\n".join(lines)
-    return "".join([*texts, f"define internal void @{name}(ptr %frame, i64 %chunk, ptr %scratch) nounwind {{\n{body}\n}}\n"])
+        texts.append(emit_function(divided.rest, f"{name}.rest", "internal"))
+        with builder.conditional(builder.icmp("ult", "i64", "%chunk", divided.cut.chunks - 1)) as branches:
+            builder.call_void(f"{name}.part", operands)
+            branches.otherwise()
+            builder.call_void(f"{name}.rest", operands)
+    return "".join([*texts, builder.definition(name, ["ptr %frame", "i64 %chunk", "ptr %scratch"], attributes="nounwind")])

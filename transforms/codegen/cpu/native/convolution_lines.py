@@ -12,13 +12,13 @@ from msgspec import Struct
 
 from wengert.dialects.kernel.memory import aligned
 from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
-from wengert.transforms.codegen.cpu.matmul.function_text import FunctionText
 from wengert.transforms.codegen.cpu.native.code import Code, Index
 from wengert.transforms.codegen.cpu.native.convolution_job import STEPS, Form
 from wengert.transforms.codegen.cpu.native.convolution_loops import Axis, Part, cut, fill, points
 from wengert.transforms.codegen.cpu.native.convolution_tiles import MOST_ROWS
+from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 
-PARAMETERS = "ptr noalias %a, ptr %rows, i64 %tiles, ptr noalias %b, ptr %steps, i64 %k, ptr %ends, i64 %lines, ptr noalias %c"
+PARAMETERS = ("ptr noalias %a", "ptr %rows", "i64 %tiles", "ptr noalias %b", "ptr %steps", "i64 %k", "ptr %ends", "i64 %lines", "ptr noalias %c")
 
 
 class LineTile(Struct, frozen=True):
@@ -37,33 +37,31 @@ class LineTile(Struct, frozen=True):
 
     def function(self, attributes: str) -> str:
         """The function: all tiles of one group."""
-        text, arithmetic = FunctionText(), Arithmetic(self.element, self.lanes)
+        builder, arithmetic = FunctionBuilder(), Arithmetic(self.element, self.lanes)
         kind, size = arithmetic.scalar, arithmetic.bytes
         mask = ", ".join(f"i1 {'true' if lane < self.rest else 'false'}" for lane in range(self.lanes))
 
         def entry(table: str, index: str, scale: int, offset: int) -> str:
-            return text.op(f"sext i32 {text.load('i32', text.at(table, 'i32', index, scale, offset), 4)} to i64")
+            return builder.cast("sext", builder.load("i32", builder.shared_offset(table, "i32", index, scale, offset), 4), "i32", "i64")
 
         def moved(pointer: str, by: str) -> str:
-            return text.op(f"getelementptr {kind}, ptr {pointer}, i64 {by}")
+            return builder.offset(pointer, kind, by)
 
         def read(pointer: str, *, masked: bool) -> str:
             if not masked:
-                return text.load(arithmetic.vector, pointer, size)
+                return builder.load(arithmetic.vector, pointer, size)
             arguments = f"ptr {pointer}, i32 {size}, <{self.lanes} x i1> <{mask}>, {arithmetic.vector} zeroinitializer"
-            return text.op(f"call {arithmetic.vector} @llvm.masked.load.{arithmetic.suffix}.p0({arguments})")
+            return builder.op(f"call {arithmetic.vector} @llvm.masked.load.{arithmetic.suffix}.p0({arguments})")
 
         def summed(rows: list[str], sums: list[str], table: str, count: str, *, masked: bool) -> list[str]:
-            with text.loop(count) as loop:
-                held = [loop.carry(arithmetic.vector, initial) for initial in sums]
+            with builder.rotated_loop(count, [(arithmetic.vector, initial) for initial in sums]) as loop:
                 a_step, b_step = (entry(table, loop.index, 2, n) for n in (0, 1))
                 right = read(moved("%b", b_step), masked=masked)
-                found = [arithmetic.multiply_add(text, read(moved(row, a_step), masked=masked), right, h) for row, h in zip(rows, held, strict=True)]
-                for name, value in zip(held, found, strict=True):
-                    loop.update(name, value)
-            return found
+                left = zip(rows, loop.values, strict=True)
+                loop.carry(*[arithmetic.multiply_add(builder, read(moved(row, a_step), masked=masked), right, total) for row, total in left])
+            return loop.results
 
-        with text.loop("%tiles") as outer:
+        with builder.rotated_loop("%tiles") as outer:
             rows = [moved("%a", entry("%rows", outer.index, 2 * self.rows, 2 * r)) for r in range(self.rows)]
             results = [moved("%c", entry("%rows", outer.index, 2 * self.rows, 2 * r + 1)) for r in range(self.rows)]
             sums = [arithmetic.zero] * self.rows
@@ -71,13 +69,13 @@ class LineTile(Struct, frozen=True):
                 sums = summed(rows, sums, "%steps", "%k", masked=False)
             if self.rest:
                 sums = summed(rows, sums, "%ends", "%lines", masked=True)
-            totals = [arithmetic.sum_lanes(text, value) for value in sums]
+            totals = [arithmetic.sum_lanes(builder, value) for value in sums]
             if self.adds:  # all loads before all stores: the last rows may be the same
-                before = [text.load(kind, result, size) for result in results]
-                totals = [text.op(f"fadd {kind} {x}, {y}") for x, y in zip(before, totals, strict=True)]
+                before = [builder.load(kind, result, size) for result in results]
+                totals = [builder.binary("fadd", kind, x, y) for x, y in zip(before, totals, strict=True)]
             for result, value in zip(results, totals, strict=True):
-                text.store(kind, value, result, size)
-        return "\n".join([f"define internal void @{self.symbol}({PARAMETERS}) noinline {attributes} {{", "entry:", *text.lines, "ret void", "}"]) + "\n"
+                builder.store(kind, value, result, size)
+        return builder.definition(self.symbol, PARAMETERS, attributes=f"noinline {attributes}")
 
 
 class LineJob(Struct, frozen=True, dict=True):

@@ -11,13 +11,22 @@ from __future__ import annotations
 from msgspec import Struct
 
 from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
-from wengert.transforms.codegen.cpu.matmul.function_text import FunctionText
 from wengert.transforms.codegen.cpu.matmul.tiling import turn_cost
+from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 
 MOST_ROWS = 8
 """Each row of a tile has a pointer in a register."""
 PARAMETERS = (
-    "ptr noalias %a, ptr noalias %rows, i64 %tiles, ptr noalias %b, ptr noalias %columns, ptr noalias %steps, i64 %k, i64 %step, ptr noalias %c, i64 %apart"
+    "ptr noalias %a",
+    "ptr noalias %rows",
+    "i64 %tiles",
+    "ptr noalias %b",
+    "ptr noalias %columns",
+    "ptr noalias %steps",
+    "i64 %k",
+    "i64 %step",
+    "ptr noalias %c",
+    "i64 %apart",
 )
 
 
@@ -58,70 +67,66 @@ def best_shape(rows: int, vectors: int, registers: int) -> tuple[int, int]:
 
 def tile_function(tile: Tile, attributes: str) -> str:
     """The function: all tiles below one another of one group of columns."""
-    text, arithmetic = FunctionText(), Arithmetic(tile.element, tile.lanes)
+    builder, arithmetic = FunctionBuilder(), Arithmetic(tile.element, tile.lanes)
     kind, size = arithmetic.scalar, arithmetic.bytes
 
     def entry(table: str, index: str, scale: int, offset: int) -> str:
-        return text.op(f"sext i32 {text.load('i32', text.at(table, 'i32', index, scale, offset), 4)} to i64")
+        return builder.cast("sext", builder.load("i32", builder.shared_offset(table, "i32", index, scale, offset), 4), "i32", "i64")
 
     def moved(pointer: str, by: str) -> str:
-        return text.op(f"getelementptr {kind}, ptr {pointer}, i64 {by}")
+        return builder.offset(pointer, kind, by)
 
     if tile.scattered:
         sources = [moved("%b", entry("%columns", "0", 0, 2 * v)) for v in range(tile.vectors)]
         places = [entry("%columns", "0", 0, 2 * v + 1) for v in range(tile.vectors)]
     else:
-        sources = [text.at("%b", kind, "0", 0, v * tile.lanes) for v in range(tile.vectors)]
-        places = (
-            [text.op(f"mul i64 %apart, {v * tile.lanes}") for v in range(tile.vectors)] if tile.strided else [str(v * tile.lanes) for v in range(tile.vectors)]
-        )
-    with text.loop("%tiles") as outer:
+        sources = [builder.shared_offset("%b", kind, offset=v * tile.lanes) for v in range(tile.vectors)]
+        starts = [str(v * tile.lanes) for v in range(tile.vectors)]
+        places = [builder.binary("mul", "i64", "%apart", start) for start in starts] if tile.strided else starts
+    with builder.rotated_loop("%tiles") as outer:
         rows = [moved("%a", entry("%rows", outer.index, 2 * tile.rows, 2 * r)) for r in range(tile.rows)]
         results = [moved("%c", entry("%rows", outer.index, 2 * tile.rows, 2 * r + 1)) for r in range(tile.rows)]
-        with text.loop("%k") as loop:
-            sums = [loop.carry(arithmetic.vector, arithmetic.zero) for _ in range(tile.rows * tile.vectors)]
+        with builder.rotated_loop("%k", [(arithmetic.vector, arithmetic.zero)] * (tile.rows * tile.vectors)) as loop:
             a_step = entry("%steps", loop.index, 2 if tile.scattered else 1, 0)
-            b_step = entry("%steps", loop.index, 2, 1) if tile.scattered else text.op(f"mul i64 {loop.index}, %step")
-            vectors = [text.load(arithmetic.vector, moved(source, b_step), size) for source in sources]
-            finals: list[str] = []
+            b_step = entry("%steps", loop.index, 2, 1) if tile.scattered else builder.binary("mul", "i64", loop.index, "%step")
+            vectors = [builder.load(arithmetic.vector, moved(source, b_step), size) for source in sources]
+            sums: list[str] = []
             for row in rows:
                 at = moved(row, a_step)
-                value = "" if tile.lanewise else arithmetic.broadcast(text, text.load(kind, at, size))
+                value = "" if tile.lanewise else arithmetic.broadcast(builder, builder.load(kind, at, size))
                 for v, vector in enumerate(vectors):
                     if tile.lanewise:
-                        value = text.load(arithmetic.vector, text.at(at, kind, "0", 0, v * tile.lanes), size)
-                    held = sums[len(finals)]
-                    finals.append(arithmetic.multiply_add(text, value, vector, held))
-                    loop.update(held, finals[-1])
-        stores = [(finals[r * tile.vectors + v], moved(result, places[v]), v) for r, result in enumerate(results) for v in range(tile.vectors)]
+                        value = builder.load(arithmetic.vector, builder.shared_offset(at, kind, offset=v * tile.lanes), size)
+                    sums.append(arithmetic.multiply_add(builder, value, vector, loop.values[len(sums)]))
+            loop.carry(*sums)
+        stores = [(loop.results[r * tile.vectors + v], moved(result, places[v]), v) for r, result in enumerate(results) for v in range(tile.vectors)]
         if tile.adds:  # all loads before all stores: the last rows may be the same
-            stores = [(arithmetic.add(text, _load(text, tile, arithmetic, at, v), value), at, v) for value, at, v in stores]
+            stores = [(arithmetic.add(builder, _load(builder, tile, arithmetic, at, v), value), at, v) for value, at, v in stores]
         for value, at, v in stores:
-            _store(text, tile, arithmetic, value, at, v)
-    return "\n".join([f"define internal void @{tile.symbol}({PARAMETERS}) noinline {attributes} {{", "entry:", *text.lines, "ret void", "}"]) + "\n"
+            _store(builder, tile, arithmetic, value, at, v)
+    return builder.definition(tile.symbol, PARAMETERS, attributes=f"noinline {attributes}")
 
 
 def _active(tile: Tile, vector: int) -> int:
     return tile.active if vector == tile.vectors - 1 or tile.scattered else tile.lanes
 
 
-def _load(text: FunctionText, tile: Tile, arithmetic: Arithmetic, pointer: str, vector: int) -> str:
+def _load(builder: FunctionBuilder, tile: Tile, arithmetic: Arithmetic, pointer: str, vector: int) -> str:
     assert not tile.strided, "sums are added up where columns are neighbours"
     assert _active(tile, vector) == tile.lanes, "sums are added up in whole vectors"
-    return text.load(arithmetic.vector, pointer, arithmetic.bytes)
+    return builder.load(arithmetic.vector, pointer, arithmetic.bytes)
 
 
-def _store(text: FunctionText, tile: Tile, arithmetic: Arithmetic, value: str, pointer: str, vector: int) -> None:
+def _store(builder: FunctionBuilder, tile: Tile, arithmetic: Arithmetic, value: str, pointer: str, vector: int) -> None:
     kind, size, active = arithmetic.scalar, arithmetic.bytes, _active(tile, vector)
     if tile.lanes == 1 or not (tile.strided or active < tile.lanes):
-        text.store(arithmetic.vector, value, pointer, size)
+        builder.store(arithmetic.vector, value, pointer, size)
     elif not tile.strided:
-        indices = ", ".join(f"i32 {lane}" for lane in range(active))
-        part = text.op(f"shufflevector {arithmetic.vector} {value}, {arithmetic.vector} poison, <{active} x i32> <{indices}>")
-        text.store(f"<{active} x {kind}>", part, pointer, size)
+        part = builder.shuffle(kind, tile.lanes, value, "poison", range(active))
+        builder.store(f"<{active} x {kind}>", part, pointer, size)
     else:
         for lane in range(active):
-            scalar = text.op(f"extractelement {arithmetic.vector} {value}, i32 {lane}")
+            scalar = builder.extract(kind, tile.lanes, value, lane)
             if lane:
-                pointer = text.op(f"getelementptr {kind}, ptr {pointer}, i64 %apart")
-            text.store(kind, scalar, pointer, size)
+                pointer = builder.offset(pointer, kind, "%apart")
+            builder.store(kind, scalar, pointer, size)

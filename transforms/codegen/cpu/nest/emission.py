@@ -15,14 +15,15 @@ from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
+from wengert.dialects.facts import Effort
 from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, Guard, IndexOp, LoadOp, WithinOp
 from wengert.dialects.kernel.positions import dimensions
+from wengert.dialects.scalar_functions import effort
 from wengert.ir.elements import splat_value
 from wengert.ir.traversal import operands_of
 from wengert.transforms.codegen.cpu.nest.loops import regroup
 from wengert.transforms.codegen.cpu.nest.state import INDEX, Reduction, parts_of
 from wengert.transforms.codegen.cpu.nest.tiles import NestTiles
-from wengert.transforms.codegen.llvm.floats import SPECIAL
 from wengert.transforms.codegen.llvm.instructions import one
 from wengert.transforms.codegen.llvm.memory import Memory
 from wengert.transforms.codegen.llvm.scalars import Scalars, Value, neutral
@@ -187,7 +188,7 @@ class NestCode(NestTiles):
     def _accumulators(self, trips: int) -> int:
         """How many registers a light body adds up in turn. A special function takes longer than the addition that waits for the one before."""
         count = ACCUMULATORS // self.together
-        special = self.together == 1 and any(isinstance(op, ApplyOp) and op.function.data in SPECIAL for op in self.ops)
+        special = self.together == 1 and any(isinstance(op, ApplyOp) and effort(op) >= Effort.ROOT for op in self.ops)
         if special or len(self.ops) > LIGHT_BODY or trips < 2 * count or (self.strict and self.lanes == 1):
             return 1
         return count

@@ -11,11 +11,12 @@ from math import prod
 from msgspec import Struct
 from xdsl.ir import Operation, SSAValue
 
+from wengert.dialects.facts import Effort
 from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, Guard, IndexOp, LoadOp, NestOp, WithinOp, Write
 from wengert.dialects.kernel.positions import Position, Quotient, dimensions, span
+from wengert.dialects.scalar_functions import effort
 from wengert.ir.tensor_types import element
 from wengert.ir.traversal import operands_of, ops_in
-from wengert.transforms.codegen.llvm.floats import SPECIAL
 from wengert.transforms.codegen.llvm.math import Emitter
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.codegen.llvm.types import Element, element_of, splat, vector
@@ -36,8 +37,8 @@ FOURFOLD_OPS = 16
 """Sums of f32 over a body of fewer ops do two."""
 PAIRED_OPS = 64
 """So does a body of more ops, whose values would not stay in registers."""
-PAIRED_FUNCTIONS = frozenset(("tanh", "exponential", "exponential_minus_one", "log", "log_plus_one", "logistic", "rsqrt", "erf"))
-"""So does a body with other functions than these, or with more than two of them: its machine code is long already."""
+PAIRED_FUNCTIONS = 2
+"""So does a body with more functions of many instructions, or with one that takes more than a polynomial: its machine code is long already."""
 
 
 class Reduction(Struct):
@@ -188,8 +189,8 @@ class NestState:
             return False
         if prod(self.extents) < PAIRED_TRIPS * lanes or len(self.levels[-1]) > PAIRED_OPS:
             return False
-        functions = [op.function.data for op in self.levels[-1] if isinstance(op, ApplyOp) and op.function.data in SPECIAL]
-        if len(functions) > 2 or not PAIRED_FUNCTIONS.issuperset(functions):
+        efforts = [effort(op) for op in self.levels[-1] if isinstance(op, ApplyOp)]
+        if sum(each >= Effort.ROOT for each in efforts) > PAIRED_FUNCTIONS or Effort.SPECIAL in efforts:
             return False
         if extent % (2 * lanes) and extent < PAIRED_TRIPS * lanes:
             return False
@@ -208,7 +209,7 @@ class NestState:
         light = len(self.levels[-1]) <= FOURFOLD_OPS and lanes * INDEX.size != self.target.vector_bytes
         if light and any(r.in_registers for r in self.reductions):
             return False
-        return any(isinstance(op, ApplyOp) and op.function.data in PAIRED_FUNCTIONS - {"rsqrt"} for op in self.levels[-1])
+        return any(isinstance(op, ApplyOp) and effort(op) is Effort.ELEMENTARY for op in self.levels[-1])
 
     def _is_straight(self, at: Position) -> bool:
         """Whether lanes of the innermost loop are neighbours in memory, or the same element."""

@@ -1,4 +1,4 @@
-"""The kernel dialect in NumPy: what a kernel-level program means, for checking every pass above and below it.
+"""The kernel dialect: what a kernel-level program means, for checking every pass above and below it.
 
 A nest is run for all points of its loops at once: indices, positions, loads and scalar functions are arrays with one
 element per point. Scalar functions are those of the interpreter of StableHLO.
@@ -13,8 +13,6 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from wengert.dialects import chlo, core, stablehlo
@@ -30,83 +28,63 @@ from wengert.dialects.kernel import (
     MatmulOp,
     NativeOp,
     NestOp,
-    StripsOp,
+    StripMineOp,
     WithinOp,
-    YieldOp,
 )
 from wengert.dialects.kernel.positions import Position, Quotient
 from wengert.dialects.stablehlo import attributes as sa
 from wengert.ir import elements
-from wengert.ir.attributes import int_attr, int_of, ints
+from wengert.ir.attributes import int_attr, ints
 from wengert.ir.tensor_types import dtype_of, element, i1, shape, size, tensor
-from wengert.runtime.interpreter import prepare
 from wengert.runtime.interpreter.combining import neutral
+from wengert.runtime.interpreter.execution import prepare
+from wengert.runtime.interpreter.meaning import Binary, Nullary, Scope, Variadic, evaluates, evaluates_in_scope, one_or_tuple
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _PRECISION = re.compile(r"reduce_precision_e(\d+)m(\d+)")
 _COMPARISON = re.compile(r"(total_)?(eq|ne|lt|le|gt|ge)")
 
 
-def run(module: ModuleOp, inputs: Sequence[Array]) -> list[Array]:
-    """The results of the only function of a kernel-level module."""
-    (function,) = [op for op in module.ops if isinstance(op, FuncOp)]
-    with np.errstate(all="ignore"):
-        return _run_block(function.body.block, inputs)
+@evaluates(NestOp)
+def nest(op: NestOp) -> Variadic:
+    """Runs the body for all points of the loops at once."""
+    return lambda *operands: one_or_tuple(op, tuple([array[()] for array in _Nest(op, list(map(np.asarray, operands))).run()]))
 
 
-def _run_block(block: Block, inputs: Sequence[Array]) -> list[Array]:
-    values: dict[SSAValue, Array] = dict(zip(block.args, inputs, strict=True))
-    for op in block.ops:
-        if isinstance(op, ReturnOp | stablehlo.ReturnOp | YieldOp):
-            return [values[v].copy() for v in op.operands]
-        values.update(zip(op.results, _execute(op, [values[v] for v in op.operands]), strict=True))
-    raise AssertionError("a block ends in a return")
+@evaluates_in_scope(StripMineOp)
+def strips(op: StripMineOp, scope: Scope) -> Variadic:
+    """Runs the body on one strip of rows after another."""
+    body = scope.uncounted_region(op.body)
+    sizes = [size(argument) for argument in op.body.block.args]
+
+    def run(*operands: Any) -> Any:
+        results = [np.zeros(shape(r), dtype_of(element(r))) for r in op.outputs]
+        for trip in range(op.trips.value.data):
+            parts = [np.reshape(x, -1)[trip * step : trip * step + n] for x, step, n in zip(operands, ints(op.input_steps), sizes, strict=True)]
+            for whole, step, part in zip(results, ints(op.output_steps), body(*parts), strict=True):
+                whole.reshape(-1)[trip * step : trip * step + part.size] = np.reshape(part, -1)
+        return one_or_tuple(op, tuple(results))
+
+    return run
 
 
-def _control(op: core.ForOp | core.WhileOp | core.CaseOp, operands: list[Array]) -> list[Array]:
-    if isinstance(op, core.CaseOp):
-        index, last = int(operands[0]), len(op.branches) - 1
-        return _run_block(op.branches[index if 0 <= index <= last else last].block, operands[1:])
-    if isinstance(op, core.ForOp):
-        count, *inputs = operands
-        constants, carried = inputs[: int_of(op.constants)], inputs[int_of(op.constants) :]
-        for i in range(int(count)):
-            carried = _run_block(op.body.block, [np.array(i, np.int64), *constants, *carried])
-        return carried
-    constants, carried = operands[: int_of(op.constants)], operands[int_of(op.constants) :]
-    while _run_block(op.condition.block, [*constants, *carried])[0]:
-        carried = _run_block(op.body.block, [*constants, *carried])
-    return carried
+@evaluates(EmptyOp)
+def empty(op: EmptyOp) -> Nullary:
+    """Zeros, which nobody may read."""
+    return lambda: np.zeros(shape(op.result), dtype_of(element(op.result)))[()]
 
 
-def _strips(op: StripsOp, operands: list[Array]) -> list[Array]:
-    results = [np.zeros(shape(r), dtype_of(element(r))) for r in op.outputs]
-    sizes = [size(arg) for arg in op.body.block.args]
-    for trip in range(op.trips.value.data):
-        parts = [x.reshape(-1)[trip * step : trip * step + n] for x, step, n in zip(operands, ints(op.input_steps), sizes, strict=True)]
-        for whole, step, part in zip(results, ints(op.output_steps), _run_block(op.body.block, parts), strict=True):
-            whole.reshape(-1)[trip * step : trip * step + part.size] = part
-    return results
+@evaluates_in_scope(InterpretOp, NativeOp)
+def whole(op: InterpretOp | NativeOp, scope: Scope) -> Variadic:
+    """Runs the op in the body."""
+    body = scope.uncounted_region(op.body)
+    return lambda *operands: one_or_tuple(op, body(*operands))
 
 
-def _execute(op: Operation, operands: list[Array]) -> Sequence[Array]:
-    if isinstance(op, NestOp):
-        return _Nest(op, operands).run()
-    if isinstance(op, StripsOp):
-        return _strips(op, operands)
-    if isinstance(op, EmptyOp):
-        return [np.zeros(shape(op.result), dtype_of(element(op.result)))]
-    if isinstance(op, MatmulOp):
-        return [_matmul(op, *operands)]
-    if isinstance(op, core.ForOp | core.WhileOp | core.CaseOp):
-        return _control(op, operands)
-    if isinstance(op, InterpretOp | NativeOp):
-        inner = op.body.block.first_op
-        assert isinstance(inner, Operation)
-        given: dict[SSAValue, Array] = dict(zip(op.body.block.args, operands, strict=True))
-        captured = op.body.block.args[len(inner.operands) :]
-        return prepare(inner, captured)(*[given[v][()] for v in (*inner.operands, *captured)])
-    return prepare(op)(*[operand[()] for operand in operands])
+@evaluates(MatmulOp)
+def matmul(op: MatmulOp) -> Binary:
+    """The product of two strided views."""
+    return lambda lhs, rhs: _matmul(op, np.asarray(lhs), np.asarray(rhs))[()]
 
 
 def _matmul(op: MatmulOp, lhs: Array, rhs: Array) -> Array:

@@ -1,0 +1,12 @@
+"""Which level of IR a function is at."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from wengert.ir.traversal import all_ops
+
+
+def holds_kernels(root: Operation) -> bool:
+    """Whether a module or a function is at kernel level: there are ops of the kernel dialect in it."""
+    return any(op.name.startswith("kernel.") for op in all_ops(root))

@@ -1,0 +1,53 @@
+"""Linear programs with results that their linear arguments do not reach: these are zero, and so are their cotangents."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.transforms.pipelines import parse_pipeline
+
+UNIT_DIAGONAL = """func.func public @main(%a: tensor<1x1xf64>) -> tensor<1x2xf64> {
+  %b = stablehlo.constant dense<[[2.0, 3.0]]> : tensor<1x2xf64>
+  %r = "stablehlo.triangular_solve"(%a, %b) <{left_side = true, lower = true, unit_diagonal = true, transpose_a = #stablehlo<transpose NO_TRANSPOSE>}>
+    : (tensor<1x1xf64>, tensor<1x2xf64>) -> tensor<1x2xf64>
+  return %r : tensor<1x2xf64>
+}"""
+
+PADDING_ALONE = """func.func public @main(%x: tensor<2x1xf64>) -> tensor<1x1xf64> {
+  %one = stablehlo.constant dense<1.0> : tensor<f64>
+  %r = "stablehlo.reduce_window"(%x, %one) <{padding = dense<[[2, 0], [0, 2]]> : tensor<2x2xi64>, window_dimensions = array<i64: 2, 3>,
+      window_strides = array<i64: 3, 1>}> ({
+    ^bb0(%p: tensor<f64>, %q: tensor<f64>):
+      %v = stablehlo.multiply %p, %q : tensor<f64>
+      stablehlo.return %v : tensor<f64>
+  }) : (tensor<2x1xf64>, tensor<f64>) -> tensor<1x1xf64>
+  return %r : tensor<1x1xf64>
+}"""
+
+
+@pytest.mark.parametrize("text", [UNIT_DIAGONAL, PADDING_ALONE], ids=["unit diagonal", "padding alone"])
+def test_what_a_result_does_not_depend_on_gets_zeros(text: str):
+    program = wg.parse(text)
+    x = np.full(program.signature.arguments[0].shape, 0.7)
+    linear = program.linearize()
+    primal = linear.primal(x)
+    (y,) = program(x)
+    residuals = linear.residuals([x], primal[:1], primal[1:])
+    (y_dot,) = linear.push(residuals, [np.ones_like(x)])
+    (x_bar,) = linear.pull(residuals, [np.ones_like(y)])
+    assert y_dot.shape == y.shape
+    assert not y_dot.any()
+    assert x_bar.shape == x.shape
+    assert not x_bar.any()
+
+
+def test_a_constant_is_not_linear():
+    text = """func.func public @main(%x: tensor<2xf64>, %y: tensor<2xf64>) -> (tensor<2xf64>, tensor<2xf64>) {
+      %0 = stablehlo.cosine %y : tensor<2xf64>
+      %1 = stablehlo.multiply %x, %0 : tensor<2xf64>
+      return %1, %0 : tensor<2xf64>, tensor<2xf64>
+    }"""
+    with pytest.raises(wg.DiagnosticError, match="does not depend on its linear arguments"):
+        parse_pipeline("transpose{fn=main wrt=0}").applied(wg.parse(text).module)

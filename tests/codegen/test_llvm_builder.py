@@ -1,0 +1,343 @@
+"""The LLVM builder: what it writes runs, and has the shape that it promises."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from file_check import file_check
+from machine_code import assembly, callable_of
+
+from wengert.transforms.codegen.llvm.builder import FunctionBuilder
+from wengert.transforms.codegen.llvm.module import AddressSpaces, ModuleBuilder
+
+I64, I32, F64, POINTER = ctypes.c_int64, ctypes.c_int32, ctypes.c_double, ctypes.c_void_p
+FACTORS = (3, -2, 7)
+
+
+def integer_function(parameters: Sequence[str], write: Callable[[FunctionBuilder], str]) -> Any:
+    """A function of i64 parameters with the i64 that ``write`` returns."""
+    builder = FunctionBuilder()
+    result = write(builder)
+    text = builder.module.text() + builder.definition("f", [f"i64 {p}" for p in parameters], result="i64", returns=result, head="")
+    return callable_of(text, "f", I64, *[I64] * len(parameters))
+
+
+# -- names and addresses
+
+
+def test_results_have_fresh_names() -> None:
+    builder = FunctionBuilder()
+    names = [builder.fresh(), builder.op("add i64 1, 2"), builder.fresh(), builder.binary("mul", "i64", "%x", "%y")]
+    assert len(set(names)) == 4
+    assert builder.label("loop") != builder.label("loop")
+
+
+def test_arithmetic_on_known_numbers_writes_nothing() -> None:
+    builder = FunctionBuilder()
+    assert builder.linear([(3, 4), ("%i", 0), (0, "%j")], 5) == 17
+    assert builder.add("%i", 0) == "%i"
+    assert builder.multiply(1, "%i") == "%i"
+    assert builder.offset("%p", "double", 0) == "%p"
+    assert builder.lines == []
+
+
+def test_index_arithmetic() -> None:
+    f = integer_function(["%i", "%j"], lambda b: str(b.linear([("%i", 10), (2, 3), ("%j", "%i")], 1)))
+    assert f(4, -5) == 40 + 6 - 20 + 1
+
+
+def test_addresses_are_shared_where_they_are_known() -> None:
+    builder = FunctionBuilder()
+    outer = builder.shared_offset("%p", "float", "%i", 8, 3)
+    with builder.repeat(4) as k:
+        assert builder.shared_offset("%p", "float", "%i", 8, 3) == outer
+        inner = builder.shared_offset("%p", "float", k, 8)
+        assert builder.shared_offset("%p", "float", k, 8) == inner
+    assert builder.shared_offset("%p", "float", k, 8) != inner, "what a loop's body computes is not known after it"
+
+
+def test_an_alternative_does_not_know_what_another_one_has_computed() -> None:
+    builder = FunctionBuilder()
+    with builder.conditional("%c") as branches:
+        first = builder.shared_offset("%p", "float", "%i")
+        branches.otherwise()
+        second = builder.shared_offset("%p", "float", "%i")
+    with builder.when("%c"):
+        third = builder.shared_offset("%p", "float", "%i")
+    assert len({first, second, third, builder.shared_offset("%p", "float", "%i")}) == 4
+
+
+# -- loops
+
+
+@pytest.mark.parametrize("n", [-3, 0, 1, 2, 9])
+def test_a_loop_carries_values(n: int) -> None:
+    def write(b: FunctionBuilder) -> str:
+        with b.loop(0, "%n", [("i64", "0"), ("i64", "1")]) as loop:
+            x, y = loop.values
+            loop.carry(y, str(b.add(x, y)))
+        return loop.results[0]
+
+    fibonacci = [0, 1, 1, 2, 3, 5, 8, 13, 21, 34]
+    assert integer_function(["%n"], write)(n) == fibonacci[max(n, 0)]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "step", "down"), [(2, 11, 3, False), (0, 0, 1, False), (5, 2, 1, False), (2, 7, 1, True), (2, 7, 2, True), (3, 3, 1, True)]
+)
+def test_the_indices_of_a_loop(start: int, end: int, step: int, down: bool) -> None:
+    def write(b: FunctionBuilder) -> str:
+        with b.loop("%start", "%end", [("i64", "0")], step=step, downward=down) as loop:
+            loop.carry(str(b.add(b.multiply(loop.values[0], 100), b.add(loop.index, 1))))
+        return loop.results[0]
+
+    indices = list(range(end - 1, start - 1, -step) if down else range(start, end, step))
+    wanted = 0
+    for index in indices:
+        wanted = 100 * wanted + index + 1
+    assert integer_function(["%start", "%end"], write)(start, end) == wanted
+
+
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_a_rotated_loop(n: int) -> None:
+    def write(b: FunctionBuilder) -> str:
+        with b.rotated_loop("%n", [("i64", "5")]) as loop:
+            loop.carry(str(b.add(loop.values[0], b.multiply(loop.index, loop.index))))
+        return loop.results[0]
+
+    assert integer_function(["%n"], write)(n) == 5 + sum(i * i for i in range(n))
+
+
+def test_a_rotated_loop_has_one_test_at_its_end() -> None:
+    builder = FunctionBuilder()
+    with builder.rotated_loop("%n", [("float", "0.0")], start=8, step=4) as loop:
+        loop.carry(builder.binary("fadd", "float", loop.values[0], "%x"))
+    file_check(
+        "\n".join(builder.lines),
+        """
+        CHECK:      br label %loop1.before
+        CHECK-NEXT: loop1.before:
+        CHECK-NEXT: br label %loop1
+        CHECK-NEXT: loop1:
+        CHECK-NEXT: [[INDEX:%v[0-9]+]] = phi i64 [8, %loop1.before], [[[NEXT:%v[0-9]+]], %loop1.latch]
+        CHECK-NEXT: [[SUM:%v[0-9]+]] = phi float [0.0, %loop1.before], [[[MORE:%v[0-9]+]], %loop1.latch]
+        CHECK-NEXT: [[MORE]] = fadd float [[SUM]], %x
+        CHECK-NEXT: br label %loop1.latch
+        CHECK-NEXT: loop1.latch:
+        CHECK-NEXT: [[NEXT]] = add nuw nsw i64 [[INDEX]], 4
+        CHECK-NEXT: [[TEST:%v[0-9]+]] = icmp ult i64 [[NEXT]], %n
+        CHECK-NEXT: br i1 [[TEST]], label %loop1, label %loop1.after
+        CHECK-NEXT: loop1.after:
+        """,
+    )
+
+
+@pytest.mark.parametrize("extents", [(), (1,), (3,), (2, 1, 3), (2, 0, 3)])
+def test_loops_over_a_box(extents: tuple[int, ...]) -> None:
+    builder = FunctionBuilder()
+    with builder.loops(extents) as at:
+        place = builder.offset("%p", "i64", builder.linear(list(zip(at, [3, 3, 1][: len(at)], strict=True))))
+        builder.store("i64", builder.binary("add", "i64", builder.load("i64", place), "1"), place)
+    f = callable_of(builder.definition("f", ["ptr %p"], head=""), "f", None, POINTER)
+    counts = np.zeros(9, np.int64)
+    f(counts.ctypes.data)
+    wanted = np.zeros(9, np.int64)
+    for at in np.ndindex(*extents):
+        wanted[sum(i * s for i, s in zip(at, [3, 3, 1], strict=False))] += 1
+    np.testing.assert_array_equal(counts, wanted)
+
+
+def test_nested_loops_with_blocks_between() -> None:
+    """Pairs i < j < n with an even sum, counted: loops and branches inside of a loop do not disturb what it carries."""
+
+    def write(b: FunctionBuilder) -> str:
+        with b.loop(0, "%n", [("i64", "0")]) as outer:
+            with b.loop(b.add(outer.index, 1), "%n", [("i64", outer.values[0])]) as inner:
+                odd = b.cast("trunc", b.add(outer.index, inner.index), "i64", "i1")
+                with b.conditional(odd, ["i64"]) as branches:
+                    branches.give(inner.values[0])
+                    branches.otherwise()
+                    branches.give(str(b.add(inner.values[0], 1)))
+                inner.carry(branches.results[0])
+            outer.carry(inner.results[0])
+        return outer.results[0]
+
+    f = integer_function(["%n"], write)
+    assert [f(n) for n in range(7)] == [sum((i + j) % 2 == 0 for j in range(n) for i in range(j)) for n in range(7)]
+
+
+def test_a_loop_that_forgets_to_carry_is_refused() -> None:
+    builder = FunctionBuilder()
+    with pytest.raises(AssertionError, match="carries on"), builder.loop(0, 3, [("i64", "0")]):
+        pass
+
+
+# -- branches
+
+
+def test_when() -> None:
+    builder = FunctionBuilder()
+    with builder.when(builder.icmp("sgt", "i64", "%x", 0)):
+        builder.store("i64", "%x", "%p")
+    f = callable_of(builder.definition("f", ["ptr %p", "i64 %x"], head=""), "f", None, POINTER, I64)
+    memory = np.array([-1], np.int64)
+    f(memory.ctypes.data, -5)
+    assert memory[0] == -1
+    f(memory.ctypes.data, 5)
+    assert memory[0] == 5
+
+
+def test_a_switch_gives_values() -> None:
+    def write(b: FunctionBuilder) -> str:
+        with b.switch("i64", "%x", ["i64", "i64"]) as switch:
+            switch.case(0)
+            switch.give("10", "%x")
+            switch.case(2, 5)
+            with b.loop(0, "%x", [("i64", "0")]) as loop:
+                loop.carry(str(b.add(loop.values[0], 3)))
+            switch.give(loop.results[0], "1")
+            switch.default()
+            switch.give("-1", "-1")
+        return str(b.add(b.multiply(switch.results[0], 100), switch.results[1]))
+
+    f = integer_function(["%x"], write)
+    assert [f(x) for x in (0, 1, 2, 5, 6)] == [1000, -101, 601, 1501, -101]
+
+
+def test_a_switch_without_values_may_do_nothing() -> None:
+    builder = FunctionBuilder()
+    with builder.switch("i64", "%x") as switch:
+        for number, factor in enumerate(FACTORS):
+            switch.case(number)
+            builder.store("i64", factor, "%p")
+    f = callable_of(builder.definition("f", ["ptr %p", "i64 %x"], head=""), "f", None, POINTER, I64)
+    memory = np.zeros(1, np.int64)
+    for x in (*range(len(FACTORS)), 99):
+        f(memory.ctypes.data, x)
+        assert memory[0] == FACTORS[min(x, 2)]
+
+
+def test_what_is_rarely_done() -> None:
+    def write(b: FunctionBuilder) -> str:
+        def anew() -> list[str]:
+            with b.loop(0, "%x", [("i64", "1")]) as loop:
+                loop.carry(str(b.multiply(loop.values[0], 2)))
+            return [loop.results[0]]
+
+        return b.rarely(b.icmp("sgt", "i64", "%x", 3), [("i64", "%x")], anew)[0]
+
+    f = integer_function(["%x"], write)
+    assert [f(x) for x in (1, 3, 4, 6)] == [1, 3, 16, 64]
+
+
+def test_a_phi_of_blocks_that_one_writes_oneself() -> None:
+    def write(b: FunctionBuilder) -> str:
+        here, there, end = b.label("here"), b.label("there"), b.label("end")
+        b.line(f"br label %{here}")
+        b.line(f"{here}:")
+        b.line(f"br i1 {b.icmp('slt', 'i64', '%x', 0)}, label %{there}, label %{end}")
+        b.line(f"{there}:")
+        minus = b.binary("sub", "i64", "0", "%x")
+        b.line(f"br label %{end}")
+        b.line(f"{end}:")
+        return b.phi("i64", [("%x", here), (minus, there)])
+
+    f = integer_function(["%x"], write)
+    assert (f(-4), f(4)) == (4, 4)
+
+
+# -- vectors and memory
+
+
+def test_vectors() -> None:
+    builder = FunctionBuilder()
+    x = builder.load("<4 x double>", "%p", 8)
+    turned = builder.shuffle("double", 4, x, builder.splat("double", "%s", 4), [3, 2, 4, 0])
+    changed = builder.insert("double", 4, turned, builder.extract("double", 4, x, 1), 3)
+    builder.store("<4 x double>", changed, "%p", 8)
+    f = callable_of(builder.definition("f", ["ptr %p", "double %s"], head=""), "f", None, POINTER, F64)
+    memory = np.array([1.0, 2.0, 3.0, 4.0])
+    f(memory.ctypes.data, 9.0)
+    assert memory.tolist() == [4.0, 3.0, 9.0, 2.0]
+
+
+def test_the_stack_is_taken_at_the_beginning() -> None:
+    """An alloca within a loop does not take memory in every iteration."""
+    builder = FunctionBuilder()
+    with builder.loop(0, "%n", [("i64", "0")]) as loop:
+        slot = builder.alloca("i64", 8)
+        builder.store("i64", loop.index, slot)
+        loop.carry(builder.binary("add", "i64", loop.values[0], builder.load("i64", slot)))
+    text = builder.definition("f", ["i64 %n"], result="i64", returns=loop.results[0], head="")
+    assert text.splitlines()[1].endswith("alloca i64, align 8")
+    assert callable_of(text, "f", I64, I64)(5) == 10
+
+
+# -- modules
+
+
+def test_a_module_contains_a_helper_once() -> None:
+    module = ModuleBuilder()
+
+    def helper() -> str:
+        body = FunctionBuilder(module)
+        return body.definition("twice", ["i64 %x"], result="i64", returns=str(body.add("%x", "%x")))
+
+    def fails() -> str:
+        raise AssertionError("made twice")
+
+    builder = FunctionBuilder(module)
+    x = builder.call(module.once("twice", helper), "i64", [("i64", "%x")])
+    y = builder.call(module.once("twice", fails), "i64", [("i64", x)])
+    three = builder.load("i64", builder.offset(builder.constant("table", "[2 x i64]", "[i64 1, i64 3]", align=8), "i64", 1))
+    module.external("labs", "i64", ["i64"])
+    total = builder.add(builder.call("labs", "i64", [("i64", y)]), three)
+    text = module.text() + builder.definition("f", ["i64 %x"], result="i64", returns=str(total), head="")
+    assert text.count("define internal i64 @twice") == 1
+    assert callable_of(text, "f", I64, I64)(-5) == 23
+
+
+# -- another target
+
+
+def test_address_spaces_of_a_gpu() -> None:
+    """A kernel whose pointers are global, with a table in constant memory, as PTX: nothing but the numbers of the spaces is NVIDIA's."""
+    module = ModuleBuilder(AddressSpaces(constants=4))
+    builder = FunctionBuilder(module, index_type="i32")
+    builder.address_spaces.update({"%x": 1, "%y": 1})
+    thread = builder.op("call i32 @llvm.nvvm.read.ptx.sreg.tid.x()")
+    table = builder.constant("table", "[4 x float]", "[float 1.0, float 2.0, float 3.0, float 4.0]", align=16)
+    with builder.loop(0, "%n", [("float", "0.0")]) as loop:
+        factor = builder.load("float", builder.offset(table, "float", builder.binary("and", "i32", loop.index, "3")), 4)
+        value = builder.load("float", builder.offset("%x", "float", builder.linear([(thread, "%n")], loop.index)), 4)
+        loop.carry(builder.op(f"call float @llvm.fma.f32(float {factor}, float {value}, float {loop.values[0]})"))
+    builder.store("float", loop.results[0], builder.offset("%y", "float", thread), 4)
+    text = module.text() + builder.definition("kernel", ["ptr addrspace(1) %x", "ptr addrspace(1) %y", "i32 %n"], head="ptx_kernel")
+    file_check(
+        assembly(text, "nvptx64-nvidia-cuda", "sm_90", "+ptx80"),
+        """
+        CHECK: .const .align 16 .b8 table
+        CHECK: .visible .entry kernel
+        CHECK: ld.const.b32
+        CHECK: ld.global.b32
+        CHECK: fma.rn.f32
+        CHECK: st.global.b32
+        """,
+    )
+
+
+def test_the_stack_of_a_gpu() -> None:
+    builder = FunctionBuilder(ModuleBuilder(AddressSpaces(stack=5)))
+    builder.store("i64", 1, builder.offset(builder.alloca("[4 x i64]"), "i64", "%i"))
+    file_check(
+        "\n".join(builder.body()),
+        """
+        CHECK:      [[SLOT:%v[0-9]+]] = alloca [4 x i64], addrspace(5)
+        CHECK-NEXT: [[PLACE:%v[0-9]+]] = getelementptr i64, ptr addrspace(5) [[SLOT]], i64 %i
+        CHECK-NEXT: store i64 1, ptr addrspace(5) [[PLACE]]
+        """,
+    )

@@ -1,0 +1,34 @@
+"""LLVM text as a function that a test can call, and as assembly of another target."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import llvmlite.binding as llvm
+
+_engines: list[Any] = []
+"""Code lives as long as the tests: functions are called after their engine has gone out of scope."""
+
+
+def callable_of(text: str, symbol: str, result: Any, *parameters: Any) -> Any:
+    """The function of the module with these types of ctypes."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    module = llvm.parse_assembly(text)
+    module.verify()
+    machine = llvm.Target.from_default_triple().create_target_machine(opt=2, jit=True)
+    engine = llvm.create_mcjit_compiler(module, machine)
+    engine.finalize_object()
+    _engines.append(engine)
+    return ctypes.CFUNCTYPE(result, *parameters)(engine.get_function_address(symbol))
+
+
+def assembly(text: str, triple: str, cpu: str, features: str = "") -> str:
+    """What a target makes of the module, which has been verified."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=2)
+    module = llvm.parse_assembly(f'target triple = "{triple}"\ntarget datalayout = "{machine.target_data}"\n{text}')
+    module.verify()
+    return str(machine.emit_assembly(module))

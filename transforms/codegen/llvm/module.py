@@ -1,0 +1,52 @@
+"""What functions of one LLVM module share: definitions that it contains once, declarations of what it calls, and address spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+
+class AddressSpaces(Struct, frozen=True):
+    """The numbers of the address spaces in which a target keeps constants and the stack; 0 is the generic one, which is all that a CPU has."""
+
+    constants: int = 0
+    stack: int = 0
+
+
+class ModuleBuilder:
+    """Collects the definitions of a module by their symbols, in the order in which they are asked for.
+
+    Attributes:
+        definitions: the text of globals, constants and helper functions.
+        externals: declarations of functions that somebody else must provide.
+        address_spaces: where constants and the stack lie.
+    """
+
+    def __init__(self, address_spaces: AddressSpaces | None = None):
+        self.address_spaces = AddressSpaces() if address_spaces is None else address_spaces
+        self.definitions: dict[str, str] = {}
+        self.externals: dict[str, str] = {}
+
+    def once(self, symbol: str, make: Callable[[], str]) -> str:
+        """The symbol, whose definition is made if it is not there yet."""
+        if symbol not in self.definitions:
+            self.definitions[symbol] = make()
+        return symbol
+
+    def external(self, symbol: str, result: str, parameters: Sequence[str]) -> str:
+        """The symbol of a function from outside of the module, declared with these types."""
+        self.externals[symbol] = f"declare {result} @{symbol}({', '.join(parameters)})"
+        return symbol
+
+    def constant(self, symbol: str, type: str, initializer: str, *, linkage: str = "internal", align: int = 0) -> str:
+        """The symbol of a constant in memory."""
+        if symbol not in self.definitions:
+            space = f"addrspace({self.address_spaces.constants}) " if self.address_spaces.constants else ""
+            aligned = f", align {align}" if align else ""
+            self.definitions[symbol] = f"@{symbol} = {linkage} {space}constant {type} {initializer}{aligned}\n"
+        return symbol
+
+    def text(self) -> str:
+        """Declarations and definitions."""
+        return "".join([f"{text.rstrip()}\n" for text in (*self.externals.values(), *self.definitions.values())])

@@ -1,0 +1,51 @@
+"""Refuses programs that cannot be compiled, before anything is rewritten: every value has to have a size in memory that is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from wengert.ir.locations import error_at
+from wengert.ir.tensor_types import ADDRESSABLE, bytes_of_type
+from wengert.ir.traversal import ops_in
+from wengert.ir.unregistered import written_name
+from wengert.transforms.fuse.roles import is_compilable, is_storable
+
+
+@dataclass(frozen=True)
+class CheckCompilablePass(ModulePass):
+    """Refuses a program with values that no buffer can hold: of open extents, tokens, tuples, or more bytes than there are addresses."""
+
+    name = "check-compilable"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in ops_in(op.body.block):
+            if isinstance(function, FuncOp) and function.body.blocks:
+                check_compilable(function)
+
+
+def check_compilable(function: FuncOp) -> None:
+    """Raises a DiagnosticError at the first argument or op of a function whose value cannot be held in a buffer."""
+    for number, argument in enumerate(function.body.block.args):
+        if not is_compilable(argument.type):
+            name = function.sym_name.data
+            raise error_at(function.location, f"argument {number} of @{name} has type {argument.type}, which cannot be compiled")
+    for op in ops_in(function.body.block):  # a loop or branch with such values inside runs in the interpreter
+        for result in op.results:
+            if problem := _problem(result):
+                raise error_at(op.location, f"'{written_name(op)}' has a result of type {result.type}{problem}")
+
+
+def _problem(value: SSAValue) -> str:
+    """Why no buffer holds a value, or an empty string."""
+    type: Any = value.type
+    if not is_storable(type):
+        return ", which cannot be compiled"
+    needed = bytes_of_type(cast("TensorType[Any]", type)) if isinstance(type, TensorType) else 0
+    return f": {needed / 2**40:.0f} TiB, more than any machine can address" if needed > ADDRESSABLE else ""
