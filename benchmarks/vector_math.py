@@ -21,8 +21,9 @@ import llvmlite.binding as llvm
 import numpy as np
 from scipy import special
 
-from wengert.transforms.codegen.llvm.math import BOUNDS, SUPPORTED, Emitter, emit
-from wengert.transforms.codegen.llvm.math.vector import FORMATS
+from wengert.transforms.codegen.llvm.builder import FunctionBuilder
+from wengert.transforms.codegen.llvm.math import BOUNDS, SUPPORTED, emit
+from wengert.transforms.codegen.llvm.math.expressions import FORMATS
 
 COUNT = 4096
 NUMPY: dict[str, Any] = {
@@ -39,12 +40,12 @@ def generated(function: str, element: str, lanes: int) -> Callable[..., None]:
     """A loop over COUNT elements, repeated; arguments: x, y, result, repetitions."""
     kind = FORMATS[element].llvm
     vector = f"<{lanes} x {kind}>"
-    out = Emitter()
+    builder = FunctionBuilder()
     arguments = ["%a", "%b"][: SUPPORTED[function, element]]
     loads = [f"{x}.at = getelementptr {kind}, ptr {x}.base, i64 %i\n{x} = load {vector}, ptr {x}.at, align 4" for x in arguments]
-    result = emit(function, element, lanes, arguments, out)
-    body = "\n".join([*loads, *out.lines])
-    text = f"""{"".join(out.functions.values())}
+    result = emit(function, element, lanes, arguments, builder)
+    body = "\n".join([*loads, *builder.lines])
+    text = f"""{builder.module.text()}
 define void @apply(ptr %a.base, ptr %b.base, ptr %y, i64 %times) {{
 entry:
   br label %round

@@ -44,6 +44,7 @@ from xdsl.irdl import (
 from xdsl.traits import IsTerminator, NoTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from wengert.dialects.facts import COPY, LAUNCH, STRUCTURE
 from wengert.dialects.kernel import buffer_text as text
 from wengert.dialects.kernel.memory import ALIGNMENT, Space, byte_size, space_of, value_type
 from wengert.dialects.kernel.ops import NestOp
@@ -63,6 +64,7 @@ class AllocOp(DialectOperation):
     """Memory that is there as long as its block runs: a function's arena, or a cell on the stack."""
 
     name = "kernel.alloc"
+    FACTS: ClassVar = STRUCTURE
     SYNTAX: ClassVar = sx.Syntax(sx.ResultTypes())
     alignment = opt_prop_def(I64Attr)
     memref = result_def(MemRefType)
@@ -77,6 +79,7 @@ class ViewOp(DialectOperation):
     """The part of a buffer that begins at a byte, as elements of some type."""
 
     name = "kernel.view"
+    FACTS: ClassVar = STRUCTURE
     SYNTAX: ClassVar = sx.Syntax(text.ViewText())
     source = operand_def(MemRefType)
     offset = prop_def(I64Attr)
@@ -96,6 +99,7 @@ class GlobalOp(DialectOperation):
     """A constant in memory."""
 
     name = "kernel.global"
+    FACTS: ClassVar = STRUCTURE
     SYNTAX: ClassVar = sx.Syntax(text.GlobalText())
     value = prop_def(DenseIntOrFPElementsAttr)
     memref = result_def(MemRefType)
@@ -111,6 +115,7 @@ class CopyOp(DialectOperation):
     """Copies the bytes of one buffer to another, or nothing if they are one."""
 
     name = "kernel.copy"
+    FACTS: ClassVar = COPY
     SYNTAX: ClassVar = sx.Syntax(text.CopyText())
     source = operand_def(MemRefType)
     target = operand_def(MemRefType)
@@ -126,6 +131,7 @@ class EndOp(DialectOperation):
     """Ends a region on buffers; that of a loop's body names the buffers in which the next iteration finds what is carried."""
 
     name = "kernel.end"
+    FACTS: ClassVar = STRUCTURE
     SYNTAX: ClassVar = sx.Syntax(sx.OptionalOperandTypes())
     buffers = var_operand_def()
     traits = traits_def(IsTerminator(), Pure())
@@ -136,6 +142,7 @@ class LaunchOp(DialectOperation):
     """Runs the kernel in its region on buffers; see the module's docstring. ``scratch`` is memory that the kernel may use while it runs."""
 
     name = "kernel.launch"
+    FACTS: ClassVar = LAUNCH
     SYNTAX: ClassVar = sx.Syntax(text.LaunchText())
     ins = var_operand_def()
     outs = var_operand_def()
@@ -243,6 +250,7 @@ class ForOp(Loop):
     does: the count is the first operand, and the condition of a ``kernel.while`` its first region.)"""
 
     name = "kernel.for"
+    FACTS: ClassVar = STRUCTURE
     SYNTAX: ClassVar = sx.Syntax(text.ForText())
     count = operand_def(MemRefType)
 
@@ -252,6 +260,7 @@ class WhileOp(Loop):
     """Runs the body as long as the condition holds; the first argument is where the condition writes its answer."""
 
     name = "kernel.while"
+    FACTS: ClassVar = STRUCTURE
     SYNTAX: ClassVar = sx.Syntax(text.WhileText())
     condition = region_def("single_block")
 
@@ -261,6 +270,7 @@ class CaseOp(DialectOperation):
     """Runs the branch that the index picks, the last one if it is out of range; each takes the ``ins``, the ``outs``, which it writes, and the arena."""
 
     name = "kernel.case"
+    FACTS: ClassVar = STRUCTURE
     SYNTAX: ClassVar = sx.Syntax(text.CaseText())
     index = operand_def(MemRefType)
     ins = var_operand_def()
@@ -283,6 +293,7 @@ class StripLoopOp(DialectOperation):
     its argument (all of it if the step is 0)."""
 
     name = "kernel.strip_loop"
+    FACTS: ClassVar = STRUCTURE
     SYNTAX: ClassVar = sx.Syntax(text.StripLoopText())
     ins = var_operand_def()
     outs = var_operand_def()

@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DenseIntOrFPElementsAttr, IntegerAttr, StringAttr, TensorType
 from xdsl.ir import Attribute, Block, Data, Dialect, Region, SSAValue
@@ -51,6 +51,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from wengert.dialects.facts import KERNEL, STRUCTURE
 from wengert.dialects.kernel import positions
 from wengert.dialects.kernel.positions import Position
 from wengert.dialects.stablehlo.attributes import DotDimensionNumbersAttr
@@ -217,6 +218,7 @@ class NestOp(DialectOperation):
     """A loop nest; see the module's docstring. Result i continues ``into`` operand ``ties[i]`` unless that is -1."""
 
     name = "kernel.nest"
+    FACTS: ClassVar = KERNEL
     inputs = var_operand_def()
     into = var_operand_def()
     bounds = prop_def(DenseArrayBase)
@@ -297,6 +299,7 @@ class EmptyOp(DialectOperation):
     """A tensor whose elements are not yet written."""
 
     name = "kernel.empty"
+    FACTS: ClassVar = STRUCTURE
     result = result_def()
     traits = traits_def(Pure())
 
@@ -310,6 +313,7 @@ class MatmulOp(DialectOperation):
     """
 
     name = "kernel.matmul"
+    FACTS: ClassVar = KERNEL
     lhs = operand_def()
     rhs = operand_def()
     dimension_numbers = prop_def(DotDimensionNumbersAttr)
@@ -336,6 +340,7 @@ class InterpretOp(DialectOperation):
     """Runs one op that has no kernel in the interpreter. The body holds the op and a yield of its results."""
 
     name = "kernel.interpret"
+    FACTS: ClassVar = KERNEL
     inputs = var_operand_def()
     body = region_def("single_block")
     outputs = var_result_def()
@@ -346,6 +351,7 @@ class NativeOp(DialectOperation):
     """Runs one op by code of its own (:mod:`wengert.transforms.codegen.cpu.native`). The body holds the op and a yield of its results."""
 
     name = "kernel.native"
+    FACTS: ClassVar = KERNEL
     inputs = var_operand_def()
     body = region_def("single_block")
     outputs = var_result_def()
@@ -360,6 +366,7 @@ class StripMineOp(DialectOperation):
     """
 
     name = "kernel.strip_mine"
+    FACTS: ClassVar = KERNEL
     inputs = var_operand_def()
     trips = prop_def(IntegerAttr)
     input_steps = prop_def(DenseArrayBase)

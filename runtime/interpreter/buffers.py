@@ -16,6 +16,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
 
 from wengert.dialects.core_control import TapeType
+from wengert.dialects.kernel import MatmulOp, NestOp
 from wengert.dialects.kernel import buffers as ops
 from wengert.dialects.kernel.memory import Space, bytes_of, space_of, value_type
 from wengert.ir import elements
@@ -95,28 +96,28 @@ def copy(op: ops.CopyOp) -> Variadic:
 
 @evaluates_in_scope(ops.LaunchOp)
 def launch(op: ops.LaunchOp, scope: Scope) -> Variadic:
-    """Runs the kernel on what the buffers hold, and writes its results when all are known."""
+    """Runs the kernel on what the buffers hold, and writes its results when all are known (they share no memory with the buffers)."""
     kernel = MEANINGS[type(op.kernel)](op.kernel, scope)
     count, results = len(op.ins), len(op.outs)
-    read, write = [_reader(value, scope) for value in op.ins], [_writer(value, scope) for value in op.outs]
+    kept = not isinstance(op.kernel, NestOp | MatmulOp)
+    read, write = [_reader(value, scope, kept=kept) for value in op.ins], [_writer(value, scope) for value in op.outs]
 
     def run(*buffers: Array) -> tuple[Any, ...]:
         _poison(buffers[count + results :])
         found = kernel(*[get(buffer) for get, buffer in zip(read, buffers, strict=False)])
         values = (found,) if results == 1 else found
-        kept = [np.array(value) if isinstance(value, np.ndarray | np.generic) else value for value in values]
-        for put, buffer, value in zip(write, buffers[count:], kept, strict=False):
+        for put, buffer, value in zip(write, buffers[count:], values, strict=False):
             put(buffer, value)
         return ()
 
     return run
 
 
-def _reader(buffer: SSAValue, scope: Scope) -> Callable[[Array], Any]:
-    """What a buffer holds: an array, or the tape of a handle."""
+def _reader(buffer: SSAValue, scope: Scope, *, kept: bool) -> Callable[[Array], Any]:
+    """What a buffer holds: an array, or the tape of a handle. ``kept``: the kernel may keep it, on a tape or in its result."""
     if isinstance(value_type(buffer.type), TapeType):
         return lambda array: scope.tapes[int(array[0])]
-    return lambda array: array[()]
+    return (lambda array: array.copy()[()]) if kept else (lambda array: array[()])
 
 
 def _writer(buffer: SSAValue, scope: Scope) -> Callable[[Array, Any], None]:

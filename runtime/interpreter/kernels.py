@@ -52,7 +52,7 @@ def nest(op: NestOp) -> Variadic:
 
 
 @evaluates_in_scope(StripMineOp)
-def strips(op: StripMineOp, scope: Scope) -> Variadic:
+def strip_mine(op: StripMineOp, scope: Scope) -> Variadic:
     """Runs the body on one strip of rows after another."""
     body = scope.uncounted_region(op.body)
     sizes = [size(argument) for argument in op.body.block.args]

@@ -20,8 +20,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy import special
 
-from wengert.transforms.codegen.llvm.math import BOUNDS, SUPPORTED, Emitter, emit
-from wengert.transforms.codegen.llvm.math.vector import FORMATS
+from wengert.transforms.codegen.llvm.builder import FunctionBuilder
+from wengert.transforms.codegen.llvm.math import BOUNDS, SUPPORTED, emit
+from wengert.transforms.codegen.llvm.math.expressions import FORMATS
 
 mp = pytest.importorskip("mpmath")
 mp.mp.prec = 150
@@ -37,17 +38,17 @@ def compiled(function: str, element: str, lanes: int) -> Callable[..., Array]:
     """The function over whole arrays, `lanes` elements at a time."""
     arity, kind = SUPPORTED[function, element], FORMATS[element].llvm
     vector = kind if lanes == 1 else f"<{lanes} x {kind}>"
-    out = Emitter()
+    builder = FunctionBuilder()
     arguments = ["%a", "%b"][:arity]
     loads = [f"{x}.at = getelementptr {kind}, ptr {x}.base, i64 %i\n{x} = load {vector}, ptr {x}.at, align 4" for x in arguments]
-    result = emit(function, element, lanes, arguments, out)
+    result = emit(function, element, lanes, arguments, builder)
     text = "\n".join(
         [
-            *out.functions.values(),
+            builder.module.text(),
             "define void @apply(ptr %a.base, ptr %b.base, ptr %y, i64 %n) {\nentry:\nbr label %loop\nloop:",
             "%i = phi i64 [0, %entry], [%next, %latch]",
             *loads,
-            *out.lines,
+            *builder.lines,
             f"%to = getelementptr {kind}, ptr %y, i64 %i\nstore {vector} {result}, ptr %to, align 4\nbr label %latch\nlatch:",
             f"%next = add i64 %i, {lanes}\n%more = icmp ult i64 %next, %n\nbr i1 %more, label %loop, label %done\ndone:\nret void\n}}",
         ]
@@ -266,9 +267,9 @@ def test_nothing_outside_the_module_is_called(triple: str, processor: str) -> No
     llvm.initialize_all_asmprinters()
     machine = llvm.Target.from_triple(triple).create_target_machine(cpu=processor, opt=1, reloc="pic", codemodel="small")
     for (function, element), arity in SUPPORTED.items():
-        vector, out = f"<4 x {FORMATS[element].llvm}>", Emitter()
-        result = emit(function, element, 4, ["%a", "%b"][:arity], out)
-        body = "\n".join([*out.functions.values(), f"define {vector} @apply({vector} %a, {vector} %b) {{", *out.lines, f"ret {vector} {result}\n}}"])
+        vector, builder = f"<4 x {FORMATS[element].llvm}>", FunctionBuilder()
+        result = emit(function, element, 4, ["%a", "%b"][:arity], builder)
+        body = "\n".join([builder.module.text(), f"define {vector} @apply({vector} %a, {vector} %b) {{", *builder.lines, f"ret {vector} {result}\n}}"])
         assembly = machine.emit_assembly(llvm.parse_assembly(f'target triple = "{triple}"\n{body}'))
         called = re.findall(r"^\s+(?:callq?|bl|jmp|b)\s+([^\s.][\w.@]*)", assembly, re.MULTILINE)
         assert all(symbol.startswith("wg.math.") for symbol in called), (function, element, called)

@@ -14,6 +14,7 @@ import pytest
 from wengert.lab.inputs import random_inputs
 from wengert.lab.opt import main
 from wengert.runtime.program import Program, load, parse
+from wengert.transforms.codegen.cpu.machine_code import emit_object, optimized
 from wengert.transforms.pipelines import BUFFERIZE, EMIT, LOWER
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -181,3 +182,9 @@ def test_what_cannot_follow(pipeline: str, message: str, capsys: pytest.CaptureF
     error = capsys.readouterr().err
     assert message in error
     assert error.startswith(f"<pipeline>:1:{pipeline.index(',') + 2}: error: ")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_optimised_text_is_what_the_compiler_goes_on_from(name: str) -> None:
+    text: str = PROGRAMS[name].compile().executable.llvm_text  # pyright: ignore
+    assert emit_object(optimized(text)) == emit_object(text)

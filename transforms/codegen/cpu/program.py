@@ -105,7 +105,7 @@ class _BlockCode(BlockPointers):
         inputs = op.ins[: len(nest.inputs)]
         code = NestCode(nest, self.entry.target, self.entry.strict, runs_in_place(op), parallel=self.alone)
         name = self.entry.function(code.text("KERNEL"))
-        self.entry.helpers.update(code.out.functions)
+        self.entry.helpers.update(code.out.module.definitions)
         pointers = [self.pointer(buffer) for buffer in (*inputs, *op.outs)]
         if code.split is not None:
             self.entry.job(name, pointers, code.split)

@@ -218,11 +218,14 @@ class FunctionBuilder:
 
     def insert(self, type: str, lanes: int, whole: str, scalar: str, lane: Index) -> str:
         """The vector with another scalar in one lane."""
-        return self.op(f"insertelement <{lanes} x {type}> {whole}, {type} {scalar}, i32 {lane}")
+        return self.op(f"insertelement <{lanes} x {type}> {whole}, {type} {scalar}, {self._lane(lane)}")
 
     def extract(self, type: str, lanes: int, whole: str, lane: Index) -> str:
         """One lane of a vector."""
-        return self.op(f"extractelement <{lanes} x {type}> {whole}, i32 {lane}")
+        return self.op(f"extractelement <{lanes} x {type}> {whole}, {self._lane(lane)}")
+
+    def _lane(self, lane: Index) -> str:
+        return f"i32 {lane}" if isinstance(lane, int) else f"{self.index_type} {lane}"
 
     def shuffle(self, type: str, lanes: int, x: str, y: str, order: Sequence[int]) -> str:
         """A vector of the lanes with these numbers, of which those of y follow those of x."""
@@ -369,15 +372,19 @@ class FunctionBuilder:
     def rarely(self, condition: str, usual: Sequence[Operand], otherwise: Callable[[], Sequence[str]]) -> list[str]:
         """The usual values, or if the condition holds all of them computed anew, in a block that is mostly jumped over."""
         label = self.label("rarely")
+        last = f"{label}.anew"
         self.line(f"br label %{label}")
         self.line(f"{label}:")
-        self.line(f"br i1 {condition}, label %{label}.anew, label %{label}.after")
-        self.line(f"{label}.anew:")
+        self.line(f"br i1 {condition}, label %{last}, label %{label}.after")
+        self.line(f"{last}:")
         self._shared.append({})
+        begin = len(self.lines)
         anew = otherwise()
+        if any(line.endswith(":") for line in self.lines[begin:]):  # what is computed has blocks of its own
+            last = f"{label}.end"
+            self.line(f"br label %{last}")
+            self.line(f"{last}:")
         self._shared.pop()
-        self.line(f"br label %{label}.end")
-        self.line(f"{label}.end:")
         self.line(f"br label %{label}.after")
         self.line(f"{label}.after:")
-        return [self.phi(type, [(x, label), (y, f"{label}.end")]) for (type, x), y in zip(usual, anew, strict=True)]
+        return [self.phi(type, [(x, label), (y, last)]) for (type, x), y in zip(usual, anew, strict=True)]

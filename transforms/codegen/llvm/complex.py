@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wengert.transforms.codegen.llvm.floats import FLOAT_PREDICATES, FloatFunctions
-from wengert.transforms.codegen.llvm.instructions import Value, pair
 from wengert.transforms.codegen.llvm.math.complex_functions import COMPLEX_FUNCTIONS, emit_complex, emit_modulus
 from wengert.transforms.codegen.llvm.types import Element
+from wengert.transforms.codegen.llvm.vector_builder import Value, pair
 
 
 class ComplexFunctions(FloatFunctions):
@@ -17,7 +17,7 @@ class ComplexFunctions(FloatFunctions):
         pairs = [pair(operand) for operand in operands]
         part, (re, im) = held.register, pairs[0]
         if function in COMPLEX_FUNCTIONS:
-            return emit_complex(function, held.math, self.lanes, pairs, self.out)
+            return emit_complex(function, held.math, self.lanes, pairs, self.builder)
         if function in ("add", "subtract"):
             opcode = "fadd" if function == "add" else "fsub"
             return self.binary(opcode, part, re, pairs[1][0]), self.binary(opcode, part, im, pairs[1][1])
@@ -30,7 +30,7 @@ class ComplexFunctions(FloatFunctions):
         if function in ("real", "imag"):
             return re if function == "real" else im
         if function == "abs":
-            return emit_modulus(held.math, self.lanes, pairs[0], self.out)
+            return emit_modulus(held.math, self.lanes, pairs[0], self.builder)
         predicate = FLOAT_PREDICATES[function]
         first = self.compare(predicate, part, re, pairs[1][0])
         return self.binary("and" if function == "eq" else "or", "i1", first, self.compare(predicate, part, im, pairs[1][1]))

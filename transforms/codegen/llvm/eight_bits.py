@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 from msgspec import Struct
 
-from wengert.transforms.codegen.llvm.instructions import Instructions
+from wengert.transforms.codegen.llvm.vector_builder import VectorBuilder
 
 _F32_MANTISSA, _F32_BIAS = 23, 127
 
@@ -56,7 +56,7 @@ def format_of(name: str) -> Format:
     return Format(int(info.nmant), int(info.minexp), float(info.max), isinf(infinite), copysign(1, negative) < 0, int(special.view(np.uint8)[2]))
 
 
-def in_format(code: Instructions, x: str, held: Format) -> str:
+def in_format(code: VectorBuilder, x: str, held: Format) -> str:
     """An f32 rounded to nearest even in the format, still as f32."""
     bits = _bits(code, x)
     sign, size = _sign(code, bits), _and(code, bits, 0x7FFFFFFF)
@@ -77,7 +77,7 @@ def in_format(code: Instructions, x: str, held: Format) -> str:
     return _float(code, signed)
 
 
-def to_byte(code: Instructions, x: str, held: Format) -> str:
+def to_byte(code: VectorBuilder, x: str, held: Format) -> str:
     """The byte of an f32 that is a number of the format."""
     bits = _bits(code, x)
     size = _and(code, bits, 0x7FFFFFFF)
@@ -95,7 +95,7 @@ def to_byte(code: Instructions, x: str, held: Format) -> str:
     return code.cast("trunc", found, "i32", "i8")
 
 
-def from_byte(code: Instructions, byte: str, held: Format) -> str:
+def from_byte(code: VectorBuilder, byte: str, held: Format) -> str:
     """The number of a byte, as f32."""
     bits = code.cast("zext", byte, "i8", "i32")
     size = _and(code, bits, 0x7F)
@@ -115,23 +115,23 @@ def from_byte(code: Instructions, byte: str, held: Format) -> str:
     return _float(code, code.binary("or", "i32", found, code.binary("shl", "i32", _and(code, bits, 0x80), code.constant("i32", 24))))
 
 
-def _bits(code: Instructions, x: str) -> str:
+def _bits(code: VectorBuilder, x: str) -> str:
     return code.cast("bitcast", x, "float", "i32")
 
 
-def _float(code: Instructions, bits: str) -> str:
+def _float(code: VectorBuilder, bits: str) -> str:
     return code.cast("bitcast", bits, "i32", "float")
 
 
-def _and(code: Instructions, bits: str, mask: int) -> str:
+def _and(code: VectorBuilder, bits: str, mask: int) -> str:
     return code.binary("and", "i32", bits, code.constant("i32", mask))
 
 
-def _sign(code: Instructions, bits: str) -> str:
+def _sign(code: VectorBuilder, bits: str) -> str:
     return _and(code, bits, -(1 << 31))
 
 
-def _below(code: Instructions, x: str, bound: float) -> str:
+def _below(code: VectorBuilder, x: str, bound: float) -> str:
     return code.compare("olt", "float", x, code.float_constant("float", bound))
 
 

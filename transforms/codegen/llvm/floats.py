@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from wengert.transforms.codegen.llvm.eight_bits import format_of, in_format
-from wengert.transforms.codegen.llvm.instructions import Instructions
 from wengert.transforms.codegen.llvm.math import SUPPORTED, emit
 from wengert.transforms.codegen.llvm.types import Element
+from wengert.transforms.codegen.llvm.vector_builder import VectorBuilder
 
 _MATH = {
     "exponential": "exp",
@@ -46,7 +46,7 @@ _ARITHMETIC = {"add": "fadd", "subtract": "fsub", "multiply": "fmul", "divide": 
 _PRECISION = re.compile(r"reduce_precision_e(\d+)m(\d+)")
 
 
-class FloatFunctions(Instructions):
+class FloatFunctions(VectorBuilder):
     """Scalar functions of floats. 16-bit floats are computed in f32; who calls rounds the result."""
 
     def float_function(self, function: str, names: Sequence[str], held: Element) -> str:
@@ -55,11 +55,11 @@ class FloatFunctions(Instructions):
             return self.op(f"{_ARITHMETIC[function]} {self.contract}{self.type(register)} {names[0]}, {names[1]}")
         if function in _MATH:
             assert (_MATH[function], held.math) in SUPPORTED
-            return emit(_MATH[function], held.math, self.lanes, names, self.out)
+            return emit(_MATH[function], held.math, self.lanes, names, self.builder)
         if function in _EXPANDED_INTRINSICS:
             return self.intrinsic(_EXPANDED_INTRINSICS[function], register, *names)
         if function == "trigamma":  # polygamma of order 1, which is its first operand
-            return emit(function, held.math, self.lanes, names[1:], self.out)
+            return emit(function, held.math, self.lanes, names[1:], self.builder)
         if match := _PRECISION.fullmatch(function):
             return self._reduce_precision(names[0], held, int(match[1]), int(match[2]))
         if function.startswith("total_"):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from wengert.transforms.codegen.llvm.instructions import Instructions
 from wengert.transforms.codegen.llvm.types import Element
+from wengert.transforms.codegen.llvm.vector_builder import VectorBuilder
 
 _ARITHMETIC = {"add": "add", "subtract": "sub", "multiply": "mul", "and": "and", "or": "or", "xor": "xor"}
 _BOOLEAN = {"add": "or", "multiply": "and", "maximum": "or", "minimum": "and", "and": "and", "or": "or", "xor": "xor"}
 
 
-class IntegerFunctions(Instructions):
+class IntegerFunctions(VectorBuilder):
     """Scalar functions of integers and booleans."""
 
     def boolean_function(self, function: str, names: Sequence[str]) -> str:

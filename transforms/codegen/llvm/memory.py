@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from math import gcd
 
 from wengert.transforms.codegen.llvm.scalars import Scalars, Value
-from wengert.transforms.codegen.llvm.types import Element, vector
+from wengert.transforms.codegen.llvm.types import Element, first_lanes, intrinsic_suffix, vector
 
 Address = Callable[[int], str]
 """The address of a lane, in order from lane 0 on."""
@@ -19,7 +19,7 @@ class Memory:
 
     def __init__(self, scalars: Scalars, active: int):
         self.scalars = scalars
-        self.out = scalars.out
+        self.builder = scalars.builder
         self.lanes = scalars.lanes
         self.active = active
 
@@ -27,9 +27,9 @@ class Memory:
 
     def load(self, element: Element, address: str) -> Value:
         """One element, as a scalar."""
-        one = Scalars(self.out, 1, False)
+        one = Scalars(self.builder, 1, False)
         if element.kind == "c":
-            second = one.op(f"getelementptr {element.memory}, ptr {address}, i64 1")
+            second = self.builder.offset(address, element.memory, 1)
             return self._raw(element, address, 1), self._raw(element, second, 1)
         return _to_register(one, element, self._raw(element, address, 1))
 
@@ -37,36 +37,39 @@ class Memory:
         """Neighbouring elements from ``address`` on (``step`` 1), or down to it (``step`` -1: it is the last lane's)."""
         if element.kind == "c":
             return self._load_pairs(element, address, step)
-        raw = self._masked(element, address, mask) if mask or self.active < self.lanes else self._raw(element, address, self.lanes)
+        if mask or self.active < self.lanes:
+            raw = self._masked(element, address, mask or self.active_mask(), self.lanes)
+        else:
+            raw = self._raw(element, address, self.lanes)
         if step < 0:
-            raw = self._shuffle(element.memory, raw, self.lanes, [self.active - 1 - i if i < self.active else i for i in range(self.lanes)])
+            raw = self._shuffle(element.memory, raw, self.lanes, self._order(step))
         return _to_register(self.scalars, element, raw)
 
     def _raw(self, element: Element, address: str, lanes: int) -> str:
-        return self.scalars.op(f"load {vector(element.memory, lanes)}, ptr {address}, align {element.part_size}")
+        return self.builder.load(vector(element.memory, lanes), address, element.part_size)
 
-    def _masked(self, element: Element, address: str, mask: str | None) -> str:
-        kind, suffix = self.scalars.type(element.memory), self.scalars.suffix(element.memory)
-        chosen = f"{self.scalars.type('i1')} {mask or self.active_mask()}"
-        return self.scalars.op(f"call {kind} @llvm.masked.load.{suffix}.p0(ptr {address}, i32 {element.part_size}, {chosen}, {kind} zeroinitializer)")
+    def _masked(self, element: Element, address: str, mask: str, lanes: int) -> str:
+        kind, suffix = vector(element.memory, lanes), intrinsic_suffix(element.memory, lanes)
+        space = self.builder.address_spaces.get(address, 0)
+        operands = f"{self.builder.pointer(address)}, i32 {element.part_size}, {vector('i1', lanes)} {mask}, {kind} zeroinitializer"
+        return self.builder.op(f"call {kind} @llvm.masked.load.{suffix}.p{space}({operands})")
 
     def active_mask(self) -> str:
         """The lanes that take part, as a constant."""
-        return "<" + ", ".join(f"i1 {'true' if i < self.active else 'false'}" for i in range(self.lanes)) + ">"
+        return first_lanes(self.active, self.lanes)
+
+    def _order(self, step: int) -> list[int]:
+        """Which lane of memory a lane of the register is."""
+        return list(range(self.lanes)) if step > 0 else [self.active - 1 - i if i < self.active else i for i in range(self.lanes)]
 
     def _load_pairs(self, element: Element, address: str, step: int) -> Value:
         """Complex numbers: real and imaginary parts lie by turns."""
         width = 2 * self.lanes
-        kind = vector(element.memory, width)
         if self.active < self.lanes:
-            mask = "<" + ", ".join(f"i1 {'true' if i < 2 * self.active else 'false'}" for i in range(width)) + ">"
-            suffix = f"v{width}{'f64' if element.memory == 'double' else 'f32'}"
-            raw = self.scalars.op(
-                f"call {kind} @llvm.masked.load.{suffix}.p0(ptr {address}, i32 {element.part_size}, <{width} x i1> {mask}, {kind} zeroinitializer)"
-            )
+            raw = self._masked(element, address, first_lanes(2 * self.active, width), width)
         else:
             raw = self._raw(element, address, width)
-        order = range(self.lanes) if step > 0 else [self.active - 1 - i if i < self.active else i for i in range(self.lanes)]
+        order = self._order(step)
         return self._shuffle(element.memory, raw, width, [2 * i for i in order]), self._shuffle(element.memory, raw, width, [2 * i + 1 for i in order])
 
     def load_strided(self, element: Element, address: str, step: int) -> Value | None:
@@ -75,13 +78,11 @@ class Memory:
         lanes, apart = self.lanes, abs(step)
         if element.kind == "c" or self.active < lanes or lanes < 4 or lanes % 2 or apart < 2:
             return None
-        found = self._from_two(element, address, apart) if (lanes // 2 - 1) * apart < lanes else self._from_many(element, address, apart)
-        if found is None:
+        gathered = self._from_two(element, address, apart) if (lanes // 2 - 1) * apart < lanes else self._from_many(element, address, apart)
+        if gathered is None:
             return None
-        raws, picked = found
-        order = ", ".join(f"i32 {i}" for i in (picked if step > 0 else reversed(picked)))
-        kind = self.scalars.type(element.memory)
-        return _to_register(self.scalars, element, self.scalars.op(f"shufflevector {kind} {raws[0]}, {kind} {raws[1]}, <{lanes} x i32> <{order}>"))
+        raws, picked = gathered
+        return _to_register(self.scalars, element, self.scalars.shuffle(element.memory, *raws, picked if step > 0 else picked[::-1]))
 
     def _from_two(self, element: Element, address: str, apart: int) -> tuple[tuple[str, str], list[int]]:
         """The registers that begin with the first element and end with the last one; where in them the elements are."""
@@ -106,15 +107,15 @@ class Memory:
         else:
             starts = [lane * (apart - 1) for lane in range(lanes)]
             homes = [(lane, lane) for lane in range(lanes)]
-        kind, found = self.scalars.type(element.memory), ""
+        blended = ""
         for number, start in enumerate(starts):
             raw = self._raw(element, self._behind(element, address, start), lanes)
-            order = ", ".join(f"i32 {place + lanes * ((number, place) in homes)}" for place in range(lanes))
-            found = self.scalars.op(f"shufflevector {kind} {found}, {kind} {raw}, <{lanes} x i32> <{order}>") if number else raw
-        return (found, "poison"), [place for _, place in homes]
+            order = [place + lanes * ((number, place) in homes) for place in range(lanes)]
+            blended = self.scalars.shuffle(element.memory, blended, raw, order) if number else raw
+        return (blended, "poison"), [place for _, place in homes]
 
     def _behind(self, element: Element, address: str, elements: int) -> str:
-        return self.scalars.op(f"getelementptr {element.memory}, ptr {address}, i64 {elements}") if elements else address
+        return self.builder.offset(address, element.memory, elements)
 
     def load_lanes(self, element: Element, address: Address, chosen: Sequence[int] | None = None) -> Value:
         """Elements at any addresses, lane by lane; of some lanes only, if these are given.
@@ -124,8 +125,8 @@ class Memory:
         """
         parts = ["poison" if element.kind in "fc" else "zeroinitializer"] * 2
         for lane in range(self.active) if chosen is None else chosen:
-            found = self.load(element, address(lane))
-            for number, scalar in enumerate(found if isinstance(found, tuple) else (found,)):
+            value = self.load(element, address(lane))
+            for number, scalar in enumerate(value if isinstance(value, tuple) else (value,)):
                 parts[number] = self.insert(element.register, parts[number], scalar, lane)
         return (parts[0], parts[1]) if element.kind == "c" else parts[0]
 
@@ -134,72 +135,64 @@ class Memory:
     def store(self, element: Element, value: Value, address: str) -> None:
         """One element."""
         if isinstance(value, tuple):
-            second = self.scalars.op(f"getelementptr {element.memory}, ptr {address}, i64 1")
-            self.out.line(f"store {element.memory} {value[0]}, ptr {address}, align {element.part_size}")
-            self.out.line(f"store {element.memory} {value[1]}, ptr {second}, align {element.part_size}")
+            second = self.builder.offset(address, element.memory, 1)
+            self.builder.store(element.memory, value[0], address, element.part_size)
+            self.builder.store(element.memory, value[1], second, element.part_size)
             return
-        raw = _to_memory(Scalars(self.out, 1, False), element, value)
-        self.out.line(f"store {element.memory} {raw}, ptr {address}, align {element.size}")
+        raw = _to_memory(Scalars(self.builder, 1, False), element, value)
+        self.builder.store(element.memory, raw, address, element.size)
 
     def store_contiguous(self, element: Element, value: Value, address: str, step: int) -> None:
         """Neighbouring elements from ``address`` on (``step`` 1), or down to it (``step`` -1)."""
         if isinstance(value, tuple):
-            width = 2 * self.lanes
-            order = range(self.lanes) if step > 0 else [self.active - 1 - i if i < self.active else i for i in range(self.lanes)]
-            kind = self.scalars.type(element.memory)
-            indices = ", ".join(f"i32 {i}, i32 {self.lanes + i}" for i in order)
-            raw = self.scalars.op(f"shufflevector {kind} {value[0]}, {kind} {value[1]}, <{width} x i32> <{indices}>")
-            self._store_prefix(element, raw, address, width, 2 * self.active)
+            raw = self.scalars.shuffle(element.memory, *value, [i + part for i in self._order(step) for part in (0, self.lanes)])
+            self._store_prefix(element, raw, address, 2 * self.lanes, 2 * self.active)
             return
         raw = _to_memory(self.scalars, element, value)
         if step < 0:
-            raw = self._shuffle(element.memory, raw, self.lanes, [self.active - 1 - i if i < self.active else i for i in range(self.lanes)])
+            raw = self._shuffle(element.memory, raw, self.lanes, self._order(step))
         self._store_prefix(element, raw, address, self.lanes, self.active)
 
     def _store_prefix(self, element: Element, raw: str, address: str, width: int, count: int) -> None:
         """The first lanes, in pieces of powers of two (masked stores are slow on many processors)."""
         if count == width:
-            self.out.line(f"store {vector(element.memory, width)} {raw}, ptr {address}, align {element.part_size}")
+            self.builder.store(vector(element.memory, width), raw, address, element.part_size)
             return
         done = 0
         while done < count:
             piece = 1 << ((count - done).bit_length() - 1)
-            at = self.scalars.op(f"getelementptr {element.memory}, ptr {address}, i64 {done}") if done else address
+            at = self.builder.offset(address, element.memory, done)
             if piece == 1:
-                part = self.scalars.op(f"extractelement {vector(element.memory, width)} {raw}, i32 {done}")
+                part = self.builder.extract(element.memory, width, raw, done)
             else:
                 part = self._shuffle(element.memory, raw, width, list(range(done, done + piece)))
-            self.out.line(f"store {vector(element.memory, piece)} {part}, ptr {at}, align {element.part_size}")
+            self.builder.store(vector(element.memory, piece), part, at, element.part_size)
             done += piece
 
     def store_interleaved(self, element: Element, values: Sequence[str], address: str) -> None:
         """The first lanes of two to four values, then the second ones, and so on, from ``address`` on; all lanes are active."""
-        lanes, width = self.lanes, 2 * self.lanes
-        kind, double = self.scalars.type(element.memory), vector(element.memory, width)
+        lanes, width = self.lanes, self.lanes
         order = [part * lanes + lane for lane in range(lanes) for part in range(len(values))]
         raws = [_to_memory(self.scalars, element, value) for value in values]
         if len(raws) > 2:
-            joined = ", ".join([f"i32 {i}" for i in range(width)])
-            raws = [self.scalars.op(f"shufflevector {kind} {x}, {kind} {y}, <{width} x i32> <{joined}>") for x, y in ((raws[0], raws[1]), (raws[2], raws[-1]))]
-            kind = double
-        indices = ", ".join([f"i32 {i}" for i in order])
-        mixed = self.scalars.op(f"shufflevector {kind} {raws[0]}, {kind} {raws[1]}, <{len(order)} x i32> <{indices}>")
-        self.out.line(f"store {vector(element.memory, len(order))} {mixed}, ptr {address}, align {element.part_size}")
+            width = 2 * lanes
+            raws = [self.scalars.shuffle(element.memory, x, y, range(width)) for x, y in ((raws[0], raws[1]), (raws[2], raws[-1]))]
+        mixed = self.builder.shuffle(element.memory, width, raws[0], raws[1], order)
+        self.builder.store(vector(element.memory, len(order)), mixed, address, element.part_size)
 
     def store_rows(self, element: Element, values: Sequence[str], address: Address) -> None:
         """The first lanes of two or four values side by side at the first lane's address, the second lanes at the second's, and so on; all lanes are active.
 
         Values are turned within the 16 bytes that processors shuffle in one step.
         """
-        kind, lanes, block = self.scalars.type(element.memory), self.lanes, 16 // element.size
+        lanes, block = self.lanes, 16 // element.size
         raws = [_to_memory(self.scalars, element, value) for value in values]
         width, half = len(raws), block // 2
 
         def mixed(x: str, y: str, part: int, run: int) -> str:
             """In every block, runs of elements from that half of x and of y by turns."""
             order = [b + part * half + i + j * lanes for b in range(0, lanes, block) for i in range(0, half, run) for j in (0, 1)]
-            picked = ", ".join(f"i32 {first + i}" for first in order for i in range(run))
-            return self.scalars.op(f"shufflevector {kind} {x}, {kind} {y}, <{lanes} x i32> <{picked}>")
+            return self.scalars.shuffle(element.memory, x, y, [first + i for first in order for i in range(run)])
 
         pairs = [[mixed(x, y, part, 1) for part in (0, 1)] for x, y in zip(raws[::2], raws[1::2], strict=True)]
         if width == 4 and half > 1:
@@ -208,10 +201,9 @@ class Memory:
         for lane in range(lanes):
             number, inside = lane % block * rows // block, lane % (block // rows) * width
             first = lane // block * block + inside
-            picked = ", ".join(f"i32 {first + i + lanes * part}" for part in range(len(pairs)) for i in range(width // len(pairs)))
-            x, y = pairs[0][number], pairs[-1][number]
-            row = self.scalars.op(f"shufflevector {kind} {x}, {kind} {y}, <{width} x i32> <{picked}>")
-            self.out.line(f"store {vector(element.memory, width)} {row}, ptr {address(lane)}, align {element.part_size}")
+            picked = [first + i + lanes * part for part in range(len(pairs)) for i in range(width // len(pairs))]
+            row = self.scalars.shuffle(element.memory, pairs[0][number], pairs[-1][number], picked)
+            self.builder.store(vector(element.memory, width), row, address(lane), element.part_size)
 
     def store_lanes(self, element: Element, value: Value, address: Address) -> None:
         """Elements to any addresses, lane by lane."""
@@ -225,15 +217,13 @@ class Memory:
     # -- lanes
 
     def insert(self, register: str, whole: str, scalar: str, lane: int) -> str:
-        return self.scalars.op(f"insertelement {self.scalars.type(register)} {whole}, {register} {scalar}, i32 {lane}")
+        return self.builder.insert(register, self.lanes, whole, scalar, lane)
 
     def extract(self, register: str, whole: str, lane: int) -> str:
-        return self.scalars.op(f"extractelement {self.scalars.type(register)} {whole}, i32 {lane}")
+        return self.builder.extract(register, self.lanes, whole, lane)
 
     def _shuffle(self, register: str, raw: str, width: int, order: list[int]) -> str:
-        kind = vector(register, width)
-        indices = ", ".join(f"i32 {i}" for i in order)
-        return self.scalars.op(f"shufflevector {kind} {raw}, {kind} poison, <{len(order)} x i32> <{indices}>")
+        return self.builder.shuffle(register, width, raw, "poison", order)
 
 
 def _to_register(scalars: Scalars, element: Element, raw: str) -> str:

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from wengert.transforms.codegen.llvm.complex import ComplexFunctions
 from wengert.transforms.codegen.llvm.eight_bits import format_of, from_byte, to_byte
 from wengert.transforms.codegen.llvm.floats import FLOAT_PREDICATES
-from wengert.transforms.codegen.llvm.instructions import Value, one, pair
 from wengert.transforms.codegen.llvm.integers import IntegerFunctions
 from wengert.transforms.codegen.llvm.types import SUB_BYTE, Element, float_literal
+from wengert.transforms.codegen.llvm.vector_builder import Value, one, pair
 
 __all__ = ["Scalars", "Value", "neutral"]
 

@@ -78,11 +78,17 @@ def _element_of(held: Attribute) -> Element:
     return Element("u" if is_unsigned(held) else "i", f"i{8 * size}", f"i{8 * size}", size)
 
 
+_LARGEST_F32 = (2 - 2.0**-23) * 2.0**127
+
+
 def float_literal(value: float, register: str) -> str:
     """The LLVM spelling of a float of this register type, exact (NaN payloads of f32 included)."""
     if register == "float":
-        with np.errstate(all="ignore"):
-            value = float(np.float32(value))
+        if -_LARGEST_F32 <= value <= _LARGEST_F32:
+            (value,) = struct.unpack("<f", struct.pack("<f", value))
+        else:
+            with np.errstate(all="ignore"):
+                value = float(np.float32(value))
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
@@ -103,3 +109,17 @@ def vector(register: str, lanes: int) -> str:
 def splat(register: str, constant: str, lanes: int) -> str:
     """A constant in every lane."""
     return constant if lanes == 1 else f"splat ({register} {constant})"
+
+
+def first_lanes(count: int, lanes: int) -> str:
+    """The constant mask of the first lanes."""
+    return "<" + ", ".join([f"i1 {'true' if lane < count else 'false'}" for lane in range(lanes)]) + ">"
+
+
+_SUFFIXES = {"double": "f64", "float": "f32", "half": "f16"}
+
+
+def intrinsic_suffix(register: str, lanes: int) -> str:
+    """How the name of an intrinsic function ends for vectors of this type."""
+    scalar = _SUFFIXES.get(register, register)
+    return scalar if lanes == 1 else f"v{lanes}{scalar}"

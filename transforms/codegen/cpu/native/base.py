@@ -18,12 +18,15 @@ from xdsl.ir import Operation, Region, SSAValue
 
 from wengert.dialects.kernel import NativeOp
 from wengert.ir.tensor_types import shape
-from wengert.transforms.codegen.cpu.native.code import Code
 from wengert.transforms.codegen.cpu.native.held import held, is_held
+from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.regions import inline
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.schedule.chunks import Split, parameters, prologue, split
 from wengert.transforms.schedule.target import Target
+
+OWN = "KERNEL."
+"""How the names of definitions begin that belong to one function: the program puts the name of the function in the place of its first word."""
 
 
 class NativeText(Struct, frozen=True):
@@ -65,38 +68,45 @@ class NativeKernel(ABC):
         """How much memory the code needs while it runs."""
         return 0
 
-    def dealt_work(self) -> tuple[int, float]:
-        """How many trips ``code.dealt`` goes through, if ``emit`` uses it and they are independent, and the nanoseconds of all."""
+    def parallel_work(self) -> tuple[int, float]:
+        """How many iterations ``builder.parallel_loops`` has, if ``emit`` uses it, and the nanoseconds of all of them."""
         return 1, 0.0
 
     @cached_property
     def cut(self) -> Split | None:
-        """How the trips are dealt out to threads: then the code is a task."""
-        return split(*self.dealt_work())
+        """How the iterations are cut into chunks for threads: then the code is a task."""
+        return split(*self.parallel_work())
 
     @abstractmethod
-    def emit(self, code: Code) -> None:
+    def emit(self, builder: KernelBuilder) -> None:
         """Writes the body."""
 
-    def inline(self, code: Code, lanes: int, region: Region, arguments: Sequence[Value]) -> list[Value]:
+    def inline(self, builder: KernelBuilder, lanes: int, region: Region, arguments: Sequence[Value]) -> list[Value]:
         """A region of the op on these arguments, in all lanes."""
-        outside = {value: code.widen(held(value), found, lanes) for value, found in self.outside.items()}
-        return inline(code.scalars(lanes), region, arguments, outside)
+        outside = {value: builder.broadcast(held(value), found, lanes) for value, found in self.outside.items()}
+        return inline(builder.scalars(lanes), region, arguments, outside)
 
     def text(self, *, strict: bool) -> NativeText:
         """The function, named ``@KERNEL``."""
-        code = Code(self.target, strict=strict, cut=self.cut)
+        builder = KernelBuilder(self.target, strict=strict, cut=self.cut)
         count = len(self.op.operands) + len(self.captured)
         for number, value in enumerate(self.captured, len(self.op.operands)):
             if shape(value) == ():
-                self.outside[value] = code.memory().load(held(value), f"%p{number}")
-        self.emit(code)
+                self.outside[value] = builder.memory().load(held(value), f"%p{number}")
+        self.emit(builder)
         pointers = [f"%p{n}" for n in range(count)] + [f"%q{n}" for n in range(len(self.op.results))]
         others = [] if self.cut is not None else ["%scratch", "%tapes"] if self.uses_tapes else ["%scratch"]
-        kind, end = ("i32", "ret i32 0") if self.returns_status else ("void", "ret void")
-        head = f"define internal {kind} @KERNEL({parameters([*pointers, *others], self.cut)}) {self.target.attributes} {{"
-        body = "\n".join([*code.globals.values(), head, *prologue(pointers, self.cut), *code.out.lines, end, "}"])
-        return NativeText(body + "\n", code.out.functions, code.symbols)
+        builder.lines[:0] = prologue(pointers, self.cut)
+        own = {symbol: text for symbol, text in builder.module.definitions.items() if symbol.startswith(OWN)}
+        function = builder.definition(
+            "KERNEL",
+            [parameters([*pointers, *others], self.cut)],
+            result="i32" if self.returns_status else "void",
+            returns="0" if self.returns_status else "",
+            attributes=self.target.attributes,
+        )
+        shared = {symbol: text for symbol, text in builder.module.definitions.items() if symbol not in own}
+        return NativeText("".join([*own.values(), function]), shared, builder.module.externals)
 
 
 Kernel = TypeVar("Kernel", bound=type[NativeKernel])

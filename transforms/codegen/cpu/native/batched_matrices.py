@@ -6,8 +6,8 @@ in a register and four of them share an operand. The products are taken in the s
 
 from __future__ import annotations
 
-from wengert.transforms.codegen.cpu.native.code import Index
 from wengert.transforms.codegen.cpu.native.matrix_lanes import MatrixLanes, Place
+from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element
 
 MOST_ELEMENTS = 64 * 64
@@ -20,7 +20,7 @@ class _Matrices:
 
     def __init__(self, lanes: MatrixLanes, a: str, n: int):
         self.lanes = lanes
-        self.code = lanes.code
+        self.builder = lanes.builder
         self.scalars = lanes.scalars
         self.register = lanes.held.register
         self.a = a
@@ -28,7 +28,7 @@ class _Matrices:
 
     def place(self, i: Index, j: Index) -> str:
         """The address of an element."""
-        return self.lanes.address(self.a, self.code.at([(i, self.n)], j))
+        return self.lanes.address(self.a, self.builder.linear([(i, self.n)], j))
 
     def row(self, i: Index) -> Place:
         """A row from its first element on."""
@@ -59,23 +59,23 @@ class BatchedLu(_Matrices):
 
     def run(self, pivots: str, info: str) -> None:
         """Pivots from 1 and info of all matrices; those of the first one lie at these addresses."""
-        code, lanes, scalars, register = self.code, self.lanes, self.scalars, self.register
-        with code.loop(0, min(self.m, self.n), [(self.numbers, "zeroinitializer")]) as step:
-            k, after, failed = step.index, code.add(step.index, 1), step.values[0]
+        builder, lanes, scalars, register = self.builder, self.lanes, self.scalars, self.register
+        with builder.loop(0, min(self.m, self.n), [(self.numbers, "zeroinitializer")]) as step:
+            k, after, failed = step.index, builder.add(step.index, 1), step.values[0]
             lanes.in_blocks(k, self.m, lambda i, count: self._reduce_column(k, i, count))
             self._exchange(k, self._pivot(k), pivots)
             pivot = lanes.load(self.place(k, k))
             singular = scalars.compare("oeq", register, pivot, scalars.float_constant(register, 0.0))
             first = scalars.binary("and", "i1", singular, scalars.compare("eq", self.number.register, failed, "zeroinitializer"))
             divisor = scalars.select(singular, register, scalars.float_constant(register, 1.0), pivot)
-            with code.loop(after, self.m) as below:
+            with builder.loop(after, self.m) as below:
                 place = self.place(below.index, k)
                 lanes.store(lanes.divided(lanes.load(place), divisor), place)
             lanes.in_blocks(after, self.n, lambda j, count: self._reduce_row(k, j, count))
             step.carry(scalars.select(first, self.number.register, self._splat(after), failed))
         for lane in range(lanes.lanes):
-            found = code.op(f"extractelement {self.numbers} {step.values[0]}, i32 {lane}")
-            code.memory().store(_I32, self._resized(found, self.number.register, "i32"), code.address(info, _I32, lane))
+            found = builder.op(f"extractelement {self.numbers} {step.values[0]}, i32 {lane}")
+            builder.memory().store(_I32, self._resized(found, self.number.register, "i32"), builder.address(info, _I32, lane))
 
     def _reduce_column(self, k: Index, i: Index, count: int) -> None:
         places = self.steps(self.place(i, k), self.n, count)
@@ -91,9 +91,9 @@ class BatchedLu(_Matrices):
 
     def _pivot(self, k: Index) -> str:
         """For each lane the first row from k on whose element in column k is largest in absolute value."""
-        code, lanes, scalars, register = self.code, self.lanes, self.scalars, self.register
+        builder, lanes, scalars, register = self.builder, self.lanes, self.scalars, self.register
         start = scalars.intrinsic("fabs", register, lanes.load(self.place(k, k)))
-        with code.loop(code.add(k, 1), self.m, [(lanes.kind, start), (self.numbers, self._splat(k))]) as loop:
+        with builder.loop(builder.add(k, 1), self.m, [(lanes.kind, start), (self.numbers, self._splat(k))]) as loop:
             best, row = loop.values
             size = scalars.intrinsic("fabs", register, lanes.load(self.place(loop.index, k)))
             larger = scalars.compare("ogt", register, size, best)
@@ -102,18 +102,18 @@ class BatchedLu(_Matrices):
 
     def _exchange(self, k: Index, row: str, pivots: str) -> None:
         """Row k and, in each lane, the chosen one; nothing where all lanes have chosen row k."""
-        code, lanes, register = self.code, self.lanes, self.register
+        builder, lanes, register = self.builder, self.lanes, self.register
         count, steps = lanes.lanes, min(self.m, self.n)
         chosen: list[str] = []
         for lane in range(count):
-            found = self._resized(code.op(f"extractelement {self.numbers} {row}, i32 {lane}"), self.number.register, "i64")
-            number = self._resized(code.op(f"add nsw i64 {found}, 1"), "i64", "i32")
-            code.memory().store(_I32, number, code.address(pivots, _I32, code.at([(lane, steps)], k)))
+            found = self._resized(builder.op(f"extractelement {self.numbers} {row}, i32 {lane}"), self.number.register, "i64")
+            number = self._resized(builder.op(f"add nsw i64 {found}, 1"), "i64", "i32")
+            builder.memory().store(_I32, number, builder.address(pivots, _I32, builder.linear([(lane, steps)], k)))
             chosen.append(found)
         moved = self.scalars.compare("ne", self.number.register, row, self._splat(k))
-        with code.when(code.op(f"call i1 @llvm.vector.reduce.or.v{count}i1(<{count} x i1> {moved})")):
+        with builder.when(builder.op(f"call i1 @llvm.vector.reduce.or.v{count}i1(<{count} x i1> {moved})")):
             upper, others = self.place(k, 0), [self.place(found, 0) for found in chosen]
-            with code.loop(0, self.n) as column:
+            with builder.loop(0, self.n) as column:
                 above = lanes.address(upper, column.index)
                 x = kept = lanes.load(above)
                 for lane, other in enumerate(others):
@@ -126,10 +126,10 @@ class BatchedLu(_Matrices):
                 lanes.store(kept, above)
 
     def _splat(self, index: Index) -> str:
-        return self.code.splat(self.number.register, self._resized(str(index), "i64", self.number.register), self.lanes.lanes)
+        return self.builder.splat(self.number.register, self._resized(str(index), "i64", self.number.register), self.lanes.lanes)
 
     def _resized(self, number: str, source: str, target: str) -> str:
-        return self.code.scalars().resize(number, source, target, signed=True)
+        return self.builder.scalars().resize(number, source, target, signed=True)
 
 
 class BatchedCholesky(_Matrices):
@@ -149,9 +149,9 @@ class BatchedCholesky(_Matrices):
 
     def run(self) -> str:
         """Whether each lane met a pivot that is not positive."""
-        code, lanes, scalars, register = self.code, self.lanes, self.scalars, self.register
+        builder, lanes, scalars, register = self.builder, self.lanes, self.scalars, self.register
         truths = scalars.type("i1")
-        with code.loop(0, self.n, [(truths, "zeroinitializer")]) as step:
+        with builder.loop(0, self.n, [(truths, "zeroinitializer")]) as step:
             j, place = step.index, self.place(step.index, step.index)
             (pivot,) = self.reduce([place], self.row(j), [self.row(j)], j)
             bad = scalars.compare("ule", register, pivot, scalars.float_constant(register, 0.0))
@@ -166,7 +166,7 @@ class BatchedCholesky(_Matrices):
                 for at, rest in zip(places, self.reduce(places, self.row(j), rows, j), strict=True):
                     lanes.store(lanes.divided(rest, root), at)
 
-            lanes.in_blocks(code.add(j, 1), self.n, below)
+            lanes.in_blocks(builder.add(j, 1), self.n, below)
             step.carry(scalars.binary("or", "i1", step.values[0], bad))
         return step.values[0]
 
@@ -179,7 +179,7 @@ class BatchedSubstitution:
 
     def __init__(self, lanes: MatrixLanes, addresses: tuple[str, str], matrix: tuple[int, int], steps: tuple[int, int], *, first_to_last: bool, unit: bool):
         self.lanes = lanes
-        self.code = lanes.code
+        self.builder = lanes.builder
         self.t, self.c = addresses
         self.matrix = matrix
         self.steps = steps
@@ -188,17 +188,17 @@ class BatchedSubstitution:
 
     def run(self, n: int, sides: int) -> None:
         """For matrices of order ``n``."""
-        code, lanes = self.code, self.lanes
-        with code.loop(0, n) as rows:
-            row: Index = rows.index if self.first_to_last else code.op(f"sub nsw i64 {n - 1}, {rows.index}")
-            start, end = (0, row) if self.first_to_last else (code.add(row, 1), n)
-            shared = lanes.address(self.t, code.times(row, self.matrix[0])), self.matrix[1]
-            divisor = "" if self.unit else lanes.load(lanes.address(self.t, code.times(row, sum(self.matrix))))
+        builder, lanes = self.builder, self.lanes
+        with builder.loop(0, n) as rows:
+            row: Index = rows.index if self.first_to_last else builder.op(f"sub nsw i64 {n - 1}, {rows.index}")
+            start, end = (0, row) if self.first_to_last else (builder.add(row, 1), n)
+            shared = lanes.address(self.t, builder.multiply(row, self.matrix[0])), self.matrix[1]
+            divisor = "" if self.unit else lanes.load(lanes.address(self.t, builder.multiply(row, sum(self.matrix))))
 
-            below = code.times(row, self.steps[0])
+            below = builder.multiply(row, self.steps[0])
 
             def solve(side: Index, count: int) -> None:
-                first = lanes.address(self.c, code.times(side, self.steps[1]))
+                first = lanes.address(self.c, builder.multiply(side, self.steps[1]))
                 others, places = ([lanes.address(place, number * self.steps[1]) for number in range(count)] for place in (first, lanes.address(first, below)))
                 starts = [lanes.load(place) for place in places]
                 found = lanes.less_products(starts, start, end, shared, [(other, self.steps[0]) for other in others])

@@ -12,7 +12,7 @@ from wengert.ir.attributes import int_of
 from wengert.transforms.codegen.cpu.native.base import native
 from wengert.transforms.codegen.cpu.native.batched_matrices import BatchedCholesky
 from wengert.transforms.codegen.cpu.native.boxes import copy_box
-from wengert.transforms.codegen.cpu.native.code import Code
+from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.lapack import I32, Factorization
 from wengert.transforms.codegen.cpu.native.matrix_lanes import MatrixLanes
 from wengert.transforms.codegen.cpu.native.small_matrices import SMALL, small_cholesky
@@ -25,54 +25,54 @@ class _AnyCholesky(Factorization):
         super().__init__(op, target)
         self.try_lanes()
 
-    def emit(self, code: Code) -> None:
+    def emit(self, builder: KernelBuilder) -> None:
         if self.lanes == 1:
-            super().emit(code)
+            super().emit(builder)
             return
-        lanes, places = MatrixLanes(code, self.element, self.lanes), self.places(code)
+        lanes, places = MatrixLanes(builder, self.element, self.lanes), self.places(builder)
         a, factor = self.op.operands[0], self.op.results[0]
         with lanes.groups(self.batch) as first:
-            lanes.gather(self.n * self.n, self.matrix(code, "%p0", a, first), places["group"])
+            lanes.gather(self.n * self.n, self.matrix(builder, "%p0", a, first), places["group"])
             failed = BatchedCholesky(lanes, places["group"], self.n, lower=self.is_lower).run()
-            lanes.scatter(self.n * self.n, places["group"], self.matrix(code, "%q0", factor, first))
-            with code.loop(0, self.lanes) as lane:
-                number = code.add(first, lane.index)
-                results = [self.matrix(code, f"%q{n}", result, number) for n, result in enumerate(self.op.results)]
-                bad = code.op(f"extractelement <{self.lanes} x i1> {failed}, i64 {lane.index}")
-                self.finish(code, self.matrix(code, "%p0", a, number), results, places, bad)
+            lanes.scatter(self.n * self.n, places["group"], self.matrix(builder, "%q0", factor, first))
+            with builder.loop(0, self.lanes) as lane:
+                number = builder.add(first, lane.index)
+                results = [self.matrix(builder, f"%q{n}", result, number) for n, result in enumerate(self.op.results)]
+                bad = builder.op(f"extractelement <{self.lanes} x i1> {failed}, i64 {lane.index}")
+                self.finish(builder, self.matrix(builder, "%p0", a, number), results, places, bad)
 
-    def finish(self, code: Code, a: str, results: list[str], places: dict[str, str], failed: str) -> None:
+    def finish(self, builder: KernelBuilder, a: str, results: list[str], places: dict[str, str], failed: str) -> None:
         """What is left to do for one matrix: LAPACK's answer if it failed, and zeros."""
-        self.finish_into(code, a, results[0], results[1], failed)
+        self.finish_into(builder, a, results[0], results[1], failed)
 
-    def finish_into(self, code: Code, a: str, factor: str, info: str, failed: str) -> None:
+    def finish_into(self, builder: KernelBuilder, a: str, factor: str, info: str, failed: str) -> None:
         """The same, with the address of info."""
-        code.memory().store(I32, "0", info)
-        with code.when(failed):
-            self._potrf(code, a, factor, info)
-        self._clear_triangle(code, factor)
+        builder.memory().store(I32, "0", info)
+        with builder.when(failed):
+            self._potrf(builder, a, factor, info)
+        self._clear_triangle(builder, factor)
 
-    def factor_into(self, code: Code, a: str, factor: str, info: str) -> None:
+    def factor_into(self, builder: KernelBuilder, a: str, factor: str, info: str) -> None:
         """potrf on a copy; the letters are those of the transposed matrix."""
         if self.n <= SMALL and not self.is_complex:
-            failed = small_cholesky(code, self.element, self.n, a, factor, lower=self.is_lower)
-            self.finish_into(code, a, factor, info, failed)
+            failed = small_cholesky(builder, self.element, self.n, a, factor, lower=self.is_lower)
+            self.finish_into(builder, a, factor, info, failed)
         else:
-            self._potrf(code, a, factor, info)
-            self._clear_triangle(code, factor)
+            self._potrf(builder, a, factor, info)
+            self._clear_triangle(builder, factor)
 
-    def _potrf(self, code: Code, a: str, factor: str, info: str) -> None:
-        copy_box(code, self.element, [self.n * self.n], a, [1], factor, [1])
-        self.call(code, "potrf", "U" if self.is_lower else "L", self.n, factor, self.n, info)
+    def _potrf(self, builder: KernelBuilder, a: str, factor: str, info: str) -> None:
+        copy_box(builder, self.element, [self.n * self.n], a, [1], factor, [1])
+        self.call(builder, "potrf", "U" if self.is_lower else "L", self.n, factor, self.n, info)
 
-    def _clear_triangle(self, code: Code, matrix: str) -> None:
+    def _clear_triangle(self, builder: KernelBuilder, matrix: str) -> None:
         """Zeroes what a lower factor has above its diagonal (an upper one below)."""
         size, n = self.element.size, self.n
-        with code.loop(0, n) as row:
-            start = code.times(row.index, n) if not self.is_lower else code.add(code.times(row.index, n + 1), 1)
-            count = row.index if not self.is_lower else code.op(f"sub nsw i64 {n - 1}, {row.index}")
-            bytes_ = code.op(f"mul nsw i64 {count}, {size}")
-            code.line(f"call void @llvm.memset.p0.i64(ptr {code.address(matrix, self.element, start)}, i8 0, i64 {bytes_}, i1 false)")
+        with builder.loop(0, n) as row:
+            start = builder.multiply(row.index, n) if not self.is_lower else builder.add(builder.multiply(row.index, n + 1), 1)
+            count = row.index if not self.is_lower else builder.op(f"sub nsw i64 {n - 1}, {row.index}")
+            bytes_ = builder.op(f"mul nsw i64 {count}, {size}")
+            builder.line(f"call void @llvm.memset.p0.i64(ptr {builder.address(matrix, self.element, start)}, i8 0, i64 {bytes_}, i1 false)")
 
     @property
     def is_lower(self) -> bool:
@@ -83,8 +83,8 @@ class _AnyCholesky(Factorization):
 class Cholesky(_AnyCholesky):
     """The factor and info."""
 
-    def factor(self, code: Code, a: str, results: list[str], places: dict[str, str]) -> None:
-        self.factor_into(code, a, results[0], results[1])
+    def factor(self, builder: KernelBuilder, a: str, results: list[str], places: dict[str, str]) -> None:
+        self.factor_into(builder, a, results[0], results[1])
 
 
 @native(stablehlo.CholeskyOp)
@@ -95,19 +95,19 @@ class StableCholesky(_AnyCholesky):
         super().__init__(op, target)
         self.space("info", 1, 4)
 
-    def factor(self, code: Code, a: str, results: list[str], places: dict[str, str]) -> None:
-        self.factor_into(code, a, results[0], places["info"])
-        self._mark(code, results[0], places)
+    def factor(self, builder: KernelBuilder, a: str, results: list[str], places: dict[str, str]) -> None:
+        self.factor_into(builder, a, results[0], places["info"])
+        self._mark(builder, results[0], places)
 
-    def finish(self, code: Code, a: str, results: list[str], places: dict[str, str], failed: str) -> None:
-        self.finish_into(code, a, results[0], places["info"], failed)
-        self._mark(code, results[0], places)
+    def finish(self, builder: KernelBuilder, a: str, results: list[str], places: dict[str, str], failed: str) -> None:
+        self.finish_into(builder, a, results[0], places["info"], failed)
+        self._mark(builder, results[0], places)
 
-    def _mark(self, code: Code, factor: str, places: dict[str, str]) -> None:
-        info = code.memory().load(I32, places["info"])
+    def _mark(self, builder: KernelBuilder, factor: str, places: dict[str, str]) -> None:
+        info = builder.memory().load(I32, places["info"])
         nan = float_literal(float("nan"), self.part.register)
-        with code.when(code.op(f"icmp ne i32 {info}, 0")), code.loop(0, self.n) as row:
-            start, end = (0, code.add(row.index, 1)) if self.is_lower else (row.index, self.n)
-            with code.loop(start, end) as column:
-                at = code.address(factor, self.element, code.at([(row.index, self.n)], column.index))
-                code.memory().store(self.element, (nan, "0.0") if self.is_complex else nan, at)
+        with builder.when(builder.op(f"icmp ne i32 {info}, 0")), builder.loop(0, self.n) as row:
+            start, end = (0, builder.add(row.index, 1)) if self.is_lower else (row.index, self.n)
+            with builder.loop(start, end) as column:
+                at = builder.address(factor, self.element, builder.linear([(row.index, self.n)], column.index))
+                builder.memory().store(self.element, (nan, "0.0") if self.is_complex else nan, at)

@@ -26,11 +26,11 @@ from wengert.transforms.codegen.cpu import matmul
 from wengert.transforms.codegen.cpu.matmul import MatmulPlan, UnsupportedMatmul
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, NativeText, native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box, strides_of, zero
-from wengert.transforms.codegen.cpu.native.code import Code
 from wengert.transforms.codegen.cpu.native.convolution_attributes import windows_of
 from wengert.transforms.codegen.cpu.native.depthwise import Depthwise
 from wengert.transforms.codegen.cpu.native.direct_convolution import DirectConvolution
 from wengert.transforms.codegen.cpu.native.held import held
+from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.schedule.target import GENERIC, Target
 
 MOST_BYTES = 1 << 25
@@ -220,7 +220,7 @@ class Convolution(NativeKernel):
 
     # -- code
 
-    def dealt_work(self) -> tuple[int, float]:
+    def parallel_work(self) -> tuple[int, float]:
         if self.is_empty or 0 in (self.images, self.block):
             return 1, 0.0
         blocks, positions = self.images // self.block, prod(self.positions) if self.by_position else 1
@@ -231,42 +231,42 @@ class Convolution(NativeKernel):
         """Whether what is independent are the output positions of the only block of images."""
         return self.by_position and self.images == self.block
 
-    def emit(self, code: Code) -> None:
+    def emit(self, builder: KernelBuilder) -> None:
         if self.is_empty:
-            zero(code, "%q0", prod(shape(self.op.result)) * held(self.op.result).size)
+            zero(builder, "%q0", prod(shape(self.op.result)) * held(self.op.result).size)
             return
         offsets = [sum(self.parts[:n]) for n in range(4)]
-        padded, kernel, moved, own = [code.byte("%scratch", offset) for offset in offsets]
+        padded, kernel, moved, own = [builder.byte("%scratch", offset) for offset in offsets]
         if any(self.w.flips):
-            self._reverse(code, kernel)
+            self._reverse(builder, kernel)
         if self.is_padded:
-            zero(code, padded, self.parts[0])
+            zero(builder, padded, self.parts[0])
         kernel = kernel if any(self.w.flips) else "%p1"
         image_in = self.block * strides_of(shape(self.op.lhs))[self.w.lhs[0]]
         image_out = self.block * self.axes["image"][0].out
-        blocks = code.loops if self._deals_positions else code.dealt
-        positions = code.dealt if self._deals_positions else code.loops
+        blocks = builder.loops if self._deals_positions else builder.parallel_loops
+        positions = builder.parallel_loops if self._deals_positions else builder.loops
         with blocks([self.images // self.block]) as (number,):
-            source = code.address("%p0", held(self.op.lhs), code.times(number, image_in))
-            target = code.address("%q0", held(self.op.result), code.times(number, image_out))
+            source = builder.address("%p0", held(self.op.lhs), builder.multiply(number, image_in))
+            target = builder.address("%q0", held(self.op.result), builder.multiply(number, image_out))
             if self.is_padded:
-                self._pad(code, source, padded)
+                self._pad(builder, source, padded)
                 source = padded
             looped = self.axes["position"] if self.by_position else []
             with positions([a.extent for a in looped]) as at:
-                x = code.at([(i, a.x) for i, a in zip(at, looped, strict=True)], self.x_offset)
-                place = code.address(target, held(self.op.result), code.at([(i, a.out) for i, a in zip(at, looped, strict=True)]))
-                self._product(code, code.address(source, held(self.op.lhs), x), kernel, place, moved, own)
+                x = builder.linear([(i, a.x) for i, a in zip(at, looped, strict=True)], self.x_offset)
+                place = builder.address(target, held(self.op.result), builder.linear([(i, a.out) for i, a in zip(at, looped, strict=True)]))
+                self._product(builder, builder.address(source, held(self.op.lhs), x), kernel, place, moved, own)
 
-    def _product(self, code: Code, x: str, kernel: str, target: str, moved: str, own: str) -> None:
+    def _product(self, builder: KernelBuilder, x: str, kernel: str, target: str, moved: str, own: str) -> None:
         first, second = (kernel, x) if self.order[3] else (x, kernel)
         result = target if self.is_in_place else moved
-        code.line(f"call void @KERNEL.product(ptr {first}, ptr {second}, ptr {result}, ptr {own})")
+        builder.line(f"call void @KERNEL.product(ptr {first}, ptr {second}, ptr {result}, ptr {own})")
         if not self.is_in_place:
             extents = [a.extent for a in self.result_axes]
-            copy_box(code, held(self.op.result), extents, moved, strides_of(extents), target, [a.out for a in self.result_axes])
+            copy_box(builder, held(self.op.result), extents, moved, strides_of(extents), target, [a.out for a in self.result_axes])
 
-    def _pad(self, code: Code, source: str, padded: str) -> None:
+    def _pad(self, builder: KernelBuilder, source: str, padded: str) -> None:
         """The images between the zeros, which no image overwrites."""
         extents = list(shape(self.op.lhs))
         extents[self.w.lhs[0]] = self.block * self.w.batch_groups
@@ -275,16 +275,16 @@ class Convolution(NativeKernel):
             offset += max(low, 0) * steps[d]
             steps[d] *= base
         element_ = held(self.op.lhs)
-        copy_box(code, element_, extents, source, strides_of(shape(self.op.lhs)), code.address(padded, element_, offset), steps)
+        copy_box(builder, element_, extents, source, strides_of(shape(self.op.lhs)), builder.address(padded, element_, offset), steps)
 
-    def _reverse(self, code: Code, kernel: str) -> None:
+    def _reverse(self, builder: KernelBuilder, kernel: str) -> None:
         extents, element_ = shape(self.op.rhs), held(self.op.rhs)
         steps, offset = list(strides_of(extents)), 0
         for d, flip in zip(self.w.rhs[2:], self.w.flips, strict=True):
             if flip:
                 offset += (extents[d] - 1) * steps[d]
                 steps[d] = -steps[d]
-        copy_box(code, element_, extents, "%p1", strides_of(extents), code.address(kernel, element_, offset), steps)
+        copy_box(builder, element_, extents, "%p1", strides_of(extents), builder.address(kernel, element_, offset), steps)
 
     def text(self, *, strict: bool) -> NativeText:
         found = super().text(strict=strict)

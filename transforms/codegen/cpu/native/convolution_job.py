@@ -9,9 +9,10 @@ from msgspec import Struct
 
 from wengert.dialects.kernel.memory import aligned
 from wengert.transforms.codegen.cpu.native.boxes import copy_box, strides_of, zero
-from wengert.transforms.codegen.cpu.native.code import Code, Index
 from wengert.transforms.codegen.cpu.native.convolution_loops import Axis, Part, cut, fill, points, repeat
 from wengert.transforms.codegen.cpu.native.convolution_tiles import Tile, best_shape, tile_function
+from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
+from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element
 from wengert.transforms.schedule.target import Target
 
@@ -128,44 +129,44 @@ class Job(Struct, frozen=True, dict=True):
 
     # -- code
 
-    def prepare(self, code: Code) -> None:
+    def prepare(self, builder: KernelBuilder) -> None:
         """Fills the tables and copies the kernel."""
         part, form = self.part, self.form
-        rows, steps, columns, packed = [code.byte("%scratch", at) for at in (self.rows_at, self.steps_at, self.columns_at, self.packed_at)]
+        rows, steps, columns, packed = [builder.byte("%scratch", at) for at in (self.rows_at, self.steps_at, self.columns_at, self.packed_at)]
         row_axes = [Axis(x.extent, x.a, 0, c) for x, c in zip(part.rows, self._row_steps, strict=True)]
-        fill(code, rows, row_axes, ("a", "c"), self.tiles * self.tall)
-        fill(code, steps, self.inner, ("a", "b") if form.by_position else ("a",), points(self.inner))
+        fill(builder, rows, row_axes, ("a", "c"), self.tiles * self.tall)
+        fill(builder, steps, self.inner, ("a", "b") if form.by_position else ("a",), points(self.inner))
         if form.by_position:
-            self._fill_columns(code, columns)
+            self._fill_columns(builder, columns)
         if self.is_packed:
-            self._pack(code, packed)
+            self._pack(builder, packed)
 
     @property
     def _row_steps(self) -> list[int]:
         return [self.pitch * step for step in strides_of([x.extent for x in self.part.rows])] if self.is_moved else [x.c for x in self.part.rows]
 
-    def _fill_columns(self, code: Code, table: str) -> None:
+    def _fill_columns(self, builder: KernelBuilder, table: str) -> None:
         """The vectors along lines; the last of a line ends with it."""
         *others, line = [Axis(x.extent, x.b, 0, x.c) for x in self.part.columns]
         lanes = self.form.lanes
         whole, each = line.extent // lanes, -(-line.extent // lanes)
         if whole:
-            fill(code, table, [*others, Axis(whole, lanes * line.a, 0, lanes * line.c)], ("a", "c"), 0, each)
+            fill(builder, table, [*others, Axis(whole, lanes * line.a, 0, lanes * line.c)], ("a", "c"), 0, each)
         if whole < each:
             last = max(line.extent - lanes, 0)
-            fill(code, table, [*others, Axis(1)], ("a", "c"), 0, each, first=each - 1, at=(last * line.a, last * line.c))
+            fill(builder, table, [*others, Axis(1)], ("a", "c"), 0, each, first=each - 1, at=(last * line.a, last * line.c))
         last = [sum((x.extent - 1) * getattr(x, s) for x in others) + max(line.extent - lanes, 0) * getattr(line, s) for s in "ac"]
-        repeat(code, table, last, self.vectors, self.groups * self.wide)
+        repeat(builder, table, last, self.vectors, self.groups * self.wide)
 
-    def _pack(self, code: Code, packed: str) -> None:
+    def _pack(self, builder: KernelBuilder, packed: str) -> None:
         form, (columns,), lanes = self.form, self.part.columns, self.form.lanes
         element_, own = form.element, self.depth * self.pitch
         contracted = [*self.outer, *self.inner]
         if self.active < lanes:
-            zero(code, packed, self.packed_bytes)
-        with code.loops([form.groups]) as (group,):
-            source = code.address("%p1", element_, code.at([(group, form.group_steps[1])], self.part.b))
-            target = code.address(packed, element_, code.times(group, own))
+            zero(builder, packed, self.packed_bytes)
+        with builder.loops([form.groups]) as (group,):
+            source = builder.address("%p1", element_, builder.linear([(group, form.group_steps[1])], self.part.b))
+            target = builder.address(packed, element_, builder.multiply(group, own))
             full = columns.extent // self.width
             for panels, width, start in ((full, self.width, 0), (1, columns.extent - full * self.width, full)):
                 if panels and width:
@@ -173,73 +174,72 @@ class Job(Struct, frozen=True, dict=True):
                     extents = [panels, *[x.extent for x in contracted], width]
                     reads = [self.width * columns.b, *[x.b for x in contracted], columns.b]
                     writes = [self.depth * pitch, *[pitch * step for step in strides_of(extents[1:-1])], 1]
-                    first = code.address(source, element_, start * self.width * columns.b)
-                    copy_box(code, element_, extents, first, reads, code.address(target, element_, start * self.width * self.depth), writes)
+                    first = builder.address(source, element_, start * self.width * columns.b)
+                    copy_box(builder, element_, extents, first, reads, builder.address(target, element_, start * self.width * self.depth), writes)
 
-    def run(self, code: Code, x: str, result: str, moved: str, piece: Index) -> None:
+    def run(self, builder: KernelBuilder, x: str, result: str, moved: str, piece: Index) -> None:
         """The tiles of all groups, on a piece of a block of images."""
         form, part, element_ = self.form, self.part, self.form.element
-        a_piece, c_piece = [code.times(piece, part.rows[0].extent * step) for step in (part.rows[0].a, part.rows[0].c)] if piece != 0 else (0, 0)
-        with code.loops([form.groups]) as (group,):
+        a_piece, c_piece = [builder.multiply(piece, part.rows[0].extent * step) for step in (part.rows[0].a, part.rows[0].c)] if piece != 0 else (0, 0)
+        with builder.loops([form.groups]) as (group,):
             steps = form.group_steps
-            x_step, w_step = code.times(group, steps[0]), code.times(group, steps[1])
-            target = code.address(result, element_, code.add(code.at([(group, steps[2])], part.c), c_piece))
+            x_step, w_step = builder.multiply(group, steps[0]), builder.multiply(group, steps[1])
+            target = builder.address(result, element_, builder.add(builder.linear([(group, steps[2])], part.c), c_piece))
             if form.by_position:
-                a = code.address("%p1", element_, code.add(code.add(w_step, part.a), a_piece))
-                b = code.address(x, element_, code.add(x_step, part.b))
-                self._tiles_by_position(code, a, b, target)
+                a = builder.address("%p1", element_, builder.add(builder.add(w_step, part.a), a_piece))
+                b = builder.address(x, element_, builder.add(x_step, part.b))
+                self._tiles_by_position(builder, a, b, target)
                 return
-            a = code.address(x, element_, code.add(code.add(x_step, part.a), a_piece))
+            a = builder.address(x, element_, builder.add(builder.add(x_step, part.a), a_piece))
             if self.is_packed:
-                b = code.address(code.byte("%scratch", self.packed_at), element_, code.times(group, self.depth * self.pitch))
+                b = builder.address(builder.byte("%scratch", self.packed_at), element_, builder.multiply(group, self.depth * self.pitch))
             else:
-                b = code.address("%p1", element_, code.add(w_step, part.b))
-            self._tiles_by_feature(code, a, b, moved if self.is_moved else target)
+                b = builder.address("%p1", element_, builder.add(w_step, part.b))
+            self._tiles_by_feature(builder, a, b, moved if self.is_moved else target)
             if self.is_moved:
                 extents = [*[axis.extent for axis in part.rows], part.columns[0].extent]
-                copy_box(code, element_, extents, moved, [*self._row_steps, 1], target, [*[axis.c for axis in part.rows], part.columns[0].c])
+                copy_box(builder, element_, extents, moved, [*self._row_steps, 1], target, [*[axis.c for axis in part.rows], part.columns[0].c])
 
-    def _tiles_by_position(self, code: Code, a: str, b: str, c: str) -> None:
+    def _tiles_by_position(self, builder: KernelBuilder, a: str, b: str, c: str) -> None:
         tile = self._tile(self.wide, self.active)
-        with code.loops([self.groups]) as (number,):
-            columns = code.byte("%scratch", code.at([(number, 8 * self.wide)], self.columns_at))
-            self._call(code, tile, a, b, columns, 0, c, self.part.columns[-1].c)
+        with builder.loops([self.groups]) as (number,):
+            columns = builder.byte("%scratch", builder.linear([(number, 8 * self.wide)], self.columns_at))
+            self._call(builder, tile, a, b, columns, 0, c, self.part.columns[-1].c)
 
-    def _tiles_by_feature(self, code: Code, a: str, b: str, c: str) -> None:
+    def _tiles_by_feature(self, builder: KernelBuilder, a: str, b: str, c: str) -> None:
         (columns,), element_, lanes = self.part.columns, self.form.element, self.form.lanes
         apart = 1 if self.is_moved else columns.c
         full, rest = divmod(self.vectors, self.wide)
         if not rest and self.active < lanes:
             full, rest = full - 1, self.wide
         blocks, block = strides_of([x.extent for x in self.outer]), points(self.inner)
-        with code.loops([x.extent for x in self.outer]) as at:
-            a = code.address(a, element_, code.at([(i, x.a) for i, x in zip(at, self.outer, strict=True)]))
-            number = code.at(list(zip(at, blocks, strict=True)))
+        with builder.loops([x.extent for x in self.outer]) as at:
+            a = builder.address(a, element_, builder.linear([(i, x.a) for i, x in zip(at, self.outer, strict=True)]))
+            number = builder.linear(list(zip(at, blocks, strict=True)))
             b_outer = [(i, x.b) for i, x in zip(at, self.outer, strict=True)]
             for count, vectors, active, start in ((full, self.wide, lanes, 0), (min(rest, 1), rest, self.active, full * self.width)):
                 if not count:
                     continue
                 width = vectors * lanes
-                with code.loops([count]) as (panel,):
+                with builder.loops([count]) as (panel,):
                     if self.is_packed:
-                        place, step = code.at([(panel, self.width * self.depth), (number, block * width)], start * self.depth), width
+                        place, step = builder.linear([(panel, self.width * self.depth), (number, block * width)], start * self.depth), width
                     else:
-                        place, step = code.at([(panel, self.width), *b_outer], start), self.inner[0].b if self.inner else 0
-                    source = code.address(b, element_, place)
-                    target = code.address(c, element_, code.at([(panel, self.width * apart)], start * apart))
-                    rows = code.address(a, element_, code.at([(panel, self.width)], start)) if self.form.by_channel else a
+                        place, step = builder.linear([(panel, self.width), *b_outer], start), self.inner[0].b if self.inner else 0
+                    source = builder.address(b, element_, place)
+                    target = builder.address(c, element_, builder.linear([(panel, self.width * apart)], start * apart))
+                    rows = builder.address(a, element_, builder.linear([(panel, self.width)], start)) if self.form.by_channel else a
                     for adds in (False, True) if self.outer else (False,):
-                        with code.when(code.op(f"icmp {'ne' if adds else 'eq'} i64 {number}, 0")) if self.outer else nullcontext():
-                            self._call(code, self._tile(vectors, active, adds), rows, source, "null", step, target, apart)
+                        with builder.when(builder.op(f"icmp {'ne' if adds else 'eq'} i64 {number}, 0")) if self.outer else nullcontext():
+                            self._call(builder, self._tile(vectors, active, adds), rows, source, "null", step, target, apart)
 
     def _tile(self, vectors: int, active: int, adds: bool = False) -> Tile:
         form, strided = self.form, not self.is_moved and self.part.columns[-1].c != 1
         active = form.lanes if self.is_moved else active
         return Tile(form.name, form.lanes, self.tall, vectors, form.by_position, adds, active, strided, form.by_channel)
 
-    def _call(self, code: Code, tile: Tile, a: str, b: str, columns: str, step: Index, c: str, apart: int) -> None:
-        if tile.symbol not in code.out.functions:
-            code.out.functions[tile.symbol] = tile_function(tile, code.target.attributes)
-        rows, steps = code.byte("%scratch", self.rows_at), code.byte("%scratch", self.steps_at)
+    def _call(self, builder: KernelBuilder, tile: Tile, a: str, b: str, columns: str, step: Index, c: str, apart: int) -> None:
+        builder.module.once(tile.symbol, lambda: tile_function(tile, builder.target.attributes))
+        rows, steps = builder.byte("%scratch", self.rows_at), builder.byte("%scratch", self.steps_at)
         arguments = f"ptr {a}, ptr {rows}, i64 {self.tiles}, ptr {b}, ptr {columns}, ptr {steps}, i64 {points(self.inner)}, i64 {step}, ptr {c}, i64 {apart}"
-        code.line(f"call void @{tile.symbol}({arguments})")
+        builder.line(f"call void @{tile.symbol}({arguments})")

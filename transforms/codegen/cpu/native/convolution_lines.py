@@ -6,17 +6,17 @@ in the result. A tile is some rows (window positions) of one group; each has a r
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 
 from msgspec import Struct
 
 from wengert.dialects.kernel.memory import aligned
 from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
-from wengert.transforms.codegen.cpu.native.code import Code, Index
 from wengert.transforms.codegen.cpu.native.convolution_job import STEPS, Form
 from wengert.transforms.codegen.cpu.native.convolution_loops import Axis, Part, cut, fill, points
 from wengert.transforms.codegen.cpu.native.convolution_tiles import MOST_ROWS
-from wengert.transforms.codegen.llvm.builder import FunctionBuilder
+from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
+from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Index
 
 PARAMETERS = ("ptr noalias %a", "ptr %rows", "i64 %tiles", "ptr noalias %b", "ptr %steps", "i64 %k", "ptr %ends", "i64 %lines", "ptr noalias %c")
 
@@ -118,37 +118,39 @@ class LineJob(Struct, frozen=True, dict=True):
     def end(self) -> int:
         return self.places[-1]
 
-    def prepare(self, code: Code) -> None:
+    def prepare(self, builder: KernelBuilder) -> None:
         """Fills the tables."""
-        rows, steps, ends = [code.byte("%scratch", at) for at in self.places[:3]]
+        rows, steps, ends = [builder.byte("%scratch", at) for at in self.places[:3]]
         line, lanes = self.line, self.form.lanes
         whole = line.extent // lanes
-        fill(code, rows, self.part.rows, ("a", "c"), self.tiles * self.tall)
+        fill(builder, rows, self.part.rows, ("a", "c"), self.tiles * self.tall)
         if whole:
-            fill(code, steps, [*self.lines[1], Axis(whole, lanes * line.a, lanes * line.b)], ("a", "b"), 0)
+            fill(builder, steps, [*self.lines[1], Axis(whole, lanes * line.a, lanes * line.b)], ("a", "b"), 0)
         if line.extent % lanes:
-            fill(code, ends, self.lines[1], ("a", "b"), 0, at=(whole * lanes * line.a, whole * lanes * line.b))
+            fill(builder, ends, self.lines[1], ("a", "b"), 0, at=(whole * lanes * line.a, whole * lanes * line.b))
 
-    def run(self, code: Code, x: str, result: str, moved: str, piece: Index) -> None:
+    def run(self, builder: KernelBuilder, x: str, result: str, moved: str, piece: Index) -> None:
         """The tiles of all groups, on a piece of a block of images."""
         part, form, (outer, inner) = self.part, self.form, self.lines
         whole, rest = divmod(self.line.extent, form.lanes)
-        rows, steps, ends = [code.byte("%scratch", at) for at in self.places[:3]]
-        a_piece, c_piece = [code.times(piece, part.rows[0].extent * step) for step in (part.rows[0].a, part.rows[0].c)] if piece != 0 else (0, 0)
-        with code.loops([form.groups]) as (group,), code.loops([axis.extent for axis in outer]) as at:
-            x_step, w_step, out_step = [code.times(group, step) for step in form.group_steps]
-            a = code.address(x, form.element, code.add(code.at([(i, axis.a) for i, axis in zip(at, outer, strict=True)], code.add(x_step, part.a)), a_piece))
-            b = code.address("%p1", form.element, code.at([(i, axis.b) for i, axis in zip(at, outer, strict=True)], code.add(w_step, part.b)))
-            c = code.address(result, form.element, code.add(code.add(out_step, part.c), c_piece))
-            number = code.at([(i, 1) for i in at])  # 0 in the first trip alone
+        rows, steps, ends = [builder.byte("%scratch", at) for at in self.places[:3]]
+        a_piece, c_piece = [builder.multiply(piece, part.rows[0].extent * step) for step in (part.rows[0].a, part.rows[0].c)] if piece != 0 else (0, 0)
+        with builder.loops([form.groups]) as (group,), builder.loops([axis.extent for axis in outer]) as at:
+            x_step, w_step, out_step = [builder.multiply(group, step) for step in form.group_steps]
+            a = builder.address(
+                x, form.element, builder.add(builder.linear([(i, axis.a) for i, axis in zip(at, outer, strict=True)], builder.add(x_step, part.a)), a_piece)
+            )
+            b = builder.address("%p1", form.element, builder.linear([(i, axis.b) for i, axis in zip(at, outer, strict=True)], builder.add(w_step, part.b)))
+            c = builder.address(result, form.element, builder.add(builder.add(out_step, part.c), c_piece))
+            number = builder.linear([(i, 1) for i in at])  # 0 in the first trip alone
             for adds in (False, True) if outer else (False,):
                 tile = LineTile(form.name, form.lanes, self.tall, whole > 0, rest, adds)
-                code.out.functions.setdefault(tile.symbol, tile.function(code.target.attributes))
+                builder.module.once(tile.symbol, partial(tile.function, builder.target.attributes))
                 arguments = (
                     f"ptr {a}, ptr {rows}, i64 {self.tiles}, ptr {b}, ptr {steps}, i64 {points(inner) * whole}, ptr {ends}, i64 {points(inner)}, ptr {c}"
                 )
                 if not outer:
-                    code.line(f"call void @{tile.symbol}({arguments})")
+                    builder.line(f"call void @{tile.symbol}({arguments})")
                     continue
-                with code.when(code.op(f"icmp {'ne' if adds else 'eq'} i64 {number}, 0")):
-                    code.line(f"call void @{tile.symbol}({arguments})")
+                with builder.when(builder.op(f"icmp {'ne' if adds else 'eq'} i64 {number}, 0")):
+                    builder.line(f"call void @{tile.symbol}({arguments})")

@@ -8,7 +8,8 @@ from math import prod
 from msgspec import Struct
 
 from wengert.transforms.codegen.cpu.native.boxes import strides_of
-from wengert.transforms.codegen.cpu.native.code import Code, Index
+from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
+from wengert.transforms.codegen.llvm.builder import Index
 
 
 class Axis(Struct, frozen=True):
@@ -66,26 +67,26 @@ def cut(axes: Sequence[Axis], most: int) -> tuple[tuple[Axis, ...], tuple[Axis, 
 
 
 def fill(
-    code: Code, table: str, axes: Sequence[Axis], kept: Sequence[str], wanted: int, inner: int = 0, *, first: int = 0, at: tuple[int, ...] = (0, 0)
+    builder: KernelBuilder, table: str, axes: Sequence[Axis], kept: Sequence[str], wanted: int, inner: int = 0, *, first: int = 0, at: tuple[int, ...] = (0, 0)
 ) -> None:
     """The offsets of all points of a box, and the last one again up to ``wanted`` entries; ``inner`` points lie where the last dimension says how many."""
     extents = [axis.extent for axis in axes]
     places = strides_of([*extents[:-1], inner] if inner else extents)
-    with code.loops(extents) as point:
-        place = code.at(list(zip(point, places, strict=True)), first)
+    with builder.loops(extents) as point:
+        place = builder.linear(list(zip(point, places, strict=True)), first)
         for n, name in enumerate(kept):
-            value = code.at([(i, getattr(axis, name)) for i, axis in zip(point, axes, strict=True)], at[n])
-            _store(code, table, code.at([(place, len(kept))], n), value)
-    repeat(code, table, [sum((axis.extent - 1) * getattr(axis, name) for axis in axes) for name in kept], prod(extents), wanted)
+            value = builder.linear([(i, getattr(axis, name)) for i, axis in zip(point, axes, strict=True)], at[n])
+            _store(builder, table, builder.linear([(place, len(kept))], n), value)
+    repeat(builder, table, [sum((axis.extent - 1) * getattr(axis, name) for axis in axes) for name in kept], prod(extents), wanted)
 
 
-def repeat(code: Code, table: str, entry: Sequence[int], start: int, end: int) -> None:
+def repeat(builder: KernelBuilder, table: str, entry: Sequence[int], start: int, end: int) -> None:
     """The same entry at these places."""
     for place in range(start, end):
         for n, value in enumerate(entry):
-            _store(code, table, place * len(entry) + n, value)
+            _store(builder, table, place * len(entry) + n, value)
 
 
-def _store(code: Code, table: str, place: Index, value: Index) -> None:
-    narrow = value if isinstance(value, int) else code.op(f"trunc i64 {value} to i32")
-    code.line(f"store i32 {narrow}, ptr {code.op(f'getelementptr i32, ptr {table}, i64 {place}')}, align 4")
+def _store(builder: KernelBuilder, table: str, place: Index, value: Index) -> None:
+    narrow = value if isinstance(value, int) else builder.op(f"trunc i64 {value} to i32")
+    builder.line(f"store i32 {narrow}, ptr {builder.op(f'getelementptr i32, ptr {table}, i64 {place}')}, align 4")

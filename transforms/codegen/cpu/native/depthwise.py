@@ -14,12 +14,13 @@ from wengert.dialects import stablehlo
 from wengert.ir.tensor_types import element, i1, shape
 from wengert.transforms.codegen.cpu.native.base import native
 from wengert.transforms.codegen.cpu.native.boxes import strides_of
-from wengert.transforms.codegen.cpu.native.code import Code, Index
 from wengert.transforms.codegen.cpu.native.convolution_attributes import windows_of
 from wengert.transforms.codegen.cpu.native.direct_convolution import DirectConvolution
 from wengert.transforms.codegen.cpu.native.folds import Axis, Fold, Lanes
 from wengert.transforms.codegen.cpu.native.held import held
+from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.reductions import chosen, neutral_value
+from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.schedule.target import Target
 
@@ -49,27 +50,27 @@ class Depthwise(Fold):
         same = element(op.lhs) == element(op.rhs) == element(op.result) != i1
         return same and w.batch_groups == 1 and 1 < w.groups == shape(op.rhs)[w.rhs[1]] and not DirectConvolution.supports(op)
 
-    def start(self, code: Code, lanes: int) -> list[Value]:
-        return [neutral_value(code, "add", self.element, lanes)]
+    def start(self, builder: KernelBuilder, lanes: int) -> list[Value]:
+        return [neutral_value(builder, "add", self.element, lanes)]
 
-    def step(self, code: Code, lanes: Lanes, state: list[Value], values: list[Value], at: list[Index], inside: str | None) -> list[Value]:
-        scalars, found = code.scalars(lanes.count), values[0]
+    def step(self, builder: KernelBuilder, lanes: Lanes, state: list[Value], values: list[Value], at: list[Index], inside: str | None) -> list[Value]:
+        scalars, found = builder.scalars(lanes.count), values[0]
         if inside is not None:
-            found = chosen(code, lanes.count, self.element, inside, found, neutral_value(code, "add", self.element, lanes.count))
-        product = scalars.apply("multiply", [found, self._weight(code, lanes, at)], [self.element] * 2, replace(self.element, narrow=""))
+            found = chosen(builder, lanes.count, self.element, inside, found, neutral_value(builder, "add", self.element, lanes.count))
+        product = scalars.apply("multiply", [found, self._weight(builder, lanes, at)], [self.element] * 2, replace(self.element, narrow=""))
         return [scalars.combine("add", state[0], product, self.element)]
 
-    def _weight(self, code: Code, lanes: Lanes, at: list[Index]) -> Value:
+    def _weight(self, builder: KernelBuilder, lanes: Lanes, at: list[Index]) -> Value:
         steps = strides_of(shape(self.op.rhs))
-        place = code.at([(lanes.index[self.w.out[1]], steps[self.w.rhs[1]]), (at[-1], steps[self.w.rhs[0]])])
+        place = builder.linear([(lanes.index[self.w.out[1]], steps[self.w.rhs[1]]), (at[-1], steps[self.w.rhs[0]])])
         for position, d, n, flip in zip(at, self.w.rhs[2:], self.folded, self.w.flips, strict=False):
-            where = position if not flip else code.add(n - 1, code.times(position, -1))
-            place = code.add(place, code.times(where, steps[d]))
+            where = position if not flip else builder.add(n - 1, builder.multiply(position, -1))
+            place = builder.add(place, builder.multiply(where, steps[d]))
         step = steps[self.w.rhs[1]] if self.w.out[1] == len(self.out) - 1 else 0
-        return self.load_lanes(code, lanes, "%p1", self.element, place, step)
+        return self.load_lanes(builder, lanes, "%p1", self.element, place, step)
 
-    def finish(self, code: Code, lanes: Lanes, state: list[Value]) -> None:
+    def finish(self, builder: KernelBuilder, lanes: Lanes, state: list[Value]) -> None:
         value = state[0]
         if self.element.narrow:
-            value = code.scalars(lanes.count).narrowed(cast(str, value), self.element.narrow)
-        self.store(code, lanes, 0, self.element, value)
+            value = builder.scalars(lanes.count).narrowed(cast(str, value), self.element.narrow)
+        self.store(builder, lanes, 0, self.element, value)

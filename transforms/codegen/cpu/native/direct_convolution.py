@@ -29,13 +29,13 @@ from wengert.dialects.kernel.memory import aligned
 from wengert.ir.tensor_types import element, f32, f64, rank, shape
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box, strides_of, zero
-from wengert.transforms.codegen.cpu.native.code import Code
 from wengert.transforms.codegen.cpu.native.convolution_attributes import windows_of
 from wengert.transforms.codegen.cpu.native.convolution_geometry import Phase, phases, room
 from wengert.transforms.codegen.cpu.native.convolution_job import Form, Job
 from wengert.transforms.codegen.cpu.native.convolution_lines import LineJob
 from wengert.transforms.codegen.cpu.native.convolution_loops import Axis, Part, merged, points
 from wengert.transforms.codegen.cpu.native.held import held
+from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.schedule.chunks import wanted_chunks
 from wengert.transforms.schedule.target import GENERIC, Target
 
@@ -255,39 +255,39 @@ class DirectConvolution(NativeKernel):
 
     # -- code
 
-    def dealt_work(self) -> tuple[int, float]:
+    def parallel_work(self) -> tuple[int, float]:
         blocks = self.images // self.block
         return blocks * self.pieces, blocks * self.work
 
-    def emit(self, code: Code) -> None:
+    def emit(self, builder: KernelBuilder) -> None:
         size = self.element.size
         padded = "%scratch"
-        moved = code.byte("%scratch", self.jobs[-1].end if self.jobs else 0)
+        moved = builder.byte("%scratch", self.jobs[-1].end if self.jobs else 0)
         for job in self.jobs:
-            job.prepare(code)
+            job.prepare(builder)
         if self.is_padded:
-            zero(code, padded, (prod(self.extents) + self.lanes) * size)
+            zero(builder, padded, (prod(self.extents) + self.lanes) * size)
         w, out = self.w, strides_of(shape(self.op.result))
         image_in, image_out = self.block * strides_of(shape(self.op.lhs))[w.lhs[0]], self.block * out[w.out[0]]
         if self.is_padded and self.pieces > 1:
-            self._pad(code, "%p0", padded)
-        with code.dealt([self.images // self.block * self.pieces]) as (number,):
+            self._pad(builder, "%p0", padded)
+        with builder.parallel_loops([self.images // self.block * self.pieces]) as (number,):
             image, piece = (number, 0) if self.pieces == 1 else (0, number)
-            source = code.address("%p0", self.element, code.times(image, image_in))
-            target = code.address("%q0", self.element, code.times(image, image_out))
+            source = builder.address("%p0", self.element, builder.multiply(image, image_in))
+            target = builder.address("%q0", self.element, builder.multiply(image, image_out))
             if self.is_padded and self.pieces == 1:
-                self._pad(code, source, padded)
+                self._pad(builder, source, padded)
             if self.leaves_zeros:
-                zero(code, target, prod(shape(self.op.result)) // (self.images // self.block) * size)
+                zero(builder, target, prod(shape(self.op.result)) // (self.images // self.block) * size)
             for job in self.jobs:
-                job.run(code, padded if self.is_padded else source, target, moved, piece)
+                job.run(builder, padded if self.is_padded else source, target, moved, piece)
 
-    def _pad(self, code: Code, source: str, padded: str) -> None:
+    def _pad(self, builder: KernelBuilder, source: str, padded: str) -> None:
         """The images between the zeros, which no image overwrites."""
         extents = list(shape(self.op.lhs))
         extents[self.w.lhs[0]] = self.block * self.w.batch_groups
         offset = sum(low * self.x_strides[d] for d, (low, _) in zip(self.w.lhs[2:], self.room, strict=True))
-        copy_box(code, self.element, extents, source, strides_of(shape(self.op.lhs)), code.address(padded, self.element, offset), self.x_strides)
+        copy_box(builder, self.element, extents, source, strides_of(shape(self.op.lhs)), builder.address(padded, self.element, offset), self.x_strides)
 
     @cached_property
     def group_steps(self) -> tuple[int, int, int]:

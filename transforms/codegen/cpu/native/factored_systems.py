@@ -12,21 +12,22 @@ from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import element, shape
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box
-from wengert.transforms.codegen.cpu.native.code import Code, Index
 from wengert.transforms.codegen.cpu.native.held import held
+from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.matrix_lanes import MatrixLanes, group_bytes, group_count
 from wengert.transforms.codegen.cpu.native.substitution import PREFIX, STEP_NS, TriangularSystem, lanes_for
+from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element
 from wengert.transforms.schedule.target import Target
 
 _I32 = Element("i", "i32", "i32", 4)
 
 
-def _load_row(code: Code, pointer: str, index: Index, rows: int, first: int = 0) -> str:
+def _load_row(builder: KernelBuilder, pointer: str, index: Index, rows: int, first: int = 0) -> str:
     """A row's number, which counts from ``first``, as one from 0 that is in bounds."""
-    found = code.op(f"sext i32 {code.memory().load(_I32, code.address(pointer, _I32, index))} to i64")
-    above = code.op(f"call i64 @llvm.smax.i64(i64 {code.add(found, -first)}, i64 0)")
-    return code.op(f"call i64 @llvm.smin.i64(i64 {above}, i64 {rows - 1})")
+    found = builder.op(f"sext i32 {builder.memory().load(_I32, builder.address(pointer, _I32, index))} to i64")
+    above = builder.op(f"call i64 @llvm.smax.i64(i64 {builder.add(found, -first)}, i64 0)")
+    return builder.op(f"call i64 @llvm.smin.i64(i64 {above}, i64 {rows - 1})")
 
 
 @native(core.PivotsToPermutationOp)
@@ -37,19 +38,19 @@ class PivotsToPermutation(NativeKernel):
     def supports(cls, op: core.PivotsToPermutationOp) -> bool:
         return True
 
-    def dealt_work(self) -> tuple[int, float]:
+    def parallel_work(self) -> tuple[int, float]:
         return prod(shape(self.op.pivots)[:-1]), 2.0 * prod(shape(self.op.permutation))
 
-    def emit(self, code: Code) -> None:
+    def emit(self, builder: KernelBuilder) -> None:
         batch, k, m = prod(shape(self.op.pivots)[:-1]), shape(self.op.pivots)[-1], shape(self.op.permutation)[-1]
-        with code.dealt([batch]) as (number,):
-            pivots, order = (code.address(p, _I32, code.times(number, extent)) for p, extent in (("%p0", k), ("%q0", m)))
-            memory = code.memory()
-            with code.loop(0, m) as row:
-                memory.store(_I32, code.op(f"trunc i64 {row.index} to i32"), code.address(order, _I32, row.index))
-            with code.loop(0, k) as row:
-                here = code.address(order, _I32, row.index)
-                there = code.address(order, _I32, _load_row(code, pivots, row.index, m, first=1))
+        with builder.parallel_loops([batch]) as (number,):
+            pivots, order = (builder.address(p, _I32, builder.multiply(number, extent)) for p, extent in (("%p0", k), ("%q0", m)))
+            memory = builder.memory()
+            with builder.loop(0, m) as row:
+                memory.store(_I32, builder.op(f"trunc i64 {row.index} to i32"), builder.address(order, _I32, row.index))
+            with builder.loop(0, k) as row:
+                here = builder.address(order, _I32, row.index)
+                there = builder.address(order, _I32, _load_row(builder, pivots, row.index, m, first=1))
                 first, second = memory.load(_I32, here), memory.load(_I32, there)
                 memory.store(_I32, second, here)
                 memory.store(_I32, first, there)
@@ -63,9 +64,9 @@ class LuDiagonal(NativeKernel):
     def supports(cls, op: core.LuDiagonalOp) -> bool:
         return True
 
-    def emit(self, code: Code) -> None:
+    def emit(self, builder: KernelBuilder) -> None:
         batch, n = prod(shape(self.op.a)[:-2]), shape(self.op.a)[-1]
-        copy_box(code, held(self.op.lu), [batch, n], "%p1", [n * n, n + 1], "%q0", [n, 1])
+        copy_box(builder, held(self.op.lu), [batch, n], "%p1", [n * n, n + 1], "%q0", [n, 1])
 
 
 @native(core.LuSolveOp)
@@ -93,49 +94,49 @@ class LuSolve(NativeKernel):
             return sum(group_bytes(count, self.lanes, self.held) for count in (self.n * self.n, self.count))
         return aligned(self.count * self.held.size) if self.turned else 0
 
-    def dealt_work(self) -> tuple[int, float]:
+    def parallel_work(self) -> tuple[int, float]:
         return group_count(self.batch, self.lanes), 2 * STEP_NS * prod(shape(self.op.b)) * self.n / self.lanes
 
-    def emit(self, code: Code) -> None:
+    def emit(self, builder: KernelBuilder) -> None:
         if self.batch * self.count == 0:
             return
         if self.lanes > 1:
-            self._in_lanes(code)
+            self._in_lanes(builder)
             return
-        with code.dealt([self.batch]) as (number,):
-            lu, order, b, x = self._matrices(code, number)
+        with builder.parallel_loops([self.batch]) as (number,):
+            lu, order, b, x = self._matrices(builder, number)
             if self.turned:
-                copy_box(code, self.held, [self.count], b, [1], "%scratch", [1])
-                self._solve(code, lu, "%scratch")
-                self._move_rows(code, order, lambda row, there: ("%scratch", row, x, there))
+                copy_box(builder, self.held, [self.count], b, [1], "%scratch", [1])
+                self._solve(builder, lu, "%scratch")
+                self._move_rows(builder, order, lambda row, there: ("%scratch", row, x, there))
             else:
-                self._move_rows(code, order, lambda row, there: (b, there, x, row))
-                self._solve(code, lu, x)
+                self._move_rows(builder, order, lambda row, there: (b, there, x, row))
+                self._solve(builder, lu, x)
 
-    def _solve(self, code: Code, lu: str, solution: str) -> None:
+    def _solve(self, builder: KernelBuilder, lu: str, solution: str) -> None:
         for system in self.systems:
-            system.solve(code, lu, solution)
+            system.solve(builder, lu, solution)
 
-    def _move_rows(self, code: Code, order: str, rows: Callable[[Index, Index], tuple[str, Index, str, Index]]) -> None:
+    def _move_rows(self, builder: KernelBuilder, order: str, rows: Callable[[Index, Index], tuple[str, Index, str, Index]]) -> None:
         """Copies a row for each pair of a row and its place in the permutation: from (matrix, row) to (matrix, row)."""
-        with code.loop(0, self.n) as loop:
-            source, row, target, there = rows(loop.index, _load_row(code, order, loop.index, self.n))
-            start, end = (code.address(pointer, self.held, code.times(index, self.columns)) for pointer, index in ((source, row), (target, there)))
-            copy_box(code, self.held, [self.columns], start, [1], end, [1])
+        with builder.loop(0, self.n) as loop:
+            source, row, target, there = rows(loop.index, _load_row(builder, order, loop.index, self.n))
+            start, end = (builder.address(pointer, self.held, builder.multiply(index, self.columns)) for pointer, index in ((source, row), (target, there)))
+            copy_box(builder, self.held, [self.columns], start, [1], end, [1])
 
-    def _matrices(self, code: Code, number: Index) -> tuple[str, str, str, str]:
+    def _matrices(self, builder: KernelBuilder, number: Index) -> tuple[str, str, str, str]:
         """The factors, the permutation, the right-hand sides and the solution of one system of the batch."""
-        lu = code.address("%p1", self.held, code.times(number, self.n * self.n))
-        order = code.address("%p2", _I32, code.times(number, self.n))
-        b, x = (code.address(pointer, self.held, code.times(number, self.count)) for pointer in ("%p3", "%q0"))
+        lu = builder.address("%p1", self.held, builder.multiply(number, self.n * self.n))
+        order = builder.address("%p2", _I32, builder.multiply(number, self.n))
+        b, x = (builder.address(pointer, self.held, builder.multiply(number, self.count)) for pointer in ("%p3", "%q0"))
         return lu, order, b, x
 
-    def _in_lanes(self, code: Code) -> None:
+    def _in_lanes(self, builder: KernelBuilder) -> None:
         """As many systems at once as a register has lanes, each with an order of its own."""
-        lanes, squares = MatrixLanes(code, self.held, self.lanes), self.n * self.n
-        factors, solution = "%scratch", code.byte("%scratch", group_bytes(squares, self.lanes, self.held))
+        lanes, squares = MatrixLanes(builder, self.held, self.lanes), self.n * self.n
+        factors, solution = "%scratch", builder.byte("%scratch", group_bytes(squares, self.lanes, self.held))
         with lanes.groups(self.batch) as first:
-            lu, order, b, x = self._matrices(code, first)
+            lu, order, b, x = self._matrices(builder, first)
             lanes.gather(squares, lu, factors)
             if self.turned:
                 lanes.gather(self.count, b, solution)
@@ -150,15 +151,15 @@ class LuSolve(NativeKernel):
 
     def _permuted(self, lanes: MatrixLanes, order: str, matrices: str, move: Callable[[Callable[[int], str], str], None], solution: str) -> None:
         """``move`` between element (permutation[row], column) of each matrix in memory and element (row, column) in lanes."""
-        code = lanes.code
-        with code.loop(0, self.n) as row:
+        builder = lanes.builder
+        with builder.loop(0, self.n) as row:
             starts: list[str] = []
             for lane in range(self.lanes):
-                there = _load_row(code, order, code.add(row.index, lane * self.n), self.n)
-                starts.append(code.address(matrices, self.held, code.at([(there, self.columns)], lane * self.count)))
-            with code.loops([self.columns]) as (column,):
-                place = lanes.address(solution, code.at([(row.index, self.columns)], column))
-                move(lambda lane: code.address(starts[lane], self.held, column), place)
+                there = _load_row(builder, order, builder.add(row.index, lane * self.n), self.n)
+                starts.append(builder.address(matrices, self.held, builder.linear([(there, self.columns)], lane * self.count)))
+            with builder.loops([self.columns]) as (column,):
+                place = lanes.address(solution, builder.linear([(row.index, self.columns)], column))
+                move(lambda lane: builder.address(starts[lane], self.held, column), place)
 
 
 @native(core.CholeskySolveOp)
@@ -181,30 +182,30 @@ class CholeskySolve(NativeKernel):
     def scratch_bytes(self) -> int:
         return 0 if self.lanes == 1 else sum(group_bytes(count, self.lanes, self.held) for count in (self.squares, self.count))
 
-    def dealt_work(self) -> tuple[int, float]:
+    def parallel_work(self) -> tuple[int, float]:
         return group_count(self.batch, self.lanes), 2 * STEP_NS * prod(shape(self.op.b)) * shape(self.op.a)[-1] / self.lanes
 
-    def emit(self, code: Code) -> None:
+    def emit(self, builder: KernelBuilder) -> None:
         if self.batch * self.count == 0:
             return
         if self.lanes > 1:
-            self._in_lanes(code)
+            self._in_lanes(builder)
             return
-        with code.dealt([self.batch]) as (number,):
-            factor, b, x = self._matrices(code, number)
-            copy_box(code, self.held, [self.count], b, [1], x, [1])
+        with builder.parallel_loops([self.batch]) as (number,):
+            factor, b, x = self._matrices(builder, number)
+            copy_box(builder, self.held, [self.count], b, [1], x, [1])
             for system in self.systems:
-                system.solve(code, factor, x)
+                system.solve(builder, factor, x)
 
-    def _matrices(self, code: Code, number: Index) -> list[str]:
+    def _matrices(self, builder: KernelBuilder, number: Index) -> list[str]:
         places = (("%p1", self.squares), ("%p2", self.count), ("%q0", self.count))
-        return [code.address(pointer, self.held, code.times(number, count)) for pointer, count in places]
+        return [builder.address(pointer, self.held, builder.multiply(number, count)) for pointer, count in places]
 
-    def _in_lanes(self, code: Code) -> None:
-        lanes = MatrixLanes(code, self.held, self.lanes)
-        factors, solution = "%scratch", code.byte("%scratch", group_bytes(self.squares, self.lanes, self.held))
+    def _in_lanes(self, builder: KernelBuilder) -> None:
+        lanes = MatrixLanes(builder, self.held, self.lanes)
+        factors, solution = "%scratch", builder.byte("%scratch", group_bytes(self.squares, self.lanes, self.held))
         with lanes.groups(self.batch) as first:
-            factor, b, x = self._matrices(code, first)
+            factor, b, x = self._matrices(builder, first)
             lanes.gather(self.squares, factor, factors)
             lanes.gather(self.count, b, solution)
             for system in self.systems:

@@ -16,7 +16,8 @@ from msgspec import Struct
 
 from wengert.transforms.codegen.cpu.native.base import NativeKernel
 from wengert.transforms.codegen.cpu.native.boxes import strides_of
-from wengert.transforms.codegen.cpu.native.code import Code, Index
+from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
+from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.codegen.llvm.types import Element, vector
 
@@ -71,48 +72,48 @@ class Fold(NativeKernel):
     """Where the element that was loaded last lies in the operand (of the first lane, if no lane can look beyond it)."""
 
     @abstractmethod
-    def start(self, code: Code, lanes: int) -> list[Value]:
+    def start(self, builder: KernelBuilder, lanes: int) -> list[Value]:
         """What is there before the first element."""
 
     @abstractmethod
-    def step(self, code: Code, lanes: Lanes, state: list[Value], values: list[Value], at: list[Index], inside: str | None) -> list[Value]:
+    def step(self, builder: KernelBuilder, lanes: Lanes, state: list[Value], values: list[Value], at: list[Index], inside: str | None) -> list[Value]:
         """What is there after elements at a fold position; ``inside`` tells where there are any (None: everywhere)."""
 
     @abstractmethod
-    def finish(self, code: Code, lanes: Lanes, state: list[Value]) -> None:
+    def finish(self, builder: KernelBuilder, lanes: Lanes, state: list[Value]) -> None:
         """Writes results."""
 
     # -- loops
 
-    def dealt_work(self) -> tuple[int, float]:
+    def parallel_work(self) -> tuple[int, float]:
         widest = max(element.size for element in (*self.operands, *self.state))
         lanes = max(min(self.target.vector_bytes // widest, self.most_lanes), 1)
         return prod(self.out[:-1]), prod(self.out) * prod(self.folded) * len(self.operands) / lanes
 
-    def emit(self, code: Code) -> None:
+    def emit(self, builder: KernelBuilder) -> None:
         if 0 in self.out:
             return
         if not self.out:
-            self._element(code, Lanes(1, 1, []))
+            self._element(builder, Lanes(1, 1, []))
             return
-        with code.dealt(self.out[:-1]) as outer:
+        with builder.parallel_loops(self.out[:-1]) as outer:
             first, last = self._interior()
             for start, end, interior in ((0, first, False), (first, last, True), (last, self.out[-1], False)):
-                self._row(code, outer, start, end, interior=interior)
+                self._row(builder, outer, start, end, interior=interior)
 
-    def _row(self, code: Code, outer: list[Index], start: int, end: int, *, interior: bool) -> None:
+    def _row(self, builder: KernelBuilder, outer: list[Index], start: int, end: int, *, interior: bool) -> None:
         """The elements of a row from ``start`` to ``end``."""
         if start == end:
             return
-        count = self._lanes(code, end - start)
+        count = self._lanes(builder, end - start)
         whole = start + (end - start) // count * count
         if whole == start + count:
-            self._element(code, Lanes(count, count, [*outer, start], interior))
+            self._element(builder, Lanes(count, count, [*outer, start], interior))
         else:
-            with code.loop(start, whole, step=count) as inner:
-                self._element(code, Lanes(count, count, [*outer, inner.index], interior))
+            with builder.loop(start, whole, step=count) as inner:
+                self._element(builder, Lanes(count, count, [*outer, inner.index], interior))
         if whole < end:
-            self._element(code, Lanes(count, end - whole, [*outer, whole], interior))
+            self._element(builder, Lanes(count, end - whole, [*outer, whole], interior))
 
     def _interior(self) -> tuple[int, int]:
         """The elements of a row whose windows lie within the operand, along the row."""
@@ -126,70 +127,70 @@ class Fold(NativeKernel):
                 last = min(last, (axis.extent - 1 - reach + axis.low) // axis.out_step + 1)
         return (first, last) if first < last else (0, 0)
 
-    def _lanes(self, code: Code, extent: int) -> int:
+    def _lanes(self, builder: KernelBuilder, extent: int) -> int:
         widest = max([4, *[min(element.part_size if element.kind == "c" else element.size, 8) for element in (*self.operands, *self.state)]])
-        count = min(code.target.vector_bytes // widest, self.most_lanes)
+        count = min(builder.target.vector_bytes // widest, self.most_lanes)
         while count > 1 and count // 2 >= extent:
             count //= 2
         return max(count, 1)
 
-    def _element(self, code: Code, lanes: Lanes) -> None:
-        state = self.start(code, lanes.count)
+    def _element(self, builder: KernelBuilder, lanes: Lanes) -> None:
+        state = self.start(builder, lanes.count)
         if 0 not in self.folded:
-            state = self._fold(code, lanes, [], state)
-        self.finish(code, lanes, state)
+            state = self._fold(builder, lanes, [], state)
+        self.finish(builder, lanes, state)
 
-    def _fold(self, code: Code, lanes: Lanes, at: list[Index], state: list[Value]) -> list[Value]:
+    def _fold(self, builder: KernelBuilder, lanes: Lanes, at: list[Index], state: list[Value]) -> list[Value]:
         level = len(at)
         if level == len(self.folded):
-            inside, values = self._load(code, lanes, at)
-            return self.step(code, lanes, state, values, at, inside)
+            inside, values = self._load(builder, lanes, at)
+            return self.step(builder, lanes, state, values, at, inside)
         if prod(self.folded) <= UNROLLED or self.folded[level] == 1:
             for position in range(self.folded[level]):
-                state = self._fold(code, lanes, [*at, position], state)
+                state = self._fold(builder, lanes, [*at, position], state)
             return state
         kinds = [vector(e.register, lanes.count) for e in self.state for _ in range(2 if e.kind == "c" else 1)]
-        with code.loop(0, self.folded[level], list(zip(kinds, flat(state), strict=True))) as loop:
-            found = self._fold(code, lanes, [*at, loop.index], grouped(loop.values, self.state))
+        with builder.loop(0, self.folded[level], list(zip(kinds, flat(state), strict=True))) as loop:
+            found = self._fold(builder, lanes, [*at, loop.index], grouped(loop.values, self.state))
             loop.carry(*flat(found))
         return grouped(loop.values, self.state)
 
     # -- elements
 
-    def _load(self, code: Code, lanes: Lanes, at: list[Index]) -> tuple[str | None, list[Value]]:
+    def _load(self, builder: KernelBuilder, lanes: Lanes, at: list[Index]) -> tuple[str | None, list[Value]]:
         """The operands' elements at a fold position, and where there are any."""
         if any(axis.extent == 0 for axis in self.axes):
-            return code.scalars(lanes.count).constant("i1", "false"), [self._nothing(e, lanes.count) for e in self.operands]
+            return builder.scalars(lanes.count).constant("i1", "false"), [self._nothing(e, lanes.count) for e in self.operands]
         last = len(self.out) - 1
         steps = strides_of([axis.extent for axis in self.axes])
         index: Index = 0
         uniform: list[str] = []
         moving: list[tuple[Axis, int, Index]] = []
         for axis, stride in zip(self.axes, steps, strict=True):
-            position = self._position(code, axis, lanes, at)
+            position = self._position(builder, axis, lanes, at)
             guarded = self._guarded(axis) and not (axis.out == last and lanes.interior)
             if axis.out == last and lanes.count > 1 and guarded:
                 moving.append((axis, stride, position))
                 continue
             if guarded:
-                position, bit = _inside(code, axis, position)
+                position, bit = _inside(builder, axis, position)
                 uniform.append(bit)
-            index = code.add(index, code.times(position, stride))
+            index = builder.add(index, builder.multiply(position, stride))
         step = sum(axis.out_step * stride for axis, stride in zip(self.axes, steps, strict=True) if axis.out == last and self.out)
-        bit = _all(code, uniform)
+        bit = _all(builder, uniform)
         self.first_index = index
         if moving:
-            return self._load_moving(code, lanes, index, step - sum(a.out_step * s for a, s, _ in moving), moving, bit)
-        values = [self.load_lanes(code, lanes, f"%p{n}", e, index, step) for n, e in enumerate(self.operands)]
-        return (None if bit is None else code.splat("i1", bit, lanes.count)), values
+            return self._load_moving(builder, lanes, index, step - sum(a.out_step * s for a, s, _ in moving), moving, bit)
+        values = [self.load_lanes(builder, lanes, f"%p{n}", e, index, step) for n, e in enumerate(self.operands)]
+        return (None if bit is None else builder.splat("i1", bit, lanes.count)), values
 
-    def _position(self, code: Code, axis: Axis, lanes: Lanes, at: list[Index]) -> Index:
+    def _position(self, builder: KernelBuilder, axis: Axis, lanes: Lanes, at: list[Index]) -> Index:
         terms: list[tuple[Index, Index]] = []
         if axis.out is not None:
             terms.append((lanes.index[axis.out], axis.out_step))
         if axis.fold is not None:
             terms.append((at[axis.fold], axis.fold_step))
-        return code.at(terms, -axis.low)
+        return builder.linear(terms, -axis.low)
 
     def _guarded(self, axis: Axis) -> bool:
         high = -axis.low
@@ -199,38 +200,38 @@ class Fold(NativeKernel):
             high += (self.folded[axis.fold] - 1) * axis.fold_step
         return axis.base > 1 or axis.low > 0 or high > axis.extent - 1
 
-    def load_lanes(self, code: Code, lanes: Lanes, pointer: str, element: Element, index: Index, step: int) -> Value:
+    def load_lanes(self, builder: KernelBuilder, lanes: Lanes, pointer: str, element: Element, index: Index, step: int) -> Value:
         """Elements from an index on, ``step`` apart from lane to lane."""
-        address = code.address(pointer, element, index)
+        address = builder.address(pointer, element, index)
         if lanes.count == 1:
-            return code.memory().load(element, address)
+            return builder.memory().load(element, address)
         if step == 0:
-            return code.widen(element, code.memory().load(element, address), lanes.count)
-        memory = code.memory(lanes.count, lanes.active)
+            return builder.broadcast(element, builder.memory().load(element, address), lanes.count)
+        memory = builder.memory(lanes.count, lanes.active)
         if step == 1 and (lanes.active == lanes.count or element.size >= 4):
             return memory.load_contiguous(element, address, 1)
-        return memory.load_lanes(element, lambda lane: code.address(address, element, lane * step))
+        return memory.load_lanes(element, lambda lane: builder.address(address, element, lane * step))
 
     def _load_moving(
-        self, code: Code, lanes: Lanes, index: Index, step: int, moving: Sequence[tuple[Axis, int, Index]], bit: str | None
+        self, builder: KernelBuilder, lanes: Lanes, index: Index, step: int, moving: Sequence[tuple[Axis, int, Index]], bit: str | None
     ) -> tuple[str, list[Value]]:
         """Lane by lane, where some lanes may look beyond the operand."""
         mask = "zeroinitializer"
         places: list[Index] = []
-        memory = code.memory(lanes.count, lanes.active)
+        memory = builder.memory(lanes.count, lanes.active)
         for lane in range(lanes.active):
-            place, bits = code.add(index, lane * step), [] if bit is None else [bit]
+            place, bits = builder.add(index, lane * step), [] if bit is None else [bit]
             for axis, stride, first in moving:
-                position, inside = _inside(code, axis, code.add(first, lane * axis.out_step))
-                place = code.add(place, code.times(position, stride))
+                position, inside = _inside(builder, axis, builder.add(first, lane * axis.out_step))
+                place = builder.add(place, builder.multiply(position, stride))
                 bits.append(inside)
-            found = _all(code, bits)
+            found = _all(builder, bits)
             assert found is not None
             mask = memory.insert("i1", mask, found, lane)
             places.append(place)
 
         def load(number: int, element: Element) -> Value:
-            return memory.load_lanes(element, lambda lane: code.address(f"%p{number}", element, places[lane]))
+            return memory.load_lanes(element, lambda lane: builder.address(f"%p{number}", element, places[lane]))
 
         return mask, [load(number, element) for number, element in enumerate(self.operands)]
 
@@ -240,40 +241,40 @@ class Fold(NativeKernel):
 
     # -- results
 
-    def out_index(self, code: Code, lanes: Lanes) -> Index:
+    def out_index(self, builder: KernelBuilder, lanes: Lanes) -> Index:
         """The number of the first lane's element in the result."""
-        return code.at(list(zip(lanes.index, strides_of(self.out), strict=True)))
+        return builder.linear(list(zip(lanes.index, strides_of(self.out), strict=True)))
 
-    def store(self, code: Code, lanes: Lanes, number: int, element: Element, value: Value) -> None:
+    def store(self, builder: KernelBuilder, lanes: Lanes, number: int, element: Element, value: Value) -> None:
         """Writes a result's elements."""
-        address = code.address(f"%q{number}", element, self.out_index(code, lanes))
+        address = builder.address(f"%q{number}", element, self.out_index(builder, lanes))
         if lanes.count == 1:
-            code.memory().store(element, value, address)
+            builder.memory().store(element, value, address)
         else:
-            code.memory(lanes.count, lanes.active).store_contiguous(element, value, address, 1)
+            builder.memory(lanes.count, lanes.active).store_contiguous(element, value, address, 1)
 
 
-def _inside(code: Code, axis: Axis, position: Index) -> tuple[Index, str]:
+def _inside(builder: KernelBuilder, axis: Axis, position: Index) -> tuple[Index, str]:
     """The number of the element at a position (0 if there is none), and whether there is one."""
     reach = (axis.extent - 1) * axis.base + 1
     if isinstance(position, int):
         there = 0 <= position < reach and position % axis.base == 0
         return (position // axis.base if there else 0), "true" if there else "false"
-    bit = code.op(f"icmp ult i64 {position}, {reach}")
+    bit = builder.op(f"icmp ult i64 {position}, {reach}")
     number: Index = position
     if axis.base > 1:
-        rest = code.op(f"urem i64 {position}, {axis.base}")
-        bit = code.op(f"and i1 {bit}, {code.op(f'icmp eq i64 {rest}, 0')}")
-        number = code.op(f"udiv i64 {position}, {axis.base}")
-    return code.op(f"select i1 {bit}, i64 {number}, i64 0"), bit
+        rest = builder.op(f"urem i64 {position}, {axis.base}")
+        bit = builder.op(f"and i1 {bit}, {builder.op(f'icmp eq i64 {rest}, 0')}")
+        number = builder.op(f"udiv i64 {position}, {axis.base}")
+    return builder.op(f"select i1 {bit}, i64 {number}, i64 0"), bit
 
 
-def _all(code: Code, bits: Sequence[str]) -> str | None:
+def _all(builder: KernelBuilder, bits: Sequence[str]) -> str | None:
     if not bits or all(bit == "true" for bit in bits):
         return "true" if bits else None
     found = bits[0]
     for bit in bits[1:]:
-        found = code.op(f"and i1 {found}, {bit}")
+        found = builder.op(f"and i1 {found}, {bit}")
     return found
 
 

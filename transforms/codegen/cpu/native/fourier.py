@@ -21,11 +21,12 @@ from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import c64, c128, element, f32, f64, shape
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import zero
-from wengert.transforms.codegen.cpu.native.code import Code, Index
 from wengert.transforms.codegen.cpu.native.fourier_lines import Across, Along, Line, Read, swapped
 from wengert.transforms.codegen.cpu.native.fourier_stages import blocks
 from wengert.transforms.codegen.cpu.native.fourier_tables import LARGEST, convolution_length, is_smooth
 from wengert.transforms.codegen.cpu.native.held import held
+from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
+from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element
 from wengert.transforms.schedule.target import Target
 
@@ -157,39 +158,39 @@ class Fourier(NativeKernel):
     def scratch_bytes(self) -> int:
         return sum(self.spaces.values())
 
-    def emit(self, code: Code) -> None:
+    def emit(self, builder: KernelBuilder) -> None:
         if self.is_empty:
-            zero(code, "%q0", prod(shape(self.op.result)) * held(self.op.result).size)
+            zero(builder, "%q0", prod(shape(self.op.result)) * held(self.op.result).size)
             return
         places, offset = {"%p0": "%p0", "%q0": "%q0"}, 0
         for name, size in self.spaces.items():
-            places[name] = code.byte("%scratch", offset)
+            places[name] = builder.byte("%scratch", offset)
             offset += size
         for step in self.passes:
-            self._pass(code, step, places)
+            self._pass(builder, step, places)
 
-    def _pass(self, code: Code, step: Pass, places: dict[str, str]) -> None:
+    def _pass(self, builder: KernelBuilder, step: Pass, places: dict[str, str]) -> None:
         along, lanes = step.lanes(self.most_lanes)
-        lines = (Along if along else Across)(code, self.element, lanes, places)
+        lines = (Along if along else Across)(builder, self.element, lanes, places)
         source, target = places[step.source], places[step.target]
         if step.inner > 1:
-            with code.loops([step.outer]) as (outer,), blocks(code, step.inner, lanes) as inner:
-                at = code.at([(outer, step.n * step.inner)], inner)
-                self._complex(step, lines, *[lines.line(code.address(place, self.element, at), step.inner, 1) for place in (source, target)])
+            with builder.loops([step.outer]) as (outer,), blocks(builder, step.inner, lanes) as inner:
+                at = builder.linear([(outer, step.n * step.inner)], inner)
+                self._complex(step, lines, *[lines.line(builder.address(place, self.element, at), step.inner, 1) for place in (source, target)])
             return
-        with blocks(code, step.outer, 1 if along else lanes) as row:
-            self._row(code, step, lines, source, target, row)
+        with blocks(builder, step.outer, 1 if along else lanes) as row:
+            self._row(builder, step, lines, source, target, row)
 
-    def _row(self, code: Code, step: Pass, lines: Across | Along, source: str, target: str, row: Index) -> None:
+    def _row(self, builder: KernelBuilder, step: Pass, lines: Across | Along, source: str, target: str, row: Index) -> None:
         def line(place: str, length: int) -> Line:
-            return lines.line(code.address(place, self.element, code.times(row, length)), 1, length)
+            return lines.line(builder.address(place, self.element, builder.multiply(row, length)), 1, length)
 
         def reals(place: str) -> Line:
             """Real numbers of a line; an even number of them is read and written in pairs."""
             if step.n % 2 == 0:
                 return line(place, step.n // 2)
             apart = 1 if isinstance(lines, Along) else step.n
-            return Line(code, self.part, lines.lanes, code.address(place, self.part, code.times(row, step.n)), 1, apart)
+            return Line(builder, self.part, lines.lanes, builder.address(place, self.part, builder.multiply(row, step.n)), 1, apart)
 
         if step.kind is FftType.RFFT:
             lines.from_real(step.n, reals(source), line(target, step.half))

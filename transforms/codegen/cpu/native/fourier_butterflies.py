@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wengert.transforms.codegen.cpu.native.code import Code
 from wengert.transforms.codegen.cpu.native.fourier_tables import prime_factors, root
+from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 
 Number = tuple[str, str]
 """The registers of real and imaginary part."""
@@ -14,8 +14,8 @@ Number = tuple[str, str]
 class Numbers:
     """Appends complex arithmetic on so many lanes of ``float`` or ``double``."""
 
-    def __init__(self, code: Code, register: str, lanes: int):
-        self.scalars = code.scalars(lanes)
+    def __init__(self, builder: KernelBuilder, register: str, lanes: int):
+        self.scalars = builder.scalars(lanes)
         self.register = register
         self.flags = self.scalars.contract.rstrip()
 

@@ -16,7 +16,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from wengert.transforms.codegen.cpu.native.code import Code, Index
 from wengert.transforms.codegen.cpu.native.fourier_butterflies import Number, Numbers
 from wengert.transforms.codegen.cpu.native.fourier_stages import Load, Store, Units, blocks, shared_spread, spread, transform, trips
 from wengert.transforms.codegen.cpu.native.fourier_tables import (
@@ -30,8 +29,10 @@ from wengert.transforms.codegen.cpu.native.fourier_tables import (
     roots,
     table,
 )
-from wengert.transforms.codegen.llvm.instructions import pair
+from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
+from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element, vector
+from wengert.transforms.codegen.llvm.vector_builder import pair
 
 BUFFERS = ("first", "second", "prime", "convolution", "real")
 """The pieces of scratch memory: two for stages, one for butterflies in loops, and what the methods below keep."""
@@ -45,7 +46,7 @@ def swapped(x: Number) -> Number:
 class Line(Struct, frozen=True):
     """Complex numbers in memory: from an index to the next and from a lane to the next it is so many elements."""
 
-    code: Code
+    builder: KernelBuilder
     element: Element
     lanes: int
     pointer: str
@@ -53,11 +54,11 @@ class Line(Struct, frozen=True):
     lane_step: int
 
     def at(self, index: Index, lane: int = 0) -> str:
-        return self.code.address(self.pointer, self.element, self.code.at([(index, self.step)], lane * self.lane_step))
+        return self.builder.address(self.pointer, self.element, self.builder.linear([(index, self.step)], lane * self.lane_step))
 
     def load(self, index: Index) -> Number:
         """The numbers of all lanes."""
-        memory = self.code.memory(self.lanes)
+        memory = self.builder.memory(self.lanes)
         if self.lanes == 1:
             return pair(memory.load(self.element, self.at(index)))
         if self.lane_step == 1:
@@ -66,10 +67,10 @@ class Line(Struct, frozen=True):
 
     def reversed(self, index: Index) -> Number:
         """The numbers from an index downward, of one line."""
-        return pair(self.code.memory(self.lanes).load_contiguous(self.element, self.at(self.code.add(index, 1 - self.lanes)), -1))
+        return pair(self.builder.memory(self.lanes).load_contiguous(self.element, self.at(self.builder.add(index, 1 - self.lanes)), -1))
 
     def store(self, index: Index, value: Number) -> None:
-        memory = self.code.memory(self.lanes)
+        memory = self.builder.memory(self.lanes)
         if self.lanes == 1:
             memory.store(self.element, value, self.at(index))
         elif self.lane_step == 1:
@@ -79,8 +80,8 @@ class Line(Struct, frozen=True):
 
     def load_real(self, index: Index) -> Number:
         """Numbers of lines of reals: here ``element`` is not complex."""
-        zero = Numbers(self.code, self.element.register, self.lanes).constant(0.0)
-        memory = self.code.memory(self.lanes)
+        zero = Numbers(self.builder, self.element.register, self.lanes).constant(0.0)
+        memory = self.builder.memory(self.lanes)
         if self.lanes == 1:
             found = memory.load(self.element, self.at(index))
         elif self.lane_step == 1:
@@ -91,7 +92,7 @@ class Line(Struct, frozen=True):
         return found, zero
 
     def store_real(self, index: Index, value: Number) -> None:
-        memory = self.code.memory(self.lanes)
+        memory = self.builder.memory(self.lanes)
         if self.lanes == 1:
             memory.store(self.element, value[0], self.at(index))
         elif self.lane_step == 1:
@@ -102,27 +103,27 @@ class Line(Struct, frozen=True):
     # -- lanes that lie apart: pairs are moved whole, and taken apart in registers
 
     def _gathered(self, index: Index) -> str:
-        code, register, align = self.code, self.element.register, self.element.part_size
-        parts = [code.op(f"load <2 x {register}>, ptr {self.at(index, lane)}, align {align}") for lane in range(self.lanes)]
+        builder, register, align = self.builder, self.element.register, self.element.part_size
+        parts = [builder.op(f"load <2 x {register}>, ptr {self.at(index, lane)}, align {align}") for lane in range(self.lanes)]
         width = 2
         while len(parts) > 1:
             order = ", ".join(f"i32 {i}" for i in range(2 * width))
             kind = vector(register, width)
-            parts = [code.op(f"shufflevector {kind} {a}, {kind} {b}, <{2 * width} x i32> <{order}>") for a, b in zip(parts[::2], parts[1::2], strict=True)]
+            parts = [builder.op(f"shufflevector {kind} {a}, {kind} {b}, <{2 * width} x i32> <{order}>") for a, b in zip(parts[::2], parts[1::2], strict=True)]
             width *= 2
         return parts[0]
 
     def _apart(self, raw: str) -> Number:
         kind, n = vector(self.element.register, 2 * self.lanes), self.lanes
         orders = [", ".join(f"i32 {2 * i + part}" for i in range(n)) for part in range(2)]
-        first, second = [self.code.op(f"shufflevector {kind} {raw}, {kind} poison, <{n} x i32> <{order}>") for order in orders]
+        first, second = [self.builder.op(f"shufflevector {kind} {raw}, {kind} poison, <{n} x i32> <{order}>") for order in orders]
         return first, second
 
     def _scatter(self, index: Index, value: Number) -> None:
         kind = vector(self.element.register, self.lanes)
         for lane in range(self.lanes):
-            found = self.code.op(f"shufflevector {kind} {value[0]}, {kind} {value[1]}, <2 x i32> <i32 {lane}, i32 {self.lanes + lane}>")
-            self.code.line(f"store <2 x {self.element.register}> {found}, ptr {self.at(index, lane)}, align {self.element.part_size}")
+            found = self.builder.op(f"shufflevector {kind} {value[0]}, {kind} {value[1]}, <2 x i32> <i32 {lane}, i32 {self.lanes + lane}>")
+            self.builder.line(f"store <2 x {self.element.register}> {found}, ptr {self.at(index, lane)}, align {self.element.part_size}")
 
 
 class Read(Struct, frozen=True):
@@ -140,7 +141,7 @@ class Read(Struct, frozen=True):
 class Lines(ABC):
     """How transforms lie in lanes. ``buffers`` are the pieces of scratch memory, by name."""
 
-    code: Code
+    builder: KernelBuilder
     element: Element
     lanes: int
     buffers: dict[str, str]
@@ -148,7 +149,7 @@ class Lines(ABC):
     @property
     def numbers(self) -> Numbers:
         """Arithmetic on the lanes."""
-        return Numbers(self.code, self.element.register, self.lanes)
+        return Numbers(self.builder, self.element.register, self.lanes)
 
     @property
     def part(self) -> Element:
@@ -200,8 +201,8 @@ class Lines(ABC):
         length, numbers = convolution_length(n), self.numbers
         wave, kept = chirp(n), self.kept("convolution")
         rest = self.element.size * (self.lanes if isinstance(kept, Units) else 1)
-        start = self.code.byte(kept.pointer, n * rest)
-        self.code.line(f"call void @llvm.memset.p0.i64(ptr {start}, i8 0, i64 {(length - n) * rest}, i1 false)")
+        start = self.builder.byte(kept.pointer, n * rest)
+        self.builder.line(f"call void @llvm.memset.p0.i64(ptr {start}, i8 0, i64 {(length - n) * rest}, i1 false)")
         with self.each(n) as k:
             kept.store(k, numbers.multiply(load(k), self.constants(f"chirp{n}", wave, k)))
 
@@ -232,7 +233,7 @@ class Lines(ABC):
         single.store(half, single.load(0))
         factors = -0.5j * roots(np.arange(half + 1), n)
         with self.each(half + 1) as k:
-            z, mirrored = kept.load(k), numbers.conjugate(self.backward(kept, self.code.op(f"sub i64 {half}, {k}")))
+            z, mirrored = kept.load(k), numbers.conjugate(self.backward(kept, self.builder.op(f"sub i64 {half}, {k}")))
             mean = numbers.scale(numbers.add(z, mirrored), numbers.constant(0.5))
             y.store(k, numbers.add(mean, numbers.multiply(numbers.subtract(z, mirrored), self.constants(f"untangle{n}", factors, k))))
 
@@ -246,11 +247,11 @@ class Lines(ABC):
             return
         factors = 1j * roots(np.arange(half), n).conj()
         with self.each(half) as k:
-            z, mirrored = x.load(k), numbers.conjugate(self.backward(x, self.code.op(f"sub i64 {half}, {k}")))
+            z, mirrored = x.load(k), numbers.conjugate(self.backward(x, self.builder.op(f"sub i64 {half}, {k}")))
             odd = numbers.multiply(numbers.subtract(z, mirrored), self.constants(f"tangle{n}", factors, k))
             kept.store(k, swapped(numbers.add(numbers.add(z, mirrored), odd)))
         ends, first = self.one(x), self.one(kept)
-        real = Numbers(self.code, self.element.register, first.lanes)
+        real = Numbers(self.builder, self.element.register, first.lanes)
         low, high = ends.load(0)[0], ends.load(half)[0]
         first.store(0, (real.real("fsub", low, high), real.real("fadd", low, high)))
         self.transform(half, self._reading(kept), lambda k, value: y.store(k, numbers.scale(swapped(value), factor)))
@@ -258,12 +259,12 @@ class Lines(ABC):
     def _complete(self, n: int, x: Line, kept: Line | Units) -> None:
         """The whole spectrum of an odd number of reals, parts exchanged."""
         source, target = self.one(x), self.one(kept)
-        numbers = Numbers(self.code, self.element.register, target.lanes)
+        numbers = Numbers(self.builder, self.element.register, target.lanes)
         target.store(0, (numbers.constant(0.0), source.load(0)[0]))
-        with self.code.loop(1, n // 2 + 1) as loop:
+        with self.builder.loop(1, n // 2 + 1) as loop:
             found = source.load(loop.index)
             target.store(loop.index, swapped(found))
-            target.store(self.code.op(f"sub i64 {n}, {loop.index}"), swapped(numbers.conjugate(found)))
+            target.store(self.builder.op(f"sub i64 {n}, {loop.index}"), swapped(numbers.conjugate(found)))
 
 
 @dataclass(frozen=True)
@@ -277,16 +278,16 @@ class Across(Lines):
         return dict(zip(BUFFERS, (length, length, max(prime_factors(n), default=1), 0 if length == n else length, n + 1), strict=True))
 
     def line(self, pointer: str, step: int, lane_step: int) -> Line:
-        return Line(self.code, self.element, self.lanes, pointer, step, lane_step)
+        return Line(self.builder, self.element, self.lanes, pointer, step, lane_step)
 
     def kept(self, name: str) -> Units:
-        return Units(self.code, self.part, self.lanes, self.buffers[name])
+        return Units(self.builder, self.part, self.lanes, self.buffers[name])
 
     def each(self, count: int) -> AbstractContextManager[Index]:
-        return trips(self.code, count)
+        return trips(self.builder, count)
 
     def constants(self, name: str, values: NDArray[np.complex128], index: Index) -> Number:
-        return self.kept("first").broadcast(table(self.code, f"{name}.pairs", self.element.register, by_pairs(values)), index)
+        return self.kept("first").broadcast(table(self.builder, f"{name}.pairs", self.element.register, by_pairs(values)), index)
 
     def backward(self, line: Line | Units, index: Index) -> Number:
         return line.load(index)
@@ -304,19 +305,19 @@ class Along(Lines):
 
     def line(self, pointer: str, step: int, lane_step: int) -> Line:
         assert step == 1
-        return Line(self.code, self.element, self.lanes, pointer, 1, 1)
+        return Line(self.builder, self.element, self.lanes, pointer, 1, 1)
 
     def kept(self, name: str) -> Line:
         return self.line(self.buffers[name], 1, 1)
 
     def each(self, count: int) -> AbstractContextManager[Index]:
-        return blocks(self.code, count, self.lanes)
+        return blocks(self.builder, count, self.lanes)
 
     def constants(self, name: str, values: NDArray[np.complex128], index: Index) -> Number:
-        planes = table(self.code, f"{name}.planes", self.element.register, by_planes(values))
+        planes = table(self.builder, f"{name}.planes", self.element.register, by_planes(values))
         kind = vector(self.element.register, self.lanes)
-        places = [self.code.address(planes, self.part, self.code.add(index, part * len(values))) for part in range(2)]
-        first, second = [self.code.op(f"load {kind}, ptr {place}, align {self.part.size}") for place in places]
+        places = [self.builder.address(planes, self.part, self.builder.add(index, part * len(values))) for part in range(2)]
+        first, second = [self.builder.op(f"load {kind}, ptr {place}, align {self.part.size}") for place in places]
         return first, second
 
     def backward(self, line: Line | Units, index: Index) -> Number:
@@ -327,14 +328,14 @@ class Along(Lines):
         return replace(line, lanes=1)
 
     def _smooth(self, n: int, load: Load, store: Store, work: tuple[str, str, str]) -> None:
-        units = Units(self.code, self.part, self.lanes, work[0])
+        units = Units(self.builder, self.part, self.lanes, work[0])
         if isinstance(load, Read):
             found = load.line
 
-            def read(code: Code, pointer: str, index: Index) -> Number:
-                return replace(found, code=code, pointer=pointer).load(index)
+            def read(builder: KernelBuilder, pointer: str, index: Index) -> Number:
+                return replace(found, builder=builder, pointer=pointer).load(index)
 
             shared_spread(units, n, found.pointer, work[0], read, exchanged=load.exchanged)
         else:
             spread(units, n, load, work[0])
-        transform(units, n // self.lanes, None, lambda index, value: store(self.code.times(index, self.lanes), value), work)
+        transform(units, n // self.lanes, None, lambda index, value: store(self.builder.multiply(index, self.lanes), value), work)

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from wengert.transforms.codegen.cpu.native.code import Code
+from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 
 IN_REGISTERS = (8, 7, 5, 4, 3, 2)
 """Radices whose butterflies are written out; other primes have a loop."""
@@ -108,10 +108,12 @@ def chirp_spectrum(n: int) -> NDArray[np.complex128]:
     return np.fft.fft(wave) / length
 
 
-def table(code: Code, name: str, register: str, values: NDArray[np.float64]) -> str:
+def table(builder: KernelBuilder, name: str, register: str, values: NDArray[np.float64]) -> str:
     """The address of a constant array of floats, which the module holds once. (A string is what LLVM reads fastest.)"""
-    symbol = f"wg.fft.{register}.{name}"
-    if symbol not in code.out.functions:
+
+    def definition() -> str:
         data = values.astype("<f8" if register == "double" else "<f4").tobytes()
-        code.out.functions[symbol] = f'@{symbol} = internal constant [{len(data)} x i8] c"\\{data.hex(chr(92))}", align 64\n'
-    return f"@{symbol}"
+        return f'@{symbol} = internal constant [{len(data)} x i8] c"\\{data.hex(chr(92))}", align 64\n'
+
+    symbol = f"wg.fft.{register}.{name}"
+    return f"@{builder.module.once(symbol, definition)}"

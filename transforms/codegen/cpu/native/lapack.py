@@ -18,11 +18,12 @@ from wengert.ir.tensor_types import element, shape
 from wengert.transforms.codegen.cpu.native.base import NativeKernel
 from wengert.transforms.codegen.cpu.native.batched_matrices import MOST_ELEMENTS
 from wengert.transforms.codegen.cpu.native.boxes import copy_box
-from wengert.transforms.codegen.cpu.native.code import Code, Index
 from wengert.transforms.codegen.cpu.native.held import held
+from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.matrix_lanes import group_count, lanes_of
 from wengert.transforms.codegen.cpu.native.substitution import PREFIX
 from wengert.transforms.codegen.cpu.native.symbols import symbol
+from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element
 from wengert.transforms.schedule.target import Target
 
@@ -66,15 +67,15 @@ class Factorization(NativeKernel):
     def scratch_bytes(self) -> int:
         return sum(self.spaces.values())
 
-    def dealt_work(self) -> tuple[int, float]:
+    def parallel_work(self) -> tuple[int, float]:
         return group_count(self.batch, self.lanes), self.batch * _STEP_NS * self.m * self.n * self.k / self.lanes
 
-    def places(self, code: Code) -> dict[str, str]:
+    def places(self, builder: KernelBuilder) -> dict[str, str]:
         """The addresses of the pieces of scratch memory."""
         found: dict[str, str] = {}
         offset = 0
         for name, size in self.spaces.items():
-            found[name] = code.byte("%scratch", offset)
+            found[name] = builder.byte("%scratch", offset)
             offset += size
         return found
 
@@ -85,42 +86,42 @@ class Factorization(NativeKernel):
         if self.lanes > 1:
             self.space("group", self.lanes * self.m * self.n, self.element.size)
 
-    def emit(self, code: Code) -> None:
-        places = self.places(code)
-        with code.dealt([self.batch]) as (number,):
-            operands = [self.matrix(code, f"%p{n}", operand, number) for n, operand in enumerate(self.op.operands)]
-            results = [self.matrix(code, f"%q{n}", result, number) for n, result in enumerate(self.op.results)]
-            self.run(code, operands, results, places)
+    def emit(self, builder: KernelBuilder) -> None:
+        places = self.places(builder)
+        with builder.parallel_loops([self.batch]) as (number,):
+            operands = [self.matrix(builder, f"%p{n}", operand, number) for n, operand in enumerate(self.op.operands)]
+            results = [self.matrix(builder, f"%q{n}", result, number) for n, result in enumerate(self.op.results)]
+            self.run(builder, operands, results, places)
 
-    def matrix(self, code: Code, pointer: str, value: Any, number: Index) -> str:
+    def matrix(self, builder: KernelBuilder, pointer: str, value: Any, number: Index) -> str:
         """The address of one matrix (or vector, or number) of a batch."""
         count = prod(shape(value)[len(shape(self.matrices(self.op))) - 2 :])
-        return code.address(pointer, held(value), code.times(number, count))
+        return builder.address(pointer, held(value), builder.multiply(number, count))
 
-    def run(self, code: Code, operands: list[str], results: list[str], places: dict[str, str]) -> None:
+    def run(self, builder: KernelBuilder, operands: list[str], results: list[str], places: dict[str, str]) -> None:
         """The routine on one matrix."""
-        self.factor(code, operands[0], results, places)
+        self.factor(builder, operands[0], results, places)
 
     @abstractmethod
-    def factor(self, code: Code, a: str, results: list[str], places: dict[str, str]) -> None:
+    def factor(self, builder: KernelBuilder, a: str, results: list[str], places: dict[str, str]) -> None:
         """Factors one matrix."""
 
     # -- pieces
 
-    def transpose(self, code: Code, rows: int, columns: int, source: str, target: str, *, back: bool = False, held_: Element | None = None) -> None:
+    def transpose(self, builder: KernelBuilder, rows: int, columns: int, source: str, target: str, *, back: bool = False, held_: Element | None = None) -> None:
         """A row-major matrix to column-major order, or back."""
         there, here = (columns, 1), (1, rows)
         first, second = (here, there) if back else (there, here)
-        copy_box(code, held_ or self.element, [rows, columns], source, first, target, second)
+        copy_box(builder, held_ or self.element, [rows, columns], source, first, target, second)
 
-    def call(self, code: Code, routine: str, *arguments: str | int) -> None:
+    def call(self, builder: KernelBuilder, routine: str, *arguments: str | int) -> None:
         """Calls a routine: numbers are passed by address, single letters as characters."""
         found: list[str] = []
         for argument in arguments:
             if isinstance(argument, int):
-                found.append(code.constant_at("i32", argument))
+                found.append(builder.constant_at("i32", argument))
             elif len(argument) == 1:
-                found.append(code.constant_at("i8", ord(argument)))
+                found.append(builder.constant_at("i8", ord(argument)))
             else:
                 found.append(argument)
-        code.call(symbol("lapack", f"{self.prefix}{routine}"), found)
+        builder.call_external(symbol("lapack", f"{self.prefix}{routine}"), found)

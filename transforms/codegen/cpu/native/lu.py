@@ -5,7 +5,7 @@ from __future__ import annotations
 from wengert.dialects import core
 from wengert.transforms.codegen.cpu.native.base import native
 from wengert.transforms.codegen.cpu.native.batched_matrices import BatchedLu
-from wengert.transforms.codegen.cpu.native.code import Code
+from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.lapack import Factorization
 from wengert.transforms.codegen.cpu.native.matrix_lanes import MatrixLanes
 from wengert.transforms.codegen.cpu.native.small_matrices import SMALL, small_lu
@@ -22,14 +22,14 @@ class Lu(Factorization):
         if self.lanes == 1 and not self.is_small:
             self.space("a", self.m * self.n, self.element.size)
 
-    def emit(self, code: Code) -> None:
+    def emit(self, builder: KernelBuilder) -> None:
         if self.lanes == 1:
-            super().emit(code)
+            super().emit(builder)
             return
-        lanes, places = MatrixLanes(code, self.element, self.lanes), self.places(code)
+        lanes, places = MatrixLanes(builder, self.element, self.lanes), self.places(builder)
         with lanes.groups(self.batch) as first:
-            results = [self.matrix(code, f"%q{n}", result, first) for n, result in enumerate(self.op.results)]
-            lanes.gather(self.m * self.n, self.matrix(code, "%p0", self.op.operands[0], first), places["group"])
+            results = [self.matrix(builder, f"%q{n}", result, first) for n, result in enumerate(self.op.results)]
+            lanes.gather(self.m * self.n, self.matrix(builder, "%p0", self.op.operands[0], first), places["group"])
             BatchedLu(lanes, (self.m, self.n), places["group"]).run(results[1], results[2])
             lanes.scatter(self.m * self.n, places["group"], results[0])
 
@@ -37,10 +37,10 @@ class Lu(Factorization):
     def is_small(self) -> bool:
         return max(self.m, self.n) <= SMALL and not self.is_complex
 
-    def factor(self, code: Code, a: str, results: list[str], places: dict[str, str]) -> None:
+    def factor(self, builder: KernelBuilder, a: str, results: list[str], places: dict[str, str]) -> None:
         if self.is_small:
-            small_lu(code, self.element, (self.m, self.n), a, results)
+            small_lu(builder, self.element, (self.m, self.n), a, results)
             return
-        self.transpose(code, self.m, self.n, a, places["a"])
-        self.call(code, "getrf", self.m, self.n, places["a"], self.m, results[1], results[2])
-        self.transpose(code, self.m, self.n, places["a"], results[0], back=True)
+        self.transpose(builder, self.m, self.n, a, places["a"])
+        self.call(builder, "getrf", self.m, self.n, places["a"], self.m, results[1], results[2])
+        self.transpose(builder, self.m, self.n, places["a"], results[0], back=True)

@@ -12,7 +12,8 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
 from wengert.dialects.kernel.memory import aligned
-from wengert.transforms.codegen.cpu.native.code import Code, Index
+from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
+from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element
 from wengert.transforms.schedule.target import Target
 
@@ -42,12 +43,12 @@ def group_bytes(count: int, lanes: int, held: Element) -> int:
 class MatrixLanes:
     """Appends code on elements of ``lanes`` matrices that lie side by side."""
 
-    def __init__(self, code: Code, held: Element, lanes: int):
-        self.code = code
+    def __init__(self, builder: KernelBuilder, held: Element, lanes: int):
+        self.builder = builder
         self.held = held
         self.lanes = lanes
-        self.scalars = code.scalars(lanes)
-        self.memory = code.memory(lanes)
+        self.scalars = builder.scalars(lanes)
+        self.memory = builder.memory(lanes)
         self.kind = self.scalars.type(held.register)
 
     # -- a group of matrices
@@ -58,56 +59,56 @@ class MatrixLanes:
 
         Both are then written by the same thread, one after the other.
         """
-        code, count = self.code, group_count(batch, self.lanes)
-        with code.dealt([count]) as (number,):
+        builder, count = self.builder, group_count(batch, self.lanes)
+        with builder.parallel_loops([count]) as (number,):
             if batch % self.lanes == 0:
-                yield code.times(number, self.lanes)
+                yield builder.multiply(number, self.lanes)
                 return
-            last = code.op(f"icmp eq i64 {number}, {count - 1}")
-            with code.loop(0, code.op(f"select i1 {last}, i64 2, i64 1")) as part:
-                yield self._at_most(code.times(code.add(number, part.index), self.lanes), batch - self.lanes)
+            last = builder.op(f"icmp eq i64 {number}, {count - 1}")
+            with builder.loop(0, builder.op(f"select i1 {last}, i64 2, i64 1")) as part:
+                yield self._at_most(builder.multiply(builder.add(number, part.index), self.lanes), batch - self.lanes)
 
     def gather(self, count: int, source: str, target: str) -> None:
         """``count`` elements of each matrix, the first of which lies at ``source``, to scratch memory."""
-        code = self.code
+        builder = self.builder
         if count < self.lanes:
-            with code.loop(0, count) as loop:
-                start = code.address(source, self.held, loop.index)
-                found = self.memory.load_lanes(self.held, lambda lane: code.address(start, self.held, lane * count))
+            with builder.loop(0, count) as loop:
+                start = builder.address(source, self.held, loop.index)
+                found = self.memory.load_lanes(self.held, lambda lane: builder.address(start, self.held, lane * count))
                 assert isinstance(found, str)
                 self.store(found, self.address(target, loop.index))
             return
         with self._squares(count) as index:
-            start = code.address(source, self.held, index)
-            rows = [self.load(code.address(start, self.held, lane * count)) for lane in range(self.lanes)]
+            start = builder.address(source, self.held, index)
+            rows = [self.load(builder.address(start, self.held, lane * count)) for lane in range(self.lanes)]
             place = self.address(target, index)
             for number, column in enumerate(self._transposed(rows)):
                 self.store(column, self.address(place, number))
 
     def scatter(self, count: int, source: str, target: str) -> None:
         """The same back."""
-        code = self.code
+        builder = self.builder
         if count < self.lanes:
-            with code.loop(0, count) as loop:
-                start = code.address(target, self.held, loop.index)
+            with builder.loop(0, count) as loop:
+                start = builder.address(target, self.held, loop.index)
                 found = self.load(self.address(source, loop.index))
-                self.memory.store_lanes(self.held, found, lambda lane: code.address(start, self.held, lane * count))
+                self.memory.store_lanes(self.held, found, lambda lane: builder.address(start, self.held, lane * count))
             return
         with self._squares(count) as index:
             place = self.address(source, index)
             columns = [self.load(self.address(place, number)) for number in range(self.lanes)]
-            start = code.address(target, self.held, index)
+            start = builder.address(target, self.held, index)
             for lane, row in enumerate(self._transposed(columns)):
-                self.store(row, code.address(start, self.held, lane * count))
+                self.store(row, builder.address(start, self.held, lane * count))
 
     @contextmanager
     def _squares(self, count: int) -> Generator[Index]:
         """Where squares of elements begin; the last one early enough to end with the matrix."""
-        with self.code.loop(0, -(-count // self.lanes) * self.lanes, step=self.lanes) as loop:
+        with self.builder.loop(0, -(-count // self.lanes) * self.lanes, step=self.lanes) as loop:
             yield loop.index if count % self.lanes == 0 else self._at_most(loop.index, count - self.lanes)
 
     def _at_most(self, index: Index, limit: int) -> str:
-        return self.code.op(f"call i64 @llvm.umin.i64(i64 {index}, i64 {limit})")
+        return self.builder.op(f"call i64 @llvm.umin.i64(i64 {index}, i64 {limit})")
 
     def _transposed(self, rows: list[str]) -> list[str]:
         """The columns of a square of registers: rows whose numbers differ in one bit exchange halves."""
@@ -119,8 +120,8 @@ class MatrixLanes:
             for row in range(n):
                 if not row & bit:
                     pair = f"{self.kind} {rows[row]}, {self.kind} {rows[row + bit]}"
-                    rows[row] = self.code.op(f"shufflevector {pair}, <{n} x i32> <{low}>")
-                    rows[row + bit] = self.code.op(f"shufflevector {pair}, <{n} x i32> <{high}>")
+                    rows[row] = self.builder.op(f"shufflevector {pair}, <{n} x i32> <{low}>")
+                    rows[row + bit] = self.builder.op(f"shufflevector {pair}, <{n} x i32> <{high}>")
             bit *= 2
         return rows
 
@@ -128,23 +129,23 @@ class MatrixLanes:
 
     def address(self, pointer: str, index: Index) -> str:
         """The address of an element of all matrices."""
-        return pointer if index == 0 else self.code.op(f"getelementptr {self.kind}, ptr {pointer}, i64 {index}")
+        return pointer if index == 0 else self.builder.op(f"getelementptr {self.kind}, ptr {pointer}, i64 {index}")
 
     def load(self, address: str) -> str:
         """All lanes at an address."""
-        return self.code.op(f"load {self.kind}, ptr {address}, align {self.held.size}")
+        return self.builder.op(f"load {self.kind}, ptr {address}, align {self.held.size}")
 
     def store(self, value: str, address: str) -> None:
         """All lanes to an address."""
-        self.code.line(f"store {self.kind} {value}, ptr {address}, align {self.held.size}")
+        self.builder.line(f"store {self.kind} {value}, ptr {address}, align {self.held.size}")
 
     # -- sums of products
 
     def less_products(self, totals: Sequence[str], start: Index, end: Index, shared: Place, others: Sequence[Place]) -> list[str]:
         """Each total less the sum, from ``start`` up to ``end``, of the shared elements times those of its own."""
-        code = self.code
-        with code.loop(start, end, [(self.kind, total) for total in totals]) as loop:
-            offsets = {step: code.times(loop.index, step) for step in (shared[1], *[step for _, step in others])}
+        builder = self.builder
+        with builder.loop(start, end, [(self.kind, total) for total in totals]) as loop:
+            offsets = {step: builder.multiply(loop.index, step) for step in (shared[1], *[step for _, step in others])}
             x = self.load(self.address(shared[0], offsets[shared[1]]))
             rest: list[str] = []
             for total, (place, step) in zip(loop.values, others, strict=True):
@@ -162,15 +163,15 @@ class MatrixLanes:
 
     def in_blocks(self, start: Index, end: Index, body: Callable[[Index, int], None]) -> None:
         """``body(first, count)`` for blocks of indices, and for the rest one by one."""
-        code = self.code
+        builder = self.builder
         if isinstance(start, int) and isinstance(end, int):
             middle: Index = start + (end - start) // BLOCK * BLOCK
         else:
-            length = code.op(f"sub nsw i64 {end}, {start}")
-            middle = code.add(start, code.op(f"and i64 {length}, {-BLOCK}"))
+            length = builder.op(f"sub nsw i64 {end}, {start}")
+            middle = builder.add(start, builder.op(f"and i64 {length}, {-BLOCK}"))
         if not (isinstance(middle, int) and middle == start):
-            with code.loop(start, middle, step=BLOCK) as block:
+            with builder.loop(start, middle, step=BLOCK) as block:
                 body(block.index, BLOCK)
         if not (isinstance(middle, int) and middle == end):
-            with code.loop(middle, end) as single:
+            with builder.loop(middle, end) as single:
                 body(single.index, 1)

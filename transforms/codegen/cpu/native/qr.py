@@ -6,7 +6,7 @@ from wengert.dialects import core
 from wengert.ir.tensor_types import shape
 from wengert.transforms.codegen.cpu.native.base import native
 from wengert.transforms.codegen.cpu.native.boxes import zero
-from wengert.transforms.codegen.cpu.native.code import Code
+from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.lapack import BLOCK, Factorization
 from wengert.transforms.schedule.target import Target
 
@@ -25,14 +25,14 @@ class Qr(Factorization):
         self.space("work", self.work, size)
         self.space("info", 1, 4)
 
-    def factor(self, code: Code, a: str, results: list[str], places: dict[str, str]) -> None:
+    def factor(self, builder: KernelBuilder, a: str, results: list[str], places: dict[str, str]) -> None:
         m, n, count = self.m, self.n, self.count
         packed, tau, work, info = (places[name] for name in ("a", "tau", "work", "info"))
-        self.transpose(code, m, n, a, packed)
-        self.call(code, "geqrf", m, n, packed, m, tau, work, self.work, info)
-        zero(code, results[1], count * n * self.element.size)
-        with code.loop(0, count) as row, code.loop(row.index, n) as column:
-            value = code.memory().load(self.element, code.address(packed, self.element, code.at([(column.index, m)], row.index)))
-            code.memory().store(self.element, value, code.address(results[1], self.element, code.at([(row.index, n)], column.index)))
-        self.call(code, "ungqr" if self.is_complex else "orgqr", m, count, min(self.k, count), packed, m, tau, work, self.work, info)
-        self.transpose(code, m, count, packed, results[0], back=True)
+        self.transpose(builder, m, n, a, packed)
+        self.call(builder, "geqrf", m, n, packed, m, tau, work, self.work, info)
+        zero(builder, results[1], count * n * self.element.size)
+        with builder.loop(0, count) as row, builder.loop(row.index, n) as column:
+            value = builder.memory().load(self.element, builder.address(packed, self.element, builder.linear([(column.index, m)], row.index)))
+            builder.memory().store(self.element, value, builder.address(results[1], self.element, builder.linear([(row.index, n)], column.index)))
+        self.call(builder, "ungqr" if self.is_complex else "orgqr", m, count, min(self.k, count), packed, m, tau, work, self.work, info)
+        self.transpose(builder, m, count, packed, results[0], back=True)

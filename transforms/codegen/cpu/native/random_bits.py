@@ -12,8 +12,9 @@ from wengert.dialects import stablehlo
 from wengert.ir.tensor_types import element, i1, shape, ui64
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import raw
-from wengert.transforms.codegen.cpu.native.code import Code, Index
 from wengert.transforms.codegen.cpu.native.held import held
+from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
+from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element
 from wengert.transforms.schedule.target import Target
 
@@ -39,17 +40,17 @@ class RandomBits(NativeKernel):
         held_ = element(op.output)
         return element(op.initial_state) == ui64 and states in ((2,), (3,)) and held_ != i1 and held(op.output).kind != "c"
 
-    def emit(self, code: Code) -> None:
-        (_Threefry if self.threefry else _Philox)(self, code).run()
+    def emit(self, builder: KernelBuilder) -> None:
+        (_Threefry if self.threefry else _Philox)(self, builder).run()
 
 
 class _Words:
     """32-bit arithmetic on ``lanes`` lanes."""
 
-    def __init__(self, code: Code, lanes: int):
-        self.code = code
+    def __init__(self, builder: KernelBuilder, lanes: int):
+        self.builder = builder
         self.lanes = lanes
-        self.scalars = code.scalars(lanes)
+        self.scalars = builder.scalars(lanes)
 
     def constant(self, value: int) -> str:
         return self.scalars.constant("i32", value if value < 1 << 31 else value - (1 << 32))
@@ -82,50 +83,50 @@ class _Words:
         if self.lanes == 1:
             return str(first)
         steps = ", ".join(f"i64 {step * lane}" for lane in range(self.lanes))
-        return self.scalars.binary("add", "i64", self.code.splat("i64", str(first), self.lanes), f"<{steps}>")
+        return self.scalars.binary("add", "i64", self.builder.splat("i64", str(first), self.lanes), f"<{steps}>")
 
     def splat(self, register: str, x: str) -> str:
-        return self.code.splat(register, x, self.lanes)
+        return self.builder.splat(register, x, self.lanes)
 
 
 class _Generator:
     """What both generators do: state words, and storing what a block gives."""
 
-    def __init__(self, kernel: RandomBits, code: Code):
+    def __init__(self, kernel: RandomBits, builder: KernelBuilder):
         self.kernel = kernel
-        self.code = code
-        self.lanes = max(code.target.vector_bytes // 8, 1)
+        self.builder = builder
+        self.lanes = max(builder.target.vector_bytes // 8, 1)
 
     def state(self, number: int) -> str:
-        found = self.code.memory().load(_U64, self.code.address("%p0", _U64, number))
+        found = self.builder.memory().load(_U64, self.builder.address("%p0", _U64, number))
         assert isinstance(found, str)
         return found
 
     def set_state(self, words: Sequence[str]) -> None:
         for number, word in enumerate(words):
-            self.code.memory().store(_U64, word, self.code.address("%q0", _U64, number))
+            self.builder.memory().store(_U64, word, self.builder.address("%q0", _U64, number))
 
     def store(self, lanes: int, word: str, at: Index, step: int) -> None:
         """Words of 32 or 64 bits as elements, ``step`` elements apart."""
-        kernel, code = self.kernel, self.code
+        kernel, builder = self.kernel, self.builder
         register = "i64" if kernel.wide else "i32"
-        value = code.scalars(lanes).resize(word, register, kernel.word.register, signed=False)
-        address = code.address("%q1", kernel.word, at)
+        value = builder.scalars(lanes).resize(word, register, kernel.word.register, signed=False)
+        address = builder.address("%q1", kernel.word, at)
         if lanes == 1:
-            code.memory().store(kernel.word, value, address)
+            builder.memory().store(kernel.word, value, address)
         elif step == 1:
-            code.memory(lanes).store_contiguous(kernel.word, value, address, 1)
+            builder.memory(lanes).store_contiguous(kernel.word, value, address, 1)
         else:
-            code.memory(lanes).store_lanes(kernel.word, value, lambda lane: code.address(address, kernel.word, lane * step))
+            builder.memory(lanes).store_lanes(kernel.word, value, lambda lane: builder.address(address, kernel.word, lane * step))
 
 
 class _Threefry(_Generator):
     """A block gives one 64-bit word, or two of 32 bits: neighbours along the first even dimension, else the largest."""
 
     def run(self) -> None:
-        code, kernel = self.code, self.kernel
+        builder, kernel = self.builder, self.kernel
         key, self.counter = self.state(0), self.state(1)
-        self.key = _Words(code, 1).split(key)
+        self.key = _Words(builder, 1).split(key)
         extents = kernel.extents
         self.pairs = not kernel.wide and bool(extents)
         axis = next((d for d, n in enumerate(extents) if n % 2 == 0), extents.index(max(extents))) if self.pairs else 0
@@ -133,44 +134,44 @@ class _Threefry(_Generator):
         outer, self.inner = (prod(extents[:axis]), prod(extents[axis + 1 :])) if self.pairs else (1, 1)
         self.half = (self.extent + 1) // 2 if self.pairs else self.extent
         total = outer * self.half * self.inner
-        self.set_state([key, code.op(f"add i64 {self.counter}, {total}")])
+        self.set_state([key, builder.op(f"add i64 {self.counter}, {total}")])
         if total == 0:
             return
-        with code.loops([outer]) as (o,):
+        with builder.loops([outer]) as (o,):
             if self.inner >= self.lanes:
-                with code.loop(0, self.half) as row:
+                with builder.loop(0, self.half) as row:
                     self._run(self.inner, lambda lanes, i: self._blocks(lanes, o, row.index, i, along_inner=True))
             else:
-                with code.loop(0, self.inner) as column:
+                with builder.loop(0, self.inner) as column:
                     self._run(self.half, lambda lanes, h: self._blocks(lanes, o, h, column.index, along_inner=False))
 
     def _run(self, extent: int, body: Callable[[int, Index], None]) -> None:
         whole = extent // self.lanes * self.lanes
-        with self.code.loop(0, whole, step=self.lanes) as loop:
+        with self.builder.loop(0, whole, step=self.lanes) as loop:
             body(self.lanes, loop.index)
-        with self.code.loop(whole, extent) as loop:
+        with self.builder.loop(whole, extent) as loop:
             body(1, loop.index)
 
     def _blocks(self, lanes: int, o: Index, h: Index, i: Index, *, along_inner: bool) -> None:
-        code = self.code
-        words = _Words(code, lanes)
-        number = code.at([(code.at([(o, self.half)], h), self.inner)], i)
-        first = code.op(f"add i64 {self.counter}, {number}")
+        builder = self.builder
+        words = _Words(builder, lanes)
+        number = builder.linear([(builder.linear([(o, self.half)], h), self.inner)], i)
+        first = builder.op(f"add i64 {self.counter}, {number}")
         x, y = self._rounds(words, words.split(words.numbers(first, 1 if along_inner else self.inner)))
         if not self.pairs:
             self.store(lanes, words.joined(x, y) if self.kernel.wide else x, number, 1)
             return
-        at = code.at([(code.at([(o, self.extent)], code.times(h, 2)), self.inner)], i)
+        at = builder.linear([(builder.linear([(o, self.extent)], builder.multiply(h, 2)), self.inner)], i)
         step = 1 if along_inner else 2 * self.inner
         self.store(lanes, x, at, step)
         if self.extent % 2 == 0:
-            self.store(lanes, y, code.add(at, self.inner), step)
+            self.store(lanes, y, builder.add(at, self.inner), step)
             return
         for lane in range(lanes):  # the last pair is not whole
-            last = h if along_inner else code.add(h, lane)
-            with code.when(code.op(f"icmp slt i64 {last}, {self.half - 1}")):
-                one = y if lanes == 1 else code.op(f"extractelement <{lanes} x i32> {y}, i32 {lane}")
-                self.store(1, one, code.add(at, self.inner + lane * step), 1)
+            last = h if along_inner else builder.add(h, lane)
+            with builder.when(builder.op(f"icmp slt i64 {last}, {self.half - 1}")):
+                one = y if lanes == 1 else builder.op(f"extractelement <{lanes} x i32> {y}, i32 {lane}")
+                self.store(1, one, builder.add(at, self.inner + lane * step), 1)
 
     def _rounds(self, words: _Words, block: tuple[str, str]) -> tuple[str, str]:
         k0, k1 = (words.splat("i32", k) for k in self.key)
@@ -189,31 +190,31 @@ class _Philox(_Generator):
     """A block gives four words of 32 bits, or two of 64, which follow one another."""
 
     def run(self) -> None:
-        code, kernel = self.code, self.kernel
+        builder, kernel = self.builder, self.kernel
         size = shape(kernel.op.initial_state)[0]
         self.key, self.low, self.high = self.state(0), self.state(1), self.state(2 if size == 3 else 0)
         self.per = 2 if kernel.wide else 4
         blocks = -(-kernel.count // self.per)
-        end = code.op(f"add i64 {self.low}, {blocks}")
-        carry = code.op(f"zext i1 {code.op(f'icmp ult i64 {end}, {self.low}')} to i64")
-        self.set_state([self.key, end, code.op(f"add i64 {self.high}, {carry}")][:size])
+        end = builder.op(f"add i64 {self.low}, {blocks}")
+        carry = builder.op(f"zext i1 {builder.op(f'icmp ult i64 {end}, {self.low}')} to i64")
+        self.set_state([self.key, end, builder.op(f"add i64 {self.high}, {carry}")][:size])
         whole = kernel.count // self.per // self.lanes * self.lanes
-        with code.loop(0, whole, step=self.lanes) as loop:
+        with builder.loop(0, whole, step=self.lanes) as loop:
             for number, word in enumerate(self._block(self.lanes, loop.index)):
-                self.store(self.lanes, word, code.add(code.times(loop.index, self.per), number), self.per)
-        with code.loop(whole, blocks) as loop:
+                self.store(self.lanes, word, builder.add(builder.multiply(loop.index, self.per), number), self.per)
+        with builder.loop(whole, blocks) as loop:
             for number, word in enumerate(self._block(1, loop.index)):
-                at = code.add(code.times(loop.index, self.per), number)
-                with code.when(code.op(f"icmp slt i64 {at}, {kernel.count}")):
+                at = builder.add(builder.multiply(loop.index, self.per), number)
+                with builder.when(builder.op(f"icmp slt i64 {at}, {kernel.count}")):
                     self.store(1, word, at, 1)
 
     def _block(self, lanes: int, number: Index) -> list[str]:
-        words = _Words(self.code, lanes)
+        words = _Words(self.builder, lanes)
         lows = words.scalars.binary("add", "i64", words.splat("i64", self.low), words.numbers(number))
         carry = words.scalars.cast("zext", words.scalars.compare("ult", "i64", lows, words.splat("i64", self.low)), "i1", "i64")
         highs = words.scalars.binary("add", "i64", words.splat("i64", self.high), carry)
         (a, b), (c, d) = words.split(lows), words.split(highs)
-        k0, k1 = (words.splat("i32", k) for k in _Words(self.code, 1).split(self.key))
+        k0, k1 = (words.splat("i32", k) for k in _Words(self.builder, 1).split(self.key))
         for _ in range(10):
             first, second = words.times(a, 0xD2511F53), words.times(c, 0xCD9E8D57)
             a, b, c, d = words.xor(words.xor(second[1], b), k0), second[0], words.xor(words.xor(first[1], d), k1), first[0]

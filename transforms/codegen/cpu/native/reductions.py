@@ -11,10 +11,11 @@ from wengert.ir.attributes import int_of, ints
 from wengert.ir.elements import to_numpy
 from wengert.ir.tensor_types import element, is_boolean, is_complex, rank, shape
 from wengert.transforms.codegen.cpu.native.base import native
-from wengert.transforms.codegen.cpu.native.code import Code, Index
 from wengert.transforms.codegen.cpu.native.folds import Axis, Fold, Lanes, merged
 from wengert.transforms.codegen.cpu.native.held import held
+from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.regions import is_inlinable
+from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.scalars import Value, neutral
 from wengert.transforms.codegen.llvm.types import Element, splat
 from wengert.transforms.schedule.target import Target
@@ -27,15 +28,15 @@ def nest_kind(kind: Kind, boolean: bool) -> str:
     return str(kind.value)
 
 
-def neutral_value(code: Code, kind: str, held_: Element, lanes: int) -> Value:
+def neutral_value(builder: KernelBuilder, kind: str, held_: Element, lanes: int) -> Value:
     """The neutral element in every lane."""
     text = splat(held_.register, neutral(kind, held_), lanes)
     return (text, splat(held_.register, neutral("add", held_), lanes)) if held_.kind == "c" else text
 
 
-def chosen(code: Code, lanes: int, held_: Element, condition: str, x: Value, y: Value) -> Value:
+def chosen(builder: KernelBuilder, lanes: int, held_: Element, condition: str, x: Value, y: Value) -> Value:
     """x where the condition holds, else y."""
-    return code.scalars(lanes).apply("select", [condition, x, y], [held_, held_, held_], held_)
+    return builder.scalars(lanes).apply("select", [condition, x, y], [held_, held_, held_], held_)
 
 
 def window_axes(op: Any, operand_extents: tuple[int, ...], edges: list[tuple[int, int]]) -> tuple[Axis, ...]:
@@ -76,20 +77,20 @@ class WindowReduce(Fold):
     def supports(cls, op: core.WindowReduceOp) -> bool:
         return not is_complex(element(op.operand)) or op.kind.data in (Kind.add, Kind.mul)
 
-    def start(self, code: Code, lanes: int) -> list[Value]:
-        return [neutral_value(code, self.kind, self.element, lanes)]
+    def start(self, builder: KernelBuilder, lanes: int) -> list[Value]:
+        return [neutral_value(builder, self.kind, self.element, lanes)]
 
-    def step(self, code: Code, lanes: Lanes, state: list[Value], values: list[Value], at: list[Index], inside: str | None) -> list[Value]:
+    def step(self, builder: KernelBuilder, lanes: Lanes, state: list[Value], values: list[Value], at: list[Index], inside: str | None) -> list[Value]:
         found = values[0]
         if inside is not None:
-            found = chosen(code, lanes.count, self.element, inside, found, neutral_value(code, self.kind, self.element, lanes.count))
-        return [code.scalars(lanes.count).combine(self.kind, state[0], found, self.element)]
+            found = chosen(builder, lanes.count, self.element, inside, found, neutral_value(builder, self.kind, self.element, lanes.count))
+        return [builder.scalars(lanes.count).combine(self.kind, state[0], found, self.element)]
 
-    def finish(self, code: Code, lanes: Lanes, state: list[Value]) -> None:
+    def finish(self, builder: KernelBuilder, lanes: Lanes, state: list[Value]) -> None:
         value = state[0]
         if self.element.narrow:
-            value = code.scalars(lanes.count).narrowed(cast(str, value), self.element.narrow)
-        self.store(code, lanes, 0, self.element, value)
+            value = builder.scalars(lanes.count).narrowed(cast(str, value), self.element.narrow)
+        self.store(builder, lanes, 0, self.element, value)
 
 
 class RegionFold(Fold):
@@ -105,21 +106,21 @@ class RegionFold(Fold):
         same = all(element(x) == element(i) == element(r) for x, i, r in zip(op.inputs, op.operands[len(op.inputs) :], op.results, strict=True))
         return same and is_inlinable(op.body)
 
-    def start(self, code: Code, lanes: int) -> list[Value]:
+    def start(self, builder: KernelBuilder, lanes: int) -> list[Value]:
         found: list[Value] = []
         for number, element_ in enumerate(self.state):
-            found.append(code.widen(element_, code.memory().load(element_, f"%p{self.count + number}"), lanes))
+            found.append(builder.broadcast(element_, builder.memory().load(element_, f"%p{self.count + number}"), lanes))
         return found
 
-    def step(self, code: Code, lanes: Lanes, state: list[Value], values: list[Value], at: list[Index], inside: str | None) -> list[Value]:
+    def step(self, builder: KernelBuilder, lanes: Lanes, state: list[Value], values: list[Value], at: list[Index], inside: str | None) -> list[Value]:
         if inside is not None:
-            initial = self.start(code, lanes.count)
-            values = [chosen(code, lanes.count, e, inside, x, i) for e, x, i in zip(self.state, values, initial, strict=True)]
-        return self.inline(code, lanes.count, self.op.body, [*state, *values])
+            initial = self.start(builder, lanes.count)
+            values = [chosen(builder, lanes.count, e, inside, x, i) for e, x, i in zip(self.state, values, initial, strict=True)]
+        return self.inline(builder, lanes.count, self.op.body, [*state, *values])
 
-    def finish(self, code: Code, lanes: Lanes, state: list[Value]) -> None:
+    def finish(self, builder: KernelBuilder, lanes: Lanes, state: list[Value]) -> None:
         for number, (element_, value) in enumerate(zip(self.state, state, strict=True)):
-            self.store(code, lanes, number, element_, value)
+            self.store(builder, lanes, number, element_, value)
 
 
 @native(stablehlo.ReduceOp)
@@ -157,14 +158,14 @@ class ArgReduce(Fold):
     def supports(cls, op: core.ArgReduceOp) -> bool:
         return not is_complex(element(op.operand))
 
-    def start(self, code: Code, lanes: int) -> list[Value]:
+    def start(self, builder: KernelBuilder, lanes: int) -> list[Value]:
         kind = "max" if self.largest else "min"
         if self.element.kind == "b":
             kind = "or" if self.largest else "and"
-        return [neutral_value(code, kind, self.element, lanes), splat(self.number.register, "0", lanes)]
+        return [neutral_value(builder, kind, self.element, lanes), splat(self.number.register, "0", lanes)]
 
-    def step(self, code: Code, lanes: Lanes, state: list[Value], values: list[Value], at: list[Index], inside: str | None) -> list[Value]:
-        scalars, element_ = code.scalars(lanes.count), self.element
+    def step(self, builder: KernelBuilder, lanes: Lanes, state: list[Value], values: list[Value], at: list[Index], inside: str | None) -> list[Value]:
+        scalars, element_ = builder.scalars(lanes.count), self.element
         best, x = cast(str, state[0]), cast(str, values[0])
         if element_.kind == "b":
             flip = scalars.binary("xor", "i1", best if self.largest else x, scalars.constant("i1", "true"))
@@ -174,19 +175,19 @@ class ArgReduce(Fold):
         if element_.kind == "f":
             first = scalars.binary("and", "i1", scalars.compare("uno", element_.register, x, x), scalars.compare("ord", element_.register, best, best))
             better = scalars.binary("or", "i1", better, first)
-        number = self._number(code, at[0], lanes.count)
-        return [chosen(code, lanes.count, element_, better, x, best), chosen(code, lanes.count, self.number, better, number, state[1])]
+        number = self._number(builder, at[0], lanes.count)
+        return [chosen(builder, lanes.count, element_, better, x, best), chosen(builder, lanes.count, self.number, better, number, state[1])]
 
-    def _number(self, code: Code, at: Index, lanes: int) -> str:
+    def _number(self, builder: KernelBuilder, at: Index, lanes: int) -> str:
         register = self.number.register
         if isinstance(at, int):
             return splat(register, str(at), lanes)
-        scalar = at if register == "i64" else code.op(f"trunc i64 {at} to {register}")
-        return code.splat(register, scalar, lanes)
+        scalar = at if register == "i64" else builder.op(f"trunc i64 {at} to {register}")
+        return builder.splat(register, scalar, lanes)
 
-    def finish(self, code: Code, lanes: Lanes, state: list[Value]) -> None:
-        self.store(code, lanes, 0, self.element, state[0])
-        self.store(code, lanes, 1, self.number, state[1])
+    def finish(self, builder: KernelBuilder, lanes: Lanes, state: list[Value]) -> None:
+        self.store(builder, lanes, 0, self.element, state[0])
+        self.store(builder, lanes, 1, self.number, state[1])
 
 
 @native(stablehlo.SelectAndScatterOp)
@@ -207,32 +208,32 @@ class SelectAndScatter(Fold):
     def supports(cls, op: stablehlo.SelectAndScatterOp) -> bool:
         return is_inlinable(op.select) and is_inlinable(op.scatter) and element(op.source) == element(op.operand)
 
-    def dealt_work(self) -> tuple[int, float]:
+    def parallel_work(self) -> tuple[int, float]:
         return 1, 0.0  # windows overlap, and each changes an element of the result
 
-    def emit(self, code: Code) -> None:
-        initial = code.memory().load(self.element, "%p2")
-        with code.loop(0, prod(shape(self.op.operand))) as loop:
-            code.memory().store(self.element, initial, code.address("%q0", self.element, loop.index))
-        super().emit(code)
+    def emit(self, builder: KernelBuilder) -> None:
+        initial = builder.memory().load(self.element, "%p2")
+        with builder.loop(0, prod(shape(self.op.operand))) as loop:
+            builder.memory().store(self.element, initial, builder.address("%q0", self.element, loop.index))
+        super().emit(builder)
 
-    def start(self, code: Code, lanes: int) -> list[Value]:
+    def start(self, builder: KernelBuilder, lanes: int) -> list[Value]:
         zero = {"f": "0.0", "c": "0.0", "b": "false"}.get(self.element.kind, "0")
         return ["-1", (zero, zero) if self.element.kind == "c" else zero]
 
-    def step(self, code: Code, lanes: Lanes, state: list[Value], values: list[Value], at: list[Index], inside: str | None) -> list[Value]:
-        scalars = code.scalars()
+    def step(self, builder: KernelBuilder, lanes: Lanes, state: list[Value], values: list[Value], at: list[Index], inside: str | None) -> list[Value]:
+        scalars = builder.scalars()
         number, best = cast(str, state[0]), state[1]
-        stays = cast(str, self.inline(code, 1, self.op.select, [best, values[0]])[0])
+        stays = cast(str, self.inline(builder, 1, self.op.select, [best, values[0]])[0])
         better = scalars.binary("or", "i1", scalars.compare("slt", "i64", number, "0"), scalars.binary("xor", "i1", stays, "true"))
         if inside is not None:
             better = scalars.binary("and", "i1", better, inside)
-        return [scalars.select(better, "i64", str(self.first_index), number), chosen(code, 1, self.element, better, values[0], best)]
+        return [scalars.select(better, "i64", str(self.first_index), number), chosen(builder, 1, self.element, better, values[0], best)]
 
-    def finish(self, code: Code, lanes: Lanes, state: list[Value]) -> None:
+    def finish(self, builder: KernelBuilder, lanes: Lanes, state: list[Value]) -> None:
         number = cast(str, state[0])
-        with code.when(code.op(f"icmp sge i64 {number}, 0")):
-            memory, target = code.memory(), code.address("%q0", self.element, number)
-            source = memory.load(self.element, code.address("%p1", self.element, self.out_index(code, lanes)))
-            found = self.inline(code, 1, self.op.scatter, [memory.load(self.element, target), source])
+        with builder.when(builder.op(f"icmp sge i64 {number}, 0")):
+            memory, target = builder.memory(), builder.address("%q0", self.element, number)
+            source = memory.load(self.element, builder.address("%p1", self.element, self.out_index(builder, lanes)))
+            found = self.inline(builder, 1, self.op.scatter, [memory.load(self.element, target), source])
             memory.store(self.element, found[0], target)

@@ -13,10 +13,11 @@ from wengert.dialects.core import Kind
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import element, is_boolean, is_complex, shape
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
-from wengert.transforms.codegen.cpu.native.code import Code, Index
 from wengert.transforms.codegen.cpu.native.folds import flat, grouped
 from wengert.transforms.codegen.cpu.native.held import held
+from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.reductions import nest_kind, neutral_value
+from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.codegen.llvm.types import vector
 from wengert.transforms.schedule.target import Target
@@ -50,11 +51,11 @@ class Cumulative(NativeKernel):
     def _lanes(self) -> int:
         return max(self.target.vector_bytes // max(self.element.part_size, 4), 1)
 
-    def dealt_work(self) -> tuple[int, float]:
+    def parallel_work(self) -> tuple[int, float]:
         total = self.outer * self.n * self.inner
         return (self.inner if self._is_along_outer() else self.outer), total * _STEP_NS / min(self._lanes(), max(self.outer, self.inner, 1))
 
-    def emit(self, code: Code) -> None:
+    def emit(self, builder: KernelBuilder) -> None:
         if self.outer * self.n * self.inner == 0:
             return
         lanes, along_outer = self._lanes(), self._is_along_outer()
@@ -63,38 +64,38 @@ class Cumulative(NativeKernel):
             lanes //= 2
         step, rest_step = (self.n * self.inner, 1) if along_outer else (1, self.n * self.inner)
         at_once = lanes * (CHUNK if not along_outer else 1)
-        with code.dealt([rest]) as (other,):
-            start = code.times(other, rest_step)
+        with builder.parallel_loops([rest]) as (other,):
+            start = builder.multiply(other, rest_step)
             done = 0
             for width in dict.fromkeys((at_once, lanes)):
                 whole = (extent - done) // width * width
-                with code.loop(done, done + whole, step=width) as loop:
-                    self._rows(code, code.add(start, code.times(loop.index, step)), step, [(lanes, lanes)] * (width // lanes))
+                with builder.loop(done, done + whole, step=width) as loop:
+                    self._rows(builder, builder.add(start, builder.multiply(loop.index, step)), step, [(lanes, lanes)] * (width // lanes))
                 done += whole
             if done < extent:
-                self._rows(code, code.add(start, done * step), step, [(lanes, extent - done)])
+                self._rows(builder, builder.add(start, done * step), step, [(lanes, extent - done)])
 
-    def _rows(self, code: Code, start: Index, step: int, registers: list[tuple[int, int]]) -> None:
+    def _rows(self, builder: KernelBuilder, start: Index, step: int, registers: list[tuple[int, int]]) -> None:
         """Runs along the dimension for neighbours in several registers, each of (lanes, active lanes)."""
         held_ = self.element
         lanes = registers[0][0]
-        initial = [neutral_value(code, self.kind, held_, lanes) for _ in registers]
+        initial = [neutral_value(builder, self.kind, held_, lanes) for _ in registers]
         kind = vector(held_.register, lanes)
-        with code.loop(0, self.n, [(kind, part) for part in flat(initial)], downward=bool(int_of(self.op.reverse))) as loop:
+        with builder.loop(0, self.n, [(kind, part) for part in flat(initial)], downward=bool(int_of(self.op.reverse))) as loop:
             totals = grouped(loop.values, [held_] * len(registers))
-            index = code.add(start, code.times(loop.index, self.inner))
+            index = builder.add(start, builder.multiply(loop.index, self.inner))
             found: list[Value] = []
             for number, (total, (_, active)) in enumerate(zip(totals, registers, strict=True)):
-                found.append(self._next(code, code.add(index, number * lanes * step), step, total, lanes, active))
+                found.append(self._next(builder, builder.add(index, number * lanes * step), step, total, lanes, active))
             loop.carry(*flat(found))
 
-    def _next(self, code: Code, index: Index, step: int, total: Value, lanes: int, active: int) -> Value:
+    def _next(self, builder: KernelBuilder, index: Index, step: int, total: Value, lanes: int, active: int) -> Value:
         """Combines the elements at an index and writes what has been combined."""
-        held_, scalars, memory = self.element, code.scalars(lanes), code.memory(lanes, active)
-        source, target = code.address("%p0", held_, index), code.address("%q0", held_, index)
+        held_, scalars, memory = self.element, builder.scalars(lanes), builder.memory(lanes, active)
+        source, target = builder.address("%p0", held_, index), builder.address("%q0", held_, index)
 
         def lane(address: str, number: int) -> str:
-            return code.address(address, held_, number * step)
+            return builder.address(address, held_, number * step)
 
         if lanes == 1:
             x: Value = memory.load(held_, source)

@@ -16,9 +16,10 @@ from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import element, is_complex, rank, shape
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box
-from wengert.transforms.codegen.cpu.native.code import Code, Index
 from wengert.transforms.codegen.cpu.native.held import held
+from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.regions import is_inlinable
+from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.codegen.llvm.types import Element
 from wengert.transforms.schedule.target import Target
@@ -41,97 +42,97 @@ class MergeSort(NativeKernel):
     def _half(self) -> int:
         return sum(aligned(self.n * e.size) for e in self.elements)
 
-    def before(self, code: Code, x: list[Value], y: list[Value]) -> str:
+    def before(self, builder: KernelBuilder, x: list[Value], y: list[Value]) -> str:
         """Whether x must come before y."""
         raise NotImplementedError
 
-    def copies(self, code: Code) -> list[list[str]]:
+    def copies(self, builder: KernelBuilder) -> list[list[str]]:
         """The two places for a row, as an address for each part of a tuple."""
         found: list[list[str]] = []
         at = 0
         for _ in range(2):
             found.append([])
             for e in self.elements:
-                found[-1].append(code.byte("%scratch", at))
+                found[-1].append(builder.byte("%scratch", at))
                 at += aligned(self.n * e.size)
         return found
 
-    def load(self, code: Code, row: list[str], index: Index) -> list[Value]:
-        return [code.memory().load(e, code.address(p, e, index)) for e, p in zip(self.elements, row, strict=True)]
+    def load(self, builder: KernelBuilder, row: list[str], index: Index) -> list[Value]:
+        return [builder.memory().load(e, builder.address(p, e, index)) for e, p in zip(self.elements, row, strict=True)]
 
-    def store(self, code: Code, row: list[str], index: Index, values: list[Value]) -> None:
+    def store(self, builder: KernelBuilder, row: list[str], index: Index, values: list[Value]) -> None:
         for e, p, value in zip(self.elements, row, values, strict=True):
-            code.memory().store(e, value, code.address(p, e, index))
+            builder.memory().store(e, value, builder.address(p, e, index))
 
     def sorting_ns(self) -> float:
         """About how long one row takes."""
         return _COMPARING_NS * len(self.elements) * self.n * max(self.n, 2).bit_length()
 
-    def sort_row(self, code: Code) -> list[str]:
+    def sort_row(self, builder: KernelBuilder) -> list[str]:
         """Sorts the row in the first place; returns where it lies afterwards."""
-        first, second = self.copies(code)
+        first, second = self.copies(builder)
         if self.n < 2:
             return first
         run = min(RUN, self.n)
-        with code.loop(0, self.n, step=run) as loop:
-            self._insertion(code, first, loop.index, self._smaller(code, code.add(loop.index, run)))
+        with builder.loop(0, self.n, step=run) as loop:
+            self._insertion(builder, first, loop.index, self._smaller(builder, builder.add(loop.index, run)))
         width = run
         while width < self.n:
-            with code.loop(0, self.n, step=2 * width) as loop:
-                middle = self._smaller(code, code.add(loop.index, width))
-                self._merge(code, first, second, loop.index, middle, self._smaller(code, code.add(loop.index, 2 * width)))
+            with builder.loop(0, self.n, step=2 * width) as loop:
+                middle = self._smaller(builder, builder.add(loop.index, width))
+                self._merge(builder, first, second, loop.index, middle, self._smaller(builder, builder.add(loop.index, 2 * width)))
             first, second, width = second, first, 2 * width
         return first
 
-    def _smaller(self, code: Code, index: Index) -> str:
-        return code.op(f"call i64 @llvm.smin.i64(i64 {index}, i64 {self.n})")
+    def _smaller(self, builder: KernelBuilder, index: Index) -> str:
+        return builder.op(f"call i64 @llvm.smin.i64(i64 {index}, i64 {self.n})")
 
-    def _insertion(self, code: Code, row: list[str], start: Index, end: Index) -> None:
-        with code.loop(code.add(start, 1), end) as loop:
-            mine = self.load(code, row, loop.index)
-            self.slide(code, row, start, loop.index, mine)
+    def _insertion(self, builder: KernelBuilder, row: list[str], start: Index, end: Index) -> None:
+        with builder.loop(builder.add(start, 1), end) as loop:
+            mine = self.load(builder, row, loop.index)
+            self.slide(builder, row, start, loop.index, mine)
 
-    def slide(self, code: Code, row: list[str], start: Index, free: Index, mine: list[Value]) -> None:
+    def slide(self, builder: KernelBuilder, row: list[str], start: Index, free: Index, mine: list[Value]) -> None:
         """Puts a tuple into the sorted elements from ``start`` up to the place ``free``, moving those that it goes before."""
-        label = code.label("slide")
-        place, following = code.out.fresh(), code.out.fresh()
-        code.line(f"br label %{label}.before")
-        code.line(f"{label}.before:")
-        code.line(f"br label %{label}")
-        code.line(f"{label}:")
-        code.line(f"{place} = phi i64 [{free}, %{label}.before], [{following}, %{label}.move]")
-        code.line(f"br i1 {code.op(f'icmp sgt i64 {place}, {start}')}, label %{label}.look, label %{label}.after")
-        code.line(f"{label}.look:")
-        other = self.load(code, row, code.add(place, -1))
-        code.line(f"br i1 {self.before(code, mine, other)}, label %{label}.move, label %{label}.after")
-        code.line(f"{label}.move:")
-        self.store(code, row, place, other)
-        code.line(f"{following} = add nsw i64 {place}, -1")
-        code.line(f"br label %{label}")
-        code.line(f"{label}.after:")
-        self.store(code, row, place, mine)
+        label = builder.label("slide")
+        place, following = builder.fresh(), builder.fresh()
+        builder.line(f"br label %{label}.before")
+        builder.line(f"{label}.before:")
+        builder.line(f"br label %{label}")
+        builder.line(f"{label}:")
+        builder.line(f"{place} = phi i64 [{free}, %{label}.before], [{following}, %{label}.move]")
+        builder.line(f"br i1 {builder.op(f'icmp sgt i64 {place}, {start}')}, label %{label}.look, label %{label}.after")
+        builder.line(f"{label}.look:")
+        other = self.load(builder, row, builder.add(place, -1))
+        builder.line(f"br i1 {self.before(builder, mine, other)}, label %{label}.move, label %{label}.after")
+        builder.line(f"{label}.move:")
+        self.store(builder, row, place, other)
+        builder.line(f"{following} = add nsw i64 {place}, -1")
+        builder.line(f"br label %{label}")
+        builder.line(f"{label}.after:")
+        self.store(builder, row, place, mine)
 
-    def _merge(self, code: Code, source: list[str], target: list[str], start: Index, middle: Index, end: Index) -> None:
+    def _merge(self, builder: KernelBuilder, source: list[str], target: list[str], start: Index, middle: Index, end: Index) -> None:
         """Merges [start, middle) and [middle, end): the left element goes first unless the right one must.
 
         An exhausted run is compared by whichever of its neighbours is still in the row, and the answer is not used.
         """
-        with code.loop(start, end, [("i64", str(start)), ("i64", str(middle))]) as loop:
+        with builder.loop(start, end, [("i64", str(start)), ("i64", str(middle))]) as loop:
             i, j = loop.values
-            last = code.add(end, -1)
-            left = self.load(code, source, code.op(f"call i64 @llvm.smin.i64(i64 {i}, i64 {last})"))
-            right = self.load(code, source, code.op(f"call i64 @llvm.smin.i64(i64 {j}, i64 {last})"))
-            right_first = self.before(code, right, left)
-            left_over = code.op(f"icmp slt i64 {i}, {middle}")
-            right_over = code.op(f"icmp slt i64 {j}, {end}")
-            wanted = code.op(f"select i1 {left_over}, i1 {right_first}, i1 true")
-            takes_right = code.op(f"select i1 {right_over}, i1 {wanted}, i1 false")
+            last = builder.add(end, -1)
+            left = self.load(builder, source, builder.op(f"call i64 @llvm.smin.i64(i64 {i}, i64 {last})"))
+            right = self.load(builder, source, builder.op(f"call i64 @llvm.smin.i64(i64 {j}, i64 {last})"))
+            right_first = self.before(builder, right, left)
+            left_over = builder.op(f"icmp slt i64 {i}, {middle}")
+            right_over = builder.op(f"icmp slt i64 {j}, {end}")
+            wanted = builder.op(f"select i1 {left_over}, i1 {right_first}, i1 true")
+            takes_right = builder.op(f"select i1 {right_over}, i1 {wanted}, i1 false")
             values: list[Value] = []
             for e, x, y in zip(self.elements, right, left, strict=True):
-                values.append(code.scalars().apply("select", [takes_right, x, y], [e, e, e], e))
-            self.store(code, target, loop.index, values)
-            step = code.op(f"zext i1 {takes_right} to i64")
-            loop.carry(code.op(f"add nsw i64 {i}, {code.op(f'sub nsw i64 1, {step}')}"), code.op(f"add nsw i64 {j}, {step}"))
+                values.append(builder.scalars().apply("select", [takes_right, x, y], [e, e, e], e))
+            self.store(builder, target, loop.index, values)
+            step = builder.op(f"zext i1 {takes_right} to i64")
+            loop.carry(builder.op(f"add nsw i64 {i}, {builder.op(f'sub nsw i64 1, {step}')}"), builder.op(f"add nsw i64 {j}, {step}"))
 
 
 @native(stablehlo.SortOp)
@@ -149,22 +150,22 @@ class Sort(MergeSort):
     def supports(cls, op: stablehlo.SortOp) -> bool:
         return rank(op.inputs[0]) > 0 and is_inlinable(op.comparator)
 
-    def dealt_work(self) -> tuple[int, float]:
+    def parallel_work(self) -> tuple[int, float]:
         rows = self.outer * self.inner
         return rows, rows * self.sorting_ns()
 
-    def before(self, code: Code, x: list[Value], y: list[Value]) -> str:
-        return cast(str, self.inline(code, 1, self.op.comparator, [side for pair in zip(x, y, strict=True) for side in pair])[0])
+    def before(self, builder: KernelBuilder, x: list[Value], y: list[Value]) -> str:
+        return cast(str, self.inline(builder, 1, self.op.comparator, [side for pair in zip(x, y, strict=True) for side in pair])[0])
 
-    def emit(self, code: Code) -> None:
+    def emit(self, builder: KernelBuilder) -> None:
         if self.outer * self.n * self.inner == 0:
             return
-        with code.dealt([self.outer, self.inner]) as (outer, inner):
-            start = code.add(code.times(outer, self.n * self.inner), inner)
-            for number, (e, place) in enumerate(zip(self.elements, self.copies(code)[0], strict=True)):
-                copy_box(code, e, [self.n], code.address(f"%p{number}", e, start), [self.inner], place, [1])
-            for number, (e, place) in enumerate(zip(self.elements, self.sort_row(code), strict=True)):
-                copy_box(code, e, [self.n], place, [1], code.address(f"%q{number}", e, start), [self.inner])
+        with builder.parallel_loops([self.outer, self.inner]) as (outer, inner):
+            start = builder.add(builder.multiply(outer, self.n * self.inner), inner)
+            for number, (e, place) in enumerate(zip(self.elements, self.copies(builder)[0], strict=True)):
+                copy_box(builder, e, [self.n], builder.address(f"%p{number}", e, start), [self.inner], place, [1])
+            for number, (e, place) in enumerate(zip(self.elements, self.sort_row(builder), strict=True)):
+                copy_box(builder, e, [self.n], place, [1], builder.address(f"%q{number}", e, start), [self.inner])
 
 
 FEW = 32
@@ -192,54 +193,54 @@ class TopK(MergeSort):
     def scratch_bytes(self) -> int:
         return 0 if self.k <= FEW else super().scratch_bytes()
 
-    def dealt_work(self) -> tuple[int, float]:
+    def parallel_work(self) -> tuple[int, float]:
         return self.rows, self.rows * (_COMPARING_NS * self.n if self.k <= FEW else self.sorting_ns())
 
-    def before(self, code: Code, x: list[Value], y: list[Value]) -> str:
-        held_, scalars = self.elements[0], code.scalars()
+    def before(self, builder: KernelBuilder, x: list[Value], y: list[Value]) -> str:
+        held_, scalars = self.elements[0], builder.scalars()
         a, b = (cast(str, values[0]) for values in ((x, y) if self.largest else (y, x)))
         if held_.kind == "b":
             return scalars.binary("and", "i1", a, scalars.binary("xor", "i1", b, "true"))
         return scalars.float_function("total_gt", [a, b], held_) if held_.kind == "f" else cast(str, scalars.apply("gt", [a, b], [held_, held_], held_))
 
-    def emit(self, code: Code) -> None:
+    def emit(self, builder: KernelBuilder) -> None:
         if self.rows * self.k == 0:
             return
         held_ = self.elements[0]
-        with code.dealt([self.rows]) as (row,):
-            source = code.address("%p0", held_, code.times(row, self.n))
-            results = [code.address(f"%q{number}", e, code.times(row, self.k)) for number, e in enumerate(self.elements)]
+        with builder.parallel_loops([self.rows]) as (row,):
+            source = builder.address("%p0", held_, builder.multiply(row, self.n))
+            results = [builder.address(f"%q{number}", e, builder.multiply(row, self.k)) for number, e in enumerate(self.elements)]
             if self.k <= FEW:
-                self._keep_best(code, source, results)
+                self._keep_best(builder, source, results)
             else:
-                self._sort_all(code, source, results)
+                self._sort_all(builder, source, results)
 
-    def _sort_all(self, code: Code, source: str, results: list[str]) -> None:
-        held_, row = self.elements[0], self.copies(code)[0]
-        with code.loop(0, self.n) as loop:
-            value = code.memory().load(held_, code.address(source, held_, loop.index))
-            self.store(code, row, loop.index, [value, self._number(code, loop.index)])
-        for e, place, result in zip(self.elements, self.sort_row(code), results, strict=True):
-            copy_box(code, e, [self.k], place, [1], result, [1])
+    def _sort_all(self, builder: KernelBuilder, source: str, results: list[str]) -> None:
+        held_, row = self.elements[0], self.copies(builder)[0]
+        with builder.loop(0, self.n) as loop:
+            value = builder.memory().load(held_, builder.address(source, held_, loop.index))
+            self.store(builder, row, loop.index, [value, self._number(builder, loop.index)])
+        for e, place, result in zip(self.elements, self.sort_row(builder), results, strict=True):
+            copy_box(builder, e, [self.k], place, [1], result, [1])
 
-    def _number(self, code: Code, index: Index) -> str:
+    def _number(self, builder: KernelBuilder, index: Index) -> str:
         register = self.elements[1].register
-        return str(index) if register == "i64" or isinstance(index, int) else code.op(f"trunc i64 {index} to {register}")
+        return str(index) if register == "i64" or isinstance(index, int) else builder.op(f"trunc i64 {index} to {register}")
 
-    def _keep_best(self, code: Code, source: str, results: list[str]) -> None:
+    def _keep_best(self, builder: KernelBuilder, source: str, results: list[str]) -> None:
         """The results hold the best so far, in order; ``count`` of them are there."""
         held_ = self.elements[0]
-        with code.loop(0, self.n) as loop:
-            mine: list[Value] = [code.memory().load(held_, code.address(source, held_, loop.index)), self._number(code, loop.index)]
-            count = code.op(f"call i64 @llvm.smin.i64(i64 {loop.index}, i64 {self.k})")
-            room = code.op(f"icmp slt i64 {count}, {self.k}")
-            label = code.label("keep")
-            code.line(f"br i1 {room}, label %{label}.insert, label %{label}.compare")
-            code.line(f"{label}.compare:")
-            kept = self.load(code, results, self.k - 1)
-            code.line(f"br i1 {self.before(code, mine, kept)}, label %{label}.insert, label %{label}.after")
-            code.line(f"{label}.insert:")
-            free = code.op(f"call i64 @llvm.smin.i64(i64 {count}, i64 {self.k - 1})")
-            self.slide(code, results, 0, free, mine)
-            code.line(f"br label %{label}.after")
-            code.line(f"{label}.after:")
+        with builder.loop(0, self.n) as loop:
+            mine: list[Value] = [builder.memory().load(held_, builder.address(source, held_, loop.index)), self._number(builder, loop.index)]
+            count = builder.op(f"call i64 @llvm.smin.i64(i64 {loop.index}, i64 {self.k})")
+            room = builder.op(f"icmp slt i64 {count}, {self.k}")
+            label = builder.label("keep")
+            builder.line(f"br i1 {room}, label %{label}.insert, label %{label}.compare")
+            builder.line(f"{label}.compare:")
+            kept = self.load(builder, results, self.k - 1)
+            builder.line(f"br i1 {self.before(builder, mine, kept)}, label %{label}.insert, label %{label}.after")
+            builder.line(f"{label}.insert:")
+            free = builder.op(f"call i64 @llvm.smin.i64(i64 {count}, i64 {self.k - 1})")
+            self.slide(builder, results, 0, free, mine)
+            builder.line(f"br label %{label}.after")
+            builder.line(f"{label}.after:")

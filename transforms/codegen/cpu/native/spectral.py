@@ -6,7 +6,7 @@ from wengert.dialects import core
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import shape
 from wengert.transforms.codegen.cpu.native.base import native
-from wengert.transforms.codegen.cpu.native.code import Code
+from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.lapack import BLOCK, Factorization
 from wengert.transforms.codegen.llvm.types import Element
 from wengert.transforms.schedule.target import Target
@@ -27,14 +27,14 @@ class Eigh(Factorization):
             self.space("rwork", self.lrwork, self.part.size)
         self.space("iwork", self.liwork, 4)
 
-    def factor(self, code: Code, a: str, results: list[str], places: dict[str, str]) -> None:
+    def factor(self, builder: KernelBuilder, a: str, results: list[str], places: dict[str, str]) -> None:
         n = self.n
-        self.transpose(code, n, n, a, places["a"])
+        self.transpose(builder, n, n, a, places["a"])
         real = (places["rwork"], self.lrwork) if self.is_complex else ()
         letter = "L" if bool(int_of(self.op.lower)) else "U"
         routine = "heevd" if self.is_complex else "syevd"
-        self.call(code, routine, "V", letter, n, places["a"], n, results[1], places["work"], self.lwork, *real, places["iwork"], self.liwork, results[2])
-        self.transpose(code, n, n, places["a"], results[0], back=True)
+        self.call(builder, routine, "V", letter, n, places["a"], n, results[1], places["work"], self.lwork, *real, places["iwork"], self.liwork, results[2])
+        self.transpose(builder, n, n, places["a"], results[0], back=True)
 
 
 @native(core.SvdOp)
@@ -56,9 +56,9 @@ class Svd(Factorization):
             self.space("rwork", max(5 * k * k + 7 * k, 2 * most * k + 2 * k * k + k), self.part.size)
         self.space("iwork", 8 * k, 4)
 
-    def factor(self, code: Code, a: str, results: list[str], places: dict[str, str]) -> None:
+    def factor(self, builder: KernelBuilder, a: str, results: list[str], places: dict[str, str]) -> None:
         m, n = self.m, self.n
-        self.transpose(code, m, n, a, places["a"])
+        self.transpose(builder, m, n, a, places["a"])
         real = (places["rwork"],) if self.is_complex else ()
         letter = "A" if bool(int_of(self.op.full)) else "S"
         call = (
@@ -78,9 +78,9 @@ class Svd(Factorization):
             *(() if self.by_iteration else (places["iwork"],)),
             results[3],
         )
-        self.call(code, "gesvd" if self.by_iteration else "gesdd", *call)
-        self.transpose(code, m, self.columns, places["u"], results[0], back=True)
-        self.transpose(code, self.rows, n, places["vh"], results[2], back=True)
+        self.call(builder, "gesvd" if self.by_iteration else "gesdd", *call)
+        self.transpose(builder, m, self.columns, places["u"], results[0], back=True)
+        self.transpose(builder, self.rows, n, places["vh"], results[2], back=True)
 
 
 @native(core.EigOp)
@@ -97,37 +97,39 @@ class Eig(Factorization):
         for name, count in (("rwork", 2 * n),) if self.is_complex else (("re", n), ("im", n)):
             self.space(name, count, self.part.size)
 
-    def factor(self, code: Code, a: str, results: list[str], places: dict[str, str]) -> None:
+    def factor(self, builder: KernelBuilder, a: str, results: list[str], places: dict[str, str]) -> None:
         n = self.n
-        self.transpose(code, n, n, a, places["a"])
+        self.transpose(builder, n, n, a, places["a"])
         values = (results[0],) if self.is_complex else (places["re"], places["im"])
         extra = (places["rwork"],) if self.is_complex else ()
         call = ("V", "V", n, places["a"], n, *values, places["left"], n, places["right"], n, places["work"], self.lwork, *extra, results[3])
-        self.call(code, "geev", *call)
+        self.call(builder, "geev", *call)
         if self.is_complex:
-            self.transpose(code, n, n, places["left"], results[1], back=True)
-            self.transpose(code, n, n, places["right"], results[2], back=True)
+            self.transpose(builder, n, n, places["left"], results[1], back=True)
+            self.transpose(builder, n, n, places["right"], results[2], back=True)
         else:
-            self._unpack(code, results, places)
+            self._unpack(builder, results, places)
 
-    def _unpack(self, code: Code, results: list[str], places: dict[str, str]) -> None:
-        n, part, memory = self.n, self.part, code.memory()
+    def _unpack(self, builder: KernelBuilder, results: list[str], places: dict[str, str]) -> None:
+        n, part, memory = self.n, self.part, builder.memory()
         pair = Element("c", part.memory, part.register, 2 * part.size)
-        with code.loop(0, n) as column:
-            re, im = (memory.load(part, code.address(places[name], part, column.index)) for name in ("re", "im"))
+        with builder.loop(0, n) as column:
+            re, im = (memory.load(part, builder.address(places[name], part, column.index)) for name in ("re", "im"))
             assert isinstance(re, str)
             assert isinstance(im, str)
-            memory.store(pair, (re, im), code.address(results[0], pair, column.index))
-            first, second = (code.op(f"fcmp {test} {part.register} {im}, 0.0") for test in ("ogt", "olt"))
-            real = code.op(f"select i1 {second}, i64 {code.op(f'call i64 @llvm.smax.i64(i64 {code.add(column.index, -1)}, i64 0)')}, i64 {column.index}")
-            next_ = code.op(f"call i64 @llvm.smin.i64(i64 {code.add(column.index, 1)}, i64 {n - 1})")
-            imaginary = code.op(f"select i1 {first}, i64 {next_}, i64 {column.index}")
-            with code.loop(0, n) as row:
+            memory.store(pair, (re, im), builder.address(results[0], pair, column.index))
+            first, second = (builder.op(f"fcmp {test} {part.register} {im}, 0.0") for test in ("ogt", "olt"))
+            real = builder.op(
+                f"select i1 {second}, i64 {builder.op(f'call i64 @llvm.smax.i64(i64 {builder.add(column.index, -1)}, i64 0)')}, i64 {column.index}"
+            )
+            next_ = builder.op(f"call i64 @llvm.smin.i64(i64 {builder.add(column.index, 1)}, i64 {n - 1})")
+            imaginary = builder.op(f"select i1 {first}, i64 {next_}, i64 {column.index}")
+            with builder.loop(0, n) as row:
                 for name, result in (("left", results[1]), ("right", results[2])):
-                    x, y = (memory.load(part, code.address(places[name], part, code.at([(at, n)], row.index))) for at in (real, imaginary))
+                    x, y = (memory.load(part, builder.address(places[name], part, builder.linear([(at, n)], row.index))) for at in (real, imaginary))
                     assert isinstance(x, str)
                     assert isinstance(y, str)
-                    minus = code.op(f"fneg {part.register} {y}")
-                    lower = code.op(f"select i1 {second}, {part.register} {minus}, {part.register} 0.0")
-                    z = code.op(f"select i1 {first}, {part.register} {y}, {part.register} {lower}")
-                    memory.store(pair, (x, z), code.address(result, pair, code.at([(row.index, n)], column.index)))
+                    minus = builder.op(f"fneg {part.register} {y}")
+                    lower = builder.op(f"select i1 {second}, {part.register} {minus}, {part.register} 0.0")
+                    z = builder.op(f"select i1 {first}, {part.register} {y}, {part.register} {lower}")
+                    memory.store(pair, (x, z), builder.address(result, pair, builder.linear([(row.index, n)], column.index)))

@@ -12,10 +12,11 @@ from xdsl.ir import Attribute, SSAValue
 from wengert.dialects.stablehlo.attributes import Transpose
 from wengert.ir.tensor_types import c64, c128, element, f32, f64, shape
 from wengert.transforms.codegen.cpu.native.batched_matrices import MOST_ELEMENTS, BatchedSubstitution
-from wengert.transforms.codegen.cpu.native.code import Code, Index
 from wengert.transforms.codegen.cpu.native.held import held
+from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.matrix_lanes import MatrixLanes, lanes_of
 from wengert.transforms.codegen.cpu.native.symbols import symbol
+from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element
 from wengert.transforms.schedule.target import Target
 
@@ -65,12 +66,12 @@ class TriangularSystem(Struct, frozen=True):
         sides = self.columns if self.left else self.rows
         return Layout((1, self.n) if turned else (self.n, 1), steps, self.n, sides, self.lower != turned)
 
-    def solve(self, code: Code, matrix: str, solution: str) -> None:
+    def solve(self, builder: KernelBuilder, matrix: str, solution: str) -> None:
         """Overwrites the right-hand sides of one system."""
         if self.n <= SMALL and self.element.kind == "f":
-            _Substitution(code, matrix, solution, self.layout, self.element, unit=self.unit).run()
+            _Substitution(builder, matrix, solution, self.layout, self.element, unit=self.unit).run()
         else:
-            self._call(code, matrix, solution)
+            self._call(builder, matrix, solution)
 
     def solve_in_lanes(self, lanes: MatrixLanes, matrix: str, solution: str) -> None:
         """The same for as many systems as there are lanes, side by side."""
@@ -78,7 +79,7 @@ class TriangularSystem(Struct, frozen=True):
         substitution = BatchedSubstitution(lanes, (matrix, solution), layout.matrix, layout.steps, first_to_last=layout.first_to_last, unit=self.unit)
         substitution.run(self.n, layout.sides)
 
-    def _call(self, code: Code, matrix: str, solution: str) -> None:
+    def _call(self, builder: KernelBuilder, matrix: str, solution: str) -> None:
         prefix = PREFIX[self.kind]
         letters = [
             "R" if self.left else "L",
@@ -86,10 +87,10 @@ class TriangularSystem(Struct, frozen=True):
             {Transpose.TRANSPOSE: "T", Transpose.ADJOINT: "C"}.get(self.how, "N"),
             "U" if self.unit else "N",
         ]
-        arguments = [code.constant_at("i8", ord(letter)) for letter in letters]
-        arguments += [code.constant_at("i32", self.columns), code.constant_at("i32", self.rows), code.constant_at(*ONES[prefix])]
-        arguments += [matrix, code.constant_at("i32", self.n), solution, code.constant_at("i32", self.columns)]
-        code.call(symbol("blas", f"{prefix}trsm"), arguments)
+        arguments = [builder.constant_at("i8", ord(letter)) for letter in letters]
+        arguments += [builder.constant_at("i32", self.columns), builder.constant_at("i32", self.rows), builder.constant_at(*ONES[prefix])]
+        arguments += [matrix, builder.constant_at("i32", self.n), solution, builder.constant_at("i32", self.columns)]
+        builder.call_external(symbol("blas", f"{prefix}trsm"), arguments)
 
 
 class Layout(Struct, frozen=True):
@@ -106,8 +107,8 @@ class Layout(Struct, frozen=True):
 class _Substitution:
     """The loops of one small system."""
 
-    def __init__(self, code: Code, matrix: str, solution: str, layout: Layout, element: Element, *, unit: bool):
-        self.code = code
+    def __init__(self, builder: KernelBuilder, matrix: str, solution: str, layout: Layout, element: Element, *, unit: bool):
+        self.builder = builder
         self.matrix = matrix
         self.solution = solution
         self.t, self.steps, self.n, self.sides = layout.matrix, layout.steps, layout.n, layout.sides
@@ -116,63 +117,63 @@ class _Substitution:
         self.unit = unit
 
     def run(self) -> None:
-        code = self.code
-        lanes = code.target.vector_bytes // self.element.size
+        builder = self.builder
+        lanes = builder.target.vector_bytes // self.element.size
         while lanes > 1 and lanes // 2 >= self.sides:
             lanes //= 2
         if self.steps[1] != 1 and self.sides < lanes:
             lanes = 1
         whole = self.sides // lanes * lanes
-        with code.loop(0, whole, step=lanes) as loop:
+        with builder.loop(0, whole, step=lanes) as loop:
             self._sides(loop.index, lanes, lanes)
         if whole < self.sides:
             self._sides(whole, lanes, self.sides - whole)
 
     def _sides(self, first: Index, lanes: int, active: int) -> None:
         """Solves for the right-hand sides in the lanes."""
-        code, held_, n = self.code, self.element, self.n
-        start = code.address(self.solution, held_, code.times(first, self.steps[1]))
-        memory, scalars = code.memory(lanes, active), code.scalars(lanes)
+        builder, held_, n = self.builder, self.element, self.n
+        start = builder.address(self.solution, held_, builder.multiply(first, self.steps[1]))
+        memory, scalars = builder.memory(lanes, active), builder.scalars(lanes)
         kind = scalars.type(held_.register)
 
         def place(row: Index) -> str:
-            return code.address(start, held_, code.times(row, self.steps[0]))
+            return builder.address(start, held_, builder.multiply(row, self.steps[0]))
 
         def load(row: Index) -> str:
             at = place(row)
             if lanes == 1:
-                found = code.memory().load(held_, at)
+                found = builder.memory().load(held_, at)
             elif self.steps[1] == 1:
                 found = memory.load_contiguous(held_, at, 1)
             else:
-                found = memory.load_lanes(held_, lambda lane: code.address(at, held_, lane * self.steps[1]))
+                found = memory.load_lanes(held_, lambda lane: builder.address(at, held_, lane * self.steps[1]))
             assert isinstance(found, str)
             return found
 
         def entry(row: Index, column: Index) -> str:
-            found = code.memory().load(held_, code.address(self.matrix, held_, code.at([(row, self.t[0]), (column, self.t[1])])))
+            found = builder.memory().load(held_, builder.address(self.matrix, held_, builder.linear([(row, self.t[0]), (column, self.t[1])])))
             assert isinstance(found, str)
             return found
 
-        with code.loop(0, n) as rows:
-            row: Index = rows.index if self.first_to_last else code.op(f"sub nsw i64 {n - 1}, {rows.index}")
-            span: tuple[Index, Index] = (0, row) if self.first_to_last else (code.add(row, 1), n)
-            with code.loop(span[0], span[1], [(kind, load(row))]) as inner:
-                factor = code.splat(held_.register, entry(row, inner.index), lanes)
+        with builder.loop(0, n) as rows:
+            row: Index = rows.index if self.first_to_last else builder.op(f"sub nsw i64 {n - 1}, {rows.index}")
+            span: tuple[Index, Index] = (0, row) if self.first_to_last else (builder.add(row, 1), n)
+            with builder.loop(span[0], span[1], [(kind, load(row))]) as inner:
+                factor = builder.splat(held_.register, entry(row, inner.index), lanes)
                 product = scalars.apply("multiply", [factor, load(inner.index)], [held_, held_], held_)
                 rest = scalars.apply("subtract", [inner.values[0], product], [held_, held_], held_)
                 assert isinstance(rest, str)
                 inner.carry(rest)
             found: str = inner.values[0]
             if not self.unit:
-                divisor = code.splat(held_.register, entry(row, row), lanes)
+                divisor = builder.splat(held_.register, entry(row, row), lanes)
                 quotient = scalars.apply("divide", [found, divisor], [held_, held_], held_)
                 assert isinstance(quotient, str)
                 found = quotient
             at = place(row)
             if lanes == 1:
-                code.memory().store(held_, found, at)
+                builder.memory().store(held_, found, at)
             elif self.steps[1] == 1:
                 memory.store_contiguous(held_, found, at, 1)
             else:
-                memory.store_lanes(held_, found, lambda lane: code.address(at, held_, lane * self.steps[1]))
+                memory.store_lanes(held_, found, lambda lane: builder.address(at, held_, lane * self.steps[1]))

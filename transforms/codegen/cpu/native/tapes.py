@@ -21,8 +21,9 @@ from wengert.dialects import core
 from wengert.dialects.core_control import TapeType
 from wengert.ir.tensor_types import shape_of_type
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
-from wengert.transforms.codegen.cpu.native.code import Code, Index
+from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.symbols import ALLOWS, FREE
+from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.codegen.llvm.types import Element, element_of
 from wengert.transforms.schedule.target import Target
@@ -113,10 +114,10 @@ bad:
 """What a program with tapes defines once."""
 
 
-def define_helpers(code: Code) -> None:
+def define_helpers(builder: KernelBuilder) -> None:
     """Adds them to the program that a kernel belongs to."""
-    code.out.functions.update(HELPERS)
-    code.symbols[ALLOWS] = f"declare i32 @{ALLOWS}(i64)"
+    builder.module.definitions.update(HELPERS)
+    builder.module.external(ALLOWS, "i32", ["i64"])
 
 
 def is_tape(value: SSAValue) -> bool:
@@ -144,47 +145,44 @@ class TapeKernel(NativeKernel):
 
     # -- handles
 
-    def handle(self, code: Code, pointer: str) -> tuple[str, str]:
+    def handle(self, builder: KernelBuilder, pointer: str) -> tuple[str, str]:
         """The record and the first position of a tape."""
-        define_helpers(code)
-        return code.op(f"load ptr, ptr {pointer}"), code.op(f"load i64, ptr {code.byte(pointer, 8)}")
+        define_helpers(builder)
+        return builder.op(f"load ptr, ptr {pointer}"), builder.op(f"load i64, ptr {builder.byte(pointer, 8)}")
 
-    def set_handle(self, code: Code, record: str, start: Index) -> None:
+    def set_handle(self, builder: KernelBuilder, record: str, start: Index) -> None:
         """Makes the result a tape."""
-        code.line(f"store ptr {record}, ptr %q0")
-        code.line(f"store i64 {start}, ptr {code.byte('%q0', 8)}")
+        builder.line(f"store ptr {record}, ptr %q0")
+        builder.line(f"store i64 {start}, ptr {builder.byte('%q0', 8)}")
 
-    def length(self, code: Code, record: str, start: str) -> str:
+    def length(self, builder: KernelBuilder, record: str, start: str) -> str:
         """How many values a tape has, from its first position on."""
-        count = code.op(f"load i64, ptr {code.byte(record, 16)}")
-        return code.op(f"call i64 @llvm.smax.i64(i64 {code.op(f'sub i64 {count}, {start}')}, i64 0)")
+        count = builder.op(f"load i64, ptr {builder.byte(record, 16)}")
+        return builder.op(f"call i64 @llvm.smax.i64(i64 {builder.op(f'sub i64 {count}, {start}')}, i64 0)")
 
-    def place(self, code: Code, record: str, position: Index) -> str:
+    def place(self, builder: KernelBuilder, record: str, position: Index) -> str:
         """The address of the value at a position of the record."""
-        data = code.op(f"load ptr, ptr {code.byte(record, 8)}")
-        return code.byte(data, code.times(position, self.bytes))
+        data = builder.op(f"load ptr, ptr {builder.byte(record, 8)}")
+        return builder.byte(data, builder.multiply(position, self.bytes))
 
-    def index(self, code: Code) -> str:
-        return code.op("load i64, ptr %p1")
+    def index(self, builder: KernelBuilder) -> str:
+        return builder.op("load i64, ptr %p1")
 
-    def grow(self, code: Code, record: str, count: Index) -> None:
+    def grow(self, builder: KernelBuilder, record: str, count: Index) -> None:
         """Makes room for so many values, or ends with a status."""
-        good, label = code.op(f"call i1 @{_GROW}(ptr {record}, i64 {count}, i64 {self.bytes}, ptr %tapes)"), code.label("grown")
-        code.line(f"br i1 {good}, label %{label}.good, label %{label}.bad")
-        code.line(f"{label}.bad:")
-        code.line("ret i32 1")
-        code.line(f"{label}.good:")
+        grown = builder.call(_GROW, "i1", [("ptr", record), ("i64", str(count)), ("i64", str(self.bytes)), ("ptr", "%tapes")])
+        builder.fail(grown, unless=True)
 
-    def copy(self, code: Code, source: str, target: str, count: Index = 1) -> None:
+    def copy(self, builder: KernelBuilder, source: str, target: str, count: Index = 1) -> None:
         """Moves values, which may overlap."""
-        code.line(f"call void @llvm.memmove.p0.p0.i64(ptr {target}, ptr {source}, i64 {code.times(count, self.bytes)}, i1 false)")
+        builder.line(f"call void @llvm.memmove.p0.p0.i64(ptr {target}, ptr {source}, i64 {builder.multiply(count, self.bytes)}, i1 false)")
 
-    def add(self, code: Code, source: str, target: str, count: Index = 1) -> None:
+    def add(self, builder: KernelBuilder, source: str, target: str, count: Index = 1) -> None:
         """Adds values to others, element by element."""
-        memory, scalars = code.memory(), code.scalars()
-        with code.loop(0, code.times(count, self.count)) as loop:
-            at = code.address(target, self.element, loop.index)
-            operands: list[Value] = [memory.load(self.element, at), memory.load(self.element, code.address(source, self.element, loop.index))]
+        memory, scalars = builder.memory(), builder.scalars()
+        with builder.loop(0, builder.multiply(count, self.count)) as loop:
+            at = builder.address(target, self.element, loop.index)
+            operands: list[Value] = [memory.load(self.element, at), memory.load(self.element, builder.address(source, self.element, loop.index))]
             memory.store(self.element, scalars.apply("add", operands, [self.element] * 2, self.element), at)
 
 
@@ -192,73 +190,70 @@ class TapeKernel(NativeKernel):
 class TapeCreate(TapeKernel):
     """A new record at the head of the list."""
 
-    def emit(self, code: Code) -> None:
-        define_helpers(code)
-        record, label = code.op("call ptr @malloc(i64 32)"), code.label("made")
-        code.line(f"br i1 {code.op(f'icmp eq ptr {record}, null')}, label %{label}.bad, label %{label}.good")
-        code.line(f"{label}.bad:")
-        code.line("ret i32 1")
-        code.line(f"{label}.good:")
-        code.line(f"call void @llvm.memset.p0.i64(ptr {record}, i8 0, i64 32, i1 false)")
-        code.line(f"store ptr {code.op('load ptr, ptr %tapes')}, ptr {record}")
-        code.line(f"store ptr {record}, ptr %tapes")
-        self.set_handle(code, record, 0)
+    def emit(self, builder: KernelBuilder) -> None:
+        define_helpers(builder)
+        record = builder.call("malloc", "ptr", [("i64", "32")])
+        builder.fail(builder.icmp("eq", "ptr", record, "null"))
+        builder.line(f"call void @llvm.memset.p0.i64(ptr {record}, i8 0, i64 32, i1 false)")
+        builder.line(f"store ptr {builder.op('load ptr, ptr %tapes')}, ptr {record}")
+        builder.line(f"store ptr {record}, ptr %tapes")
+        self.set_handle(builder, record, 0)
 
 
 @native(core.TapePushOp)
 class TapePush(TapeKernel):
     """One value more."""
 
-    def emit(self, code: Code) -> None:
-        record, start = self.handle(code, "%p0")
-        count = code.op(f"load i64, ptr {code.byte(record, 16)}")
-        self.grow(code, record, code.add(count, 1))
-        self.copy(code, "%p1", self.place(code, record, count))
-        self.set_handle(code, record, start)
+    def emit(self, builder: KernelBuilder) -> None:
+        record, start = self.handle(builder, "%p0")
+        count = builder.op(f"load i64, ptr {builder.byte(record, 16)}")
+        self.grow(builder, record, builder.add(count, 1))
+        self.copy(builder, "%p1", self.place(builder, record, count))
+        self.set_handle(builder, record, start)
 
 
 @native(core.TapeExtendOp)
 class TapeExtend(TapeKernel):
     """The values of another tape at the end."""
 
-    def emit(self, code: Code) -> None:
-        record, start = self.handle(code, "%p0")
-        other, first = self.handle(code, "%p1")
-        count, more = code.op(f"load i64, ptr {code.byte(record, 16)}"), self.length(code, other, first)
-        self.grow(code, record, code.add(count, more))
-        self.copy(code, self.place(code, other, first), self.place(code, record, count), more)
-        self.set_handle(code, record, start)
+    def emit(self, builder: KernelBuilder) -> None:
+        record, start = self.handle(builder, "%p0")
+        other, first = self.handle(builder, "%p1")
+        count, more = builder.op(f"load i64, ptr {builder.byte(record, 16)}"), self.length(builder, other, first)
+        self.grow(builder, record, builder.add(count, more))
+        self.copy(builder, self.place(builder, other, first), self.place(builder, record, count), more)
+        self.set_handle(builder, record, start)
 
 
 @native(core.TapeSizeOp)
 class TapeSize(TapeKernel):
     """The number of values."""
 
-    def emit(self, code: Code) -> None:
-        code.line(f"store i64 {self.length(code, *self.handle(code, '%p0'))}, ptr %q0")
+    def emit(self, builder: KernelBuilder) -> None:
+        builder.line(f"store i64 {self.length(builder, *self.handle(builder, '%p0'))}, ptr %q0")
 
 
 @native(core.TapeReadOp, core.TapeGetOp)
 class TapeRead(TapeKernel):
     """The value at a position, zeros where there is none."""
 
-    def emit(self, code: Code) -> None:
-        record, start = self.handle(code, "%p0")
-        index = self.index(code)
-        inside = code.op(f"icmp ult i64 {index}, {self.length(code, record, start)}")
-        code.line(f"call void @llvm.memset.p0.i64(ptr %q0, i8 0, i64 {self.bytes}, i1 false)")
-        with code.when(inside):
-            self.copy(code, self.place(code, record, code.add(start, index)), "%q0")
+    def emit(self, builder: KernelBuilder) -> None:
+        record, start = self.handle(builder, "%p0")
+        index = self.index(builder)
+        inside = builder.op(f"icmp ult i64 {index}, {self.length(builder, record, start)}")
+        builder.line(f"call void @llvm.memset.p0.i64(ptr %q0, i8 0, i64 {self.bytes}, i1 false)")
+        with builder.when(inside):
+            self.copy(builder, self.place(builder, record, builder.add(start, index)), "%q0")
 
 
 @native(core.TapeFromOp)
 class TapeFrom(TapeKernel):
     """The same record from another position on."""
 
-    def emit(self, code: Code) -> None:
-        record, start = self.handle(code, "%p0")
-        position = code.op(f"call i64 @llvm.smax.i64(i64 {self.index(code)}, i64 0)")
-        self.set_handle(code, record, code.add(start, position))
+    def emit(self, builder: KernelBuilder) -> None:
+        record, start = self.handle(builder, "%p0")
+        position = builder.op(f"call i64 @llvm.smax.i64(i64 {self.index(builder)}, i64 0)")
+        self.set_handle(builder, record, builder.add(start, position))
 
 
 class TapeChange(TapeKernel):
@@ -267,21 +262,21 @@ class TapeChange(TapeKernel):
     adds = False
     from_tape = False
 
-    def emit(self, code: Code) -> None:
-        record, start = self.handle(code, "%p0")
-        index = self.index(code)
+    def emit(self, builder: KernelBuilder) -> None:
+        record, start = self.handle(builder, "%p0")
+        index = self.index(builder)
         source, more = "%p2", "1"
-        with code.when(code.op(f"icmp sge i64 {index}, 0")):
-            position = code.add(start, index)
+        with builder.when(builder.op(f"icmp sge i64 {index}, 0")):
+            position = builder.add(start, index)
             if self.from_tape:
-                other, first = self.handle(code, "%p2")
-                more = self.length(code, other, first)
-                self.grow(code, record, code.add(position, more))
-                source = self.place(code, other, first)
+                other, first = self.handle(builder, "%p2")
+                more = self.length(builder, other, first)
+                self.grow(builder, record, builder.add(position, more))
+                source = self.place(builder, other, first)
             else:
-                self.grow(code, record, code.add(position, 1))
-            (self.add if self.adds else self.copy)(code, source, self.place(code, record, position), more)
-        self.set_handle(code, record, start)
+                self.grow(builder, record, builder.add(position, 1))
+            (self.add if self.adds else self.copy)(builder, source, self.place(builder, record, position), more)
+        self.set_handle(builder, record, start)
 
 
 @native(core.TapeSetOp)

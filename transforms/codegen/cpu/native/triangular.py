@@ -9,8 +9,8 @@ from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import element, shape
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box
-from wengert.transforms.codegen.cpu.native.code import Code
 from wengert.transforms.codegen.cpu.native.held import held
+from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.matrix_lanes import MatrixLanes, group_bytes, group_count
 from wengert.transforms.codegen.cpu.native.substitution import PREFIX, STEP_NS, TriangularSystem, lanes_for
 from wengert.transforms.schedule.target import Target
@@ -37,31 +37,31 @@ class TriangularSolve(NativeKernel):
             return 0
         return sum(group_bytes(count, self.lanes, held(self.op.a)) for count in (self.n * self.n, self.count))
 
-    def dealt_work(self) -> tuple[int, float]:
+    def parallel_work(self) -> tuple[int, float]:
         return group_count(self.batch, self.lanes), STEP_NS * prod(shape(self.op.b)) * self.n / self.lanes
 
-    def emit(self, code: Code) -> None:
+    def emit(self, builder: KernelBuilder) -> None:
         if self.batch * self.count == 0:
             return
         if self.lanes > 1:
-            self._in_lanes(code)
+            self._in_lanes(builder)
             return
         held_, n, count = held(self.op.a), self.n, self.count
         if self.cut is None:
-            copy_box(code, held_, [self.batch * count], "%p1", [1], "%q0", [1])
-        with code.dealt([self.batch]) as (number,):
-            matrix = code.address("%p0", held_, code.times(number, n * n))
-            solution = code.address("%q0", held_, code.times(number, count))
+            copy_box(builder, held_, [self.batch * count], "%p1", [1], "%q0", [1])
+        with builder.parallel_loops([self.batch]) as (number,):
+            matrix = builder.address("%p0", held_, builder.multiply(number, n * n))
+            solution = builder.address("%q0", held_, builder.multiply(number, count))
             if self.cut is not None:
-                copy_box(code, held_, [count], code.address("%p1", held_, code.times(number, count)), [1], solution, [1])
-            self.system.solve(code, matrix, solution)
+                copy_box(builder, held_, [count], builder.address("%p1", held_, builder.multiply(number, count)), [1], solution, [1])
+            self.system.solve(builder, matrix, solution)
 
-    def _in_lanes(self, code: Code) -> None:
+    def _in_lanes(self, builder: KernelBuilder) -> None:
         """As many systems at once as a register has lanes."""
-        lanes, squares = MatrixLanes(code, held(self.op.a), self.lanes), self.n * self.n
-        matrix, solution = "%scratch", code.byte("%scratch", group_bytes(squares, self.lanes, lanes.held))
+        lanes, squares = MatrixLanes(builder, held(self.op.a), self.lanes), self.n * self.n
+        matrix, solution = "%scratch", builder.byte("%scratch", group_bytes(squares, self.lanes, lanes.held))
         with lanes.groups(self.batch) as first:
-            lanes.gather(squares, code.address("%p0", lanes.held, code.times(first, squares)), matrix)
-            lanes.gather(self.count, code.address("%p1", lanes.held, code.times(first, self.count)), solution)
+            lanes.gather(squares, builder.address("%p0", lanes.held, builder.multiply(first, squares)), matrix)
+            lanes.gather(self.count, builder.address("%p1", lanes.held, builder.multiply(first, self.count)), solution)
             self.system.solve_in_lanes(lanes, matrix, solution)
-            lanes.scatter(self.count, solution, code.address("%q0", lanes.held, code.times(first, self.count)))
+            lanes.scatter(self.count, solution, builder.address("%q0", lanes.held, builder.multiply(first, self.count)))

@@ -7,7 +7,7 @@ from typing import Any
 from wengert.dialects import core
 from wengert.transforms.codegen.cpu.native.base import native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box
-from wengert.transforms.codegen.cpu.native.code import Code
+from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.lapack import Factorization
 from wengert.transforms.schedule.target import Target
 
@@ -27,15 +27,15 @@ class TridiagonalSolve(Factorization):
         """The right-hand sides."""
         return op.b
 
-    def run(self, code: Code, operands: list[str], results: list[str], places: dict[str, str]) -> None:
+    def run(self, builder: KernelBuilder, operands: list[str], results: list[str], places: dict[str, str]) -> None:
         for name, operand in zip(("lower", "main", "upper"), operands, strict=False):
-            copy_box(code, self.element, [self.m], operand, [1], places[name], [1])
-        self.factor(code, operands[3], results, places)
+            copy_box(builder, self.element, [self.m], operand, [1], places[name], [1])
+        self.factor(builder, operands[3], results, places)
 
-    def factor(self, code: Code, a: str, results: list[str], places: dict[str, str]) -> None:
+    def factor(self, builder: KernelBuilder, a: str, results: list[str], places: dict[str, str]) -> None:
         """Solves for the right-hand sides at an address; LAPACK's lower diagonal begins with the second row."""
         rows, sides = self.m, self.n
-        self.transpose(code, rows, sides, a, places["x"])
-        below = code.address(places["lower"], self.element, 1)
-        self.call(code, "gtsv", rows, sides, below, places["main"], places["upper"], places["x"], rows, results[1])
-        self.transpose(code, rows, sides, places["x"], results[0], back=True)
+        self.transpose(builder, rows, sides, a, places["x"])
+        below = builder.address(places["lower"], self.element, 1)
+        self.call(builder, "gtsv", rows, sides, below, places["main"], places["upper"], places["x"], rows, results[1])
+        self.transpose(builder, rows, sides, places["x"], results[0], back=True)

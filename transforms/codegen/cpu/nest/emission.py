@@ -24,10 +24,10 @@ from wengert.ir.traversal import operands_of
 from wengert.transforms.codegen.cpu.nest.loops import regroup
 from wengert.transforms.codegen.cpu.nest.state import INDEX, Reduction, parts_of
 from wengert.transforms.codegen.cpu.nest.tiles import NestTiles
-from wengert.transforms.codegen.llvm.instructions import one
 from wengert.transforms.codegen.llvm.memory import Memory
 from wengert.transforms.codegen.llvm.scalars import Scalars, Value, neutral
 from wengert.transforms.codegen.llvm.types import element_of, float_literal, literal, splat, vector
+from wengert.transforms.codegen.llvm.vector_builder import one
 from wengert.transforms.fuse.views import result
 from wengert.transforms.schedule.chunks import Split, parameters, prologue
 from wengert.transforms.schedule.versions import Piece, Throughout, pieces, throughout

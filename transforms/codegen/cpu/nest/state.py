@@ -17,7 +17,7 @@ from wengert.dialects.kernel.positions import Position, Quotient, dimensions, sp
 from wengert.dialects.scalar_functions import effort
 from wengert.ir.tensor_types import element
 from wengert.ir.traversal import operands_of, ops_in
-from wengert.transforms.codegen.llvm.math import Emitter
+from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.codegen.llvm.types import Element, element_of, splat, vector
 from wengert.transforms.fuse.views import result
@@ -79,7 +79,7 @@ class NestState:
         self.in_place = in_place
         self.target = target
         self.strict = strict
-        self.out = Emitter(prefix="%v")
+        self.out = FunctionBuilder()
         self.ops = ops_in(op.body.block)[:-1]
         self.writes = op.writes
         self.contracted = {} if strict else shared_products(self.ops, self.writes)

@@ -1,6 +1,6 @@
 """Vector math as LLVM IR text: exp, log, sin and the other functions of StableHLO and CHLO, emitted inline.
 
-`emit("tanh", "f32", 8, ["%x"], out)` appends the instructions to `out` and returns the name of the result.  There are no library calls
+`emit("tanh", "f32", 8, ["%x"], builder)` appends the instructions and returns the name of the result.  There are no library calls
 and nothing is left to IR passes.  Results follow IEEE 754 and C99 annex F at zeros, infinities and NaN; subnormal numbers count.
 The largest error of each function is in `BOUNDS`.
 """
@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.codegen.llvm.math import bessel, error_function, exponential, gamma, hyperbolic, inverse_trigonometric, logarithm, power, trigonometric
 from wengert.transforms.codegen.llvm.math.bounds import BOUNDS
-from wengert.transforms.codegen.llvm.math.emitter import Emitter
-from wengert.transforms.codegen.llvm.math.vector import Code, Float
+from wengert.transforms.codegen.llvm.math.expressions import Float, MathBuilder
 
-__all__ = ["BOUNDS", "SUPPORTED", "Emitter", "emit"]
+__all__ = ["BOUNDS", "SUPPORTED", "emit"]
 
-Unary = Callable[[Code, Float], Float]
-Binary = Callable[[Code, Float, Float], Float]
+Unary = Callable[[MathBuilder, Float], Float]
+Binary = Callable[[MathBuilder, Float, Float], Float]
 
 UNARY: dict[str, Unary] = {
     "exp": exponential.exp,
@@ -55,14 +55,14 @@ SUPPORTED: dict[tuple[str, str], int] = {(name, element): arity for arity, table
 """Arity by (function, element)."""
 
 
-def emit(function: str, element: str, lanes: int, args: Sequence[str], out: Emitter) -> str:
+def emit(function: str, element: str, lanes: int, args: Sequence[str], builder: FunctionBuilder) -> str:
     """Appends the code of function(args) for vectors of `lanes` elements (scalars if 1); returns the name of the result.
 
     Raises KeyError where (function, element) is not in `SUPPORTED`.
     """
     arity = SUPPORTED[function, element]
     assert len(args) == arity, f"{function} takes {arity} operands, not {len(args)}"
-    code = Code(element, lanes, out)
+    math = MathBuilder(element, lanes, builder)
     if arity == 1:
-        return UNARY[function](code, Float(code, args[0])).name
-    return BINARY[function](code, Float(code, args[0]), Float(code, args[1])).name
+        return UNARY[function](math, Float(math, args[0])).name
+    return BINARY[function](math, Float(math, args[0]), Float(math, args[1])).name

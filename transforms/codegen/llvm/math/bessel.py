@@ -7,22 +7,22 @@ from math import factorial
 
 from wengert.transforms.codegen.llvm.math import coefficients
 from wengert.transforms.codegen.llvm.math.exponential import exp
-from wengert.transforms.codegen.llvm.math.vector import Code, Float
+from wengert.transforms.codegen.llvm.math.expressions import Float, MathBuilder
 
 _SERIES = tuple(0.5 / (factorial(k) * factorial(k + 1)) for k in range(13))
 """I1(x) / x in powers of x^2 / 4; the terms that are left out are below 2^-60 of the sum up to x = 2."""
 
 
-def bessel_i1e(code: Code, x: Float) -> Float:
+def bessel_i1e(builder: MathBuilder, x: Float) -> Float:
     """An odd function; zero at infinities. In f32 it is computed in f64: one step of polynomials there costs less than pairs of f32."""
-    if not code.double:
-        wide = code.widen(x)
-        return code.narrow(bessel_i1e(wide.code, wide))
-    a = code.abs(x)
+    if not builder.double:
+        wide = builder.widen(x)
+        return builder.narrow(bessel_i1e(wide.builder, wide))
+    a = builder.abs(x)
     beyond = a > 8.0
-    large, small = code.select(beyond, a, 8.0), code.at_most(a, 2.0)
-    near = code.polynomial(_SERIES, small * small * 0.25) * small * exp(code, -small)
-    middle = code.polynomial(coefficients.I1E_MIDDLE_F64, (a - 5.0) * (1.0 / 3.0))
-    far = code.polynomial(coefficients.I1E_FAR_F64, 16.0 / large - 1.0) / code.sqrt(large)
-    y = code.select(beyond, far, code.select(a > 2.0, middle, near))
-    return code.copysign(code.select(x.is_nan(), x, y), x)
+    large, small = builder.select(beyond, a, 8.0), builder.at_most(a, 2.0)
+    near = builder.polynomial(_SERIES, small * small * 0.25) * small * exp(builder, -small)
+    middle = builder.polynomial(coefficients.I1E_MIDDLE_F64, (a - 5.0) * (1.0 / 3.0))
+    far = builder.polynomial(coefficients.I1E_FAR_F64, 16.0 / large - 1.0) / builder.sqrt(large)
+    y = builder.select(beyond, far, builder.select(a > 2.0, middle, near))
+    return builder.copysign(builder.select(x.is_nan(), x, y), x)

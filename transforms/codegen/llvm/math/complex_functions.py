@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.codegen.llvm.math import complex_arithmetic, complex_exponential, complex_inverse, complex_logarithm
 from wengert.transforms.codegen.llvm.math.complex_arithmetic import Complex
-from wengert.transforms.codegen.llvm.math.emitter import Emitter
-from wengert.transforms.codegen.llvm.math.vector import Code, Float
+from wengert.transforms.codegen.llvm.math.expressions import Float, MathBuilder
 
 COMPLEX_FUNCTIONS: dict[str, Callable[..., Complex]] = {
     "sign": complex_arithmetic.sign,
@@ -38,14 +38,14 @@ COMPLEX_FUNCTIONS: dict[str, Callable[..., Complex]] = {
 """By the names of their ops."""
 
 
-def emit_complex(function: str, element: str, lanes: int, operands: Sequence[tuple[str, str]], out: Emitter) -> tuple[str, str]:
+def emit_complex(function: str, element: str, lanes: int, operands: Sequence[tuple[str, str]], builder: FunctionBuilder) -> tuple[str, str]:
     """Appends the code of a function of pairs (real part, imaginary part) of this element type; returns the names of the result's parts."""
-    code = Code(element, lanes, out)
-    z = COMPLEX_FUNCTIONS[function](code, *(Complex(Float(code, re), Float(code, im)) for re, im in operands))
+    math = MathBuilder(element, lanes, builder)
+    z = COMPLEX_FUNCTIONS[function](math, *(Complex(Float(math, re), Float(math, im)) for re, im in operands))
     return z.re.name, z.im.name
 
 
-def emit_modulus(element: str, lanes: int, z: tuple[str, str], out: Emitter) -> str:
+def emit_modulus(element: str, lanes: int, z: tuple[str, str], builder: FunctionBuilder) -> str:
     """The same for |z|, which is real."""
-    code = Code(element, lanes, out)
-    return complex_arithmetic.modulus(code, Complex(Float(code, z[0]), Float(code, z[1]))).name
+    math = MathBuilder(element, lanes, builder)
+    return complex_arithmetic.modulus(math, Complex(Float(math, z[0]), Float(math, z[1]))).name

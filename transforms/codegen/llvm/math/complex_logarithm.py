@@ -10,11 +10,11 @@ from __future__ import annotations
 from wengert.transforms.codegen.llvm.math.complex_arithmetic import Complex, choose
 from wengert.transforms.codegen.llvm.math.complex_exponential import exp
 from wengert.transforms.codegen.llvm.math.double_double import exact_product, exact_sum
+from wengert.transforms.codegen.llvm.math.expressions import Float, MathBuilder
 from wengert.transforms.codegen.llvm.math.inverse_trigonometric import atan2
 from wengert.transforms.codegen.llvm.math.logarithm import INFINITY, NAN
 from wengert.transforms.codegen.llvm.math.logarithm import log as real_log
 from wengert.transforms.codegen.llvm.math.logarithm import log1p as real_log1p
-from wengert.transforms.codegen.llvm.math.vector import Code, Float
 
 
 def sum_of_parts(first: Float, *rest: Float) -> Float:
@@ -26,55 +26,55 @@ def sum_of_parts(first: Float, *rest: Float) -> Float:
     return total if lost is None else total + lost
 
 
-def log_modulus(code: Code, z: Complex) -> Float:
+def log_modulus(builder: MathBuilder, z: Complex) -> Float:
     """log |z|; infinite if either part is."""
-    a, b = code.abs(z.re), code.abs(z.im)
-    m, n = code.larger(a, b), code.smaller(a, b)
+    a, b = builder.abs(z.re), builder.abs(z.im)
+    m, n = builder.larger(a, b), builder.smaller(a, b)
     p, q = exact_product(m, m), exact_product(n, n)
     excess = sum_of_parts(p.hi - 1.0, q.hi, p.lo, q.lo)
     ratio = n / m
     near = (m > 0.5) & (m < 2.0)
-    rest = real_log1p(code, code.select(near, excess, ratio * ratio)) * 0.5
-    far = real_log(code, m)
-    size = code.select(near, rest, code.select(m.equals(0.0), far, far + rest))
-    size = code.select(a.is_nan() | b.is_nan(), a + b, size)
-    return code.select(a.equals(INFINITY) | b.equals(INFINITY), INFINITY, size)
+    rest = real_log1p(builder, builder.select(near, excess, ratio * ratio)) * 0.5
+    far = real_log(builder, m)
+    size = builder.select(near, rest, builder.select(m.equals(0.0), far, far + rest))
+    size = builder.select(a.is_nan() | b.is_nan(), a + b, size)
+    return builder.select(a.equals(INFINITY) | b.equals(INFINITY), INFINITY, size)
 
 
-def log(code: Code, z: Complex) -> Complex:
+def log(builder: MathBuilder, z: Complex) -> Complex:
     """log |z| + i arg z."""
-    return Complex(log_modulus(code, z), atan2(code, z.im, z.re))
+    return Complex(log_modulus(builder, z), atan2(builder, z.im, z.re))
 
 
-def log1p(code: Code, z: Complex) -> Complex:
+def log1p(builder: MathBuilder, z: Complex) -> Complex:
     """log |1 + z| + i arg(1 + z), where |1 + z|^2 - 1 = 2 x + x^2 + y^2."""
     x, y = z.re, z.im
     total = x + 1.0
     p, q = exact_product(x, x), exact_product(y, y)
     twice = x + x
-    a, b, c = code.abs(twice), p.hi, q.hi
+    a, b, c = builder.abs(twice), p.hi, q.hi
     # the largest two may cancel, so they come first: a square against 2x, or the squares, which do not
-    first = code.select(b > c, b, c)
-    excess = sum_of_parts(twice, first, code.select(b > c, c, b), p.lo, q.lo)
+    first = builder.select(b > c, b, c)
+    excess = sum_of_parts(twice, first, builder.select(b > c, c, b), p.lo, q.lo)
     near = (excess > -0.75) & (excess < 3.0) & (a < 8.0)
-    inside = code.select(near, excess, 0.0)
-    usual = log_modulus(code, Complex(total, y))
-    return Complex(code.select(near, real_log1p(code, inside) * 0.5, usual), atan2(code, y, total))
+    inside = builder.select(near, excess, 0.0)
+    usual = log_modulus(builder, Complex(total, y))
+    return Complex(builder.select(near, real_log1p(builder, inside) * 0.5, usual), atan2(builder, y, total))
 
 
-def power(code: Code, z: Complex, w: Complex) -> Complex:
+def power(builder: MathBuilder, z: Complex, w: Complex) -> Complex:
     """exp(w log z); 1 for w = 0 and z for w = 1; for z = 0 zero if w has a positive real part, else NaN.
 
     In f32 it is computed in f64. In f64 the error is that of the logarithm times the size of what is exponentiated.
     """
-    if not code.double:
-        wide = [Complex(code.widen(x.re), code.widen(x.im)) for x in (z, w)]
-        y = power(wide[0].re.code, *wide)
-        return Complex(code.narrow(y.re), code.narrow(y.im))
-    logarithm = log(code, z)
+    if not builder.double:
+        wide = [Complex(builder.widen(x.re), builder.widen(x.im)) for x in (z, w)]
+        y = power(wide[0].re.builder, *wide)
+        return Complex(builder.narrow(y.re), builder.narrow(y.im))
+    logarithm = log(builder, z)
     product = Complex(w.re * logarithm.re - w.im * logarithm.im, w.re * logarithm.im + w.im * logarithm.re)
-    y = exp(code, product)
-    at_zero = code.select(w.re > 0.0, 0.0, code.constant(NAN))
-    y = choose(code, z.re.equals(0.0) & z.im.equals(0.0), Complex(at_zero, at_zero), y)
-    y = choose(code, w.re.equals(1.0) & w.im.equals(0.0), z, y)
-    return choose(code, w.re.equals(0.0) & w.im.equals(0.0), Complex(code.constant(1.0), code.constant(0.0)), y)
+    y = exp(builder, product)
+    at_zero = builder.select(w.re > 0.0, 0.0, builder.constant(NAN))
+    y = choose(builder, z.re.equals(0.0) & z.im.equals(0.0), Complex(at_zero, at_zero), y)
+    y = choose(builder, w.re.equals(1.0) & w.im.equals(0.0), z, y)
+    return choose(builder, w.re.equals(0.0) & w.im.equals(0.0), Complex(builder.constant(1.0), builder.constant(0.0)), y)

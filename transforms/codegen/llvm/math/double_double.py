@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from wengert.transforms.codegen.llvm.math.vector import Code, Float, Operand
+from wengert.transforms.codegen.llvm.math.expressions import Float, MathBuilder, Operand
 
 
 class Pair(Struct, frozen=True):
@@ -17,9 +17,9 @@ class Pair(Struct, frozen=True):
     lo: Float
 
 
-def split(value: tuple[float, float], code: Code) -> Pair:
+def split(value: tuple[float, float], builder: MathBuilder) -> Pair:
     """A constant as a pair."""
-    return Pair(code.constant(value[0]), code.constant(value[1]))
+    return Pair(builder.constant(value[0]), builder.constant(value[1]))
 
 
 def quick_sum(a: Operand, b: Float) -> Pair:
@@ -38,7 +38,7 @@ def exact_sum(a: Float, b: Float) -> Pair:
 def exact_product(a: Float, b: Operand) -> Pair:
     """a * b exactly (unless the low part underflows)."""
     product = a * b
-    return Pair(product, a.code.fma(a, b, -product))
+    return Pair(product, a.builder.fma(a, b, -product))
 
 
 def add(a: Pair, b: Pair) -> Pair:
@@ -49,15 +49,15 @@ def add(a: Pair, b: Pair) -> Pair:
 
 def multiply(a: Pair, b: Pair) -> Pair:
     """The product of pairs."""
-    code = a.hi.code
+    builder = a.hi.builder
     product = exact_product(a.hi, b.hi)
-    return quick_sum(product.hi, code.fma(a.lo, b.hi, code.fma(a.hi, b.lo, product.lo)))
+    return quick_sum(product.hi, builder.fma(a.lo, b.hi, builder.fma(a.hi, b.lo, product.lo)))
 
 
 def divide(a: Pair, b: Pair) -> Pair:
     """The quotient of pairs: one division and a correction by the remainder."""
-    code = a.hi.code
+    builder = a.hi.builder
     reciprocal = 1.0 / b.hi
     quotient = a.hi * reciprocal
-    remainder = code.fma(-quotient, b.hi, a.hi) + code.fma(-quotient, b.lo, a.lo)
+    remainder = builder.fma(-quotient, b.hi, a.hi) + builder.fma(-quotient, b.lo, a.lo)
     return quick_sum(quotient, remainder * reciprocal)

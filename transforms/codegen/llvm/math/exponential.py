@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from wengert.transforms.codegen.llvm.math import coefficients
 from wengert.transforms.codegen.llvm.math.double_double import Pair, quick_sum
-from wengert.transforms.codegen.llvm.math.vector import Code, Float
+from wengert.transforms.codegen.llvm.math.expressions import Float, MathBuilder
 
 LOG2_E = 1.4426950408889634
 # ln 2 in two parts: the first has so few bits that its products with n are exact.
@@ -33,122 +33,122 @@ class Scale(Struct, frozen=True):
         return (y * self.half) * self.rest
 
 
-def vanishing(code: Code, x: Float, low: float, unit: float) -> Float:
+def vanishing(builder: MathBuilder, x: Float, low: float, unit: float) -> Float:
     """x, or where it is less than ``low`` a number whose 2^n is two zeros, n being x / unit.
 
     A product that is too small for a subnormal number is zero as well, but takes many processors a hundred cycles, and e^-inf is what
     masked attention consists of.
     """
-    return code.select(x < low, -2.0 * code.format.bias * unit, x)
+    return builder.select(x < low, -2.0 * builder.format.bias * unit, x)
 
 
-def nearest_integer(code: Code, x: Float, factor: float, shift: int = 0) -> tuple[Float, Float]:
+def nearest_integer(builder: MathBuilder, x: Float, factor: float, shift: int = 0) -> tuple[Float, Float]:
     """(biased, n): n = rint(x * factor), and a float whose low mantissa bits hold n + shift as an integer.
 
     Adding 1.5 * 2^mantissa pushes the fraction out of the significand.
     """
-    magic = 1.5 * 2.0**code.format.mantissa + shift
-    biased = code.fma(x, factor, magic)
+    magic = 1.5 * 2.0**builder.format.mantissa + shift
+    biased = builder.fma(x, factor, magic)
     return biased, biased - magic
 
 
-def power_of_two(code: Code, biased: Float) -> Scale:
+def power_of_two(builder: MathBuilder, biased: Float) -> Scale:
     """2^n from a float that holds n + 2 * bias in its low bits; n from -2 * bias to 2 * bias."""
-    mantissa = code.format.mantissa
+    mantissa = builder.format.mantissa
     bits = biased.bits()
     half = bits >> 1
     return Scale((half << mantissa).as_float(), ((bits - half) << mantissa).as_float())
 
 
-def reduce(code: Code, x: Float) -> tuple[Float, Scale]:
+def reduce(builder: MathBuilder, x: Float) -> tuple[Float, Scale]:
     """(r, 2^n) with x = n ln 2 + r."""
-    biased, n = nearest_integer(code, x, LOG2_E, 2 * code.format.bias)
-    high, low = LN2_PARTS[code.element]
-    r = code.fma(n, -low, code.fma(n, -high, x))
-    return r, power_of_two(code, biased)
+    biased, n = nearest_integer(builder, x, LOG2_E, 2 * builder.format.bias)
+    high, low = LN2_PARTS[builder.element]
+    r = builder.fma(n, -low, builder.fma(n, -high, x))
+    return r, power_of_two(builder, biased)
 
 
-def exp_fraction(code: Code, r: Float) -> Float:
+def exp_fraction(builder: MathBuilder, r: Float) -> Float:
     """exp(r) for |r| <= ln(2)/2."""
-    q = code.polynomial(code.pick(coefficients.EXP_F32, coefficients.EXP_F64), r)
-    return code.fma(q, r * r, r) + 1.0
+    q = builder.polynomial(builder.pick(coefficients.EXP_F32, coefficients.EXP_F64), r)
+    return builder.fma(q, r * r, r) + 1.0
 
 
-def exp(code: Code, x: Float) -> Float:
+def exp(builder: MathBuilder, x: Float) -> Float:
     """e^x: subnormal results are rounded, not flushed."""
-    low, high = RANGE[code.element]
-    r, scale = reduce(code, vanishing(code, code.at_most(x, high), low, math.log(2)))
-    return scale.apply(exp_fraction(code, r))
+    low, high = RANGE[builder.element]
+    r, scale = reduce(builder, vanishing(builder, builder.at_most(x, high), low, math.log(2)))
+    return scale.apply(exp_fraction(builder, r))
 
 
-def exp_moderate(code: Code, x: Float) -> Float:
+def exp_moderate(builder: MathBuilder, x: Float) -> Float:
     """e^x for |x| <= 64."""
-    biased, n = nearest_integer(code, x, LOG2_E, code.format.bias)
-    high, low = LN2_PARTS[code.element]
-    r = code.fma(n, -low, code.fma(n, -high, x))
-    return exp_fraction(code, r) * (biased.bits() << code.format.mantissa).as_float()
+    biased, n = nearest_integer(builder, x, LOG2_E, builder.format.bias)
+    high, low = LN2_PARTS[builder.element]
+    r = builder.fma(n, -low, builder.fma(n, -high, x))
+    return exp_fraction(builder, r) * (biased.bits() << builder.format.mantissa).as_float()
 
 
-def exp_half(code: Code, x: Float) -> Float:
+def exp_half(builder: MathBuilder, x: Float) -> Float:
     """e^x / 2 for x >= 0, finite wherever sinh and cosh are."""
-    r, scale = reduce(code, code.at_most(x, RANGE[code.element][1] + 1.0))
-    return (exp_fraction(code, r) * (scale.half * 0.5)) * scale.rest
+    r, scale = reduce(builder, builder.at_most(x, RANGE[builder.element][1] + 1.0))
+    return (exp_fraction(builder, r) * (scale.half * 0.5)) * scale.rest
 
 
-def exp_pair(code: Code, x: Pair) -> Float:
+def exp_pair(builder: MathBuilder, x: Pair) -> Float:
     """exp(hi + lo)."""
-    low, high = RANGE[code.element]
-    clamped = vanishing(code, code.at_most(x.hi, high), low, math.log(2))
-    r, scale = reduce(code, clamped)
+    low, high = RANGE[builder.element]
+    clamped = vanishing(builder, builder.at_most(x.hi, high), low, math.log(2))
+    r, scale = reduce(builder, clamped)
     # Where hi was clamped, lo does not matter, and where hi is infinite, it is NaN.
-    correction = code.select(clamped.equals(x.hi), x.lo, 0.0)
-    return scale.apply(exp_fraction(code, r + correction))
+    correction = builder.select(clamped.equals(x.hi), x.lo, 0.0)
+    return scale.apply(exp_fraction(builder, r + correction))
 
 
-def exp2(code: Code, x: Float) -> Float:
+def exp2(builder: MathBuilder, x: Float) -> Float:
     """2^x: the reduction is exact."""
-    format = code.format
-    clamped = vanishing(code, code.at_most(x, format.bias + 2.0), -format.bias - format.mantissa - 2.0, 1.0)
-    biased, n = nearest_integer(code, clamped, 1.0, 2 * format.bias)
+    format = builder.format
+    clamped = vanishing(builder, builder.at_most(x, format.bias + 2.0), -format.bias - format.mantissa - 2.0, 1.0)
+    biased, n = nearest_integer(builder, clamped, 1.0, 2 * format.bias)
     fraction = clamped - n
-    high = code.pick(0.6931471824645996, 0.6931471805599453)
-    low = code.pick(-1.904654212348209e-09, 2.3190468138462996e-17)
-    r = code.fma(fraction, low, fraction * high)
-    return power_of_two(code, biased).apply(exp_fraction(code, r))
+    high = builder.pick(0.6931471824645996, 0.6931471805599453)
+    low = builder.pick(-1.904654212348209e-09, 2.3190468138462996e-17)
+    r = builder.fma(fraction, low, fraction * high)
+    return power_of_two(builder, biased).apply(exp_fraction(builder, r))
 
 
-def expm1_fraction(code: Code, x: Float, shift: int) -> tuple[Float, Pair]:
+def expm1_fraction(builder: MathBuilder, x: Float, shift: int) -> tuple[Float, Pair]:
     """(2^(n + shift), exp(r) - 1 as a pair), for x whose 2^(n + shift) is a normal number."""
-    biased, n = nearest_integer(code, x, LOG2_E, code.format.bias + shift)
-    high, low = LN2_PARTS[code.element]
-    first = code.fma(n, -high, x)
-    r = code.fma(n, -low, first)
-    r_low = code.fma(n, -low, first - r)
-    q = code.polynomial(code.pick(coefficients.EXPM1_F32, coefficients.EXPM1_F64), r)
-    scale = (biased.bits() << code.format.mantissa).as_float()
-    return scale, quick_sum(r, code.fma(q, r * r, r_low))
+    biased, n = nearest_integer(builder, x, LOG2_E, builder.format.bias + shift)
+    high, low = LN2_PARTS[builder.element]
+    first = builder.fma(n, -high, x)
+    r = builder.fma(n, -low, first)
+    r_low = builder.fma(n, -low, first - r)
+    q = builder.polynomial(builder.pick(coefficients.EXPM1_F32, coefficients.EXPM1_F64), r)
+    scale = (biased.bits() << builder.format.mantissa).as_float()
+    return scale, quick_sum(r, builder.fma(q, r * r, r_low))
 
 
-def expm1_pair(code: Code, x: Float) -> Pair:
+def expm1_pair(builder: MathBuilder, x: Float) -> Pair:
     """exp(x) - 1 as a pair, for |x| below 64."""
-    scale, fraction = expm1_fraction(code, x, 0)
+    scale, fraction = expm1_fraction(builder, x, 0)
     # 2^n (1 + f) - 1 = (2^n - 1) + 2^n f; the first is 0 or larger than the second.
     total = quick_sum(scale - 1.0, scale * fraction.hi)
-    return Pair(total.hi, code.fma(scale, fraction.lo, total.lo))
+    return Pair(total.hi, builder.fma(scale, fraction.lo, total.lo))
 
 
-def expm1(code: Code, x: Float) -> Float:
+def expm1(builder: MathBuilder, x: Float) -> Float:
     """e^x - 1, accurate near 0; -0 stays -0."""
-    format = code.format
-    clamped = code.at_least(code.at_most(x, code.pick(89.0, 710.0)), -(format.mantissa + 4) * math.log(2))
+    format = builder.format
+    clamped = builder.at_least(builder.at_most(x, builder.pick(89.0, 710.0)), -(format.mantissa + 4) * math.log(2))
     # The largest n would overflow in 2^n, so everything is computed at half size.
-    half, fraction = expm1_fraction(code, clamped, -1)
-    y = code.fma(half, fraction.hi, half - 0.5) * 2.0
+    half, fraction = expm1_fraction(builder, clamped, -1)
+    y = builder.fma(half, fraction.hi, half - 0.5) * 2.0
     # Halving rounds subnormal numbers, and x is the result there.
-    return code.select(code.abs(x) < 4.0 * format.smallest_normal, x, y)
+    return builder.select(builder.abs(x) < 4.0 * format.smallest_normal, x, y)
 
 
-def logistic(code: Code, x: Float) -> Float:
+def logistic(builder: MathBuilder, x: Float) -> Float:
     """1 / (1 + exp(-x)), as e / (1 + e) with e = exp(-|x|) for negative x, so that small results keep their accuracy."""
-    decay = exp(code, -code.abs(x))
-    return code.select(x < 0.0, decay, 1.0) / (decay + 1.0)
+    decay = exp(builder, -builder.abs(x))
+    return builder.select(x < 0.0, decay, 1.0) / (decay + 1.0)

@@ -10,9 +10,9 @@ absolute is not.  Source of the formulas: NIST DLMF 5.5, 5.11, 5.15.
 from __future__ import annotations
 
 from wengert.transforms.codegen.llvm.math import coefficients
+from wengert.transforms.codegen.llvm.math.expressions import Float, MathBuilder
 from wengert.transforms.codegen.llvm.math.logarithm import INFINITY, NAN, log
 from wengert.transforms.codegen.llvm.math.trigonometric import reduce_turns, sine_of, tangent_of
-from wengert.transforms.codegen.llvm.math.vector import Code, Float
 
 LOG_PI = 1.1447298858494002
 PI = 3.141592653589793
@@ -27,117 +27,117 @@ DIGAMMA_SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 
 TRIGAMMA_SERIES = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 
 
-def lgamma(code: Code, x: Float) -> Float:
+def lgamma(builder: MathBuilder, x: Float) -> Float:
     """log |Gamma(x)|; +inf at 0, at the negative integers and at +-inf."""
-    if not code.double:
-        wide = code.widen(x)
-        return code.narrow(lgamma(wide.code, wide))
-    a = code.abs(x)
-    positive = lgamma_positive(code, a)
+    if not builder.double:
+        wide = builder.widen(x)
+        return builder.narrow(lgamma(wide.builder, wide))
+    a = builder.abs(x)
+    positive = lgamma_positive(builder, a)
     # |Gamma(x)| = pi / (|x sin(pi x)| Gamma(|x|)) for x < 0
-    sine = code.abs(sine_of(code, reduce_turns(code, in_turn(code, a))))
-    reflected = code.select(a < 2.0**-200, positive, LOG_PI - log(code, a * sine) - positive)
-    integer = code.floor(x).equals(x)
-    y = code.select(x < 0.0, code.select(integer, INFINITY, reflected), positive)
-    return code.select(a.equals(INFINITY), INFINITY, y)
+    sine = builder.abs(sine_of(builder, reduce_turns(builder, in_turn(builder, a))))
+    reflected = builder.select(a < 2.0**-200, positive, LOG_PI - log(builder, a * sine) - positive)
+    integer = builder.floor(x).equals(x)
+    y = builder.select(x < 0.0, builder.select(integer, INFINITY, reflected), positive)
+    return builder.select(a.equals(INFINITY), INFINITY, y)
 
 
-def lgamma_positive(code: Code, x: Float) -> Float:
+def lgamma_positive(builder: MathBuilder, x: Float) -> Float:
     """log Gamma(x) for x >= 0."""
     large = x >= 8.0
     below_half, shifted = x < 0.5, x <= 1.25
     # Downwards: Gamma(x) = (x - 1) (x - 2) ... Gamma(2 + t); upwards: Gamma(2 + t) = x or x (x + 1) times Gamma(x).
-    product = code.constant(1.0)
+    product = builder.constant(1.0)
     t = x - 2.0
     for _ in range(6):
         high = (t > 0.5) & ~large
-        product = code.select(high, product * (t + 1.0), product)
-        t = code.select(high, t - 1.0, t)
-    t = code.select(below_half, x, code.select(shifted, x - 1.0, t))
-    product = code.select(below_half, x * (x + 1.0), code.select(shifted, x, product))
-    logarithm = log(code, code.select(large, x, product))
-    small = t * code.horner(coefficients.LGAMMA_AT_TWO, t)
-    small = small + code.select(shifted, -logarithm, logarithm)
+        product = builder.select(high, product * (t + 1.0), product)
+        t = builder.select(high, t - 1.0, t)
+    t = builder.select(below_half, x, builder.select(shifted, x - 1.0, t))
+    product = builder.select(below_half, x * (x + 1.0), builder.select(shifted, x, product))
+    logarithm = log(builder, builder.select(large, x, product))
+    small = t * builder.horner(coefficients.LGAMMA_AT_TWO, t)
+    small = small + builder.select(shifted, -logarithm, logarithm)
     from_one = x - 1.0
-    small = code.select(code.abs(from_one) <= 0.25, code.fma(from_one, code.horner(coefficients.LGAMMA_AT_ONE, from_one), 0.0), small)
+    small = builder.select(builder.abs(from_one) <= 0.25, builder.fma(from_one, builder.horner(coefficients.LGAMMA_AT_ONE, from_one), 0.0), small)
     inverse = 1.0 / x
-    series = inverse * code.polynomial(STIRLING, inverse * inverse)
+    series = inverse * builder.polynomial(STIRLING, inverse * inverse)
     # (x - 1/2) (log x - 1) + (log(2 pi) - 1)/2 + 1/(12 x) - ...
-    stirling = code.fma(x - 0.5, logarithm - 1.0, series + STIRLING_CONSTANT)
-    return code.select(large, stirling, small)
+    stirling = builder.fma(x - 0.5, logarithm - 1.0, series + STIRLING_CONSTANT)
+    return builder.select(large, stirling, small)
 
 
-def in_turn(code: Code, x: Float) -> Float:
+def in_turn(builder: MathBuilder, x: Float) -> Float:
     """x modulo 2 in [0, 2), exact for x >= 0."""
-    return code.fma(code.floor(x * 0.5), -2.0, x)
+    return builder.fma(builder.floor(x * 0.5), -2.0, x)
 
 
-def digamma(code: Code, x: Float) -> Float:
+def digamma(builder: MathBuilder, x: Float) -> Float:
     """The derivative of lgamma; NaN at its poles 0, -1, -2, ... (as CHLO has it) and at -inf."""
-    if not code.double:
-        wide = code.widen(x)
-        return code.narrow(digamma(wide.code, wide))
+    if not builder.double:
+        wide = builder.widen(x)
+        return builder.narrow(digamma(wide.builder, wide))
     negative = x < 0.0
-    positive = digamma_positive(code, code.select(negative, 1.0 - x, x))
+    positive = digamma_positive(builder, builder.select(negative, 1.0 - x, x))
     # digamma(x) = digamma(1 - x) - pi / tan(pi x)
-    tangent = tangent_of(code, reduce_turns(code, in_turn(code, -x)))
-    y = code.select(negative, positive + PI / tangent, positive)
-    pole = (x <= 0.0) & code.floor(x).equals(x)
-    return code.select(pole, NAN, y)
+    tangent = tangent_of(builder, reduce_turns(builder, in_turn(builder, -x)))
+    y = builder.select(negative, positive + PI / tangent, positive)
+    pole = (x <= 0.0) & builder.floor(x).equals(x)
+    return builder.select(pole, NAN, y)
 
 
-def digamma_positive(code: Code, x: Float) -> Float:
+def digamma_positive(builder: MathBuilder, x: Float) -> Float:
     """digamma(x) for x > 0."""
     large = x >= 10.0
     # sum of 1/(x - i) as one fraction, until 2 < y <= 3
-    numerator, denominator = code.constant(0.0), code.constant(1.0)
+    numerator, denominator = builder.constant(0.0), builder.constant(1.0)
     y = x
     for _ in range(7):
         high = (y > 3.0) & ~large
         below = y - 1.0
-        numerator = code.select(high, code.fma(numerator, below, denominator), numerator)
-        denominator = code.select(high, denominator * below, denominator)
-        y = code.select(high, below, y)
+        numerator = builder.select(high, builder.fma(numerator, below, denominator), numerator)
+        denominator = builder.select(high, denominator * below, denominator)
+        y = builder.select(high, below, y)
     low = x <= 2.0
     shifted = x < 1.0
-    near = code.select(shifted, x, x - 1.0)  # y - 1 in [0, 1], exact
+    near = builder.select(shifted, x, x - 1.0)  # y - 1 in [0, 1], exact
     offset = (near - (DIGAMMA_ZERO[0] - 1.0)) - DIGAMMA_ZERO[1]
-    base_low = offset * code.horner(coefficients.DIGAMMA_AT_ZERO, near - 0.5)
-    base_high = code.horner(coefficients.DIGAMMA_TWO_TO_THREE, y - 2.5)
-    numerator = code.select(low, code.select(shifted, -1.0, 0.0), numerator)
-    denominator = code.select(shifted, x, denominator)
-    small = code.select(low, base_low, base_high) + numerator / denominator
+    base_low = offset * builder.horner(coefficients.DIGAMMA_AT_ZERO, near - 0.5)
+    base_high = builder.horner(coefficients.DIGAMMA_TWO_TO_THREE, y - 2.5)
+    numerator = builder.select(low, builder.select(shifted, -1.0, 0.0), numerator)
+    denominator = builder.select(shifted, x, denominator)
+    small = builder.select(low, base_low, base_high) + numerator / denominator
     inverse = 1.0 / x
     square = inverse * inverse
-    series = code.fma(square, code.polynomial(DIGAMMA_SERIES, square), inverse * 0.5)
-    return code.select(large, log(code, x) - series, small)
+    series = builder.fma(square, builder.polynomial(DIGAMMA_SERIES, square), inverse * 0.5)
+    return builder.select(large, log(builder, x) - series, small)
 
 
-def trigamma(code: Code, x: Float) -> Float:
+def trigamma(builder: MathBuilder, x: Float) -> Float:
     """The derivative of digamma; +inf at its poles 0, -1, -2, ..."""
-    if not code.double:
-        wide = code.widen(x)
-        return code.narrow(trigamma(wide.code, wide))
+    if not builder.double:
+        wide = builder.widen(x)
+        return builder.narrow(trigamma(wide.builder, wide))
     negative = x < 0.0
-    positive = trigamma_positive(code, code.select(negative, 1.0 - x, x))
+    positive = trigamma_positive(builder, builder.select(negative, 1.0 - x, x))
     # trigamma(x) = pi^2 / sin^2(pi x) - trigamma(1 - x)
-    sine = sine_of(code, reduce_turns(code, in_turn(code, -x)))
-    y = code.select(negative, PI**2 / (sine * sine) - positive, positive)
-    pole = (x <= 0.0) & code.floor(x).equals(x)
-    return code.select(pole, INFINITY, y)
+    sine = sine_of(builder, reduce_turns(builder, in_turn(builder, -x)))
+    y = builder.select(negative, PI**2 / (sine * sine) - positive, positive)
+    pole = (x <= 0.0) & builder.floor(x).equals(x)
+    return builder.select(pole, INFINITY, y)
 
 
-def trigamma_positive(code: Code, x: Float) -> Float:
+def trigamma_positive(builder: MathBuilder, x: Float) -> Float:
     """trigamma(x) for x > 0."""
     terms, y = list[Float](), x
     for _ in range(10):
         small = y < 10.0
-        terms.append(code.select(small, 1.0 / (y * y), 0.0))
-        y = code.select(small, y + 1.0, y)
+        terms.append(builder.select(small, 1.0 / (y * y), 0.0))
+        y = builder.select(small, y + 1.0, y)
     inverse = 1.0 / y
     square = inverse * inverse
     # 1/y + 1/(2 y^2) + B(2)/y^3 + B(4)/y^5 + ...
-    series = code.fma(square * inverse, code.polynomial(TRIGAMMA_SERIES, square), square * 0.5)
+    series = builder.fma(square * inverse, builder.polynomial(TRIGAMMA_SERIES, square), square * 0.5)
     total = series + inverse
     for term in reversed(terms):  # from the least to the largest
         total = total + term

@@ -10,162 +10,129 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.codegen.llvm.math.coefficients import TWO_OVER_PI_WORDS
 from wengert.transforms.codegen.llvm.math.double_double import Pair, multiply, split
-from wengert.transforms.codegen.llvm.math.emitter import Emitter
-from wengert.transforms.codegen.llvm.math.vector import Code, Float, Integer, Mask
+from wengert.transforms.codegen.llvm.math.expressions import Float, Integer, Mask, MathBuilder
 
 TABLE = "wg.math.two_over_pi"
+"""The bits of 2/pi below 64 bits of zeros, most significant word first."""
+SYMBOL = "wg.math.reduce_huge.{}"
 HALF_PI_PAIR = (1.5707963267948966, 6.123233995736766e-17)
 
 
-def table_definition() -> str:
-    """The bits of 2/pi below 64 bits of zeros, most significant word first."""
-    words = ", ".join(f"i64 {word}" for word in TWO_OVER_PI_WORDS)
-    return f"@{TABLE} = internal constant [{len(TWO_OVER_PI_WORDS)} x i64] [{words}]\n"
-
-
-def window(code: Code, exponent: str) -> list[str]:
+def window(math: MathBuilder, exponent: str) -> list[str]:
     """Three words of 2/pi from weight 2^(1-e) on, for the biased exponent e + 1075 of the argument."""
     # Weight 2^w has bit position 63 - w in the table, so the start is 62 + e.
-    position = code.op(f"sub i64 {exponent}, {1075 - 62}")
-    first = code.op(f"lshr i64 {position}, 6")
-    shift = code.op(f"and i64 {position}, 63")
+    builder = math.builder
+    position = builder.binary("sub", "i64", exponent, str(1075 - 62))
+    first = builder.binary("lshr", "i64", position, "6")
+    shift = builder.binary("and", "i64", position, "63")
+    table = builder.constant(TABLE, f"[{len(TWO_OVER_PI_WORDS)} x i64]", f"[{', '.join([f'i64 {word}' for word in TWO_OVER_PI_WORDS])}]")
     words: list[str] = []
     for offset in range(4):
-        index = code.op(f"add i64 {first}, {offset}")
-        address = code.op(f"getelementptr i64, ptr @{TABLE}, i64 {index}")
-        words.append(code.op(f"load i64, ptr {address}"))
-    return [code.op(f"call i64 @llvm.fshl.i64(i64 {high}, i64 {low}, i64 {shift})") for high, low in pairwise(words)]
+        index = builder.binary("add", "i64", first, str(offset))
+        words.append(builder.load("i64", builder.offset(table, "i64", index)))
+    return [builder.intrinsic("fshl", "i64", high, low, shift) for high, low in pairwise(words)]
 
 
-def turn_fraction(code: Code, m: str, words: list[str]) -> str:
+def turn_fraction(builder: MathBuilder, m: str, words: list[str]) -> str:
     """m times the window as an i128: two bits of quadrant, 126 bits of fraction."""
-    wide = [code.op(f"zext i64 {word} to i128") for word in (m, *words)]
-    products = [code.op(f"mul i128 {wide[0]}, {word}") for word in wide[1:]]
-    top = code.op(f"shl i128 {products[0]}, 64")
-    rest = code.op(f"lshr i128 {products[2]}, 64")
-    upper = code.op(f"add i128 {top}, {products[1]}")
-    return code.op(f"add i128 {upper}, {rest}")
+    wide = [builder.op(f"zext i64 {word} to i128") for word in (m, *words)]
+    products = [builder.op(f"mul i128 {wide[0]}, {word}") for word in wide[1:]]
+    top = builder.op(f"shl i128 {products[0]}, 64")
+    rest = builder.op(f"lshr i128 {products[2]}, 64")
+    upper = builder.op(f"add i128 {top}, {products[1]}")
+    return builder.op(f"add i128 {upper}, {rest}")
 
 
-def rounded_quadrant(code: Code, product: str) -> str:
+def rounded_quadrant(builder: MathBuilder, product: str) -> str:
     """The two integer bits of the product plus the first bit of the fraction."""
     parts: list[str] = []
     for bit in (126, 125):
-        shifted = code.op(f"lshr i128 {product}, {bit}")
-        parts.append(code.op(f"trunc i128 {shifted} to i64"))
-    carry = code.op(f"and i64 {parts[1]}, 1")
-    return code.op(f"add i64 {parts[0]}, {carry}")
+        shifted = builder.op(f"lshr i128 {product}, {bit}")
+        parts.append(builder.op(f"trunc i128 {shifted} to i64"))
+    carry = builder.op(f"and i64 {parts[1]}, 1")
+    return builder.op(f"add i64 {parts[0]}, {carry}")
 
 
-def fraction_as_pair(code: Code, magnitude: str) -> Pair:
+def fraction_as_pair(builder: MathBuilder, magnitude: str) -> Pair:
     """An i128 that counts units of 2^-128, as hi + lo: its top 53 significant bits and the next 53."""
-    zeros = code.op(f"call i128 @llvm.ctlz.i128(i128 {magnitude}, i1 false)")
-    normal = code.op(f"shl i128 {magnitude}, {zeros}")
-    exponent = Integer(code, code.op(f"trunc i128 {zeros} to i64"))
+    zeros = builder.op(f"call i128 @llvm.ctlz.i128(i128 {magnitude}, i1 false)")
+    normal = builder.op(f"shl i128 {magnitude}, {zeros}")
+    exponent = Integer(builder, builder.op(f"trunc i128 {zeros} to i64"))
     scale = (((exponent ^ -1) + 1024) << 52).as_float()  # 2^-zeros
     parts: list[Float] = []
     for low_bit, weight in ((75, -53), (22, -106)):
-        shifted = code.op(f"lshr i128 {normal}, {low_bit}")
-        bits = code.op(f"trunc i128 {shifted} to i64")
-        digits = code.op(f"and i64 {bits}, {(1 << 53) - 1}")
-        parts.append(Float(code, code.op(f"uitofp i64 {digits} to double")) * 2.0**weight * scale)
+        shifted = builder.op(f"lshr i128 {normal}, {low_bit}")
+        bits = builder.op(f"trunc i128 {shifted} to i64")
+        digits = builder.op(f"and i64 {bits}, {(1 << 53) - 1}")
+        parts.append(Float(builder, builder.op(f"uitofp i64 {digits} to double")) * 2.0**weight * scale)
     return Pair(*parts)
 
 
-def reduce_huge(code: Code, x: Float) -> tuple[Integer, Pair]:
+def reduce_huge(builder: MathBuilder, x: Float) -> tuple[Integer, Pair]:
     """(quadrant, remainder) of a scalar f64 with |x| >= 2^-9; the remainder is NaN for infinities and NaN."""
-    code.out.functions[TABLE] = table_definition()
     bits = x.bits()
     exponent = (bits >> 52) & 0x7FF
     m = (bits & ((1 << 52) - 1)) | (1 << 52)
-    product = turn_fraction(code, m.name, window(code, exponent.name))
+    product = turn_fraction(builder, m.name, window(builder, exponent.name))
     # Rounds to the nearest quarter turn: the fraction, read as a signed number, is in [-1/2, 1/2).
-    rounded = Integer(code, rounded_quadrant(code, product))
-    signed = code.op(f"shl i128 {product}, 2")
-    negative = code.op(f"icmp slt i128 {signed}, 0")
-    opposite_fraction = code.op(f"sub i128 0, {signed}")
-    magnitude = code.op(f"select i1 {negative}, i128 {opposite_fraction}, i128 {signed}")
-    r = multiply(fraction_as_pair(code, magnitude), split(HALF_PI_PAIR, code))
-    below = Mask(code, negative) ^ (x < 0.0)
-    sign = code.select(below, -1.0, 1.0)
-    opposite = Integer(code, code.op(f"sub i64 0, {rounded.name}"))
-    return code.select_bits(x < 0.0, opposite, rounded), Pair(r.hi * sign + (x - x), r.lo * sign)
+    rounded = Integer(builder, rounded_quadrant(builder, product))
+    signed = builder.op(f"shl i128 {product}, 2")
+    negative = builder.op(f"icmp slt i128 {signed}, 0")
+    opposite_fraction = builder.op(f"sub i128 0, {signed}")
+    magnitude = builder.op(f"select i1 {negative}, i128 {opposite_fraction}, i128 {signed}")
+    r = multiply(fraction_as_pair(builder, magnitude), split(HALF_PI_PAIR, builder))
+    below = Mask(builder, negative) ^ (x < 0.0)
+    sign = builder.select(below, -1.0, 1.0)
+    opposite = Integer(builder, builder.op(f"sub i64 0, {rounded.name}"))
+    return builder.select_bits(x < 0.0, opposite, rounded), Pair(r.hi * sign + (x - x), r.lo * sign)
 
 
-def replace_huge(code: Code, x: Float, huge: Mask, quadrant: Integer, remainder: Pair) -> tuple[Integer, Pair]:
+def replace_huge(math: MathBuilder, x: Float, huge: Mask, quadrant: Integer, remainder: Pair) -> tuple[Integer, Pair]:
     """The reduced argument, where some lane is huge with those lanes computed anew by an out-of-line function (once per module)."""
-    symbol = f"wg.math.reduce_huge.{code.suffix}"
-    if symbol not in code.out.functions:
-        code.out.functions[symbol] = lane_loop(code, symbol)
-    some = code.any(huge)
-    here, slow, join = (code.out.fresh()[1:] for _ in range(3))
-    values = ((code.integer_type, quadrant.name), (code.type, remainder.hi.name), (code.type, remainder.lo.name))
-    result_type = ", ".join(kind for kind, _ in values)
-    arguments = ", ".join(f"{kind} {name}" for kind, name in (*values, (code.type, x.name), (code.mask_type, huge.name)))
-    code.out.line(f"br label %{here}")
-    code.out.line(f"{here}:")
-    code.out.line(f"br i1 {some}, label %{slow}, label %{join}")
-    code.out.line(f"{slow}:")
-    replaced = code.op(f"call {{{result_type}}} @{symbol}({arguments}) cold")
-    parts = [code.op(f"extractvalue {{{result_type}}} {replaced}, {i}") for i in range(3)]
-    code.out.line(f"br label %{join}")
-    code.out.line(f"{join}:")
-    merged = [code.op(f"phi {kind} [{old}, %{here}], [{new}, %{slow}]") for (kind, old), new in zip(values, parts, strict=True)]
-    return Integer(code, merged[0]), Pair(Float(code, merged[1]), Float(code, merged[2]))
+    builder = math.builder
+    symbol = builder.module.once(SYMBOL.format(math.suffix), lambda: lane_loop(math))
+    values = [(math.integer_type, quadrant.name), (math.type, remainder.hi.name), (math.type, remainder.lo.name)]
+    result = f"{{{', '.join([kind for kind, _ in values])}}}"
+
+    def anew() -> list[str]:
+        arguments = ", ".join([f"{kind} {name}" for kind, name in (*values, (math.type, x.name), (math.mask_type, huge.name))])
+        replaced = builder.op(f"call {result} @{symbol}({arguments}) cold")
+        return [builder.op(f"extractvalue {result} {replaced}, {number}") for number in range(3)]
+
+    merged = builder.rarely(math.any(huge), values, anew)
+    return Integer(math, merged[0]), Pair(Float(math, merged[1]), Float(math, merged[2]))
 
 
-def reduce_lane(code: Code, x: Float) -> tuple[str, str, str]:
+def reduce_lane(builder: MathBuilder, x: Float) -> tuple[str, str, str]:
     """Quadrant and remainder of one lane; f32 goes through f64."""
-    if code.double:
-        quadrant, remainder = reduce_huge(code, x)
+    if builder.double:
+        quadrant, remainder = reduce_huge(builder, x)
         return quadrant.name, remainder.hi.name, remainder.lo.name
-    wide = code.widen(x)
-    quadrant, remainder = reduce_huge(wide.code, wide)
-    high = code.narrow(remainder.hi)
-    low = code.narrow((remainder.hi - code.widen(high)) + remainder.lo)
-    return code.op(f"trunc i64 {quadrant.name} to i32"), high.name, low.name
+    wide = builder.widen(x)
+    quadrant, remainder = reduce_huge(wide.builder, wide)
+    high = builder.narrow(remainder.hi)
+    low = builder.narrow((remainder.hi - builder.widen(high)) + remainder.lo)
+    return builder.op(f"trunc i64 {quadrant.name} to i32"), high.name, low.name
 
 
-def lane_loop(code: Code, symbol: str) -> str:
+def lane_loop(math: MathBuilder) -> str:
     """A function (quadrant, hi, lo, x, mask) -> (quadrant, hi, lo) that replaces the lanes under the mask."""
-    body = Emitter(functions=code.out.functions, prefix="%e")
-    scalar = Code(code.element, 1, body)
-    element, integer = code.format.llvm, f"i{code.format.bits}"
-    reduced = reduce_lane(scalar, Float(scalar, "%value"))
-    names = ("quadrant", "hi", "lo")
-    kinds, scalars = (code.integer_type, code.type, code.type), (integer, element, element)
-    result = f"{{{', '.join(kinds)}}}"
-    parameters = ", ".join(f"{kind} %{name}" for kind, name in zip((*kinds, code.type, code.mask_type), (*names, "x", "mask"), strict=True))
-    lines = [
-        f"define internal {result} @{symbol}({parameters}) noinline cold nounwind {{",
-        "entry:",
-        *(f"%{name}.at = alloca {kind}\nstore {kind} %{name}, ptr %{name}.at" for kind, name in zip((*kinds, code.type), (*names, "x"), strict=True)),
-        "br label %lane",
-        "lane:",
-        "%i = phi i64 [0, %entry], [%next, %latch]",
-        "%bit = and i1 %mask, true" if code.lanes == 1 else f"%bit = extractelement {code.mask_type} %mask, i64 %i",
-        "br i1 %bit, label %compute, label %latch",
-        "compute:",
-        f"%source = getelementptr {element}, ptr %x.at, i64 %i",
-        f"%value = load {element}, ptr %source",
-        *body.lines,
-        *(
-            f"%{name}.lane = getelementptr {kind}, ptr %{name}.at, i64 %i\nstore {kind} {value}, ptr %{name}.lane"
-            for kind, name, value in zip(scalars, names, reduced, strict=True)
-        ),
-        "br label %latch",
-        "latch:",
-        "%next = add i64 %i, 1",
-        f"%more = icmp ult i64 %next, {code.lanes}",
-        "br i1 %more, label %lane, label %done",
-        "done:",
-        *(f"%{name}.new = load {kind}, ptr %{name}.at" for kind, name in zip(kinds, names, strict=True)),
-        f"%r0 = insertvalue {result} poison, {kinds[0]} %quadrant.new, 0",
-        f"%r1 = insertvalue {result} %r0, {kinds[1]} %hi.new, 1",
-        f"%r2 = insertvalue {result} %r1, {kinds[2]} %lo.new, 2",
-        f"ret {result} %r2",
-        "}",
-    ]
-    return "\n".join(lines) + "\n"
+    builder = FunctionBuilder(math.builder.module)
+    scalar = MathBuilder(math.element, 1, builder)
+    element, lanes = math.format.llvm, math.lanes
+    kinds, names = [math.integer_type, math.type, math.type, math.type], ["%quadrant", "%hi", "%lo", "%x"]
+    slots = [builder.alloca(kind) for kind in kinds]
+    for kind, name, slot in zip(kinds, names, slots, strict=True):
+        builder.store(kind, name, slot)
+    with builder.repeat(lanes) as lane, builder.when("%mask" if lanes == 1 else builder.extract("i1", lanes, "%mask", lane)):
+        value = builder.load(element, builder.offset(slots[3], element, lane))
+        for kind, slot, part in zip((f"i{math.format.bits}", element, element), slots, reduce_lane(scalar, Float(scalar, value)), strict=False):
+            builder.store(kind, part, builder.offset(slot, kind, lane))
+    result, returned = f"{{{', '.join(kinds[:3])}}}", "poison"
+    for number, (kind, slot) in enumerate(zip(kinds[:3], slots, strict=False)):
+        returned = builder.op(f"insertvalue {result} {returned}, {kind} {builder.load(kind, slot)}, {number}")
+    parameters = [f"{kind} {name}" for kind, name in zip((*kinds, math.mask_type), (*names, "%mask"), strict=True)]
+    return builder.definition(SYMBOL.format(math.suffix), parameters, result=result, returns=returned, attributes="noinline cold nounwind")

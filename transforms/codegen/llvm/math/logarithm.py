@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from wengert.transforms.codegen.llvm.math import coefficients
 from wengert.transforms.codegen.llvm.math.exponential import LN2_PARTS
-from wengert.transforms.codegen.llvm.math.vector import Code, Float
+from wengert.transforms.codegen.llvm.math.expressions import Float, MathBuilder
 
 INFINITY = float("inf")
 NAN = float("nan")
@@ -16,11 +16,11 @@ SQRT_HALF_BITS = {"f32": 0x3F3504F3, "f64": 0x3FE6A09E667F3BCD}
 ONE_BITS = {"f32": 0x3F800000, "f64": 0x3FF0000000000000}
 
 
-def decompose(code: Code, x: Float) -> tuple[Float, Float]:
+def decompose(builder: MathBuilder, x: Float) -> tuple[Float, Float]:
     """(k, m) with x = 2^k m and m in [sqrt(1/2), sqrt(2)), for positive normal x."""
-    format = code.format
-    one = ONE_BITS[code.element]
-    shifted = x.bits() + (one - SQRT_HALF_BITS[code.element])
+    format = builder.format
+    one = ONE_BITS[builder.element]
+    shifted = x.bits() + (one - SQRT_HALF_BITS[builder.element])
     exponent = shifted >> format.mantissa
     # An integer below 2^mantissa becomes a float by putting it into the significand of 2^mantissa.
     magic = 2.0**format.mantissa
@@ -30,54 +30,54 @@ def decompose(code: Code, x: Float) -> tuple[Float, Float]:
     return k, m
 
 
-def normalise(code: Code, x: Float) -> tuple[Float, Float]:
+def normalise(builder: MathBuilder, x: Float) -> tuple[Float, Float]:
     """(y, offset) with x = y 2^offset and y normal, for positive finite x."""
-    step = float(code.format.mantissa + 2)
-    small = x < code.format.smallest_normal
-    return code.select(small, x * 2.0**step, x), code.select(small, -step, 0.0)
+    step = float(builder.format.mantissa + 2)
+    small = x < builder.format.smallest_normal
+    return builder.select(small, x * 2.0**step, x), builder.select(small, -step, 0.0)
 
 
-def log_sum(code: Code, k: Float, f: Float) -> Float:
+def log_sum(builder: MathBuilder, k: Float, f: Float) -> Float:
     """k ln 2 + log(1 + f) for 1 + f in [sqrt(1/2), sqrt(2)]."""
-    high, low = LN2_PARTS[code.element]
+    high, low = LN2_PARTS[builder.element]
     half_square = f * 0.5 * f
-    if code.double:
+    if builder.double:
         s = f / (f + 2.0)
         z = s * s
-        tail = code.polynomial(coefficients.LOG_F64, z) * z
-        correction = code.fma(s, half_square + tail, k * low)
-        return code.fma(k, high, f - (half_square - correction))
-    cubic = f * f * f * code.polynomial(coefficients.LOG_F32, f)
-    return code.fma(k, high, f - (half_square - code.fma(k, low, cubic)))
+        tail = builder.polynomial(coefficients.LOG_F64, z) * z
+        correction = builder.fma(s, half_square + tail, k * low)
+        return builder.fma(k, high, f - (half_square - correction))
+    cubic = f * f * f * builder.polynomial(coefficients.LOG_F32, f)
+    return builder.fma(k, high, f - (half_square - builder.fma(k, low, cubic)))
 
 
-def at_edges(code: Code, x: Float, y: Float) -> Float:
+def at_edges(builder: MathBuilder, x: Float, y: Float) -> Float:
     """The logarithm y of x, with log(0) = -inf, log(inf) = inf, and NaN below 0 and for NaN."""
-    y = code.select(x.equals(INFINITY), x, y)
-    y = code.select(x.equals(0.0), -INFINITY, y)
-    return code.select(x < 0.0, NAN, code.select(x.is_nan(), x, y))
+    y = builder.select(x.equals(INFINITY), x, y)
+    y = builder.select(x.equals(0.0), -INFINITY, y)
+    return builder.select(x < 0.0, NAN, builder.select(x.is_nan(), x, y))
 
 
-def log(code: Code, x: Float) -> Float:
+def log(builder: MathBuilder, x: Float) -> Float:
     """The natural logarithm, subnormal arguments included."""
-    y, offset = normalise(code, x)
-    k, m = decompose(code, y)
-    return at_edges(code, x, log_sum(code, k + offset, m - 1.0))
+    y, offset = normalise(builder, x)
+    k, m = decompose(builder, y)
+    return at_edges(builder, x, log_sum(builder, k + offset, m - 1.0))
 
 
-def log_of_sum(code: Code, high: Float, low: Float, extra: Float | float = 0.0) -> Float:
+def log_of_sum(builder: MathBuilder, high: Float, low: Float, extra: Float | float = 0.0) -> Float:
     """log((high + low) 2^extra) for positive normal high and |low| at most an ulp of it or so; no edge cases."""
-    k, m = decompose(code, high)
+    k, m = decompose(builder, high)
     # 2^(1 - k) by exponent arithmetic; it becomes 0, not garbage, for the largest k = bias + 1.
-    scale = (m.bits() - high.bits() + (ONE_BITS[code.element] + (1 << code.format.mantissa))).as_float()
-    return log_sum(code, k + extra, (m - 1.0) + low * 0.5 * scale)
+    scale = (m.bits() - high.bits() + (ONE_BITS[builder.element] + (1 << builder.format.mantissa))).as_float()
+    return log_sum(builder, k + extra, (m - 1.0) + low * 0.5 * scale)
 
 
-def log1p(code: Code, x: Float) -> Float:
+def log1p(builder: MathBuilder, x: Float) -> Float:
     """log(1 + x) with the rounding error of 1 + x carried along; -0 stays -0."""
     total = x + 1.0
-    larger = code.select(x > 1.0, x, 1.0)
-    smaller = code.select(x > 1.0, 1.0, x)
+    larger = builder.select(x > 1.0, x, 1.0)
+    smaller = builder.select(x > 1.0, 1.0, x)
     error = smaller - (total - larger)
-    y = log_of_sum(code, total, error)
-    return code.copysign(at_edges(code, total, y), x)
+    y = log_of_sum(builder, total, error)
+    return builder.copysign(at_edges(builder, total, y), x)

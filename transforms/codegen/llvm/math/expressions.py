@@ -1,6 +1,6 @@
 """Expressions over LLVM vectors, written as Python arithmetic.
 
-A `Code` fixes the element type and the number of lanes; `Float`, `Integer` and `Mask` are SSA names with operators that append one
+A `MathBuilder` fixes the element type and the number of lanes; `Float`, `Integer` and `Mask` are SSA names with operators that append one
 instruction each.  Python numbers become splat constants.  Everything is element-wise and uses only instructions and intrinsics that
 code generation expands inline, so the text needs no optimisation pass and no library.  The one exception is `fma`, for steps that
 must be exact, on a processor without it (x86-64 before 2013): there LLVM calls the C library, which is slow and right.
@@ -8,13 +8,14 @@ must be exact, on a processor without it (x86-64 before 2013): there LLVM calls 
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeVar
 
 from msgspec import Struct
 
-from wengert.transforms.codegen.llvm.math.emitter import Emitter
+from wengert.transforms.codegen.llvm.builder import FunctionBuilder
+from wengert.transforms.codegen.llvm.types import float_literal, splat, vector
+from wengert.transforms.codegen.llvm.vector_builder import VectorBuilder
 
 Element = Literal["f32", "f64"]
 T = TypeVar("T")
@@ -38,41 +39,34 @@ FORMATS: dict[str, Format] = {
 }
 
 
-def float_literal(value: float, element: str) -> str:
-    """The LLVM spelling of a constant, exact for every value including infinities and NaN (f32 is rounded first)."""
-    if element == "f32" and value == value and abs(value) != float("inf"):
-        value = struct.unpack("<f", struct.pack("<f", value))[0]
-    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
-
-
 class Mask(Struct, frozen=True):
     """One truth value per lane."""
 
-    code: Code
+    builder: MathBuilder
     name: str
 
     def __and__(self, other: Mask) -> Mask:
-        return Mask(self.code, self.code.op(f"and {self.code.mask_type} {self.name}, {other.name}"))
+        return Mask(self.builder, self.builder.op(f"and {self.builder.mask_type} {self.name}, {other.name}"))
 
     def __or__(self, other: Mask) -> Mask:
-        return Mask(self.code, self.code.op(f"or {self.code.mask_type} {self.name}, {other.name}"))
+        return Mask(self.builder, self.builder.op(f"or {self.builder.mask_type} {self.name}, {other.name}"))
 
     def __xor__(self, other: Mask) -> Mask:
-        return Mask(self.code, self.code.op(f"xor {self.code.mask_type} {self.name}, {other.name}"))
+        return Mask(self.builder, self.builder.op(f"xor {self.builder.mask_type} {self.name}, {other.name}"))
 
     def __invert__(self) -> Mask:
-        return Mask(self.code, self.code.op(f"xor {self.code.mask_type} {self.name}, {self.code.splat('i1', 'true')}"))
+        return Mask(self.builder, self.builder.op(f"xor {self.builder.mask_type} {self.name}, {splat('i1', 'true', self.builder.lanes)}"))
 
 
 class Integer(Struct, frozen=True):
     """One integer per lane, as wide as the floating-point element."""
 
-    code: Code
+    builder: MathBuilder
     name: str
 
     def _binary(self, opcode: str, other: Integer | int) -> Integer:
-        right = other.name if isinstance(other, Integer) else self.code.splat(f"i{self.code.format.bits}", str(other))
-        return Integer(self.code, self.code.op(f"{opcode} {self.code.integer_type} {self.name}, {right}"))
+        right = other.name if isinstance(other, Integer) else splat(f"i{self.builder.format.bits}", str(other), self.builder.lanes)
+        return Integer(self.builder, self.builder.op(f"{opcode} {self.builder.integer_type} {self.name}, {right}"))
 
     def __add__(self, other: Integer | int) -> Integer:
         return self._binary("add", other)
@@ -97,22 +91,22 @@ class Integer(Struct, frozen=True):
         return self._binary("lshr", other)
 
     def equals(self, other: int) -> Mask:
-        right = self.code.splat(f"i{self.code.format.bits}", str(other))
-        return Mask(self.code, self.code.op(f"icmp eq {self.code.integer_type} {self.name}, {right}"))
+        right = splat(f"i{self.builder.format.bits}", str(other), self.builder.lanes)
+        return Mask(self.builder, self.builder.op(f"icmp eq {self.builder.integer_type} {self.name}, {right}"))
 
     def as_float(self) -> Float:
         """The float with these bits."""
-        return Float(self.code, self.code.op(f"bitcast {self.code.integer_type} {self.name} to {self.code.type}"))
+        return Float(self.builder, self.builder.op(f"bitcast {self.builder.integer_type} {self.name} to {self.builder.type}"))
 
 
 class Float(Struct, frozen=True):
     """One floating-point number per lane."""
 
-    code: Code
+    builder: MathBuilder
     name: str
 
     def _binary(self, opcode: str, left: Operand, right: Operand) -> Float:
-        return Float(self.code, self.code.op(f"{opcode} {self.code.type} {self.code.text(left)}, {self.code.text(right)}"))
+        return Float(self.builder, self.builder.op(f"{opcode} {self.builder.type} {self.builder.text(left)}, {self.builder.text(right)}"))
 
     def __add__(self, other: Operand) -> Float:
         return self._binary("fadd", self, other)
@@ -139,10 +133,10 @@ class Float(Struct, frozen=True):
         return self._binary("fdiv", other, self)
 
     def __neg__(self) -> Float:
-        return Float(self.code, self.code.op(f"fneg {self.code.type} {self.name}"))
+        return Float(self.builder, self.builder.op(f"fneg {self.builder.type} {self.name}"))
 
     def _compare(self, predicate: str, other: Operand) -> Mask:
-        return Mask(self.code, self.code.op(f"fcmp {predicate} {self.code.type} {self.name}, {self.code.text(other)}"))
+        return Mask(self.builder, self.builder.op(f"fcmp {predicate} {self.builder.type} {self.name}, {self.builder.text(other)}"))
 
     def __lt__(self, other: Operand) -> Mask:
         return self._compare("olt", other)
@@ -168,27 +162,26 @@ class Float(Struct, frozen=True):
 
     def bits(self) -> Integer:
         """The representation as an integer."""
-        return Integer(self.code, self.code.op(f"bitcast {self.code.type} {self.name} to {self.code.integer_type}"))
+        return Integer(self.builder, self.builder.op(f"bitcast {self.builder.type} {self.name} to {self.builder.integer_type}"))
 
 
 Operand = Float | float
 
 
-class Code:
-    """Appends instructions for vectors of `lanes` elements (scalars if 1) to an emitter."""
+class MathBuilder:
+    """Appends instructions for vectors of `lanes` floats (scalars if 1) to a function."""
 
-    def __init__(self, element: str, lanes: int, out: Emitter) -> None:
+    def __init__(self, element: str, lanes: int, builder: FunctionBuilder) -> None:
         self.format = FORMATS[element]
         self.element = element
         self.lanes = lanes
-        self.out = out
-        self.type = self._of(self.format.llvm)
-        self.integer_type = self._of(f"i{self.format.bits}")
-        self.mask_type = self._of("i1")
+        self.builder = builder
+        self.op = builder.op
+        self.vectors = VectorBuilder(builder, lanes, False)
+        self.type = vector(self.format.llvm, lanes)
+        self.integer_type = vector(f"i{self.format.bits}", lanes)
+        self.mask_type = vector("i1", lanes)
         self.suffix = element if lanes == 1 else f"v{lanes}{element}"
-
-    def _of(self, scalar: str) -> str:
-        return scalar if self.lanes == 1 else f"<{self.lanes} x {scalar}>"
 
     @property
     def double(self) -> bool:
@@ -199,19 +192,9 @@ class Code:
         """A choice by element type."""
         return double if self.double else single
 
-    def op(self, text: str) -> str:
-        """Appends an instruction and returns the name of its result."""
-        name = self.out.fresh()
-        self.out.line(f"{name} = {text}")
-        return name
-
-    def splat(self, scalar_type: str, literal: str) -> str:
-        """A constant in every lane."""
-        return literal if self.lanes == 1 else f"splat ({scalar_type} {literal})"
-
     def text(self, operand: Operand) -> str:
         """The spelling of an operand."""
-        return operand.name if isinstance(operand, Float) else self.splat(self.format.llvm, float_literal(operand, self.element))
+        return operand.name if isinstance(operand, Float) else splat(self.format.llvm, float_literal(operand, self.format.llvm), self.lanes)
 
     def constant(self, value: float) -> Float:
         """A splat constant as a value with operators."""
@@ -278,24 +261,12 @@ class Code:
 
     def any(self, mask: Mask) -> str:
         """An i1: whether some lane of the mask is true."""
-        if self.lanes == 1:
-            return mask.name
-        return self.op(f"call i1 @llvm.vector.reduce.or.v{self.lanes}i1({self.mask_type} {mask.name})")
+        return self.vectors.any(mask.name)
 
     def rarely(self, mask: Mask, usual: Sequence[Float], otherwise: Callable[[], Sequence[Float]]) -> list[Float]:
         """The usual values, or where some lane of the mask is true all of them computed anew, in a block that is mostly jumped over."""
-        some = self.any(mask)
-        here, slow, end, join = (self.out.fresh()[1:] for _ in range(4))
-        self.out.line(f"br label %{here}")
-        self.out.line(f"{here}:")
-        self.out.line(f"br i1 {some}, label %{slow}, label %{join}")
-        self.out.line(f"{slow}:")
-        anew = otherwise()
-        self.out.line(f"br label %{end}")  # what was computed may have blocks of its own
-        self.out.line(f"{end}:")
-        self.out.line(f"br label %{join}")
-        self.out.line(f"{join}:")
-        return [Float(self, self.op(f"phi {self.type} [{x.name}, %{here}], [{y.name}, %{end}]")) for x, y in zip(usual, anew, strict=True)]
+        operands = [(self.type, x.name) for x in usual]
+        return [Float(self, name) for name in self.builder.rarely(self.any(mask), operands, lambda: [x.name for x in otherwise()])]
 
     def larger(self, a: Float, b: Float) -> Float:
         """The larger of two numbers; either, where one of them is NaN."""
@@ -307,9 +278,9 @@ class Code:
 
     def widen(self, a: Float) -> Float:
         """f32 lanes as f64 lanes."""
-        wide = Code("f64", self.lanes, self.out)
+        wide = MathBuilder("f64", self.lanes, self.builder)
         return Float(wide, self.op(f"fpext {self.type} {a.name} to {wide.type}"))
 
     def narrow(self, a: Float) -> Float:
-        """f64 lanes rounded to the f32 lanes of this code."""
-        return Float(self, self.op(f"fptrunc {a.code.type} {a.name} to {self.type}"))
+        """f64 lanes rounded to the f32 lanes of this builder."""
+        return Float(self, self.op(f"fptrunc {a.builder.type} {a.name} to {self.type}"))
