@@ -82,13 +82,12 @@ def memref_of(type: Attribute, space: Space = Space.DEFAULT) -> MemRefType[Any]:
 
 
 @lru_cache(maxsize=4096)
-def _extent(count: int) -> IntAttr:
-    return IntAttr(count)
+def _extents(shape: tuple[int, ...]) -> ArrayAttr[IntAttr]:
+    return ArrayAttr([IntAttr(extent) for extent in shape])
 
 
 def _memref(shape: tuple[int, ...], element: Attribute, space: Space) -> MemRefType[Any]:
-    extents = unverified(ArrayAttr, data=tuple([_extent(extent) for extent in shape]))
-    return unverified(MemRefType, shape=extents, element_type=element, layout=_CONTIGUOUS, memory_space=_SPACES[space])
+    return unverified(MemRefType[Any], shape=_extents(shape), element_type=element, layout=_CONTIGUOUS, memory_space=_SPACES[space])
 
 
 @lru_cache(maxsize=4096)

@@ -22,7 +22,7 @@ from wengert.dialects.kernel.memory import Space, bytes_of, space_of, value_type
 from wengert.ir import elements
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.tensor_types import dtype_of, shape_of_type
-from wengert.runtime.interpreter.meaning import MEANINGS, RegionFunction, Scope, Variadic, evaluates, evaluates_in_scope
+from wengert.runtime.interpreter.meaning import MEANINGS, Binary, Nullary, RegionFunction, Scope, Unary, Variadic, evaluates, evaluates_in_scope
 
 Array = np.ndarray[Any, np.dtype[Any]]
 POISON = 0xFE
@@ -62,21 +62,21 @@ def _copy(source: Array, target: Array) -> None:
 
 
 @evaluates(ops.AllocOp)
-def alloc(op: ops.AllocOp) -> Variadic:
+def alloc(op: ops.AllocOp) -> Nullary:
     """New memory."""
     type = op.memref.type
     return lambda: fresh(type)
 
 
 @evaluates(ops.ViewOp)
-def view(op: ops.ViewOp) -> Variadic:
+def view(op: ops.ViewOp) -> Unary:
     """The same memory."""
     at, size, type = int_of(op.offset), bytes_of(op.memref.type), op.memref.type
     return lambda source: _typed(_bytes(source)[at : at + size], type)
 
 
 @evaluates(ops.GlobalOp)
-def constant(op: ops.GlobalOp) -> Variadic:
+def constant(op: ops.GlobalOp) -> Nullary:
     """Memory that is written once."""
     held = np.array(elements.to_numpy(op.value), order="C")
     held.flags.writeable = False
@@ -84,7 +84,7 @@ def constant(op: ops.GlobalOp) -> Variadic:
 
 
 @evaluates(ops.CopyOp)
-def copy(op: ops.CopyOp) -> Variadic:
+def copy(op: ops.CopyOp) -> Binary:
     """Copies bytes."""
 
     def run(source: Array, target: Array) -> tuple[Any, ...]:

@@ -90,9 +90,9 @@ def assign(block: Block, scratch: Scratch = lambda op: 0) -> Placement:
 def overwriting_nests(found: Placement) -> list[NestOp]:
     """The nests that overwrite an operand that they read, those of regions among them."""
     places = found.places
-    owners = {value.owner: None for value in places if isinstance(value.owner, NestOp)}
-    nests = [nest for nest in owners if isinstance(nest, NestOp) and {places[v] for v in nest.inputs} & {places[v] for v in nest.outputs}]
-    return [*nests, *[nest for inner in found.inner.values() for nest in overwriting_nests(inner)]]
+    nests = dict.fromkeys(value.owner for value in places if isinstance(value.owner, NestOp))
+    overwriting = [nest for nest in nests if {places[value] for value in nest.inputs} & {places[value] for value in nest.outputs}]
+    return [*overwriting, *[nest for inner in found.inner.values() for nest in overwriting_nests(inner)]]
 
 
 def loop_layout(op: core.ForOp | core.WhileOp) -> tuple[list[int], int]:

@@ -18,7 +18,7 @@ from wengert.dialects.kernel import buffers as ops
 from wengert.dialects.kernel.buffer_text import SEGMENTS
 from wengert.dialects.kernel.memory import ALIGNMENT, Space, byte_size, bytes_in, memref_of, space_of, value_type
 from wengert.ir.attributes import int_array, int_attr, ints, segment_sizes
-from wengert.ir.construction import append, block_with, erase, insert_before, unverified
+from wengert.ir.construction import append, block_with, erase, insert_before
 from wengert.ir.tensor_types import i1, i64, tensor
 from wengert.ir.traversal import operands_of, ops_in
 from wengert.transforms.bufferize.placement import CELL_BYTES, Origin, Place, Placement, Range, loop_layout, stack_cells
@@ -66,7 +66,7 @@ def _attributes(function: FuncOp, inputs: int, outputs: int) -> ArrayAttr[Dictio
     arguments = list(function.arg_attrs.data) if function.arg_attrs is not None else [_NOTHING] * inputs
     results = list(function.res_attrs.data) if function.res_attrs is not None else [_NOTHING] * outputs
     said = [DictionaryAttr({**entry.data, ops.RESULT: UnitAttr()}) if entry.data else _RESULT for entry in results]
-    return unverified(ArrayAttr, data=(*arguments, *said))
+    return ArrayAttr([*arguments, *said])
 
 
 class _BlockWriter:
