@@ -11,7 +11,6 @@ from wengert.dialects.kernel.ops import (
     AtAttr,
     ConstantOp,
     EmptyOp,
-    Guard,
     IndexOp,
     InterpretOp,
     LoadOp,
@@ -29,6 +28,7 @@ from wengert.dialects.kernel.ops import (
     yielded,
 )
 from wengert.dialects.kernel.ops import Kernel as _Values
+from wengert.dialects.kernel.positions import Guard
 
 Kernel = Dialect("kernel", [*_Values.operations, *BUFFER_OPS], [*_Values.attributes, SpaceAttr])
 

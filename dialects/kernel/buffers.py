@@ -49,6 +49,7 @@ from wengert.dialects.kernel import buffer_text as text
 from wengert.dialects.kernel.memory import ALIGNMENT, Space, byte_size, space_of, value_type
 from wengert.dialects.kernel.ops import NestOp
 from wengert.dialects.kernel.overwriting import reads_what_it_writes
+from wengert.dialects.kernel.schedule import ScheduleAttr
 from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr, int_of, ints
 from wengert.ir.operations import DialectOperation, op_definition
@@ -290,7 +291,7 @@ class CaseOp(DialectOperation):
 @op_definition
 class StripLoopOp(DialectOperation):
     """Runs kernels on one strip of rows after another: iteration i sees elements ``[i * step, i * step + n)`` of each buffer, n being the size of
-    its argument (all of it if the step is 0)."""
+    its argument (all of it if the step is 0). The schedule says whether strips run in parallel."""
 
     name = "kernel.strip_loop"
     FACTS: ClassVar = STRUCTURE
@@ -300,6 +301,7 @@ class StripLoopOp(DialectOperation):
     arena = opt_operand_def()
     iterations = prop_def(I64Attr)
     steps = prop_def(DenseArrayBase)
+    schedule = prop_def(ScheduleAttr)
     body = region_def("single_block")
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 

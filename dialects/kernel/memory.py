@@ -87,7 +87,7 @@ def _extents(shape: tuple[int, ...]) -> ArrayAttr[IntAttr]:
 
 
 def _memref(shape: tuple[int, ...], element: Attribute, space: Space) -> MemRefType[Any]:
-    return unverified(MemRefType[Any], shape=_extents(shape), element_type=element, layout=_CONTIGUOUS, memory_space=_SPACES[space])
+    return unverified(MemRefType, shape=_extents(shape), element_type=element, layout=_CONTIGUOUS, memory_space=_SPACES[space])
 
 
 @lru_cache(maxsize=4096)

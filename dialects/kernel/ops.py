@@ -53,7 +53,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from wengert.dialects.facts import KERNEL, STRUCTURE
 from wengert.dialects.kernel import positions
-from wengert.dialects.kernel.positions import Position
+from wengert.dialects.kernel.positions import Guard, Position
+from wengert.dialects.kernel.schedule import ScheduleAttr
 from wengert.dialects.stablehlo.attributes import DotDimensionNumbersAttr
 from wengert.ir.attributes import int_array, ints, segment_sizes
 from wengert.ir.operations import DialectOperation, op_definition
@@ -61,9 +62,6 @@ from wengert.ir.tensor_types import shape_of_type, type_of
 
 STORE = "store"
 KINDS = (STORE, "add", "mul", "max", "min", "and", "or")
-
-Guard = tuple[Position, int, int]
-"""``(expression, low, high)``: low <= expression < high."""
 
 
 @irdl_attr_definition
@@ -95,19 +93,13 @@ class WhereAttr(Data[tuple[Guard, ...]]):
     def parse_parameter(cls, parser: AttrParser) -> tuple[Guard, ...]:
         with parser.in_angle_brackets():
             text = parser.parse_str_literal()
-        guards: list[Guard] = []
-        for part in text.split(","):
-            pieces = part.replace("<=", "<").split("<")
-            if len(pieces) != 3:
-                parser.raise_error(f"expected 'low <= position < high', found {part!r}")
-            try:
-                guards.append((positions.parse(pieces[1]), int(pieces[0]), int(pieces[2])))
-            except ValueError as error:
-                parser.raise_error(str(error))
-        return tuple(guards)
+        try:
+            return positions.parse_guards(text)
+        except ValueError as error:
+            parser.raise_error(str(error))
 
     def print_parameter(self, printer: Printer) -> None:
-        printer.print_string('<"' + ", ".join(f"{low} <= {at} < {high}" for at, low, high in self.data) + '">')
+        printer.print_string(f'<"{positions.guards_text(self.data)}">')
 
 
 @lru_cache(maxsize=8192)
@@ -215,7 +207,10 @@ class Write(NamedTuple):
 
 @op_definition
 class NestOp(DialectOperation):
-    """A loop nest; see the module's docstring. Result i continues ``into`` operand ``ties[i]`` unless that is -1."""
+    """A loop nest; see the module's docstring. Result i continues ``into`` operand ``ties[i]`` unless that is -1.
+
+    ``schedule`` says how it runs (:mod:`wengert.dialects.kernel.schedule`); what it computes does not depend on that.
+    """
 
     name = "kernel.nest"
     FACTS: ClassVar = KERNEL
@@ -223,6 +218,7 @@ class NestOp(DialectOperation):
     into = var_operand_def()
     bounds = prop_def(DenseArrayBase)
     ties = opt_prop_def(DenseArrayBase)
+    schedule = opt_prop_def(ScheduleAttr)
     body = region_def("single_block")
     outputs = var_result_def()
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
@@ -362,7 +358,7 @@ class StripMineOp(DialectOperation):
     """Runs nests on one strip of rows after another; see :mod:`wengert.transforms.kernel.strip_mining`.
 
     In trip i the body sees elements ``[i * step, i * step + n)`` of an operand, n being the size of its argument (all of
-    it if the step is 0), and what it yields are those elements of the results.
+    it if the step is 0), and what it yields are those elements of the results. ``schedule`` says whether strips run in parallel.
     """
 
     name = "kernel.strip_mine"
@@ -371,6 +367,7 @@ class StripMineOp(DialectOperation):
     trips = prop_def(IntegerAttr)
     input_steps = prop_def(DenseArrayBase)
     output_steps = prop_def(DenseArrayBase)
+    schedule = opt_prop_def(ScheduleAttr)
     body = region_def("single_block")
     outputs = var_result_def()
     traits = traits_def(IsolatedFromAbove())
@@ -390,7 +387,7 @@ class StripMineOp(DialectOperation):
 Kernel = Dialect(
     "kernel",
     [ApplyOp, ConstantOp, EmptyOp, IndexOp, InterpretOp, LoadOp, MatmulOp, NativeOp, NestOp, StripMineOp, WithinOp, YieldOp],
-    [AtAttr, WhereAttr],
+    [AtAttr, ScheduleAttr, WhereAttr],
 )
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Literal, Protocol, cast
+from typing import Protocol
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -16,14 +14,13 @@ from xdsl.passes import ModulePass
 from wengert.dialects import core, stablehlo
 from wengert.dialects.kernel import NestOp, StripMineOp
 from wengert.dialects.kernel.buffers import is_bufferized
+from wengert.dialects.kernel.schedule import Schedule
 from wengert.ir.locations import error_at
 from wengert.ir.traversal import ops_in
 from wengert.ir.unregistered import written_name
-from wengert.transforms.bufferize.placement import assign, overwriting_nests
+from wengert.transforms.bufferize.layout import assign, overwriting_nests
 from wengert.transforms.bufferize.rewrite import rewrite
-
-_NEEDS = {"cpu": "wengert.transforms.codegen.cpu.scratch:host_needs"}
-"""By target: the function that says what its kernels need of memory. It is imported when a program for this target is bufferized."""
+from wengert.transforms.schedule.host import HOST, target_named
 
 _BESIDE_KERNELS = (core.ForOp, core.WhileOp, core.CaseOp, stablehlo.ConstantOp, stablehlo.ReshapeOp, ReturnOp)
 """Ops of other dialects that a function of kernels is made of."""
@@ -36,23 +33,24 @@ class Needs(Protocol):
         """The bytes that an op uses while it runs, besides its operands and results."""
         ...
 
-    def runs_as_task(self, op: StripMineOp) -> bool:
-        """Whether threads share a strip-mined loop, each with memory of its own."""
+    def strip_schedule(self, op: StripMineOp) -> Schedule:
+        """Whether threads share the strips, each with memory of its own."""
         ...
 
 
 @dataclass(frozen=True)
 class BufferizePass(ModulePass):
-    """Gives every value its memory: an input, a result, a constant, or an offset in one arena, from liveness; ``target`` says how much scratch memory kernels
-    need."""
+    """Gives every value its memory: an input, a result, a constant, or an offset in one arena, from liveness."""
 
     name = "bufferize"
 
-    target: Literal["cpu"] = "cpu"
+    target: str = HOST
+    """As for the pass ``schedule``; how much scratch memory kernels need depends on it."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        module, _, function = _NEEDS[self.target].partition(":")
-        bufferize(op, cast("Callable[[], Needs]", getattr(import_module(module), function))())
+        from wengert.transforms.codegen.cpu.scratch import MemoryNeeds  # here: what kernels need is known to those who write their code
+
+        bufferize(op, MemoryNeeds(target_named(self.target)))
 
 
 def bufferize(module: ModuleOp, needs: Needs) -> ModuleOp:
@@ -60,7 +58,7 @@ def bufferize(module: ModuleOp, needs: Needs) -> ModuleOp:
     for function in ops_in(module.body.block):
         if isinstance(function, FuncOp) and function.body.blocks and not is_bufferized(function):
             check_kernel_level(function)
-            rewrite(function, assign(function.body.block, needs.scratch_bytes), needs.runs_as_task)
+            rewrite(function, assign(function.body.block, needs.scratch_bytes), needs.strip_schedule)
     return module
 
 

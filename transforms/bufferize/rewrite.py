@@ -17,22 +17,23 @@ from wengert.dialects.kernel import InterpretOp, MatmulOp, NativeOp, NestOp, Str
 from wengert.dialects.kernel import buffers as ops
 from wengert.dialects.kernel.buffer_text import SEGMENTS
 from wengert.dialects.kernel.memory import ALIGNMENT, Space, byte_size, bytes_in, memref_of, space_of, value_type
+from wengert.dialects.kernel.schedule import Schedule, ScheduleAttr
 from wengert.ir.attributes import int_array, int_attr, ints, segment_sizes
 from wengert.ir.construction import append, block_with, erase, insert_before
 from wengert.ir.tensor_types import i1, i64, tensor
 from wengert.ir.traversal import operands_of, ops_in
-from wengert.transforms.bufferize.placement import CELL_BYTES, Origin, Place, Placement, Range, loop_layout, stack_cells
+from wengert.transforms.bufferize.layout import CELL_BYTES, MemoryLayout, Origin, Place, Range, loop_layout, stack_cells
 
 ITERATION = memref_of(tensor((), i64), Space.STACK)
 ANSWER = memref_of(tensor((), i1), Space.STACK)
 _NOTHING, _RESULT = DictionaryAttr({}), DictionaryAttr({ops.RESULT: UnitAttr()})
 _ALIGNED = {"alignment": int_attr(ALIGNMENT)}
 
-RunsAsTask = Callable[[StripMineOp], bool]
-"""Whether a strip loop is one that threads share: a function of its own, with no use for the stack of the entry."""
+StripSchedule = Callable[[StripMineOp], Schedule]
+"""Says whether threads share a strip loop: then it is a function of its own, with no use for the stack of the entry."""
 
 
-def rewrite(function: FuncOp, found: Placement, runs_as_task: RunsAsTask) -> FuncOp:
+def rewrite(function: FuncOp, found: MemoryLayout, strip_schedule: StripSchedule) -> FuncOp:
     """The function on buffers in the place of one on values, which is taken apart."""
     block = function.body.block
     last = block.last_op
@@ -48,7 +49,7 @@ def rewrite(function: FuncOp, found: Placement, runs_as_task: RunsAsTask) -> Fun
         alloc.memref.name_hint = "arena"
         append(body, alloc)
         arena = alloc.memref
-    _BlockWriter(block, body, found, body.args[: len(inputs)], body.args[len(inputs) :], arena, runs_as_task).run(ReturnOp())
+    _BlockWriter(block, body, found, body.args[: len(inputs)], body.args[len(inputs) :], arena, strip_schedule).run(ReturnOp())
     properties = {
         **function.properties,
         "function_type": FunctionType.from_lists([*inputs, *outputs], []),
@@ -77,17 +78,17 @@ class _BlockWriter:
         self,
         old: Block,
         new: Block,
-        found: Placement,
+        found: MemoryLayout,
         inputs: Sequence[SSAValue],
         outputs: Sequence[SSAValue],
         arena: SSAValue | None,
-        runs_as_task: RunsAsTask,
+        strip_schedule: StripSchedule,
         *,
         in_loop: bool = False,
     ):
         self.old, self.new, self.found = old, new, found
         self.inputs, self.outputs, self.arena = inputs, outputs, arena
-        self.runs_as_task = runs_as_task
+        self.strip_schedule = strip_schedule
         self.in_loop = in_loop
         self.cells = stack_cells(found) if in_loop else {}
         self.constants: dict[int, SSAValue] = {}
@@ -206,7 +207,7 @@ class _BlockWriter:
 
     def _inner(self, old: Block, new: Block, buffers: tuple[Sequence[SSAValue], Sequence[SSAValue], SSAValue | None], end: Operation, *, in_loop: bool) -> None:
         """The ops of a region; ``buffers`` are those of what it takes, of what it ends with, and its arena."""
-        _BlockWriter(old, new, self.found.inner[old], *buffers, self.runs_as_task, in_loop=in_loop).run(end)
+        _BlockWriter(old, new, self.found.inner[old], *buffers, self.strip_schedule, in_loop=in_loop).run(end)
 
     def _loop(self, op: core.ForOp | core.WhileOp) -> None:
         part, (offsets, end) = self.found.scratch[op], loop_layout(op)
@@ -269,7 +270,8 @@ class _BlockWriter:
         strips = zip((*old.args, *operands_of(last)), (*ins, *outs), strict=True)
         block = block_with([*[memref_of(strip.type, space_of(whole.type)) for strip, whole in strips], *[value.type for value in arena]])
         taken, written, rest = block.args[: len(ins)], block.args[len(ins) : len(ins) + len(outs)], block.args[len(ins) + len(outs) :]
-        in_loop = self.in_loop and not self.runs_as_task(op)
+        schedule = op.schedule if op.schedule is not None else ScheduleAttr(self.strip_schedule(op))
+        in_loop = self.in_loop and schedule.data.parallel is None
         self._inner(old, block, (taken, written, rest[0] if rest else None), ops.EndOp.create(), in_loop=in_loop)
         steps = int_array((*ints(op.input_steps), *ints(op.output_steps)))
-        self._bound(ops.StripLoopOp, [ins, outs, arena], [block], op, iterations=op.trips, steps=steps)
+        self._bound(ops.StripLoopOp, [ins, outs, arena], [block], op, iterations=op.trips, steps=steps, schedule=schedule)

@@ -1,7 +1,7 @@
 """Small updates of an array that the same nest reads elsewhere: the new elements are computed first, and then written.
 
 A nest that continues an array and reads other elements of it would see its own results, so the whole array is copied
-beforehand (:mod:`wengert.transforms.bufferize.placement`). Where few elements change, a row or a column of a table in a loop,
+beforehand (:mod:`wengert.transforms.bufferize.layout`). Where few elements change, a row or a column of a table in a loop,
 keeping these few apart is cheaper.
 
 Before and after::

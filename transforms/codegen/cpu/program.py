@@ -16,6 +16,7 @@ from xdsl.ir import Block, SSAValue
 from wengert.dialects.kernel import InterpretOp, MatmulOp, NativeOp, NestOp
 from wengert.dialects.kernel.buffers import CaseOp, CopyOp, ForOp, GlobalOp, LaunchOp, StripLoopOp, WhileOp, element_size, is_result, location
 from wengert.dialects.kernel.memory import byte_size
+from wengert.dialects.kernel.schedule import Schedule
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.traversal import ops_in, ops_of
 from wengert.transforms.bufferize.footprint import Footprint, footprint
@@ -25,8 +26,9 @@ from wengert.transforms.codegen.cpu.native import native_kernel
 from wengert.transforms.codegen.cpu.nest.emission import NestCode
 from wengert.transforms.codegen.cpu.pointers import ARENA, BlockPointers
 from wengert.transforms.codegen.cpu.polls import is_long, iterations_between
-from wengert.transforms.schedule.chunks import parameters, prologue, split
-from wengert.transforms.schedule.parallel import strips_ns
+from wengert.transforms.schedule.choice import choose
+from wengert.transforms.schedule.chunks import Split, parameters, prologue
+from wengert.transforms.schedule.legality import check
 from wengert.transforms.schedule.target import Target
 
 
@@ -103,7 +105,8 @@ class _BlockCode(BlockPointers):
 
     def _nest(self, op: LaunchOp, nest: NestOp) -> None:
         inputs = op.ins[: len(nest.inputs)]
-        code = NestCode(nest, self.entry.target, self.entry.strict, runs_in_place(op), parallel=self.alone)
+        schedule = _schedule_of(nest, self.entry, in_place=runs_in_place(op), parallel=self.alone)
+        code = NestCode(nest, schedule, self.entry.target, self.entry.strict)
         name = self.entry.function(code.text("KERNEL"))
         self.entry.helpers.update(code.out.module.definitions)
         pointers = [self.pointer(buffer) for buffer in (*inputs, *op.outs)]
@@ -182,9 +185,8 @@ class _BlockCode(BlockPointers):
     def _strips(self, op: StripLoopOp) -> None:
         buffers = [self.pointer(buffer) for buffer in (*op.ins, *op.outs)]
         arena = [] if op.arena is None else [self.pointer(op.arena)]
-        iterations = int_of(op.iterations)
-        nests = [launch.kernel for launch in op.body.block.ops if isinstance(launch, LaunchOp)]
-        cut = split(iterations, strips_ns([nest for nest in nests if isinstance(nest, NestOp)], iterations, self.entry.target))
+        iterations, shared = int_of(op.iterations), op.schedule.data.parallel
+        cut = None if shared is None else Split(iterations, shared.chunk, shared.nanoseconds)
         if cut is None:
             self._strip_loop(op, buffers, arena, ("0", str(iterations)))
             return
@@ -268,3 +270,11 @@ class _BlockCode(BlockPointers):
             self._region(branch.block, arguments)
             lines.append(f"br label %{label}.after")
         lines.append(f"{label}.after:")
+
+
+def _schedule_of(op: NestOp, entry: EntryCode, *, in_place: bool, parallel: bool) -> Schedule:
+    """The schedule that a nest has, if it can be obeyed, or one that is chosen now."""
+    if op.schedule is None:
+        return choose(op, entry.target, strict=entry.strict, in_place=in_place, parallel=parallel)
+    check(op, op.schedule.data, strict=entry.strict, in_place=in_place, parallel=parallel)
+    return op.schedule.data

@@ -5,17 +5,11 @@ from __future__ import annotations
 from msgspec import Struct
 from xdsl.ir import Operation
 
-from wengert.dialects.kernel import MatmulOp, NativeOp, NestOp, StripMineOp
+from wengert.dialects.kernel import MatmulOp, NativeOp, StripMineOp
+from wengert.dialects.kernel.schedule import Schedule
 from wengert.transforms.codegen.cpu.native import native_kernel
-from wengert.transforms.schedule.chunks import split
-from wengert.transforms.schedule.host import host
-from wengert.transforms.schedule.parallel import strips_ns
+from wengert.transforms.schedule.schedule_pass import choose_strips
 from wengert.transforms.schedule.target import Target
-
-
-def host_needs() -> MemoryNeeds:
-    """What kernels need of memory on the processor that this process runs on."""
-    return MemoryNeeds(host().target)
 
 
 class MemoryNeeds(Struct, frozen=True):
@@ -34,7 +28,6 @@ class MemoryNeeds(Struct, frozen=True):
             return found.scratch_bytes if cut is None else cut.scratch_bytes
         return native_kernel(op, self.target).scratch_bytes() if isinstance(op, NativeOp) else 0
 
-    def runs_as_task(self, op: StripMineOp) -> bool:
+    def strip_schedule(self, op: StripMineOp) -> Schedule:
         """Whether threads share the strips."""
-        iterations = op.trips.value.data
-        return split(iterations, strips_ns([nest for nest in op.body.block.ops if isinstance(nest, NestOp)], iterations, self.target)) is not None
+        return choose_strips(op, self.target, parallel=True)

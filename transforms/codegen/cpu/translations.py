@@ -20,18 +20,20 @@ from wengert.transforms.codegen.cpu.machine_code import CompileError, Tier, asse
 from wengert.transforms.codegen.cpu.program import generate
 from wengert.transforms.codegen.cpu.subnormals import can_flush
 from wengert.transforms.lowering import alone
-from wengert.transforms.schedule.host import host
+from wengert.transforms.schedule.host import HOST, target_named
 
 
 @dataclass(frozen=True)
 class EmitLlvm(Translation):
-    """Writes a function on buffers as LLVM text for this machine's processor; ``strict`` keeps the order of operations."""
+    """Writes a function on buffers as LLVM text for a processor; ``strict`` keeps the order of operations."""
 
     name = "emit-llvm"
     reads = "mlir"
     writes = "ll"
 
     fn: str = "main"
+    target: str = HOST
+    """As for the pass ``schedule``."""
     strict: bool = False
     flush_subnormals: bool = False
 
@@ -42,7 +44,7 @@ class EmitLlvm(Translation):
         if not is_bufferized(function):
             check_kernel_level(function)
             raise error_at(function.location, f"the values of @{self.fn} have no memory yet", "the pass 'bufferize' gives them theirs")
-        target = host().target
+        target = target_named(self.target)
         if self.flush_subnormals and not can_flush(target):
             raise DiagnosticError(Diagnostic(f"flush-subnormals: it is not known how a processor of the family '{target.family}' is told"))
         return generate(module, target, strict=self.strict, flush=self.flush_subnormals).text

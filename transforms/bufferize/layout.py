@@ -63,7 +63,7 @@ class Copy(Struct):
     output: int
 
 
-class Placement(Struct):
+class MemoryLayout(Struct):
     """Places of all values, copies to make at the end, the arena's size in bytes, and scratch memory of single ops.
 
     ``initial`` says which results begin as copies of operands (what they continue is needed again). ``inner`` holds the
@@ -75,19 +75,19 @@ class Placement(Struct):
     copies: list[Copy] = field(default_factory=list[Copy])
     initial: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     scratch: dict[Operation, Range] = field(default_factory=dict[Operation, "Range"])
-    inner: dict[Block, Placement] = field(default_factory=dict[Block, "Placement"])
+    inner: dict[Block, MemoryLayout] = field(default_factory=dict[Block, "MemoryLayout"])
     arena_bytes: int = 0
 
 
 Scratch = Callable[[Operation], int]
 
 
-def assign(block: Block, scratch: Scratch = lambda op: 0) -> Placement:
+def assign(block: Block, scratch: Scratch = lambda op: 0) -> MemoryLayout:
     """Places for every value of a kernel-level block; ``scratch`` tells how many bytes an op needs while it runs."""
     return _Assignment(block, scratch, [], frozenset()).run()
 
 
-def overwriting_nests(found: Placement) -> list[NestOp]:
+def overwriting_nests(found: MemoryLayout) -> list[NestOp]:
     """The nests that overwrite an operand that they read, those of regions among them."""
     places = found.places
     nests = dict.fromkeys(value.owner for value in places if isinstance(value.owner, NestOp))
@@ -105,7 +105,7 @@ def loop_layout(op: core.ForOp | core.WhileOp) -> tuple[list[int], int]:
     return offsets, end
 
 
-def stack_cells(found: Placement) -> dict[int, list[SSAValue]]:
+def stack_cells(found: MemoryLayout) -> dict[int, list[SSAValue]]:
     """The values of a loop's body that lie on the stack, by their offset in its arena: small ones, where nothing larger lies at
     the same offset. LLVM makes registers of them. Buffers at different offsets hold different values, or are not live at once, so
     each offset has a cell of its own."""
@@ -137,11 +137,11 @@ class _Assignment:
         self.scratch = scratch
         self.mutable = mutable
         self.ops = list(block.ops)
-        self.found = Placement(constants=constants)
+        self.found = MemoryLayout(constants=constants)
         self.storage: dict[SSAValue, _Storage] = {}
         self.last_use: dict[SSAValue, int] = {}
 
-    def run(self) -> Placement:
+    def run(self) -> MemoryLayout:
         for number, op in enumerate(self.ops):
             for operand in op.operands:
                 self.last_use[operand] = number
@@ -197,7 +197,7 @@ class _Assignment:
         others = op.inputs if isinstance(op, NestOp) else op.operands
         uses = sum(self.storage[value] is storage for value in others) + (isinstance(op, NestOp) and sum(self.storage[value] is storage for value in op.into))
         taken = any(self.storage.get(other) is storage for other in op.results)
-        alone = uses == 1 or (uses == 2 and isinstance(op, NestOp) and self._reads_what_it_writes(op, op.results.index(result), storage))
+        alone = uses == 1 or (uses == 2 and isinstance(op, NestOp) and not runs_twice(op) and self._reads_what_it_writes(op, op.results.index(result), storage))
         if not storage.fixed and storage.last == number and alone and not taken:
             self._share(result, operand)
         else:
@@ -233,7 +233,7 @@ class _Assignment:
         free = _FreeList()
         reused: set[int] = set()
         for number, op in enumerate(self.ops):
-            if isinstance(op, NestOp):
+            if isinstance(op, NestOp) and not runs_twice(op):
                 reused |= self._reuse(number, op, reused)
             for result in op.results:
                 storage = self.storage[result]
@@ -281,6 +281,11 @@ class _Assignment:
             return False
         loads = [use.operation for use in argument.uses]
         return all(isinstance(load, LoadOp) and load.at.data == at and load.where is None and load.base is None for load in loads)
+
+
+def runs_twice(op: NestOp) -> bool:
+    """Whether a nest has a schedule by which some iterations run twice, so that it may not overwrite what it reads."""
+    return op.schedule is not None and op.schedule.data.repeats
 
 
 def _same_layout(one: SSAValue, other: SSAValue, held: _Storage, wanted: _Storage) -> bool:
