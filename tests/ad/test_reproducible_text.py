@@ -15,7 +15,9 @@ from wengert.lab.corpus import CorpusProgram
 from wengert.runtime.cpu.compile import core_form
 from wengert.runtime.derivation import runnable
 from wengert.runtime.program import Program, load
+from wengert.transforms.bufferize.bufferize import bufferize
 from wengert.transforms.codegen.cpu.program import generate
+from wengert.transforms.codegen.cpu.scratch import MemoryNeeds
 from wengert.transforms.lowering import lower
 from wengert.transforms.schedule.host import host
 
@@ -34,7 +36,7 @@ def texts(program: Program) -> dict[str, tuple[str, str]]:
     found: dict[str, tuple[str, str]] = {}
     for name, make in FORMS.items():
         module = runnable(make(program).optimized_module)
-        found[name] = str(module), generate(lower(core_form(module)), host().target).text
+        found[name] = str(module), generate(bufferize(lower(core_form(module)), MemoryNeeds(host().target)), host().target).text
     return found
 
 
