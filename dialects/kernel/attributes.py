@@ -31,7 +31,7 @@ class AtAttr(Data[Position]):
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> Position:
         with parser.in_angle_brackets():
-            return _read(parser, AffineText.map)
+            return read_affine(parser, AffineText.map)
 
     def print_parameter(self, printer: Printer) -> None:
         printer.print_string(f"<({_loops([self.data])}) -> ({self.data})>")
@@ -46,7 +46,7 @@ class WhereAttr(Data[tuple[Guard, ...]]):
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> tuple[Guard, ...]:
         with parser.in_angle_brackets():
-            return _read(parser, AffineText.set)
+            return read_affine(parser, AffineText.set)
 
     def print_parameter(self, printer: Printer) -> None:
         printer.print_string(f"<({_loops([at for at, _, _ in self.data])}) : ({guards_text(self.data)})>")
@@ -63,7 +63,7 @@ def _loops(positions: Sequence[Position]) -> str:
     return ", ".join([f"d{d}" for d in range(last + 1)])
 
 
-def _read(parser: AttrParser, read: Callable[[AffineText], T]) -> T:
+def read_affine(parser: AttrParser, read: Callable[[AffineText], T]) -> T:
     """Reads the text where a parser of xDSL stands."""
     text = AffineText(parser.lexer.input.content, parser._current_token.span.start)  # pyright: ignore[reportPrivateUsage]
     try:

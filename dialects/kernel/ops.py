@@ -59,6 +59,7 @@ from wengert.dialects.kernel.functions import arity, op_classes
 from wengert.dialects.kernel.positions import Position
 from wengert.dialects.kernel.product_syntax import ProductText
 from wengert.dialects.kernel.region_syntax import BodyText, NestText, StripMineText
+from wengert.dialects.kernel.schedule import ScheduleAttr
 from wengert.dialects.kernel.syntax import FunctionText, GuardsText, IndexText, LoadText, ScalarText, YieldText, buffer_shape
 from wengert.dialects.stablehlo.attributes import DotDimensionNumbersAttr
 from wengert.ir.attributes import int_array, ints, segment_sizes
@@ -217,7 +218,10 @@ class YieldOp(KernelOp):
 
 @op_definition
 class NestOp(KernelOp):
-    """A loop nest; see the module's docstring. Result i continues ``into`` operand ``ties[i]`` unless that is -1."""
+    """A loop nest; see the module's docstring. Result i continues ``into`` operand ``ties[i]`` unless that is -1.
+
+    ``schedule`` says how it runs (:mod:`wengert.dialects.kernel.schedule`); what it computes does not depend on that.
+    """
 
     name = "kernel.nest"
     SYNTAX: ClassVar = Syntax(NestText())
@@ -227,6 +231,7 @@ class NestOp(KernelOp):
     into = var_operand_def()
     bounds = prop_def(DenseArrayBase)
     ties = opt_prop_def(DenseArrayBase)
+    schedule = opt_prop_def(ScheduleAttr)
     body = region_def("single_block")
     outputs = var_result_def()
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
@@ -412,6 +417,7 @@ class StripMineOp(KernelOp):
     trips = prop_def(IntegerAttr)
     input_steps = prop_def(DenseArrayBase)
     output_steps = prop_def(DenseArrayBase)
+    schedule = opt_prop_def(ScheduleAttr)
     body = region_def("single_block")
     outputs = var_result_def()
     traits = traits_def(IsolatedFromAbove())
@@ -431,7 +437,7 @@ class StripMineOp(KernelOp):
 Kernel = Dialect(
     "kernel",
     [ApplyOp, ConstantOp, EmptyOp, IndexOp, InterpretOp, LoadOp, MatmulOp, NativeOp, NestOp, StripMineOp, WithinOp, YieldOp],
-    [AtAttr, WhereAttr],
+    [AtAttr, ScheduleAttr, WhereAttr],
 )
 
 

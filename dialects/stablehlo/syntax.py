@@ -66,22 +66,22 @@ class Ranges(Struct, frozen=True):
 
     def read(self, reader: Reader, state: OpState) -> None:
         match = _RANGES.match(reader.text, reader.here)
-        found: list[tuple[int, int, int]] = []
+        ranges: list[tuple[int, int, int]] = []
         if match is None:
-            found = reader.listed("[", "]", lambda: self._range(reader))
-            self._set(state, found)
+            ranges = reader.listed("[", "]", lambda: self._range(reader))
+            self._set(state, ranges)
             return
         body = match.group(1)
         for part in body.split(",") if body.strip() else ():
             ranged = _RANGE.fullmatch(part)
             if ranged is None:
                 reader.fail(f"'{part.strip()}' is not a range such as '0:4' or '0:8:2'", match.start(1) + body.find(part))
-            found.append((int(ranged.group(1)), int(ranged.group(2)), int(ranged.group(3) or 1)))
+            ranges.append((int(ranged.group(1)), int(ranged.group(2)), int(ranged.group(3) or 1)))
         reader.here = match.end()
-        self._set(state, found)
+        self._set(state, ranges)
 
-    def _set(self, state: OpState, found: Sequence[tuple[int, int, int]]) -> None:
-        for key, values in zip(self.properties, zip(*found) if found else ((), (), ())):
+    def _set(self, state: OpState, ranges: Sequence[tuple[int, int, int]]) -> None:
+        for key, values in zip(self.properties, zip(*ranges) if ranges else ((), (), ())):
             state.properties[key] = int_array(values)
 
     @staticmethod
