@@ -58,6 +58,8 @@ class Work(Enum):
     """By a formula in :mod:`wengert.transforms.analysis.opcost`."""
     EXPANSION = auto()
     """Those of the ops that it is written out in."""
+    BODY = auto()
+    """Those of its body, by :mod:`wengert.transforms.analysis.kernel_cost`: the op is a kernel."""
 
 
 class Traffic(Enum):
@@ -197,6 +199,8 @@ REGIONS = Facts(traffic=Traffic.NONE)
 """Costs what its regions do."""
 STRUCTURE = Facts(traffic=Traffic.NONE, batching=Batching.LOOP)
 """Moves nothing and is gone before programs are batched: calls, tuples, tokens, control flow that is not closed."""
+KERNEL = Facts(work=Work.BODY, batching=Batching.LOOP)
+"""Is at kernel level, where nothing is differentiated or batched any more."""
 UNBATCHED = Facts(batching=Batching.LOOP)
 """Has no rule for batches, because programs have it resolved before or batches of it are rare; works on integers, or not at all."""
 

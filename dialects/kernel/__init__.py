@@ -7,7 +7,6 @@ from wengert.dialects.kernel.ops import (
     AtAttr,
     ConstantOp,
     EmptyOp,
-    Guard,
     IndexOp,
     InterpretOp,
     Kernel,
@@ -25,6 +24,7 @@ from wengert.dialects.kernel.ops import (
     string,
     yielded,
 )
+from wengert.dialects.kernel.positions import Guard
 
 __all__ = [
     "KINDS",

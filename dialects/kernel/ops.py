@@ -51,9 +51,10 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from wengert.dialects.facts import FORMULA, REGIONS, STRUCTURE
+from wengert.dialects.facts import KERNEL, STRUCTURE
 from wengert.dialects.kernel import positions
-from wengert.dialects.kernel.positions import Position
+from wengert.dialects.kernel.positions import Guard, Position
+from wengert.dialects.kernel.schedule import ScheduleAttr
 from wengert.dialects.stablehlo.attributes import DotDimensionNumbersAttr
 from wengert.ir.attributes import int_array, ints, segment_sizes
 from wengert.ir.operations import DialectOperation, op_definition
@@ -61,9 +62,6 @@ from wengert.ir.tensor_types import shape_of_type, type_of
 
 STORE = "store"
 KINDS = (STORE, "add", "mul", "max", "min", "and", "or")
-
-Guard = tuple[Position, int, int]
-"""``(expression, low, high)``: low <= expression < high."""
 
 
 @irdl_attr_definition
@@ -95,19 +93,13 @@ class WhereAttr(Data[tuple[Guard, ...]]):
     def parse_parameter(cls, parser: AttrParser) -> tuple[Guard, ...]:
         with parser.in_angle_brackets():
             text = parser.parse_str_literal()
-        guards: list[Guard] = []
-        for part in text.split(","):
-            pieces = part.replace("<=", "<").split("<")
-            if len(pieces) != 3:
-                parser.raise_error(f"expected 'low <= position < high', found {part!r}")
-            try:
-                guards.append((positions.parse(pieces[1]), int(pieces[0]), int(pieces[2])))
-            except ValueError as error:
-                parser.raise_error(str(error))
-        return tuple(guards)
+        try:
+            return positions.parse_guards(text)
+        except ValueError as error:
+            parser.raise_error(str(error))
 
     def print_parameter(self, printer: Printer) -> None:
-        printer.print_string('<"' + ", ".join(f"{low} <= {at} < {high}" for at, low, high in self.data) + '">')
+        printer.print_string(f'<"{positions.guards_text(self.data)}">')
 
 
 @lru_cache(maxsize=8192)
@@ -131,7 +123,6 @@ class LoadOp(DialectOperation):
     """
 
     name = "kernel.load"
-    FACTS: ClassVar = STRUCTURE
     source = operand_def()
     base = opt_operand_def()
     at = prop_def(AtAttr)
@@ -145,7 +136,6 @@ class IndexOp(DialectOperation):
     """The value of an expression of loop indices, as a number of the result's type."""
 
     name = "kernel.index"
-    FACTS: ClassVar = STRUCTURE
     at = prop_def(AtAttr)
     result = result_def()
     traits = traits_def(Pure())
@@ -156,7 +146,6 @@ class WithinOp(DialectOperation):
     """Whether the guards hold."""
 
     name = "kernel.within"
-    FACTS: ClassVar = STRUCTURE
     where = prop_def(WhereAttr)
     result = result_def()
     traits = traits_def(Pure())
@@ -167,7 +156,6 @@ class ConstantOp(DialectOperation):
     """A scalar constant (``value`` is a rank-0 tensor constant)."""
 
     name = "kernel.constant"
-    FACTS: ClassVar = STRUCTURE
     value = prop_def(DenseIntOrFPElementsAttr)
     result = result_def()
     traits = traits_def(Pure())
@@ -178,7 +166,6 @@ class ApplyOp(DialectOperation):
     """A scalar function: StableHLO's or CHLO's elementwise op of this name on one element."""
 
     name = "kernel.apply"
-    FACTS: ClassVar = STRUCTURE
     arguments = var_operand_def()
     function = prop_def(StringAttr)
     result = result_def()
@@ -195,7 +182,6 @@ class YieldOp(DialectOperation):
     """
 
     name = "kernel.yield"
-    FACTS: ClassVar = STRUCTURE
     values = var_operand_def()
     at = opt_prop_def(ArrayAttr)
     kinds = opt_prop_def(ArrayAttr)
@@ -221,14 +207,18 @@ class Write(NamedTuple):
 
 @op_definition
 class NestOp(DialectOperation):
-    """A loop nest; see the module's docstring. Result i continues ``into`` operand ``ties[i]`` unless that is -1."""
+    """A loop nest; see the module's docstring. Result i continues ``into`` operand ``ties[i]`` unless that is -1.
+
+    ``schedule`` says how it runs (:mod:`wengert.dialects.kernel.schedule`); what it computes does not depend on that.
+    """
 
     name = "kernel.nest"
-    FACTS: ClassVar = FORMULA
+    FACTS: ClassVar = KERNEL
     inputs = var_operand_def()
     into = var_operand_def()
     bounds = prop_def(DenseArrayBase)
     ties = opt_prop_def(DenseArrayBase)
+    schedule = opt_prop_def(ScheduleAttr)
     body = region_def("single_block")
     outputs = var_result_def()
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
@@ -319,7 +309,7 @@ class MatmulOp(DialectOperation):
     """
 
     name = "kernel.matmul"
-    FACTS: ClassVar = FORMULA
+    FACTS: ClassVar = KERNEL
     lhs = operand_def()
     rhs = operand_def()
     dimension_numbers = prop_def(DotDimensionNumbersAttr)
@@ -346,7 +336,7 @@ class InterpretOp(DialectOperation):
     """Runs one op that has no kernel in the interpreter. The body holds the op and a yield of its results."""
 
     name = "kernel.interpret"
-    FACTS: ClassVar = REGIONS
+    FACTS: ClassVar = KERNEL
     inputs = var_operand_def()
     body = region_def("single_block")
     outputs = var_result_def()
@@ -357,7 +347,7 @@ class NativeOp(DialectOperation):
     """Runs one op by code of its own (:mod:`wengert.transforms.codegen.cpu.native`). The body holds the op and a yield of its results."""
 
     name = "kernel.native"
-    FACTS: ClassVar = REGIONS
+    FACTS: ClassVar = KERNEL
     inputs = var_operand_def()
     body = region_def("single_block")
     outputs = var_result_def()
@@ -368,15 +358,16 @@ class StripMineOp(DialectOperation):
     """Runs nests on one strip of rows after another; see :mod:`wengert.transforms.kernel.strip_mining`.
 
     In trip i the body sees elements ``[i * step, i * step + n)`` of an operand, n being the size of its argument (all of
-    it if the step is 0), and what it yields are those elements of the results.
+    it if the step is 0), and what it yields are those elements of the results. ``schedule`` says whether strips run in parallel.
     """
 
     name = "kernel.strip_mine"
-    FACTS: ClassVar = REGIONS
+    FACTS: ClassVar = KERNEL
     inputs = var_operand_def()
     trips = prop_def(IntegerAttr)
     input_steps = prop_def(DenseArrayBase)
     output_steps = prop_def(DenseArrayBase)
+    schedule = opt_prop_def(ScheduleAttr)
     body = region_def("single_block")
     outputs = var_result_def()
     traits = traits_def(IsolatedFromAbove())
@@ -396,7 +387,7 @@ class StripMineOp(DialectOperation):
 Kernel = Dialect(
     "kernel",
     [ApplyOp, ConstantOp, EmptyOp, IndexOp, InterpretOp, LoadOp, MatmulOp, NativeOp, NestOp, StripMineOp, WithinOp, YieldOp],
-    [AtAttr, WhereAttr],
+    [AtAttr, ScheduleAttr, WhereAttr],
 )
 
 

@@ -84,6 +84,9 @@ class Position(NamedTuple):
 
 ZERO = Position(0)
 
+Guard = tuple[Position, int, int]
+"""``(expression, low, high)``: low <= expression < high."""
+
 
 def _order(term: tuple[Atom, int]) -> tuple[int, str]:
     atom = term[0]
@@ -254,6 +257,22 @@ def parse(text: str) -> Position:
     if rest:
         raise ValueError(f"unexpected {rest[0]!r} in position {text!r}")
     return found
+
+
+def parse_guards(text: str) -> tuple[Guard, ...]:
+    """Reads what :func:`guards_text` writes; a ValueError where it cannot."""
+    guards: list[Guard] = []
+    for part in text.split(","):
+        pieces = part.replace("<=", "<").split("<")
+        if len(pieces) != 3:
+            raise ValueError(f"expected 'low <= position < high', found {part!r}")
+        guards.append((parse(pieces[1]), int(pieces[0]), int(pieces[2])))
+    return tuple(guards)
+
+
+def guards_text(guards: Sequence[Guard]) -> str:
+    """Guards as they are written: ``2 <= d0 < 7, 0 <= d1 + 3 < 4``."""
+    return ", ".join([f"{low} <= {at} < {high}" for at, low, high in guards])
 
 
 def _parse_sum(tokens: list[str]) -> tuple[Position, list[str]]:

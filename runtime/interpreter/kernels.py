@@ -54,7 +54,7 @@ def nest(op: NestOp) -> Variadic:
 @evaluates_in_scope(StripMineOp)
 def strip_mine(op: StripMineOp, scope: Scope) -> Variadic:
     """Runs the body on one strip of rows after another."""
-    body = scope.region(op.body)
+    body = scope.uncounted_region(op.body)
     sizes = [size(argument) for argument in op.body.block.args]
 
     def run(*operands: Any) -> Any:
@@ -77,7 +77,7 @@ def empty(op: EmptyOp) -> Nullary:
 @evaluates_in_scope(InterpretOp, NativeOp)
 def whole(op: InterpretOp | NativeOp, scope: Scope) -> Variadic:
     """Runs the op in the body."""
-    body = scope.region(op.body)
+    body = scope.uncounted_region(op.body)
     return lambda *operands: one_or_tuple(op, body(*operands))
 
 

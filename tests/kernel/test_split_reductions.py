@@ -52,4 +52,4 @@ def test_every_part_has_a_sum_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Non
     first, second = [op for op in module.walk() if isinstance(op, NestOp)]
     assert first.extents == (100, 1000)
     assert {(str(write.at), write.kind) for write in first.writes} == {("d0", "add"), ("d0 * 1000 + d1", "store")}
-    assert second.extents == (100, 1)
+    assert second.extents == (100,)

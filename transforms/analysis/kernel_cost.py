@@ -1,41 +1,67 @@
-"""What kernels compute, by the functions in their bodies: flops and transcendentals of the ops of the kernel dialect."""
+"""What kernels compute: the flops and transcendental functions of a nest are those of its body, once for each iteration."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
+from typing import Any
 
-from wengert.dialects.facts import Facts
-from wengert.dialects.kernel import STORE, ApplyOp, MatmulOp, NestOp
+from xdsl.dialects.builtin import ComplexType
+from xdsl.ir import Attribute, Block, Operation
+
+from wengert.dialects.kernel import STORE, ApplyOp, InterpretOp, MatmulOp, NativeOp, NestOp, StripMineOp, YieldOp
 from wengert.dialects.scalar_functions import function_facts
 from wengert.ir.attributes import ints
-from wengert.ir.tensor_types import element, is_complex, is_float, size
-from wengert.transforms.analysis.opcost import costs, product
+from wengert.ir.tensor_types import element, is_float, size
+from wengert.transforms.analysis.opcost import work
+
+Work = tuple[int, int]
 
 
-@costs(NestOp)
-def _nest(op: NestOp) -> tuple[int, int]:
-    flops = sum(_flops(inner) for inner in op.body.block.ops if isinstance(inner, ApplyOp))
-    flops += sum(write.kind != STORE and _is_floating(write.value.type) for write in op.writes)
-    functions = sum(_facts(inner).transcendental for inner in op.body.block.ops if isinstance(inner, ApplyOp))
-    points = prod(op.extents)
-    return points * flops, points * functions
+def kernel_work(op: Operation) -> Work:
+    """Flops and transcendental functions of one execution of a kernel."""
+    return _WORK[type(op)](op)
 
 
-@costs(MatmulOp)
-def _matmul(op: MatmulOp) -> tuple[int, int]:
+def _is_floating(type: Attribute) -> bool:
+    return is_float(type) or isinstance(type, ComplexType)
+
+
+def _nest(op: NestOp) -> Work:
+    flops = functions = 0
+    for inner in op.body.block.ops:
+        if isinstance(inner, ApplyOp) and _is_floating(inner.operands[-1].type):
+            facts = function_facts(inner.function.data)
+            flops += facts.flops[isinstance(inner.operands[0].type, ComplexType)]
+            functions += facts.transcendental
+    for write in op.writes:
+        if write.kind != STORE and _is_floating(write.value.type):
+            is_complex = isinstance(write.value.type, ComplexType)
+            flops += (6 if write.kind == "mul" else 2) if is_complex else 1
+    count = prod(op.extents)
+    return count * flops, count * functions
+
+
+def _matmul(op: MatmulOp) -> Work:
     extents = ints(op.lhs_shape)
-    contracted = prod([extents[d] for d in op.dimension_numbers.dims("lhs_contracting_dimensions")])
-    return product(element(op.result)) * size(op.result) * contracted, 0
+    contracted = prod(extents[d] for d in op.dimension_numbers.dims("lhs_contracting_dimensions"))
+    held = element(op.result)
+    return (8 if isinstance(held, ComplexType) else 2 if is_float(held) else 0) * size(op.result) * contracted, 0
 
 
-def _facts(op: ApplyOp) -> Facts:
-    return function_facts(op.function.data)
+def _inside(block: Block) -> Work:
+    found = [work(op) for op in block.ops if not isinstance(op, YieldOp)]
+    return sum(flops for flops, _ in found), sum(functions for _, functions in found)
 
 
-def _flops(op: ApplyOp) -> int:
-    operand = op.arguments[-1].type
-    return _facts(op).flops[is_complex(operand)] if _is_floating(operand) else 0
+def _strips(op: StripMineOp) -> Work:
+    count = op.trips.value.data
+    flops, functions = _inside(op.body.block)
+    return count * flops, count * functions
 
 
-def _is_floating(type: object) -> bool:
-    return is_float(type) or is_complex(type)  # pyright: ignore[reportArgumentType]
+def _whole(op: NativeOp | InterpretOp) -> Work:
+    return _inside(op.body.block)
+
+
+_WORK: dict[type[Operation], Callable[[Any], Work]] = {NestOp: _nest, MatmulOp: _matmul, StripMineOp: _strips, NativeOp: _whole, InterpretOp: _whole}

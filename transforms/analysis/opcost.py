@@ -63,9 +63,7 @@ FORMULAS: dict[type[Operation], Formula] = {}
 """Flops and transcendentals of the ops whose facts say that there is a formula."""
 
 
-def costs(*classes: type[Operation]) -> Callable[[Formula], Formula]:
-    """Registers the formula of ops whose facts say that there is one."""
-
+def _costs(*classes: type[Operation]) -> Callable[[Formula], Formula]:
     def register(formula: Formula) -> Formula:
         FORMULAS.update(dict.fromkeys(classes, formula))
         return formula
@@ -90,14 +88,12 @@ def work(op: Operation) -> tuple[int, int]:
     if facts.work is Work.ELEMENTS:
         return _elements(op, facts)
     if facts.work is Work.FORMULA:
-        return _formula(type(op))(op)
+        return FORMULAS[type(op)](op)
+    if facts.work is Work.BODY:
+        from wengert.transforms.analysis.kernel_cost import kernel_work
+
+        return kernel_work(op)
     return _expanded(op) if facts.work is Work.EXPANSION else (0, 0)
-
-
-def _formula(cls: type[Operation]) -> Formula:
-    if cls not in FORMULAS and cls.name.startswith("kernel."):
-        import wengert.transforms.analysis.kernel_cost  # noqa: F401, here: most programs are counted before they are kernels  # pyright: ignore[reportUnusedImport]
-    return FORMULAS[cls]
 
 
 def _elements(op: Operation, facts: Facts) -> tuple[int, int]:
@@ -176,34 +172,34 @@ def _combination(kind: core.Kind, value: SSAValue) -> int:
     return 1
 
 
-@costs(stablehlo.ReduceOp)
+@_costs(stablehlo.ReduceOp)
 def _reduce(op: stablehlo.ReduceOp) -> tuple[int, int]:
     return _times(max(0, size(op.inputs[0]) - size(op.results[0])), op.body)
 
 
-@costs(stablehlo.ReduceWindowOp)
+@_costs(stablehlo.ReduceWindowOp)
 def _reduce_window(op: stablehlo.ReduceWindowOp) -> tuple[int, int]:
     return _times(size(op.results[0]) * max(0, prod(ints(op.window_dimensions)) - 1), op.body)
 
 
-@costs(stablehlo.SelectAndScatterOp)
+@_costs(stablehlo.SelectAndScatterOp)
 def _select_and_scatter(op: stablehlo.SelectAndScatterOp) -> tuple[int, int]:
     window = prod(ints(op.window_dimensions)) if op.window_dimensions is not None else 1
     selected, scattered = _times(size(op.source) * max(0, window - 1), op.select), _times(size(op.source), op.scatter)
     return selected[0] + scattered[0], selected[1] + scattered[1]
 
 
-@costs(stablehlo.MapOp)
+@_costs(stablehlo.MapOp)
 def _map(op: stablehlo.MapOp) -> tuple[int, int]:
     return _times(size(op.result), op.computation)
 
 
-@costs(stablehlo.ScatterOp)
+@_costs(stablehlo.ScatterOp)
 def _scatter(op: stablehlo.ScatterOp) -> tuple[int, int]:
     return _times(size(op.updates[0]), op.update_computation)
 
 
-@costs(stablehlo.SortOp)
+@_costs(stablehlo.SortOp)
 def _sort(op: stablehlo.SortOp) -> tuple[int, int]:
     extents = shape(op.inputs[0])
     line = extents[op.dimension.value.data if op.dimension is not None else -1] if extents else 1
@@ -220,65 +216,65 @@ def _expanded(op: Operation) -> tuple[int, int]:
     return sum(flops for flops, _ in found), sum(functions for _, functions in found)
 
 
-@costs(chlo.ScanOp)
+@_costs(chlo.ScanOp)
 def _scan(op: chlo.ScanOp) -> tuple[int, int]:
     return _times(shape((*op.inputs, *op.outputs)[0])[op.dimension.value.data], op.body)
 
 
-@costs(chlo.TopKOp)
+@_costs(chlo.TopKOp)
 def _top_k(op: chlo.TopKOp) -> tuple[int, int]:
     return (size(op.operand) * ceil(log2(max(shape(op.operand)[-1], 1))) if _is_floating(op.operand) else 0), 0
 
 
-@costs(core.ReduceOp)
+@_costs(core.ReduceOp)
 def _core_reduce(op: core.ReduceOp) -> tuple[int, int]:
     return max(0, size(op.operand) - size(op.result)) * _combination(op.kind.data, op.operand), 0
 
 
-@costs(core.ArgReduceOp)
+@_costs(core.ArgReduceOp)
 def _argreduce(op: core.ArgReduceOp) -> tuple[int, int]:
     return (max(0, size(op.operand) - size(op.value)) if _is_floating(op.operand) else 0), 0
 
 
-@costs(core.WindowReduceOp)
+@_costs(core.WindowReduceOp)
 def _window_reduce(op: core.WindowReduceOp) -> tuple[int, int]:
     return size(op.result) * max(0, prod(ints(op.window_dimensions)) - 1) * _combination(op.kind.data, op.operand), 0
 
 
-@costs(core.CumulativeOp)
+@_costs(core.CumulativeOp)
 def _cumulative(op: core.CumulativeOp) -> tuple[int, int]:
     n, line = size(op.operand), shape(op.operand)[op.dimension.value.data]
     return (n - n // line if line else 0) * _combination(op.kind.data, op.operand), 0
 
 
-@costs(core.TapeAddOp)
+@_costs(core.TapeAddOp)
 def _tape_add(op: core.TapeAddOp) -> tuple[int, int]:
     return size(op.value) * _combination(core.Kind.add, op.value), 0
 
 
-@costs(core.ScatterOp)
+@_costs(core.ScatterOp)
 def _core_scatter(op: core.ScatterOp) -> tuple[int, int]:
     return size(op.updates) * _combination(op.kind.data, op.operand), 0
 
 
-def product(held: Attribute) -> int:
+def _product(held: Attribute) -> int:
     """Flops of a multiplication and an addition."""
     return 8 if is_complex(held) else 2 if is_float(held) else 0
 
 
-@costs(stablehlo.DotGeneralOp)
+@_costs(stablehlo.DotGeneralOp)
 def _dot_general(op: stablehlo.DotGeneralOp) -> tuple[int, int]:
     contracted = prod(shape(op.lhs)[d] for d in op.dot_dimension_numbers.dims("lhs_contracting_dimensions"))
-    return product(element(op.result)) * size(op.result) * contracted, 0
+    return _product(element(op.result)) * size(op.result) * contracted, 0
 
 
-@costs(stablehlo.ConvolutionOp)
+@_costs(stablehlo.ConvolutionOp)
 def _convolution(op: stablehlo.ConvolutionOp) -> tuple[int, int]:
     out_features = shape(op.rhs)[op.dimension_numbers.roles[1][1]]
-    return product(element(op.result)) * size(op.result) * (size(op.rhs) // max(out_features, 1)), 0
+    return _product(element(op.result)) * size(op.result) * (size(op.rhs) // max(out_features, 1)), 0
 
 
-@costs(stablehlo.FftOp)
+@_costs(stablehlo.FftOp)
 def _fft(op: stablehlo.FftOp) -> tuple[int, int]:
     length = prod(ints(op.fft_length))
     real_side = op.operand if op.fft_type.data == "RFFT" else op.result
@@ -286,12 +282,12 @@ def _fft(op: stablehlo.FftOp) -> tuple[int, int]:
     return round(5 * size(real_side) * log2(max(length, 1)) / half), 0
 
 
-@costs(stablehlo.CholeskyOp)
+@_costs(stablehlo.CholeskyOp)
 def _cholesky(op: stablehlo.CholeskyOp) -> tuple[int, int]:
     return _factor("potrf", op.a), 0
 
 
-@costs(stablehlo.TriangularSolveOp)
+@_costs(stablehlo.TriangularSolveOp)
 def _triangular_solve(op: stablehlo.TriangularSolveOp) -> tuple[int, int]:
     return size(op.b) * shape(op.a)[-1] * (4 if is_complex(element(op.a)) else 1), 0
 
@@ -331,17 +327,17 @@ _CORE_FACTORS: dict[type[Operation], tuple[str, ...]] = {
 }
 
 
-@costs(*_CORE_FACTORS)
+@_costs(*_CORE_FACTORS)
 def _core_factors(op: Operation) -> tuple[int, int]:
     return sum(_factor(name, op.operands[0]) for name in _CORE_FACTORS[type(op)]), 0
 
 
-@costs(core.CholeskySolveOp, core.LuSolveOp)
+@_costs(core.CholeskySolveOp, core.LuSolveOp)
 def _by_factors(op: core.CholeskySolveOp | core.LuSolveOp) -> tuple[int, int]:
     return 2 * size(op.b) * shape(op.a)[-1] * (4 if is_complex(element(op.a)) else 1), 0
 
 
-@costs(core.TridiagonalSolveOp)
+@_costs(core.TridiagonalSolveOp)
 def _tridiagonal(op: core.TridiagonalSolveOp) -> tuple[int, int]:
     # a quotient and a product less per row; then per row and side a product less, two products less and a quotient
     *batch, rows, sides = shape(op.b)
@@ -349,7 +345,7 @@ def _tridiagonal(op: core.TridiagonalSolveOp) -> tuple[int, int]:
     return scale * prod(batch) * rows * (3 + 7 * sides), 0
 
 
-@costs(stablehlo.CustomCallOp)
+@_costs(stablehlo.CustomCallOp)
 def _custom_call(op: stablehlo.CustomCallOp) -> tuple[int, int]:
     """By the LAPACK routine that the target names; calls of other targets count no flops."""
     target = op.call_target_name.data
