@@ -26,7 +26,7 @@ FILES = [path for path in sorted(TESTS.rglob("*.mlir")) if RUN.search(path.read_
 
 
 def test_there_are_some() -> None:
-    assert {path.parent.name for path in FILES} >= {"fuse", "files"}
+    assert {path.parent.name for path in FILES} >= {"fuse", "kernel"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(TESTS)))
