@@ -79,7 +79,7 @@ def test_flops_are_counted_by_the_element_for_elementwise_ops_alone() -> None:
 
 def test_a_linear_op_has_a_rule_and_a_transpose() -> None:
     assert ALL_CASES
-    linear = names(op for op in OPS if facts_of(op).linear)
+    linear = names(op for op in OPS if facts_of(op).linear or facts_of(op).bilinear)
     assert len(linear) > 15
     assert linear <= names(RULES) & names(TRANSPOSES)
 
