@@ -170,6 +170,21 @@ def test_nested_loops_with_blocks_between() -> None:
     assert [f(n) for n in range(7)] == [sum((i + j) % 2 == 0 for j in range(n) for i in range(j)) for n in range(7)]
 
 
+def test_a_while_loop_ends_at_its_first_test_that_fails() -> None:
+    """The number of halvings until a number is odd or small, and what is left."""
+
+    def write(b: FunctionBuilder) -> str:
+        with b.while_loop([("i64", "%x"), ("i64", 0)]) as loop:
+            x, count = loop.values
+            loop.test(b.icmp("sgt", "i64", x, "%least"))
+            loop.test(b.icmp("eq", "i64", b.binary("and", "i64", x, 1), 0))
+            loop.carry(b.binary("ashr", "i64", x, 1), str(b.add(count, 1)))
+        return str(b.linear([(loop.values[0], 100)], loop.values[1]))
+
+    f = integer_function(["%x", "%least"], write)
+    assert [f(*x) for x in ((40, 0), (40, 12), (7, 0), (0, 0))] == [503, 1002, 700, 0]
+
+
 def test_a_loop_that_forgets_to_carry_is_refused() -> None:
     builder = FunctionBuilder()
     with pytest.raises(AssertionError, match="carries on"), builder.loop(0, 3, [("i64", "0")]):
@@ -263,6 +278,30 @@ def test_vectors() -> None:
     memory = np.array([1.0, 2.0, 3.0, 4.0])
     f(memory.ctypes.data, 9.0)
     assert memory.tolist() == [4.0, 3.0, 9.0, 2.0]
+
+
+@pytest.mark.parametrize("lanes", [2, 4, 8])
+def test_squares_are_transposed_in_registers(lanes: int) -> None:
+    builder = FunctionBuilder()
+    kind = f"<{lanes} x i64>"
+    rows = [builder.load(kind, builder.offset("%p", kind, row), 8) for row in range(lanes)]
+    for row, value in enumerate(builder.transposed("i64", rows)):
+        builder.store(kind, value, builder.offset("%p", kind, row), 8)
+    f = callable_of(builder.definition("f", ["ptr %p"], head=""), "f", None, POINTER)
+    memory = np.arange(lanes * lanes).reshape(lanes, lanes)
+    wanted = memory.T.copy()
+    f(memory.ctypes.data)
+    np.testing.assert_array_equal(memory, wanted)
+
+
+def test_bytes_are_set_and_moved() -> None:
+    builder = FunctionBuilder()
+    builder.set_bytes("%p", 4, 7)
+    builder.move_bytes("%p", builder.offset("%p", "i8", 2), "%n")
+    f = callable_of(builder.definition("f", ["ptr %p", "i64 %n"], head=""), "f", None, POINTER, I64)
+    memory = np.arange(8, dtype=np.uint8)
+    f(memory.ctypes.data, 5)
+    assert memory.tolist() == [7, 7, 7, 7, 7, 7, 4, 7]
 
 
 def test_the_stack_is_taken_at_the_beginning() -> None:

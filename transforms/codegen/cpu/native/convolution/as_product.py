@@ -262,7 +262,7 @@ class Convolution(NativeKernel):
     def _product(self, builder: KernelBuilder, x: str, kernel: str, target: str, moved: str, own: str) -> None:
         first, second = (kernel, x) if self.order[3] else (x, kernel)
         result = target if self.is_in_place else moved
-        builder.line(f"call void @KERNEL.product(ptr {first}, ptr {second}, ptr {result}, ptr {own})")
+        builder.call_void("KERNEL.product", [("ptr", pointer) for pointer in (first, second, result, own)])
         if not self.is_in_place:
             extents = [a.extent for a in self.result_axes]
             copy_box(builder, value_element(self.op.result), extents, moved, strides_of(extents), target, [a.out for a in self.result_axes])
