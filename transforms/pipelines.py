@@ -23,7 +23,7 @@ PASS_PATHS = {
     "symbol-dce": "wengert.transforms.core.symbol_dce:SymbolDcePass",
     "to-core": "wengert.transforms.core.to_core:ToCorePass",
     "expand-compound": "wengert.transforms.core.compound:ExpandCompoundPass",
-    "expand-zeta": "wengert.transforms.core.zeta_sums:ExpandZetaPass",
+    "expand-functions": "wengert.transforms.core.functions:ExpandFunctionsPass",
     "drop-matrices": "wengert.transforms.core.systems:DropMatricesPass",
     "from-core": "wengert.transforms.core.from_core:FromCorePass",
     # transforms/shapes: programs that leave extents open
@@ -60,6 +60,9 @@ PASS_PATHS = {
     "unroll-phases": "wengert.transforms.kernel.phase_unrolling:UnrollPhasesPass",
     "hoist-reads": "wengert.transforms.kernel.reordering:HoistReadsPass",
     "stage-updates": "wengert.transforms.kernel.update_staging:StageUpdatesPass",
+    "collapse-loops": "wengert.transforms.kernel.collapsing:CollapseLoopsPass",
+    # transforms/schedule: how each kernel runs on a target
+    "schedule": "wengert.transforms.schedule.schedule_pass:SchedulePass",
 }
 """Every pass by name: the module and class that it is imported from."""
 
@@ -97,10 +100,10 @@ BACK = "lower-ad{keep-stopped=true},from-core,cse,dce"
 CANONICALIZE = "promote-accumulators,convolution-patches,window-reductions{reassociate=true},split-complex-products,expand-short-products"
 """Core-level IR in the forms that fusion and the kernels are good at."""
 
-KERNELS = "unroll-batch{reassociate=true},strip-mine{reassociate=true},split-reductions,unroll-phases,hoist-reads,stage-updates"
+KERNELS = "unroll-batch{reassociate=true},strip-mine{reassociate=true},split-reductions,unroll-phases,hoist-reads,stage-updates,collapse-loops"
 """Kernels in the shapes that run fast. Each of these passes may be left out."""
 
-LOWER = f"expand-zeta,check-compilable,{CANONICALIZE},fuse,{KERNELS}"
+LOWER = f"expand-functions,check-compilable,{CANONICALIZE},fuse,{KERNELS}"
 """From core-level IR to kernels."""
 
 

@@ -1,13 +1,11 @@
 """The kernel dialect: see :mod:`wengert.dialects.kernel.ops`."""
 
+from wengert.dialects.kernel.affine import Guard
+from wengert.dialects.kernel.attributes import KINDS, STORE, AtAttr, WhereAttr, at_attr, string
 from wengert.dialects.kernel.ops import (
-    KINDS,
-    STORE,
     ApplyOp,
-    AtAttr,
     ConstantOp,
     EmptyOp,
-    Guard,
     IndexOp,
     InterpretOp,
     Kernel,
@@ -16,13 +14,10 @@ from wengert.dialects.kernel.ops import (
     NativeOp,
     NestOp,
     StripMineOp,
-    WhereAttr,
     WithinOp,
     Write,
     YieldOp,
-    at_attr,
     nest,
-    string,
     yielded,
 )
 

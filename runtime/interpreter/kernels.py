@@ -38,7 +38,7 @@ from wengert.ir.attributes import int_attr, ints
 from wengert.ir.tensor_types import dtype_of, element, i1, shape, size, tensor
 from wengert.runtime.interpreter.combining import neutral
 from wengert.runtime.interpreter.execution import prepare
-from wengert.runtime.interpreter.meaning import Binary, Nullary, Scope, Variadic, evaluates, evaluates_in_scope, one_or_tuple
+from wengert.runtime.interpreter.rules import Binary, Nullary, Scope, Variadic, evaluates, evaluates_in_scope, one_or_tuple
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _PRECISION = re.compile(r"reduce_precision_e(\d+)m(\d+)")
@@ -113,9 +113,9 @@ class _Nest:
         for op in self.op.body.block.ops:
             if op.results:
                 self.values[op.results[0]] = self._evaluate(op)
-        found = [self._initial(number, tie) for number, tie in enumerate(self.op.tied)]
+        outputs = [self._initial(number, tie) for number, tie in enumerate(self.op.tied)]
         for write in self.op.writes:
-            flat = found[write.target].reshape(-1)
+            flat = outputs[write.target].reshape(-1)
             at, value = self._position(write.at), np.broadcast_to(self.values[write.value], (self.points,))
             if write.base is not None:
                 at = at + self.values[write.base].astype(np.int64)
@@ -123,16 +123,16 @@ class _Nest:
                 holds = self.values[write.condition]
                 at, value = at[holds], value[holds]
             self._write(flat, at, value, write.kind)
-        return found
+        return outputs
 
     def _initial(self, number: int, tie: int) -> Array:
         result = self.op.outputs[number]
         if tie >= 0:
             return self.into[tie].copy()
         (kind, *_) = [write.kind for write in self.op.writes if write.target == number]
-        held = element(result)
-        fill = 0 if kind == STORE else neutral(core.Kind(kind), dtype_of(held))
-        return np.full(shape(result), fill, dtype_of(held))
+        element_type = element(result)
+        fill = 0 if kind == STORE else neutral(core.Kind(kind), dtype_of(element_type))
+        return np.full(shape(result), fill, dtype_of(element_type))
 
     def _write(self, flat: Array, at: Array, value: Array, kind: str) -> None:
         if kind == STORE:
@@ -154,11 +154,11 @@ class _Nest:
         return total
 
     def _holds(self, guards: tuple[Guard, ...]) -> Array:
-        found = np.ones(self.points, np.bool_)
+        inside = np.ones(self.points, np.bool_)
         for at, low, high in guards:
             position = self._position(at)
-            found &= (low <= position) & (position < high)
-        return found
+            inside &= (low <= position) & (position < high)
+        return inside
 
     def _evaluate(self, op: Operation) -> Array:
         if isinstance(op, LoadOp):
@@ -191,7 +191,7 @@ def _classes() -> dict[str, type[Operation]]:
 def apply(function: str, arguments: Sequence[Array], types: Sequence[Attribute], result: Attribute) -> Array:
     """A scalar function by its name in ``kernel.apply``, on arrays of one shape."""
     extents = arguments[0].shape
-    operands = Block(arg_types=[tensor(extents, held) for held in types]).args
+    operands = Block(arg_types=[tensor(extents, type) for type in types]).args
     properties: dict[str, Attribute] = {}
     if match := _COMPARISON.fullmatch(function):
         cls: type[Operation] = stablehlo.CompareOp

@@ -196,7 +196,7 @@ class _Assignment:
         others = op.inputs if isinstance(op, NestOp) else op.operands
         uses = sum(self.storage[value] is storage for value in others) + (isinstance(op, NestOp) and sum(self.storage[value] is storage for value in op.into))
         taken = any(self.storage.get(other) is storage for other in op.results)
-        alone = uses == 1 or (uses == 2 and isinstance(op, NestOp) and self._reads_what_it_writes(op, op.results.index(result), storage))
+        alone = uses == 1 or (uses == 2 and isinstance(op, NestOp) and not runs_twice(op) and self._reads_what_it_writes(op, op.results.index(result), storage))
         if not storage.fixed and storage.last == number and alone and not taken:
             self._share(result, operand)
         else:
@@ -232,7 +232,7 @@ class _Assignment:
         free = _FreeList()
         reused: set[int] = set()
         for number, op in enumerate(self.ops):
-            if isinstance(op, NestOp):
+            if isinstance(op, NestOp) and not runs_twice(op):
                 reused |= self._reuse(number, op, reused)
             for result in op.results:
                 storage = self.storage[result]
@@ -280,6 +280,11 @@ class _Assignment:
             return False
         loads = [use.operation for use in argument.uses]
         return all(isinstance(load, LoadOp) and load.at.data == at and load.where is None and load.base is None for load in loads)
+
+
+def runs_twice(op: NestOp) -> bool:
+    """Whether a nest has a schedule by which some iterations run twice, so that it may not overwrite what it reads."""
+    return op.schedule is not None and op.schedule.data.repeats
 
 
 def reads_what_it_writes(op: NestOp, target: int, arguments: Sequence[SSAValue]) -> bool:

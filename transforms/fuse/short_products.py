@@ -21,7 +21,7 @@ from wengert.ir.tensor_types import element, f32, f64, rank, shape
 from wengert.transforms.fuse.rewriting import replace_ops
 from wengert.transforms.fuse.roles import has_product
 from wengert.transforms.kernel.batch_unrolling import is_short
-from wengert.transforms.schedule.loops import MOST_PHASES
+from wengert.transforms.kernel.loops import MOST_PHASES
 
 _MOST_PRODUCTS = 9
 _MOST_READ = 6

@@ -16,6 +16,7 @@ from xdsl.ir import Block, SSAValue
 
 from wengert.dialects import core
 from wengert.dialects.kernel import InterpretOp, MatmulOp, NativeOp, NestOp, StripMineOp
+from wengert.dialects.kernel.schedule import Schedule
 from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import shape
 from wengert.transforms.bufferize.buffers import Buffers, assign, byte_size
@@ -26,8 +27,10 @@ from wengert.transforms.codegen.cpu.nest.emission import NestCode
 from wengert.transforms.codegen.cpu.polls import is_long, trips_between
 from wengert.transforms.codegen.cpu.scratch import scratch_bytes
 from wengert.transforms.codegen.llvm.pointers import BlockPointers
-from wengert.transforms.schedule.chunks import parameters, prologue, split
-from wengert.transforms.schedule.parallel import strips_ns
+from wengert.transforms.schedule.choice import choose
+from wengert.transforms.schedule.chunks import Split, parameters, prologue
+from wengert.transforms.schedule.legality import check
+from wengert.transforms.schedule.schedule_pass import choose_strips
 from wengert.transforms.schedule.target import Target
 
 
@@ -103,7 +106,8 @@ class _BlockCode(BlockPointers):
     def _nest(self, op: NestOp) -> None:
         results = {self.buffers.places[value] for value in op.outputs}
         in_place = any(self.buffers.places[value] in results for value in op.inputs)
-        code = NestCode(op, self.entry.target, self.entry.strict, in_place, parallel=self.alone)
+        schedule = _schedule_of(op, self.entry, in_place=in_place, parallel=self.alone)
+        code = NestCode(op, schedule, self.entry.target, self.entry.strict)
         name = self.entry.function(code.text("KERNEL"))
         self.entry.helpers.update(code.out.module.definitions)
         pointers = [self.pointer(value) for value in (*op.inputs, *op.outputs)]
@@ -186,7 +190,8 @@ class _BlockCode(BlockPointers):
         inputs, outputs = [self.pointer(value) for value in op.inputs], [self.pointer(value) for value in op.outputs]
         scratch = self.buffers.scratch.get(op)
         arena = self.place(scratch) if scratch is not None else self.arena
-        cut = split(op.trips.value.data, strips_ns(op, self.entry.target))
+        found = op.schedule.data if op.schedule is not None else choose_strips(op, self.entry.target, parallel=self.alone)
+        cut = None if found.parallel is None else Split(op.trips.value.data, found.parallel.chunk, found.parallel.nanoseconds)
         if cut is None:
             self._strip_loop(op, inputs, outputs, arena, ("0", str(op.trips.value.data)))
             return
@@ -276,3 +281,11 @@ class _BlockCode(BlockPointers):
             self._region(branch.block, inputs, outputs, arena)
             lines.append(f"br label %{label}.after")
         lines.append(f"{label}.after:")
+
+
+def _schedule_of(op: NestOp, entry: EntryCode, *, in_place: bool, parallel: bool) -> Schedule:
+    """The schedule that a nest has, if it can be obeyed, or one that is chosen now."""
+    if op.schedule is None:
+        return choose(op, entry.target, strict=entry.strict, in_place=in_place, parallel=parallel)
+    check(op, op.schedule.data, strict=entry.strict, in_place=in_place, parallel=parallel)
+    return op.schedule.data

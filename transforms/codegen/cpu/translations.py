@@ -21,7 +21,7 @@ from wengert.transforms.codegen.cpu.machine_code import CompileError, Tier, asse
 from wengert.transforms.codegen.cpu.program import generate
 from wengert.transforms.codegen.cpu.subnormals import can_flush
 from wengert.transforms.lowering import alone
-from wengert.transforms.schedule.host import host
+from wengert.transforms.schedule.host import HOST, target_named
 
 _BESIDE_KERNELS = (core.ForOp, core.WhileOp, core.CaseOp, stablehlo.ConstantOp, stablehlo.ReshapeOp, ReturnOp)
 """Ops of other dialects that a function of kernels is made of."""
@@ -29,13 +29,15 @@ _BESIDE_KERNELS = (core.ForOp, core.WhileOp, core.CaseOp, stablehlo.ConstantOp, 
 
 @dataclass(frozen=True)
 class EmitLlvm(Translation):
-    """Writes a kernel-level function as LLVM text for this machine's processor; ``strict`` keeps the order of operations."""
+    """Writes a kernel-level function as LLVM text for a processor; ``strict`` keeps the order of operations."""
 
     name = "emit-llvm"
     reads = "mlir"
     writes = "ll"
 
     fn: str = "main"
+    target: str = HOST
+    """As for the pass ``schedule``."""
     strict: bool = False
     flush_subnormals: bool = False
 
@@ -44,7 +46,7 @@ class EmitLlvm(Translation):
         module = alone(source, self.fn)
         (function,) = [op for op in module.ops if isinstance(op, FuncOp)]
         check_kernel_level(function)
-        target = host().target
+        target = target_named(self.target)
         if self.flush_subnormals and not can_flush(target):
             raise DiagnosticError(Diagnostic(f"flush-subnormals: it is not known how a processor of the family '{target.family}' is told"))
         return generate(module, target, strict=self.strict, flush=self.flush_subnormals).text

@@ -13,13 +13,14 @@ from wengert.dialects.kernel import STORE, Guard, LoadOp, Write
 from wengert.dialects.kernel.positions import Position, dimensions
 from wengert.ir.tensor_types import type_of
 from wengert.transforms.codegen.cpu.nest.guards import NestGuards, lane_mask
-from wengert.transforms.codegen.cpu.nest.state import Lanes, Load, deepest, parts_of, unit
+from wengert.transforms.codegen.cpu.nest.state import Lanes, Load, parts_of, unit
 from wengert.transforms.codegen.llvm.memory import Memory
 from wengert.transforms.codegen.llvm.scalars import Scalars, Value
 from wengert.transforms.codegen.llvm.types import Element, element_of, literal, splat, vector
 from wengert.transforms.codegen.llvm.vector_builder import one
 from wengert.transforms.fuse.views import result
-from wengert.transforms.schedule.loops import MOST_PHASES
+from wengert.transforms.kernel.loops import MOST_PHASES
+from wengert.transforms.schedule.placement import deepest
 
 NEAR = 2
 """A masked load may begin so many registers before the array, or behind it; only few of them do."""

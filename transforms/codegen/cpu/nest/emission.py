@@ -10,15 +10,13 @@ over outer loops with an inner one kept accumulates in the result itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from math import prod
+from collections.abc import Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from wengert.dialects.facts import Effort
-from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, Guard, IndexOp, LoadOp, WithinOp
+from wengert.dialects.kernel import ApplyOp, ConstantOp, Guard, IndexOp, LoadOp, WithinOp
 from wengert.dialects.kernel.positions import dimensions
-from wengert.dialects.scalar_functions import effort
+from wengert.dialects.kernel.schedule import Piece, Version
 from wengert.ir.elements import splat_value
 from wengert.ir.traversal import operands_of
 from wengert.transforms.codegen.cpu.nest.loops import regroup
@@ -30,15 +28,7 @@ from wengert.transforms.codegen.llvm.types import element_of, float_literal, lit
 from wengert.transforms.codegen.llvm.vector_builder import one
 from wengert.transforms.fuse.views import result
 from wengert.transforms.schedule.chunks import Split, parameters, prologue
-from wengert.transforms.schedule.versions import Piece, Throughout, pieces, throughout
-
-LIGHT_BODY = 12
-"""Bodies of at most so many ops get several accumulators per reduction."""
-ACCUMULATORS = 4
-CUT_FROM = 2048
-"""Nests of fewer trips keep all masks: the body is generated up to seven times otherwise."""
-TWICE_FROM = 16384
-"""Nests of fewer trips have one version, which looks at all guards."""
+from wengert.transforms.schedule.versions import Throughout, always, answers
 
 
 class NestCode(NestTiles):
@@ -125,15 +115,17 @@ class NestCode(NestTiles):
     def _inner_loop(self, reductions: list[Reduction]) -> None:
         """All trips of the innermost loop, and the reductions that end with it."""
         active = [r for r in self.reductions if r.in_registers]
-        if not active and self._may_overlap() and prod(self.extents) >= TWICE_FROM and self.extents[self.inner] >= self.lanes:
-            usual = throughout(self._guards, self.inner, self.extents)
-            if usual:
-                self._in_two_versions(usual)
-                return
+        if self.schedule.version is not None:
+            self._in_two_versions(self.schedule.version)
+            return
         self._all_trips(active)
 
-    def _in_two_versions(self, usual: Mapping[Guard, Throughout]) -> None:
+    def _in_two_versions(self, version: Version) -> None:
         """The innermost loop for the trips of outer loops for which these guards have the usual answers throughout, and for all others."""
+        usual: dict[Guard, Throughout] = {}
+        for guard, at in self._guards:
+            if guard in version.holds or guard in version.fails:
+                usual[guard] = always(guard, at, self.inner, self.extents, answer=guard in version.holds)
         tests: list[str] = []
         for position, bound, answer in dict.fromkeys(usual.values()):
             tests.append(self._add(f"icmp {'ult' if answer else 'uge'} i64 {self._scalar_position(position)}, {bound}"))
@@ -141,10 +133,10 @@ class NestCode(NestTiles):
             tests.append(self._add(f"and i1 {tests.pop(0)}, {tests.pop(0)}"))
         label = self._fresh_label("version")
         self.out.line(f"br i1 {tests[0]}, label %{label}.usual, label %{label}.edge")
-        for name, answers in (("usual", {guard: known.answer for guard, known in usual.items()}), ("edge", dict[Guard, bool]())):
+        for name, known in (("usual", {guard: test.answer for guard, test in usual.items()}), ("edge", dict[Guard, bool]())):
             self.out.line(f"{label}.{name}:")
             self.scopes.append({})
-            self.answers = self.known = answers
+            self.answers = self.known = known
             self._all_trips([])
             self.scopes.pop()
             self.out.line(f"br label %{label}.after")
@@ -155,18 +147,16 @@ class NestCode(NestTiles):
         """The innermost loop, and the reductions that end with it."""
         totals: list[Value] = [self._load_slot(r) if r.slot else self._neutral(r, self.lanes) for r in active]
         extent, lanes = self.extents[self.inner], self.lanes
-        if not active and self._may_overlap() and prod(self.extents) >= CUT_FROM:
-            cut = pieces([(guard, at) for guard, at in self._guards if guard not in self.answers], self.inner, extent, lanes)
-            if cut[0].known or len(cut) > 1:
-                self._piecewise(cut)
-                return
+        if self.schedule.pieces:
+            self._piecewise(self.schedule.pieces)
+            return
         trips, rest = divmod(extent, lanes)
         done = 0
-        copies = self._accumulators(trips) if active else 1
+        copies = self.schedule.accumulators
         if copies > 1:
             totals = self._trips(active, totals, done, trips // copies, copies)
             done, trips = done + trips // copies * copies * lanes, trips % copies
-        if rest and trips and self._repeatable():
+        if rest and self.schedule.remainder == "repeated":
             self._clamped_trips(trips + 1, extent - lanes)
             return
         totals = self._trips(active, totals, done, trips, 1)
@@ -185,14 +175,6 @@ class NestCode(NestTiles):
                 self._finish_reduction(reduction, total)
         self.lanes = lanes
 
-    def _accumulators(self, trips: int) -> int:
-        """How many registers a light body adds up in turn. A special function takes longer than the addition that waits for the one before."""
-        count = ACCUMULATORS // self.together
-        special = self.together == 1 and any(isinstance(op, ApplyOp) and effort(op) >= Effort.ROOT for op in self.ops)
-        if special or len(self.ops) > LIGHT_BODY or trips < 2 * count or (self.strict and self.lanes == 1):
-            return 1
-        return count
-
     def _halves(self, active: list[Reduction], totals: list[Value]) -> list[Value]:
         """Totals in pairs of registers combined into one register."""
         half = self.lanes // 2
@@ -206,26 +188,19 @@ class NestCode(NestTiles):
 
         return [scalars.combine(r.write.kind, part(r, total, 0), part(r, total, half), r.element) for r, total in zip(active, totals, strict=True)]
 
-    def _piecewise(self, cut: list[Piece]) -> None:
+    def _piecewise(self, cut: Sequence[Piece]) -> None:
         """The innermost loop piece by piece. A trip takes a whole register, so the last of a piece may repeat some of what is done."""
         extent, lanes = self.extents[self.inner], self.lanes
         for piece in cut:
             trips = -(-piece.length // lanes)
-            start = min(piece.start, extent - trips * lanes) if not piece.known else piece.start
-            self.known = {**self.answers, **piece.known}
-            if piece.known and piece.length % lanes:
+            start = min(piece.start, extent - trips * lanes) if piece.masked else piece.start
+            known = {} if piece.masked else {guard: answer for guard, answer in answers(self._guards, self.inner, piece).items() if answer is not None}
+            self.known = {**self.answers, **known}
+            if not piece.masked and piece.length % lanes:
                 self._clamped_trips(trips, piece.stop - lanes, start)
             else:
                 self._trips([], [], start, trips, 1)
         self.known = self.answers
-
-    def _may_overlap(self) -> bool:
-        """Whether iterations may run twice."""
-        return not self.in_place and self.lanes > 1 and all(write.kind == STORE and write.base is None for write in self.writes)
-
-    def _repeatable(self) -> bool:
-        """Whether iterations may run twice, and the body is so long that it had better be generated once."""
-        return self._may_overlap() and len(self.ops) > LIGHT_BODY
 
     def _clamped_trips(self, trips: int, last: int, start: int = 0) -> None:
         """Trips of whole registers, the last of which starts early enough to end with the loop, or with a piece of it."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 
-from wengert.dialects.kernel import Guard, LoadOp, WithinOp
+from wengert.dialects.kernel import Guard
 from wengert.dialects.kernel.positions import Position, Quotient, dimensions
 from wengert.transforms.codegen.cpu.nest.state import NestState
 from wengert.transforms.codegen.llvm.scalars import Scalars
@@ -14,11 +13,9 @@ from wengert.transforms.codegen.llvm.scalars import Scalars
 class NestGuards(NestState):
     """Evaluates guards, as far as possible before the program runs."""
 
-    @cached_property
+    @property
     def _guards(self) -> list[tuple[Guard, Position]]:
-        """All guards of the body, and the positions that they are about."""
-        guards = [guard for op in self.ops if isinstance(op, LoadOp | WithinOp) and op.where is not None for guard in op.where.data]
-        return [(guard, self.loops[guard[0]]) for guard in dict.fromkeys(guards)]
+        return self.placed.guards
 
     def _known_in_trip(self, active: int) -> Mapping[Guard, bool]:
         """The guards that hold in all active lanes of a trip of known index, and those that hold in none."""

@@ -5,40 +5,27 @@ What has been computed is remembered per loop: a table of scopes, the innermost 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from math import prod
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 from xdsl.ir import Operation, SSAValue
 
-from wengert.dialects.facts import Effort
-from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, Guard, IndexOp, LoadOp, NestOp, WithinOp, Write
+from wengert.dialects.kernel import ConstantOp, Guard, LoadOp, NestOp, Write
 from wengert.dialects.kernel.positions import Position, Quotient, dimensions, span
-from wengert.dialects.scalar_functions import effort
+from wengert.dialects.kernel.schedule import Schedule
 from wengert.ir.tensor_types import element
-from wengert.ir.traversal import operands_of, ops_in
+from wengert.ir.traversal import operands_of
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.codegen.llvm.types import Element, element_of, splat, vector
 from wengert.transforms.fuse.views import result
-from wengert.transforms.schedule.chunks import Split, wanted_chunks
 from wengert.transforms.schedule.contraction import shared_products
-from wengert.transforms.schedule.loops import Loops, crossed_loop, sums_short_rows
-from wengert.transforms.schedule.parallel import NestWork, most_work
+from wengert.transforms.schedule.parallel import shared_loop
+from wengert.transforms.schedule.placement import Placement
 from wengert.transforms.schedule.target import Target
 
 INDEX = Element("i", "i64", "i64", 8)
 SHORT_INDEX = Element("i", "i32", "i32", 4)
-PAIRED_TRIPS = 64
-"""A nest of fewer registers in all does them one at a time, and so does one whose innermost loop has fewer and ends within a pair."""
-FOURFOLD_TRIPS = 2048
-"""A nest of at least so many registers in all does four at a time, if its functions are long chains and nothing else is in the way."""
-FOURFOLD_OPS = 16
-"""Sums of f32 over a body of fewer ops do two."""
-PAIRED_OPS = 64
-"""So does a body of more ops, whose values would not stay in registers."""
-PAIRED_FUNCTIONS = 2
-"""So does a body with more functions of many instructions, or with one that takes more than a polynomial: its machine code is long already."""
 
 
 class Reduction(Struct):
@@ -74,77 +61,33 @@ class Lanes(Struct, frozen=True):
 class NestState:
     """What the parts of the generator share."""
 
-    def __init__(self, op: NestOp, target: Target, strict: bool, in_place: bool = False, *, parallel: bool = False):
+    def __init__(self, op: NestOp, schedule: Schedule, target: Target, strict: bool):
         self.op = op
-        self.in_place = in_place
+        self.schedule = schedule
         self.target = target
         self.strict = strict
         self.out = FunctionBuilder()
-        self.ops = ops_in(op.body.block)[:-1]
-        self.writes = op.writes
+        self.placed = Placement.scheduled(op, schedule)
+        self.ops, self.writes, self.loops = self.placed.ops, self.placed.writes, self.placed.loops
+        self.extents, self.inner, self.depth, self.levels = self.placed.extents, self.placed.inner, self.placed.depth, self.placed.levels
         self.contracted = {} if strict else shared_products(self.ops, self.writes)
-        self.loops = Loops(op.extents, accesses(self.ops, self.writes))
-        crossed = None if in_place else crossed_loop(self.loops, self.ops, self.writes)
-        if crossed is not None:
-            self.loops.move_inward(crossed)
-        elif sums_short_rows(self.loops, self.writes) and all(tie < 0 for tie in op.tied):
-            self.loops.swap_innermost()
-        self.crossed = crossed is not None
         self.tiles: dict[Operation, str] = {}
         self.tile_row = ""
         self.pointers: dict[SSAValue, str] = {arg: f"%p{number}" for number, arg in enumerate(op.body.block.args)}
-        self._place_ops()
-        self.split = self._deal() if parallel and wanted_chunks(most_work(op)) > 1 else None
-        self.levels: list[list[Operation]] = [[] for _ in range(self.inner + 2)]
-        for inner, level in zip(self.ops, self.depth.values(), strict=True):
-            self.levels[level + 1].append(inner)
-        self.reductions = [self._reduction(write) for write in self.writes if write.kind != STORE and write.base is None and self.op.tied[write.target] < 0]
-        lanes, self.paired = self._lanes()
-        self.together = (4 if self._in_fours(lanes) else 2) if self.paired else 1
-        self.lanes = self.together * lanes
+        self.loads: dict[Operation, Load] = {load: self._described(load) for load in self.ops if isinstance(load, LoadOp)}
+        outermost = op.extents[schedule.cut.loop] if schedule.cut is not None else 0
+        self.split = shared_loop(schedule, self.extents, outermost)
+        self.reductions = [
+            Reduction(r.write, r.at, element_of(element(op.outputs[r.write.target])), r.level, r.in_registers, r.in_memory) for r in self.placed.reductions
+        ]
+        self.lanes = schedule.width
+        self.together = schedule.interleave
+        self.paired = schedule.interleave > 1
         self.scopes: list[dict[object, object]] = [{}]
         self.labels = 0
         self.at_index: str | int = 0
         self.known: Mapping[Guard, bool] = {}
         self.answers: Mapping[Guard, bool] = {}
-
-    # -- analysis
-
-    def _place_ops(self) -> None:
-        """Where everything stands in the loops as they are now."""
-        self.extents = self.loops.extents
-        self.inner = len(self.extents) - 1
-        self.loads: dict[Operation, Load] = {load: self._described(load) for load in self.ops if isinstance(load, LoadOp)}
-        self.depth = self._depths()
-
-    def work(self) -> NestWork:
-        """What the nest costs, and how it may be dealt out."""
-        return NestWork(self.op, self.ops, self.writes, self.loops, self.depth, self.target)
-
-    def _deal(self) -> Split | None:
-        """How the trips of the outermost loop are dealt out to threads; that may be a new one."""
-        before = len(self.extents)
-        found = self.work().deal(tiled=self.crossed, in_place=self.in_place)
-        if len(self.loops.extents) != before:
-            self._place_ops()
-        return found
-
-    def _depths(self) -> dict[SSAValue, int]:
-        depth: dict[SSAValue, int] = {}
-        for op in self.ops:
-            if isinstance(op, LoadOp):
-                load = self.loads[op]
-                found = max(deepest(load.at), self._guard_depth(load.guards))
-                if load.base is not None:
-                    found = max(found, depth[load.base])
-            elif isinstance(op, IndexOp):
-                found = deepest(self.loops[op.at.data])
-            elif isinstance(op, WithinOp):
-                found = self._guard_depth(op.where.data)
-            else:
-                found = max([depth[operand] for operand in operands_of(op)], default=-1)
-            depth[result(op)] = found
-        return depth
 
     def _described(self, op: LoadOp) -> Load:
         source, base = (*operands_of(op), None)[:2]
@@ -152,69 +95,10 @@ class NestState:
         return Load(self.pointers[source], element_of(result(op).type), self.loops[op.at.data], op.where.data if op.where is not None else (), base)
 
     def _guard_depth(self, guards: tuple[Guard, ...]) -> int:
-        return max([deepest(self.loops[at]) for at, _, _ in guards], default=-1)
-
-    def _reduction(self, write: Write) -> Reduction:
-        at = self.loops[write.at]
-        used = dimensions(at)
-        level = max(used, default=-1)
-        held = element_of(element(self.op.outputs[write.target]))
-        outside = any(d not in used for d in range(max(level, 0)))
-        return Reduction(write, at, held, level, in_registers=level < self.inner, in_memory=outside)
-
-    def _lanes(self) -> tuple[int, bool]:
-        """The lanes of a register, and whether a trip takes two."""
-        if self.inner < 0:
-            return 1, False
-        if self.strict and any(r.in_registers and r.element.kind in "fc" and r.write.kind in ("add", "mul") for r in self.reductions):
-            return 1, False
-        if any(r.element.kind == "c" and r.write.kind == "mul" for r in self.reductions):
-            return 1, False  # lanes of a complex product do not fold part by part
-        types = [element_of(result(op).type) for op in self.levels[-1]]
-        types += [element_of(write.value.type) for write in self.writes]
-        widest = max([_register_bytes(held) for held in types], default=4)
-        lanes = max(self.target.vector_bytes // widest, 1)
-        while lanes > 1 and lanes // 2 >= self.extents[self.inner]:
-            lanes //= 2
-        return lanes, self._in_pairs(lanes, widest)
-
-    def _in_pairs(self, lanes: int, widest: int) -> bool:
-        """Whether a trip does two registers at once, so that the chain of one is computed while the other waits.
-
-        A polynomial is a chain of dependent operations, longer than what a processor looks ahead; LLVM splits values of two
-        registers, and they share what they load. Only where there are many trips: the machine code is twice as long.
-        """
-        extent = self.extents[self.inner]
-        if lanes * widest != self.target.vector_bytes or widest < SHORT_INDEX.size or lanes == 1 or self.in_place or self.crossed:
-            return False
-        if prod(self.extents) < PAIRED_TRIPS * lanes or len(self.levels[-1]) > PAIRED_OPS:
-            return False
-        efforts = [effort(op) for op in self.levels[-1] if isinstance(op, ApplyOp)]
-        if sum(each >= Effort.ROOT for each in efforts) > PAIRED_FUNCTIONS or Effort.SPECIAL in efforts:
-            return False
-        if extent % (2 * lanes) and extent < PAIRED_TRIPS * lanes:
-            return False
-        loads = [self.loads[op] for op in self.levels[-1] if op in self.loads]
-        if any(load.base is not None or load.guards or not self._is_straight(load.at) for load in loads):
-            return False
-        return all(write.base is None and self._is_straight(self.loops[write.at]) for write in self.writes)
-
-    def _in_fours(self, lanes: int) -> bool:
-        """Whether a trip that may do two registers had better do four.
-
-        Some of sixteen registers are then spilled, which costs less than waiting. Sums of f32 of little else are better off with two.
-        """
-        if prod(self.extents) < FOURFOLD_TRIPS * lanes or self.extents[self.inner] % (4 * lanes):
-            return False
-        light = len(self.levels[-1]) <= FOURFOLD_OPS and lanes * INDEX.size != self.target.vector_bytes
-        if light and any(r.in_registers for r in self.reductions):
-            return False
-        return any(isinstance(op, ApplyOp) and effort(op) is Effort.ELEMENTARY for op in self.levels[-1])
+        return self.placed.guard_depth(guards)
 
     def _is_straight(self, at: Position) -> bool:
-        """Whether lanes of the innermost loop are neighbours in memory, or the same element."""
-        affine = all(isinstance(atom, int) or self.inner not in dimensions(atom.expression) for atom, _ in at.terms)
-        return affine and at.coefficient(self.inner) in (-1, 0, 1)
+        return self.placed.is_straight(at)
 
     # -- values
 
@@ -363,28 +247,6 @@ class NestState:
         if isinstance(number, int):
             return str(number)
         return number if held is INDEX else self._add(f"trunc i64 {number} to i32")
-
-
-def accesses(ops: Iterable[Operation], writes: Iterable[Write]) -> list[Position]:
-    """All positions that a body mentions."""
-    found = [write.at for write in writes]
-    for op in ops:
-        if isinstance(op, LoadOp | IndexOp):
-            found.append(op.at.data)
-        if isinstance(op, LoadOp | WithinOp) and op.where is not None:
-            found += [at for at, _, _ in op.where.data]
-    return found
-
-
-def deepest(at: Position) -> int:
-    """The innermost loop that a position depends on, or -1."""
-    return max(dimensions(at), default=-1)
-
-
-def _register_bytes(held: Element) -> int:
-    if held.kind == "b":
-        return 1
-    return 8 if held.register in ("double", "i64") else 4 if held.register in ("float", "i32") else held.part_size
 
 
 def unit(held: Element) -> str:

@@ -12,34 +12,21 @@ from __future__ import annotations
 from wengert.transforms.codegen.cpu.nest.loops import NestLoops, OpenLoop
 from wengert.transforms.codegen.cpu.nest.state import Load
 from wengert.transforms.codegen.llvm.types import vector
-from wengert.transforms.schedule.loops import SMALLEST_TILE, is_transposed
-
-LARGEST_TILE = 16
-REPEATED_OPS = 12
-"""Scalars of the loop around the innermost one are computed again in every tile, so there may not be many."""
+from wengert.transforms.schedule.tiles import is_tiled
 
 
 class NestTiles(NestLoops):
     """Runs the two innermost loops in tiles."""
 
     def _find_tiles(self) -> None:
-        """Decides on tiles, and makes registers no longer than they are."""
-        if not self.crossed or len(self.levels[self.inner]) > REPEATED_OPS:
+        """Room on the stack for the tiles."""
+        if not self.schedule.tiled:
             return
-        lanes = min(self.lanes, LARGEST_TILE)
-        while lanes > min(self.extents[-2:]):
-            lanes //= 2
-        loads = [op for op, load in self.loads.items() if self._is_tiled(load)]
-        if lanes < SMALLEST_TILE or not loads:
-            return
-        self.lanes = lanes
-        for op in loads:
-            self.tiles[op] = self.out.fresh()
-            kind = vector(self.loads[op].held.memory, lanes)
-            self.out.lines.insert(0, f"{self.tiles[op]} = alloca [{lanes} x {kind}], align 64")
-
-    def _is_tiled(self, load: Load) -> bool:
-        return load.base is None and not load.guards and load.held.kind != "c" and is_transposed(load.at, self.inner - 1, self.inner)
+        for op in self.loads:
+            if is_tiled(self.placed, op):
+                self.tiles[op] = self.out.fresh()
+                kind = vector(self.loads[op].held.memory, self.lanes)
+                self.out.lines.insert(0, f"{self.tiles[op]} = alloca [{self.lanes} x {kind}], align 64")
 
     def _open_tile_loop(self, level: int) -> tuple[OpenLoop, str]:
         loop = self._open_loop(0, [])

@@ -190,7 +190,7 @@ def test_neighbours_are_not_merged() -> None:
 @pytest.mark.parametrize(
     ("extents", "merged"), [((15, 3), False), ((16, 3), True), ((2, 7, 2), False), ((4, 10, 2), True), ((40, 12), True), ((40, 13), False)]
 )
-def test_many_instances_of_short_rows(extents: tuple[int, ...], merged: bool) -> None:
+def test_large_batches_of_short_rows(extents: tuple[int, ...], merged: bool) -> None:
     assert (len(nests(program([tensor(extents, f64)], normalised))) == 1) == merged
 
 
@@ -210,7 +210,7 @@ def test_many_instances_of_short_rows(extents: tuple[int, ...], merged: bool) ->
         (["5"], (40,), False),
     ],
 )
-def test_instances_that_do_not_meet(places: list[str], extents: tuple[int, ...], apart: bool) -> None:
+def test_batch_elements_that_are_independent(places: list[str], extents: tuple[int, ...], apart: bool) -> None:
     assert are_apart([parse(at) for at in places], extents) == apart
 
 

@@ -34,7 +34,7 @@ def reduction(extents: tuple[int, ...], dims: list[int], element: str = "f32", k
         ((1000,), [0], "f32", 1),
     ],
 )
-def test_sums_across_all_trips_are_cut(extents: tuple[int, ...], dims: list[int], element: str, nests: int) -> None:
+def test_sums_across_all_iterations_are_split(extents: tuple[int, ...], dims: list[int], element: str, nests: int) -> None:
     text = reduction(extents, dims, element)
     module = lower(core_form(parse_module(text)))
     module.verify()
@@ -52,4 +52,4 @@ def test_every_part_has_a_sum_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Non
     first, second = [op for op in module.walk() if isinstance(op, NestOp)]
     assert first.extents == (100, 1000)
     assert {(str(write.at), write.kind) for write in first.writes} == {("d0", "add"), ("d0 * 1000 + d1", "store")}
-    assert second.extents == (100, 1)
+    assert second.extents == (100,)

@@ -1,8 +1,7 @@
-"""The loops of a nest as they are generated: dimensions split, dropped and merged so that few and long loops remain.
+"""The loops of a nest and its positions in terms of them: collapsed into few and long ones, reordered, or cut.
 
-A loop that occurs only as quotient and remainder is split in two. Loops of one trip vanish. Neighbours that every access
-walks through as one are merged: an elementwise nest over [8, 128] becomes one loop over 1024. Where something is read
-transposed, the loop along which that is contiguous is moved next to the innermost one (:mod:`wengert.transforms.codegen.cpu.nest.tiles`).
+A loop that occurs only as quotient and remainder is split in two. Loops of one iteration vanish. Neighbours that every access
+walks through as one are merged: an elementwise nest over [8, 128] becomes one loop over 1024.
 """
 
 from __future__ import annotations
@@ -11,24 +10,28 @@ from collections.abc import Iterable, Sequence
 
 from xdsl.ir import Operation
 
-from wengert.dialects.kernel import STORE, LoadOp, Write
+from wengert.dialects.kernel import IndexOp, LoadOp, NestOp, WithinOp, Write
 from wengert.dialects.kernel.positions import ZERO, Atom, Position, Quotient, Remainder, combine, dimensions, index, substitute
+from wengert.ir.traversal import ops_in
 
-SMALLEST_TILE = 4
-"""Loops with fewer trips are not run in tiles."""
 MOST_PHASES = 4
-"""A loop of so few trips may be unrolled (:mod:`wengert.transforms.kernel.phase_unrolling`)."""
-SHORT_ROW = 4
-MANY_ROWS = 32
-"""Rows and columns of a matrix whose columns are summed one after another."""
+"""A loop of so few iterations may be unrolled (:mod:`wengert.transforms.kernel.phase_unrolling`)."""
 
 
 class Loops:
-    """The generated loops of a nest, and its positions in terms of them."""
+    """Loops, and the positions of a nest in terms of them."""
 
     def __init__(self, extents: Sequence[int], accesses: Iterable[Position]):
         self.extents: list[int] = list(extents)
         self._found: dict[Position, Position] = {access: access for access in accesses}
+
+    @classmethod
+    def of(cls, op: NestOp) -> Loops:
+        """The loops of a nest as they are."""
+        return cls(op.extents, accesses(ops_in(op.body.block)[:-1], op.writes))
+
+    def collapse(self) -> None:
+        """Splits, drops and merges loops so that few and long ones remain."""
         for _ in range(4):
             if not self._split():
                 break
@@ -39,6 +42,11 @@ class Loops:
         return self._found[position]
 
     @property
+    def moved(self) -> Iterable[tuple[Position, Position]]:
+        """All accesses as the nest writes them, and in terms of the loops."""
+        return self._found.items()
+
+    @property
     def positions(self) -> Iterable[Position]:
         """All accesses in terms of the loops."""
         return self._found.values()
@@ -47,18 +55,9 @@ class Loops:
         self.extents = extents
         self._found = {key: substitute(at, values, extents) for key, at in self._found.items()}
 
-    def move_inward(self, d: int) -> None:
-        """Makes a loop the one around the innermost."""
-        order = [*[other for other in range(len(self.extents) - 1) if other != d], d, len(self.extents) - 1]
-        extents = [self.extents[other] for other in order]
-        self._replace({other: index(at) for at, other in enumerate(order)}, extents)
-
-    def swap_innermost(self) -> None:
-        """Exchanges the two innermost loops."""
-        *outer, one, other = self.extents
-        last = len(outer)
-        values = {d: index(d) for d in range(last)} | {last: index(last + 1), last + 1: index(last)}
-        self._replace(values, [*outer, other, one])
+    def reorder(self, order: Sequence[int]) -> None:
+        """Puts the loops in this order, from the outermost to the innermost."""
+        self._replace({d: index(at) for at, d in enumerate(order)}, [self.extents[d] for d in order])
 
     def is_divided(self, d: int) -> bool:
         """Whether a quotient or remainder of this loop's index occurs."""
@@ -161,31 +160,12 @@ def _renumbered(at: Position, last: dict[int, int]) -> Position:
     return combine(at.offset, terms)
 
 
-def crossed_loop(loops: Loops, ops: Iterable[Operation], writes: Sequence[Write]) -> int | None:
-    """The loop along which transposed reads are contiguous; None if there are none, or if the order of loops matters."""
-    inner = len(loops.extents) - 1
-    if any(write.kind != STORE or write.base is not None or loops[write.at].coefficient(inner) != 1 for write in writes):
-        return None
+def accesses(ops: Iterable[Operation], writes: Iterable[Write]) -> list[Position]:
+    """All positions that a body mentions."""
+    found = [write.at for write in writes]
     for op in ops:
-        if isinstance(op, LoadOp) and op.base is None and op.where is None:
-            at = loops[op.at.data]
-            if at.coefficient(inner) not in (-1, 0, 1):
-                for d in range(inner):
-                    if is_transposed(at, d, inner) and min(loops.extents[d], loops.extents[inner]) >= SMALLEST_TILE:
-                        return d
-    return None
-
-
-def sums_short_rows(loops: Loops, writes: Sequence[Write]) -> bool:
-    """Whether all that a nest does is to combine many rows of very few elements: better column by column, in registers."""
-    inner = len(loops.extents) - 1
-    if inner < 1 or loops.extents[inner] > SHORT_ROW or loops.extents[inner - 1] < MANY_ROWS:
-        return False
-    positions = [loops[write.at] for write in writes if write.kind != STORE and write.base is None]
-    return len(positions) == len(writes) and all(inner in dimensions(at) and inner - 1 not in dimensions(at) for at in positions)
-
-
-def is_transposed(at: Position, across: int, inner: int) -> bool:
-    """Whether a position is strided along the innermost loop and contiguous along another one."""
-    divided = {d for atom, _ in at.terms if not isinstance(atom, int) for d in dimensions(atom.expression)}
-    return at.coefficient(inner) not in (-1, 0, 1) and at.coefficient(across) == 1 and not divided & {across, inner}
+        if isinstance(op, LoadOp | IndexOp):
+            found.append(op.at.data)
+        if isinstance(op, LoadOp | WithinOp) and op.where is not None:
+            found += [at for at, _, _ in op.where.data]
+    return found

@@ -1,4 +1,4 @@
-"""The table of meanings: for every op class, how one op of it becomes a function of arrays.
+"""The rules of the interpreter: for every op class, how one op of it becomes a function of arrays.
 
 A rule reads the op's attributes and types once and returns a function from operand arrays to the result: an array where
 the op has one result, else a tuple. Rules of ops with regions are also given the :class:`Scope` they run in, which turns
@@ -34,7 +34,7 @@ class Variadic(Protocol):
 
 
 class Scope(Protocol):
-    """Where an op runs: what its regions and callees mean, and the generator of the ``rng`` op."""
+    """The scope an op runs in: its regions and callees as functions, and the generator of the ``rng`` op."""
 
     generator: np.random.Generator
 
@@ -61,21 +61,17 @@ class Scope(Protocol):
 
 Rule = Callable[[Any, Scope], Function]
 UpdateRule = Callable[[Any, Scope], Function | None]
-MEANINGS: dict[type[Operation], Rule] = {}
+EVALUATION_RULES: dict[type[Operation], Rule] = {}
 UPDATES: dict[type[Operation], UpdateRule] = {}
 """For ops whose result is their first operand with a part replaced: the rule for functions that write to that operand and return it,
 or None for an op that has no such function."""
-ELEMENTWISE: set[type[Operation]] = set()
-"""Ops whose function may be given arrays where the op is on scalars."""
 
 
-def evaluates(*classes: type[Operation], elementwise: bool = False) -> Callable[[Callable[[Any], Function]], Callable[[Any], Function]]:
-    """Registers a rule for ops whose meaning depends on nothing but themselves."""
+def evaluates(*classes: type[Operation]) -> Callable[[Callable[[Any], Function]], Callable[[Any], Function]]:
+    """Registers a rule for ops whose function depends on nothing but themselves."""
 
     def register(rule: Callable[[Any], Function]) -> Callable[[Any], Function]:
-        MEANINGS.update({cls: lambda op, scope: rule(op) for cls in classes})
-        if elementwise:
-            ELEMENTWISE.update(classes)
+        EVALUATION_RULES.update({cls: lambda op, scope: rule(op) for cls in classes})
         return rule
 
     return register
@@ -95,7 +91,7 @@ def evaluates_in_scope(*classes: type[Operation]) -> Callable[[Rule], Rule]:
     """Registers a rule for ops with regions, callees or state."""
 
     def register(rule: Rule) -> Rule:
-        MEANINGS.update(dict.fromkeys(classes, rule))
+        EVALUATION_RULES.update(dict.fromkeys(classes, rule))
         return rule
 
     return register

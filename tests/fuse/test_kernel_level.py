@@ -104,7 +104,7 @@ def test_concatenate_writes_each_operand_in_place() -> None:
     )
     first, second = nests(text)
     assert [w.kind for w in first.writes] == ["store"], "the exponential goes straight into the result"
-    assert str(second.writes[0].at) == "d0 * 8 + d1 + 32"
+    assert str(second.writes[0].at) == "d0 + 32"
 
 
 def test_prints_and_parses() -> None:
@@ -128,7 +128,7 @@ def test_means_what_the_program_does() -> None:
 
 
 def test_position_outside_of_the_buffer_does_not_verify() -> None:
-    text = str(lowered(SOFTMAX)).replace('#kernel.at<"d0 * 128 + d1">', '#kernel.at<"d0 * 128 + d1 + 1">', 1)
+    text = str(lowered(SOFTMAX)).replace("[d0, d1]", "[d0 * 128 + d1 + 1]", 1)
     context = make_context()
     if context.get_optional_dialect("kernel") is None:
         context.load_dialect(Kernel)
