@@ -12,6 +12,7 @@ from file_check import file_check
 from machine_code import assembly, callable_of
 
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
+from wengert.transforms.codegen.llvm.math import SUPPORTED, emit
 from wengert.transforms.codegen.llvm.module import AddressSpaces, ModuleBuilder
 
 I64, I32, F64, POINTER = ctypes.c_int64, ctypes.c_int32, ctypes.c_double, ctypes.c_void_p
@@ -380,3 +381,18 @@ def test_the_stack_of_a_gpu() -> None:
         CHECK-NEXT: store i64 1, ptr addrspace(5) [[PLACE]]
         """,
     )
+
+
+@pytest.mark.parametrize(("function", "element"), [("sin", "f32"), ("cos", "f64"), ("tanh", "f32"), ("pow", "f64"), ("lgamma", "f32"), ("erf", "f64")])
+def test_mathematics_of_a_gpu(function: str, element: str) -> None:
+    """Scalar functions at one lane are the same text on a GPU: no library, and the digits of 2/pi in constant memory."""
+    builder = FunctionBuilder(ModuleBuilder(AddressSpaces(constants=4)))
+    builder.address_spaces["%x"] = 1
+    kind = "float" if element == "f32" else "double"
+    place = builder.offset("%x", kind, builder.cast("zext", builder.op("call i32 @llvm.nvvm.read.ptx.sreg.tid.x()"), "i32", "i64"))
+    value = builder.load(kind, place)
+    builder.store(kind, emit(function, element, 1, [value] * SUPPORTED[function, element], builder), place)
+    text = assembly(builder.module.text() + builder.definition("kernel", ["ptr addrspace(1) %x"], head="ptx_kernel"), "nvptx64-nvidia-cuda", "sm_90", "+ptx80")
+    assert ".visible .entry kernel" in text
+    assert ".extern" not in text
+    assert ("ld.const.b64" in text) == (function in ("sin", "cos"))
