@@ -23,7 +23,7 @@ from wengert.transforms.bufferize.buffers import Buffers, assign, byte_size
 from wengert.transforms.codegen.cpu.carried import Carried
 from wengert.transforms.codegen.cpu.entry import CALLED_BACK, EntryCode
 from wengert.transforms.codegen.cpu.native import native_kernel
-from wengert.transforms.codegen.cpu.nest.emission import NestCode
+from wengert.transforms.codegen.cpu.nest.emission import emit_nest
 from wengert.transforms.codegen.cpu.polls import is_long, trips_between
 from wengert.transforms.codegen.cpu.scratch import scratch_bytes
 from wengert.transforms.codegen.llvm.pointers import BlockPointers
@@ -107,9 +107,9 @@ class _BlockCode(BlockPointers):
         results = {self.buffers.places[value] for value in op.outputs}
         in_place = any(self.buffers.places[value] in results for value in op.inputs)
         schedule = _schedule_of(op, self.entry, in_place=in_place, parallel=self.alone)
-        code = NestCode(op, schedule, self.entry.target, self.entry.strict)
-        name = self.entry.function(code.text("KERNEL"))
-        self.entry.helpers.update(code.out.module.definitions)
+        code = emit_nest(op, schedule, self.entry.target, "KERNEL", strict=self.entry.strict)
+        name = self.entry.function(code.text)
+        self.entry.helpers.update(code.functions)
         pointers = [self.pointer(value) for value in (*op.inputs, *op.outputs)]
         if code.split is not None:
             self.entry.job(name, pointers, code.split)
