@@ -23,7 +23,7 @@ from wengert.transforms.bufferize.footprint import Footprint, footprint
 from wengert.transforms.codegen.cpu.carried import Carried
 from wengert.transforms.codegen.cpu.entry import CALLED_BACK, EntryCode
 from wengert.transforms.codegen.cpu.native import native_kernel
-from wengert.transforms.codegen.cpu.nest.emission import NestCode
+from wengert.transforms.codegen.cpu.nest.emission import emit_nest
 from wengert.transforms.codegen.cpu.pointers import ARENA, BlockPointers
 from wengert.transforms.codegen.cpu.polls import is_long, iterations_between
 from wengert.transforms.schedule.choice import choose
@@ -106,9 +106,9 @@ class _BlockCode(BlockPointers):
     def _nest(self, op: LaunchOp, nest: NestOp) -> None:
         inputs = op.ins[: len(nest.inputs)]
         schedule = _schedule_of(nest, self.entry, in_place=runs_in_place(op), parallel=self.alone)
-        code = NestCode(nest, schedule, self.entry.target, self.entry.strict)
-        name = self.entry.function(code.text("KERNEL"))
-        self.entry.helpers.update(code.out.module.definitions)
+        code = emit_nest(nest, schedule, self.entry.target, "KERNEL", strict=self.entry.strict)
+        name = self.entry.function(code.text)
+        self.entry.helpers.update(code.functions)
         pointers = [self.pointer(buffer) for buffer in (*inputs, *op.outs)]
         if code.split is not None:
             self.entry.job(name, pointers, code.split)
