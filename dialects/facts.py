@@ -124,6 +124,11 @@ class Facts(Struct, frozen=True):
     batching: Batching = Batching.RULE
 
     @property
+    def is_pointwise(self) -> bool:
+        """Whether the op is itself on tensors of every shape, so that it may be computed before its operands are repeated, as well as after."""
+        return self.elementwise and self.batching is Batching.SAME_OP and (self.one_type or self.has_function)
+
+    @property
     def has_function(self) -> bool:
         """Whether compiled code computes the op element by element, on some elements at least."""
         return bool(self.floats or self.integers or self.booleans or self.complex)

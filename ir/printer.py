@@ -175,7 +175,7 @@ class Writer(AttributeWriter):
             self.write(f" loc({self.reference(op.location)})")
 
     def _shown_name(self, op: Operation) -> str:
-        name = op.name
+        name = getattr(op, "mnemonic", op.name)
         if name.startswith("func.") and name != "func.func":
             parent = op.parent_op()
             return name[5:] if parent is not None and parent.name == "func.func" else name

@@ -1,10 +1,9 @@
 """The kernel dialect: see :mod:`wengert.dialects.kernel.ops`."""
 
+from wengert.dialects.kernel.affine import Guard
+from wengert.dialects.kernel.attributes import KINDS, STORE, AtAttr, WhereAttr, at_attr, string
 from wengert.dialects.kernel.ops import (
-    KINDS,
-    STORE,
     ApplyOp,
-    AtAttr,
     ConstantOp,
     EmptyOp,
     IndexOp,
@@ -15,16 +14,12 @@ from wengert.dialects.kernel.ops import (
     NativeOp,
     NestOp,
     StripMineOp,
-    WhereAttr,
     WithinOp,
     Write,
     YieldOp,
-    at_attr,
     nest,
-    string,
     yielded,
 )
-from wengert.dialects.kernel.positions import Guard
 
 __all__ = [
     "KINDS",

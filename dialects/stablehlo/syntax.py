@@ -127,16 +127,21 @@ class DotText:
         state.properties["dot_dimension_numbers"] = DotDimensionNumbersAttr(*(dimensions(d) for d in (*batch, *summed)))
 
     def write(self, op: Operation, writer: Writer) -> None:
-        numbers = cast(DotDimensionNumbersAttr, op.properties["dot_dimension_numbers"])
-        batch = [list(numbers.dims(f"{side}_batching_dimensions")) for side in ("lhs", "rhs")]
-        summed = [list(numbers.dims(f"{side}_contracting_dimensions")) for side in ("lhs", "rhs")]
-        text = f", batching_dims = {batch[0]} x {batch[1]}" if batch[0] or batch[1] else ""
-        text += f", contracting_dims = {summed[0]} x {summed[1]}"
+        text = self.dimensions_text(op.properties["dot_dimension_numbers"])
         if (precision := op.properties.get("precision_config")) is not None:
             text += f", precision = {sx.Words(PrecisionAttr).text(precision, writer)}"
         if (algorithm := op.properties.get("algorithm")) is not None:
             text += f", algorithm = {writer.attribute_text(algorithm).removeprefix('#stablehlo.dot_algorithm')}"
         writer.write(text)
+
+    @staticmethod
+    def dimensions_text(attribute: Attribute) -> str:
+        """``, batching_dims = [0] x [0], contracting_dims = [2] x [1]``."""
+        numbers = cast(DotDimensionNumbersAttr, attribute)
+        batch = [list(numbers.dims(f"{side}_batching_dimensions")) for side in ("lhs", "rhs")]
+        summed = [list(numbers.dims(f"{side}_contracting_dimensions")) for side in ("lhs", "rhs")]
+        text = f", batching_dims = {batch[0]} x {batch[1]}" if batch[0] or batch[1] else ""
+        return f"{text}, contracting_dims = {summed[0]} x {summed[1]}"
 
 
 def _short_algorithm(reader: Reader) -> Attribute:

@@ -20,7 +20,7 @@ _finfo: Any = ml_dtypes.finfo
 _where: Any = np.where  # its stubs cannot type elements that are Any
 
 
-@evaluates(stablehlo.ConvertOp, elementwise=True)
+@evaluates(stablehlo.ConvertOp)
 def convert(op: stablehlo.ConvertOp) -> Unary:
     """Conversion by value. Floats become integers by truncation, saturating, NaN as 0; complex numbers lose their
     imaginary part first; any real number but zero is true."""
@@ -110,7 +110,7 @@ def _from_bits(rows: Array, element_type: Attribute) -> Array:
     )
 
 
-@evaluates(stablehlo.ReducePrecisionOp, elementwise=True)
+@evaluates(stablehlo.ReducePrecisionOp)
 def reduce_precision(op: stablehlo.ReducePrecisionOp) -> Function:
     """Rounds to nearest even in a format of fewer bits: overflow gives infinity, what would be subnormal gives zero.
 

@@ -115,7 +115,7 @@ KERNELS: dict[type[Operation], Kernel] = {
 }
 
 
-@evaluates(*KERNELS, elementwise=True)
+@evaluates(*KERNELS)
 def kernel(op: Operation) -> Function:
     """An op that is its kernel. The modulus of a complex number is rounded to its own, real type."""
     element_type = element(op.operands[0])
@@ -125,13 +125,13 @@ def kernel(op: Operation) -> Function:
     return function
 
 
-@evaluates(stablehlo.SelectOp, elementwise=True)
+@evaluates(stablehlo.SelectOp)
 def select(op: stablehlo.SelectOp) -> Function:
     """on_true where the predicate, which may be a scalar, holds."""
     return np.where
 
 
-@evaluates(stablehlo.ClampOp, elementwise=True)
+@evaluates(stablehlo.ClampOp)
 def clamp(op: stablehlo.ClampOp) -> Ternary:
     """min(max(operand, low), high); the bounds may be scalars."""
     element_type = element(op.operand)
@@ -141,49 +141,49 @@ def clamp(op: stablehlo.ClampOp) -> Ternary:
     return lambda low, x, high: lesser(greater(x, low), high)
 
 
-@evaluates(stablehlo.IsFiniteOp, elementwise=True)
+@evaluates(stablehlo.IsFiniteOp)
 def is_finite(op: stablehlo.IsFiniteOp) -> Function:
     """Neither infinite nor NaN."""
     return np.isfinite
 
 
-@evaluates(chlo.IsInfOp, elementwise=True)
+@evaluates(chlo.IsInfOp)
 def is_inf(op: chlo.IsInfOp) -> Function:
     """Infinite of either sign."""
     return np.isinf
 
 
-@evaluates(chlo.IsPosInfOp, elementwise=True)
+@evaluates(chlo.IsPosInfOp)
 def is_pos_inf(op: chlo.IsPosInfOp) -> Unary:
     """Positive infinity."""
     return lambda x: np.isinf(x) & (x > 0)
 
 
-@evaluates(chlo.IsNegInfOp, elementwise=True)
+@evaluates(chlo.IsNegInfOp)
 def is_neg_inf(op: chlo.IsNegInfOp) -> Unary:
     """Negative infinity."""
     return lambda x: np.isinf(x) & (x < 0)
 
 
-@evaluates(chlo.NextAfterOp, elementwise=True)
+@evaluates(chlo.NextAfterOp)
 def next_after(op: chlo.NextAfterOp) -> Function:
     """The neighbour of lhs towards rhs."""
     return np.nextafter
 
 
-@evaluates(stablehlo.RealOp, elementwise=True)
+@evaluates(stablehlo.RealOp)
 def real(op: stablehlo.RealOp) -> Function:
     """Real part."""
     return np.real
 
 
-@evaluates(stablehlo.ImagOp, elementwise=True)
+@evaluates(stablehlo.ImagOp)
 def imag(op: stablehlo.ImagOp) -> Function:
     """Imaginary part; zero for a real number."""
     return np.imag if is_complex(element(op.operand)) else _nothing
 
 
-@evaluates(stablehlo.ComplexOp, elementwise=True)
+@evaluates(stablehlo.ComplexOp)
 def complex_(op: stablehlo.ComplexOp) -> Function:
     """Real and imaginary part together."""
     return complex_numbers.make_complex
@@ -192,7 +192,7 @@ def complex_(op: stablehlo.ComplexOp) -> Function:
 COMPARISONS: dict[str, Function] = {"EQ": np.equal, "NE": np.not_equal, "GE": np.greater_equal, "GT": np.greater, "LE": np.less_equal, "LT": np.less}
 
 
-@evaluates(stablehlo.CompareOp, elementwise=True)
+@evaluates(stablehlo.CompareOp)
 def compare(op: stablehlo.CompareOp) -> Binary:
     """Comparison of numbers; in TOTALORDER of their bits: -NaN < -inf < ... < -0 < 0 < ... < inf < NaN."""
     function = COMPARISONS[op.comparison_direction.data]

@@ -65,17 +65,13 @@ EVALUATION_RULES: dict[type[Operation], Rule] = {}
 UPDATES: dict[type[Operation], UpdateRule] = {}
 """For ops whose result is their first operand with a part replaced: the rule for functions that write to that operand and return it,
 or None for an op that has no such function."""
-ELEMENTWISE: set[type[Operation]] = set()
-"""Ops whose function may be given arrays where the op is on scalars."""
 
 
-def evaluates(*classes: type[Operation], elementwise: bool = False) -> Callable[[Callable[[Any], Function]], Callable[[Any], Function]]:
+def evaluates(*classes: type[Operation]) -> Callable[[Callable[[Any], Function]], Callable[[Any], Function]]:
     """Registers a rule for ops whose function depends on nothing but themselves."""
 
     def register(rule: Callable[[Any], Function]) -> Callable[[Any], Function]:
         EVALUATION_RULES.update({cls: lambda op, scope: rule(op) for cls in classes})
-        if elementwise:
-            ELEMENTWISE.update(classes)
         return rule
 
     return register

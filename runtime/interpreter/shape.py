@@ -16,7 +16,7 @@ SMALL = 1 << 14
 """Broadcasts up to so many elements are written out: for them NumPy's views cost more than the elements."""
 
 
-@evaluates(stablehlo.ConstantOp, chlo.ConstantOp, elementwise=True)
+@evaluates(stablehlo.ConstantOp, chlo.ConstantOp)
 def constant(op: stablehlo.ConstantOp) -> Nullary:
     """The same array every time; rank 0 as a NumPy scalar."""
     value = to_numpy(op.value)[()]

@@ -128,7 +128,7 @@ def test_means_what_the_program_does() -> None:
 
 
 def test_position_outside_of_the_buffer_does_not_verify() -> None:
-    text = str(lowered(SOFTMAX)).replace('#kernel.at<"d0 * 128 + d1">', '#kernel.at<"d0 * 128 + d1 + 1">', 1)
+    text = str(lowered(SOFTMAX)).replace("[d0, d1]", "[d0 * 128 + d1 + 1]", 1)
     context = make_context()
     if context.get_optional_dialect("kernel") is None:
         context.load_dialect(Kernel)

@@ -38,10 +38,10 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from wengert.dialects import chlo, core, stablehlo
 from wengert.dialects.builder import OpBuilder
-from wengert.dialects.facts import Facts, Traffic, Work, facts_of
+from wengert.dialects.facts import Facts, MissingFactsError, Traffic, Work, facts_of
 from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import dtype_of, element, is_complex, is_float, shape, size
-from wengert.transforms.core import compound
+from wengert.transforms.core import compound, functions
 
 
 class Cost(Struct, frozen=True):
@@ -210,7 +210,10 @@ def _expanded(op: Operation) -> tuple[int, int]:
     """The work of the ops of the expansion together."""
     block = Block(arg_types=[value.type for value in op.operands])
     copy = op.clone(value_mapper=dict(zip(op.operands, block.args, strict=True)))
-    if compound.expand(OpBuilder(block), copy) is None:
+    expand = functions.EXPANSIONS.get(type(op)) or (compound.expand if type(op) in compound.EXPANSIONS else None)
+    if expand is None:
+        raise MissingFactsError(f"by its facts '{op.name}' costs what it is written out in, but nobody writes it out (wengert.transforms.core.functions)")
+    if expand(OpBuilder(block), copy) is None:
         return 0, 0
     works = [work(inner) for inner in block.ops]
     return sum(flops for flops, _ in works), sum(functions for _, functions in works)

@@ -1,4 +1,4 @@
-"""polygamma and the Hurwitz zeta function in terms of powers, for compilers that have no code for them.
+"""polygamma and the Hurwitz zeta function in terms of powers, for compilers that have no code for them (``expand-functions``).
 
 For q > 0, by the Euler-Maclaurin formula (DLMF 25.11.28 in the form of 2.10.1), with a = q + N::
 
@@ -20,24 +20,19 @@ Everything is computed in f64. The rules for derivatives and batches are those o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from math import factorial, isfinite, lgamma, log
 from typing import Any, cast
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
-from xdsl.ir import Block, Operation, Region
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+from xdsl.ir import Block, Region
 
 from wengert.dialects import chlo, core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.elements import splat_value
 from wengert.ir.tensor_types import element, f64, i32, rank, shape, tensor
-from wengert.ir.traversal import all_ops
-from wengert.transforms.rewriter import Rewriter
 
 Scale = tuple[Value, Value]
 """A factor n! as t and r, where it is t^s r."""
@@ -54,45 +49,10 @@ LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 """ln 2 as a number with 21 zero bits at its end, so that whole multiples are exact, and the rest."""
 
 
-@dataclass(frozen=True)
-class ExpandZetaPass(ModulePass):
-    """Replaces polygamma (of other orders than the constant 1) and zeta by sums of powers::
-
-        %y = chlo.zeta %s, %q     ->     %y = (stablehlo.power, core.reduce over eight terms, ...)
-
-    Ops in regions that compute scalars stay.
-    """
-
-    name = "expand-zeta"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        expand_zeta(op)
-
-
-def expand_zeta(module: ModuleOp) -> None:
-    """Expands all ops of a module, in place."""
-    b = Rewriter("expand-zeta")
-    for op in [op for op in all_ops(module) if isinstance(op, chlo.ZetaOp | chlo.PolygammaOp) and _is_among_tensors(op)]:
-        b.move_to(op)
-        value = _polygamma(b, op) if isinstance(op, chlo.PolygammaOp) else _zeta_op(b, op)
-        if value is not None:
-            b.replace(op, [value])
-
-
-def _is_among_tensors(op: Operation) -> bool:
-    """Whether an op stands in functions, loops and branches only."""
-    parent = op.parent_op()
-    while parent is not None and parent.parent_op() is not None:
-        if parent.name != "func.func" and not isinstance(parent, core.ForOp | core.WhileOp | core.CaseOp):
-            return False
-        parent = parent.parent_op()
-    return True
-
-
 # -- the ops
 
 
-def _zeta_op(b: OpBuilder, op: chlo.ZetaOp) -> Value:
+def expand_zeta(b: OpBuilder, op: chlo.ZetaOp) -> Sequence[Value]:
     """Infinite at s = 1, NaN for s < 1, and for q <= 0 unless s is whole; at poles in q infinite for even s (any even s), else NaN."""
     s, q = b.convert(op.lhs, f64), b.convert(op.rhs, f64)
     zero, one, infinity = (b.full_like(s, value) for value in (0, 1, float("inf")))
@@ -103,10 +63,10 @@ def _zeta_op(b: OpBuilder, op: chlo.ZetaOp) -> Value:
     zeta = b.select(usable, zeta, b.full_like(s, float("nan")))
     pole = b.and_(b.compare("LE", q, zero), b.compare("EQ", q, b.floor(q)))
     zeta = b.select(b.or_(b.compare("EQ", s, one), b.and_(pole, even)), infinity, zeta)
-    return b.convert(zeta, element(op.result))
+    return [b.convert(zeta, element(op.result))]
 
 
-def _polygamma(b: OpBuilder, op: chlo.PolygammaOp) -> Value | None:
+def expand_polygamma(b: OpBuilder, op: chlo.PolygammaOp) -> Sequence[Value] | None:
     """digamma for n = 0; NaN unless n is 0, 1, 2, ...; None where it may stay, which is trigamma."""
     order, element_type = _constant_order(op.lhs), element(op.result)
     if order == 1:
@@ -114,18 +74,18 @@ def _polygamma(b: OpBuilder, op: chlo.PolygammaOp) -> Value | None:
     x = b.convert(op.rhs, f64)
     if order is not None and order < LARGEST_EXACT:
         if order == 0:
-            return b.like(chlo.DigammaOp, op.rhs)
+            return [b.like(chlo.DigammaOp, op.rhs)]
         if not (order > 0 and order == int(order)):
-            return b.full_like(op.rhs, float("nan"))
+            return [b.full_like(op.rhs, float("nan"))]
         s, (base, factor) = b.full_like(x, order + 1), _scale_of(int(order))
-        return b.convert(_signed_zeta(b, s, x, (b.full_like(x, base), b.full_like(x, factor))), element_type)
+        return [b.convert(_signed_zeta(b, s, x, (b.full_like(x, base), b.full_like(x, factor))), element_type)]
     n = b.convert(op.lhs, f64)
     zero, one = b.full_like(n, 0), b.full_like(n, 1)
     infinity = b.full_like(n, float("inf"))
     whole = b.and_(b.and_(b.compare("EQ", n, b.floor(n)), b.compare("GT", n, zero)), b.compare("LT", n, infinity))
     s = b.add(b.select(whole, n, one), one)
     polygamma = b.select(whole, _signed_zeta(b, s, x, _scale(b, s)), b.full_like(n, float("nan")))
-    return b.convert(b.select(b.compare("EQ", n, zero), b.like(chlo.DigammaOp, x), polygamma), element_type)
+    return [b.convert(b.select(b.compare("EQ", n, zero), b.like(chlo.DigammaOp, x), polygamma), element_type)]
 
 
 def _constant_order(n: Value) -> float | None:
