@@ -33,11 +33,11 @@ FORMS: dict[str, Callable[[Program], Program]] = {
 
 def texts(program: Program) -> dict[str, tuple[str, str]]:
     """The derivatives of a program at core level, and as LLVM text."""
-    found: dict[str, tuple[str, str]] = {}
+    texts_by_form: dict[str, tuple[str, str]] = {}
     for name, make in FORMS.items():
         module = runnable(make(program).optimized_module)
-        found[name] = str(module), generate(bufferize(lower(core_form(module)), MemoryNeeds(host().target)), host().target).text
-    return found
+        texts_by_form[name] = str(module), generate(bufferize(lower(core_form(module)), MemoryNeeds(host().target)), host().target).text
+    return texts_by_form
 
 
 @needs_corpus

@@ -62,12 +62,12 @@ def run_guarded(module: ModuleOp, inputs: Sequence[Array], *, at_end: bool) -> l
     constants = [np.ascontiguousarray(elements.to_numpy(op.value)) for op in code.constants]
     sizes = [prod(r.shape) * r.dtype.itemsize for r in results]
     given = [*map(np.ascontiguousarray, inputs), *[np.zeros(size, np.uint8) for size in sizes], *constants]
-    held = [Guarded(array.nbytes, at_end=at_end) for array in given]
-    for place, array in zip(held, given, strict=True):
+    guarded = [Guarded(array.nbytes, at_end=at_end) for array in given]
+    for place, array in zip(guarded, given, strict=True):
         ctypes.memmove(place.address, array.ctypes.data, array.nbytes)
-    table = (ctypes.c_void_p * (len(held) + 1))(*[place.address for place in held], 0)
+    table = (ctypes.c_void_p * (len(guarded) + 1))(*[place.address for place in guarded], 0)
     arena = Guarded(code.memory.arena, at_end=at_end, alignment=ALIGNMENT)
     entry = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(library.address("entry"))
     assert entry(ctypes.addressof(table), arena.address) == 0
-    outputs = held[len(inputs) :]
+    outputs = guarded[len(inputs) :]
     return [np.frombuffer(ctypes.string_at(o.address, n), r.dtype).reshape(r.shape) for o, n, r in zip(outputs, sizes, results, strict=False)]
