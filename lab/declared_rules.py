@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Block, Operation, Region
 
 from wengert.ir.locations import describe
 from wengert.runtime.interpreter.machine import Machine
-from wengert.runtime.interpreter.meaning import RegionFunction
+from wengert.runtime.interpreter.rules import RegionFunction
 from wengert.runtime.program import Program
 from wengert.transforms.ad.custom import CUSTOM_JVP, CUSTOM_VJP
 from wengert.transforms.pipelines import parse_pipeline
@@ -28,7 +28,7 @@ Examine = Callable[[Program, list[Array]], str | None]
 """Checks a program at a point: None, or what is wrong."""
 
 MEETINGS = 4
-"""How many calls of one place are kept: a loop may make very many."""
+"""The most calls of one place that are kept: a loop may make very many."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from wengert.ir.tensor_types import DYNAMIC, dtype_of, is_differentiable, shape_
 from wengert.runtime.errors import InputError
 
 NAME_ATTRIBUTES = ("jax.result_info", "jax.arg_info", "wengert.name")
-"""Where exporters put the name of an argument or a result, in order of preference."""
+"""The attributes in which exporters put the name of an argument or a result, in order of preference."""
 
 
 class Parameter(Struct, frozen=True, dict=True):
@@ -46,10 +46,10 @@ class Parameter(Struct, frozen=True, dict=True):
 
     @property
     def _tensor(self) -> TensorType[Any]:
-        found = self.type
-        if not isinstance(found, TensorType):
+        type = self.type
+        if not isinstance(type, TensorType):
             raise InputError(f"{self} is not a tensor")
-        return cast("TensorType[Any]", found)
+        return cast("TensorType[Any]", type)
 
     @property
     def differentiable(self) -> bool:
@@ -94,10 +94,10 @@ def entry_function(module: ModuleOp, entry: str) -> FuncOp:
     if entry not in known:
         listed = ", ".join(f"@{name}" for name in sorted(known)) or "none"
         raise InputError(f"the module has no function @{entry}; {did_you_mean(entry, known) or 'it has: ' + listed}")
-    found = known[entry]
-    if found.is_declaration:
+    function = known[entry]
+    if function.is_declaration:
         raise InputError(f"@{entry} is only declared: it has no body to run")
-    return found
+    return function
 
 
 def signature_of(function: FuncOp) -> Signature:
@@ -142,7 +142,7 @@ def _parameters(role: Literal["argument", "result"], types: Sequence[Attribute],
 
 def _name(attributes: DictionaryAttr) -> str | None:
     for key in NAME_ATTRIBUTES:
-        held = attributes.data.get(key)
-        if isinstance(held, StringAttr) and held.data:
-            return held.data
+        name = attributes.data.get(key)
+        if isinstance(name, StringAttr) and name.data:
+            return name.data
     return None

@@ -23,7 +23,7 @@ PASS_PATHS = {
     "symbol-dce": "wengert.transforms.core.symbol_dce:SymbolDcePass",
     "to-core": "wengert.transforms.core.to_core:ToCorePass",
     "expand-compound": "wengert.transforms.core.compound:ExpandCompoundPass",
-    "expand-zeta": "wengert.transforms.core.zeta_sums:ExpandZetaPass",
+    "expand-functions": "wengert.transforms.core.functions:ExpandFunctionsPass",
     "drop-matrices": "wengert.transforms.core.systems:DropMatricesPass",
     "from-core": "wengert.transforms.core.from_core:FromCorePass",
     # transforms/shapes: programs that leave extents open
@@ -105,7 +105,7 @@ CANONICALIZE = "promote-accumulators,convolution-patches,window-reductions{reass
 KERNELS = "unroll-batch{reassociate=true},strip-mine{reassociate=true},split-reductions,unroll-phases,hoist-reads,stage-updates,collapse-loops"
 """Kernels in the shapes that run fast. Each of these passes may be left out."""
 
-LOWER = f"expand-zeta,check-compilable,{CANONICALIZE},fuse,{KERNELS}"
+LOWER = f"expand-functions,check-compilable,{CANONICALIZE},fuse,{KERNELS}"
 """From core-level IR to kernels."""
 
 

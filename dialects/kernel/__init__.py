@@ -2,13 +2,12 @@
 
 from xdsl.ir import Dialect
 
+from wengert.dialects.kernel.affine import Guard
+from wengert.dialects.kernel.attributes import KINDS, STORE, AtAttr, WhereAttr, at_attr, string
 from wengert.dialects.kernel.buffers import BUFFER_OPS
 from wengert.dialects.kernel.memory import SpaceAttr
 from wengert.dialects.kernel.ops import (
-    KINDS,
-    STORE,
     ApplyOp,
-    AtAttr,
     ConstantOp,
     EmptyOp,
     IndexOp,
@@ -18,17 +17,13 @@ from wengert.dialects.kernel.ops import (
     NativeOp,
     NestOp,
     StripMineOp,
-    WhereAttr,
     WithinOp,
     Write,
     YieldOp,
-    at_attr,
     nest,
-    string,
     yielded,
 )
 from wengert.dialects.kernel.ops import Kernel as _Values
-from wengert.dialects.kernel.positions import Guard
 
 Kernel = Dialect("kernel", [*_Values.operations, *BUFFER_OPS], [*_Values.attributes, SpaceAttr])
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from wengert.dialects import core, stablehlo
-from wengert.dialects.kernel.ops import STORE, IndexOp, LoadOp, NestOp, WithinOp
+from wengert.dialects.kernel.attributes import STORE
+from wengert.dialects.kernel.ops import IndexOp, LoadOp, NestOp, WithinOp
 from wengert.ir.attributes import int_of
 
 

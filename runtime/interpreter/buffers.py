@@ -22,7 +22,7 @@ from wengert.dialects.kernel.memory import Space, bytes_of, space_of, value_type
 from wengert.ir import elements
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.tensor_types import dtype_of, shape_of_type
-from wengert.runtime.interpreter.meaning import MEANINGS, Binary, Nullary, RegionFunction, Scope, Unary, Variadic, evaluates, evaluates_in_scope
+from wengert.runtime.interpreter.rules import EVALUATION_RULES, Binary, Nullary, RegionFunction, Scope, Unary, Variadic, evaluates, evaluates_in_scope
 
 Array = np.ndarray[Any, np.dtype[Any]]
 POISON = 0xFE
@@ -97,7 +97,7 @@ def copy(op: ops.CopyOp) -> Binary:
 @evaluates_in_scope(ops.LaunchOp)
 def launch(op: ops.LaunchOp, scope: Scope) -> Variadic:
     """Runs the kernel on what the buffers hold, and writes its results when all are known (they share no memory with the buffers)."""
-    kernel = MEANINGS[type(op.kernel)](op.kernel, scope)
+    kernel = EVALUATION_RULES[type(op.kernel)](op.kernel, scope)
     count, results = len(op.ins), len(op.outs)
     kept = not isinstance(op.kernel, NestOp | MatmulOp)
     read, write = [_reader(value, scope, kept=kept) for value in op.ins], [_writer(value, scope) for value in op.outs]

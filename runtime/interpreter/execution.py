@@ -19,7 +19,7 @@ from wengert.ir.tensor_types import DYNAMIC, bytes_of_type, dtype_of, shape_of_t
 from wengert.runtime.errors import InputError
 from wengert.runtime.interpreter.counter import Counter
 from wengert.runtime.interpreter.machine import Frame, Machine
-from wengert.runtime.interpreter.meaning import Array, RegionFunction
+from wengert.runtime.interpreter.rules import Array, RegionFunction
 from wengert.runtime.memory import excess
 from wengert.transforms.core.inline import call_depth, inline
 
@@ -33,8 +33,8 @@ def _check_input(name: str, number: int, value: Any, expected: Attribute) -> Any
     wanted, dtype = shape_of_type(expected), dtype_of(expected.element_type)
     fits = len(wanted) == array.ndim and all(w in (DYNAMIC, n) for w, n in zip(wanted, array.shape, strict=True))
     if array.dtype != dtype or not fits:
-        found = f"{array.dtype} of shape {array.shape}"
-        raise InputError(f"@{name}: argument {number} must be {expected} ({dtype} of shape {wanted}), found {found}")
+        given = f"{array.dtype} of shape {array.shape}"
+        raise InputError(f"@{name}: argument {number} must be {expected} ({dtype} of shape {wanted}), found {given}")
     return array[()]
 
 
@@ -142,8 +142,8 @@ def prepare(op: Operation, captured: Sequence[SSAValue] = ()) -> Callable[..., t
         for slot, value in zip(outer, values[count:], strict=True):
             frame.values[slot] = value
         with np.errstate(all="ignore"):
-            found = function(*values[:count])
-        return (np.asarray(found),) if single else tuple(np.asarray(f) for f in found)
+            results = function(*values[:count])
+        return (np.asarray(results),) if single else tuple(np.asarray(f) for f in results)
 
     return call
 

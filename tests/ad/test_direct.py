@@ -81,7 +81,7 @@ def test_control_flow(name: str) -> None:
 
 
 @pytest.mark.parametrize("bound", [0, 1])
-def test_loops_of_few_trips(bound: int) -> None:
+def test_loops_of_few_iterations(bound: int) -> None:
     text, inputs = test_control.CASES["counted"]
     rng = np.random.default_rng(3)
     module = parse_module(text.replace("dense<4>", f"dense<{bound}>"))

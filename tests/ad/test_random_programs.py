@@ -111,13 +111,13 @@ def test_compiled_derivatives(program: RandomProgram) -> None:
 @sampled(COUNT // 6)
 @given(programs(6))
 def test_batched_derivatives_agree(program: RandomProgram) -> None:
-    """Batching and both modes commute, for instances that go different ways."""
+    """Batching and both modes commute, for batch elements that go different ways."""
     show(program)
     rng = np.random.default_rng(program.seed)
     *floats, count = program.inputs
-    instances = [[a, *(np.asarray(rng.uniform(-1.2, 1.2, a.shape)) for _ in range(2))] for a in floats]
+    elements = [[a, *(np.asarray(rng.uniform(-1.2, 1.2, a.shape)) for _ in range(2))] for a in floats]
     flags = [True, *(bool(rng.integers(2)) for _ in floats)]
-    check_derivatives(program.module, [*instances, [count, np.array(3, np.int32), np.array(0, np.int32)]], flags, rng, 1e-9)
+    check_derivatives(program.module, [*elements, [count, np.array(3, np.int32), np.array(0, np.int32)]], flags, rng, 1e-9)
 
 
 @sampled(COUNT // 6)

@@ -9,10 +9,9 @@ from native_checks import check, tensor, values
 from wengert.dialects import stablehlo
 from wengert.ir.parser import parse_module
 from wengert.ir.traversal import ops_of
-from wengert.transforms.codegen.cpu.native import convolution as by_products
-from wengert.transforms.codegen.cpu.native import convolution_job
-from wengert.transforms.codegen.cpu.native import direct_convolution as direct
-from wengert.transforms.codegen.cpu.native.convolution_geometry import phases
+from wengert.transforms.codegen.cpu.native.convolution import as_product as by_products
+from wengert.transforms.codegen.cpu.native.convolution import direct, tiled_part
+from wengert.transforms.codegen.cpu.native.convolution.geometry import phases
 from wengert.transforms.schedule.target import GENERIC
 
 TOLERANCE = {"f64": 1e-13, "f32": 1e-5, "bf16": 2e-2, "f16": 2e-3, "complex<f64>": 1e-13, "complex<f32>": 1e-5}
@@ -86,7 +85,7 @@ def test_forms(held: str, name: str) -> None:
 def test_long_sums_and_pieces(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Contractions that are cut, kernels that are copied though they lie well, and rows that are dealt out to threads."""
     for constant, value in (("STEPS", 4), ("FAR_BYTES", 0)):
-        monkeypatch.setattr(convolution_job, constant, value)
+        monkeypatch.setattr(tiled_part, constant, value)
     for constant, value in (("NEAR_BYTES", 0), ("ROWS", 1), ("REPEATED", 1e9), ("FLOPS_PER_NS", 1e-3)):
         monkeypatch.setattr(direct, constant, value)
     check_form("f64", name)

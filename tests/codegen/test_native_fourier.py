@@ -14,7 +14,7 @@ from native_checks import DTYPES, function, tensor
 
 from wengert.ir.parser import parse_module
 from wengert.runtime.cpu import compile
-from wengert.transforms.codegen.cpu.native.fourier_tables import prime_factors, radices, roots
+from wengert.transforms.codegen.cpu.native.fourier.tables import prime_factors, radices, roots
 from wengert.transforms.schedule.host import host
 from wengert.transforms.schedule.target import Target
 

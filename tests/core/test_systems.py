@@ -168,14 +168,14 @@ def test_factors_are_not_differentiated() -> None:
     assert second == SOLVE | {"lu_solve": 4, "dot_general": 5}
 
 
-def test_instances_with_one_matrix_are_one_system() -> None:
+def test_batch_elements_with_one_matrix_are_one_system() -> None:
     batched = wg.parse(SYSTEM).vmap([None, 0], size=3)
     (op,) = [op for op in batched.optimized_module.walk() if op.name == "core.lu_solve"]
     assert [shape(x) for x in op.operands] == [(4, 4), (4, 4), (4,), (4, 6)]
 
 
 def test_loops_do_not_keep_matrices() -> None:
-    """A loop that solves a system in each trip, run backward: factors are kept, and the matrix neither kept nor computed again."""
+    """A loop that solves a system in each iteration, run backward: factors are kept, and the matrix neither kept nor computed again."""
     text = """
     func.func public @main(%s: tensor<3x4x4xf64>, %b: tensor<4x1xf64>) -> tensor<4x1xf64> {
       %n = stablehlo.constant dense<3> : tensor<i64>

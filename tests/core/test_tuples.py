@@ -145,7 +145,7 @@ def test_derivatives_are_right(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_batch_is_its_instances(name: str) -> None:
+def test_a_batch_is_its_elements(name: str) -> None:
     text, inputs, _ = PROGRAMS[name]
     p = wg.parse(text)
     rows = [inputs, [x * 2 if np.asarray(x).dtype.kind == "f" else x for x in inputs]]

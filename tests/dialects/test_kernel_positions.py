@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from wengert.dialects.kernel.positions import Position, Quotient, combine, divide, flatten, index, parse, span, substitute, unflatten
+from wengert.dialects.kernel.affine import parse
+from wengert.dialects.kernel.positions import Position, Quotient, combine, divide, flatten, index, span, substitute, unflatten
 
 
 def value(position: Position, at: list[int]) -> int:

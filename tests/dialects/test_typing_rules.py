@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from typing_cases import WELL_TYPED, name_of, verdict
+from typing_facts import ILL, WELL
 from typing_ill_cases import ILL_TYPED
 from typing_ill_forms import UNREADABLE
 
@@ -12,6 +13,8 @@ from wengert.dialects.core import Core
 from wengert.dialects.stablehlo import StableHLO
 from wengert.ir.typing_rules import TYPING_RULES
 
+WELL_TYPED = [*WELL_TYPED, *WELL]
+ILL_TYPED = [*ILL_TYPED, *ILL]
 ALL_OPS = {op.name: op for dialect in (StableHLO, Chlo, Core) for op in dialect.operations}
 WITHOUT_OWN_ERRORS = {"stablehlo.return"}
 """Ops that can be wrong only together with the op around them."""

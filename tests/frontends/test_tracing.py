@@ -57,7 +57,7 @@ ERRORS = {
     "branches": (lambda x: wg.cond(x[0] > 0, lambda: x, lambda: x[:2]), (X,), TypeError, r"different types: f float64\[2\], f float64\[3\]", "agree"),
     "carry": (lambda x: wg.fori_loop(0, 3, lambda i, s: s[:2], x), (X,), TypeError, r"carries float64\[2\] where it began with float64\[3\]", "begin with"),
     "carry structure": (lambda x: wg.scan(lambda c, _: ((c, c), c), x, None, 2), (X,), TypeError, "the body of scan carries", "same structure"),
-    "sizes": (wg.vmap(lambda x, y: x + y), (X, np.ones(4)), ValueError, "one number of instances: found 3 and 4", ""),
+    "sizes": (wg.vmap(lambda x, y: x + y), (X, np.ones(4)), ValueError, "one number of batch elements: found 3 and 4", ""),
     "axes": (wg.vmap(lambda x, y: x + y, in_axes=(0,)), (X, X), ValueError, "in_axes has 1 entries for 2 arguments", ""),
     "rows": (lambda x: wg.scan(lambda c, r: (c, r), 0.0, (x, np.ones(4))), (X,), ValueError, "one number of rows, found 3 and 4", ""),
     "complex": (wg.grad(lambda x: x), (1j,), TypeError, "returns a complex number", "holomorphic"),

@@ -196,7 +196,7 @@ def test_a_result_that_is_not_used_takes_no_part() -> None:
     assert torch.autograd.grad(x_bar, x)[0] == 0.0
 
 
-def test_a_loop_that_nobody_counts_is_run_again() -> None:
+def test_an_uncounted_loop_is_run_again() -> None:
     """Its tape is no array, which autograd could keep."""
     f = wg.parse("""func.func public @main(%x: tensor<f64>) -> tensor<f64> {
       %c = stablehlo.constant dense<9.0> : tensor<f64>

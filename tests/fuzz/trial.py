@@ -16,7 +16,7 @@ from wengert.ir.diagnostics import DiagnosticError
 from wengert.runtime.errors import UnsupportedOpError
 
 REFUSALS = re.compile(
-    r"has no derivative rule|has no adjoint|has no batching rule|has no meaning in the interpreter|is not supported"
+    r"has no derivative rule|has no adjoint|has no batching rule|is not implemented by the interpreter|is not supported"
     r"|StableHLO has no|no plain StableHLO|cannot be written as plain StableHLO|cannot be batched"
 )
 """What a documented refusal says: the op is named, and that there is no rule for it."""

@@ -1,4 +1,4 @@
-"""Programs with empty arrays: values, both modes, the direct adjoint and batches (also of no instance) are those of JAX.
+"""Programs with empty arrays: values, both modes, the direct adjoint and batches (also of no batch element) are those of JAX.
 
 Where JAX refuses a derivative (a loop without a count in reverse), ours only has to give arrays of the right shapes.
 """

@@ -1,6 +1,7 @@
 """One scalar program over many instances: what is merged into one loop, and random such programs against the interpreter."""
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.core import Kind
 from wengert.dialects.kernel import EmptyOp, MatmulOp, NestOp
-from wengert.dialects.kernel.positions import parse
+from wengert.dialects.kernel.affine import parse
 from wengert.ir.tensor_types import dtype_of, element, f32, f64, i32, rank, shape, tensor
 from wengert.ir.traversal import ops_of
 from wengert.ir.verifier import verify
@@ -107,7 +108,7 @@ CASES: list[tuple[str, list[tuple[int, ...]], Build]] = [
 def test_becomes_one_loop(extents: list[tuple[int, ...]], build: Build, held: Attribute) -> None:
     module = program([tensor(n, held) for n in extents], build)
     found = nests(module)
-    assert [op.extents for op in found] == [extents[-1][:-1]]
+    assert [op.extents for op in found] == [(prod(extents[-1][:-1]),)], "the loops over the batch are collapsed into one"
     assert not ops_of(lower(module), MatmulOp)
     compare(module, tolerance=1e-14 if held == f64 else 1e-6)
     compare(module, strict=True, tolerance=1e-14 if held == f64 else 1e-6)
@@ -190,7 +191,7 @@ def test_neighbours_are_not_merged() -> None:
 @pytest.mark.parametrize(
     ("extents", "merged"), [((15, 3), False), ((16, 3), True), ((2, 7, 2), False), ((4, 10, 2), True), ((40, 12), True), ((40, 13), False)]
 )
-def test_many_instances_of_short_rows(extents: tuple[int, ...], merged: bool) -> None:
+def test_large_batches_of_short_rows(extents: tuple[int, ...], merged: bool) -> None:
     assert (len(nests(program([tensor(extents, f64)], normalised))) == 1) == merged
 
 
@@ -210,7 +211,7 @@ def test_many_instances_of_short_rows(extents: tuple[int, ...], merged: bool) ->
         (["5"], (40,), False),
     ],
 )
-def test_instances_that_do_not_meet(places: list[str], extents: tuple[int, ...], apart: bool) -> None:
+def test_batch_elements_that_are_independent(places: list[str], extents: tuple[int, ...], apart: bool) -> None:
     assert are_apart([parse(at) for at in places], extents) == apart
 
 

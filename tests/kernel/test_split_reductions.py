@@ -34,7 +34,7 @@ def reduction(extents: tuple[int, ...], dims: list[int], element: str = "f32", k
         ((1000,), [0], "f32", 1),
     ],
 )
-def test_sums_across_all_trips_are_cut(extents: tuple[int, ...], dims: list[int], element: str, nests: int) -> None:
+def test_sums_across_all_iterations_are_split(extents: tuple[int, ...], dims: list[int], element: str, nests: int) -> None:
     text = reduction(extents, dims, element)
     module = lower(core_form(parse_module(text)))
     module.verify()

@@ -53,7 +53,7 @@ def check(text: str, *extents: tuple[int, ...]) -> None:
         np.testing.assert_allclose(means, expected, rtol=2e-6, atol=1e-7)
 
 
-def test_softmax_is_one_strips_op_with_a_small_arena() -> None:
+def test_softmax_is_one_strip_mined_loop_with_a_small_arena() -> None:
     text = softmax((100, 1024))
     ((trips, nests),) = strips(text)
     assert trips > 10

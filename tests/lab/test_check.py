@@ -217,7 +217,7 @@ def test_a_wrong_declared_derivative_is_named(text: str, n: int, function: str, 
 def test_declared_derivatives_that_are_right_or_not_met_are_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
     x = [0.1, 0.2, 0.3]
     assert check(wg.parse(declared()), [2, x]).ok
-    assert check(wg.parse(declared(backward="divide")), [0, x]).ok  # no trip
+    assert check(wg.parse(declared(backward="divide")), [0, x]).ok  # no iteration
     wrong_rule(monkeypatch)
     text = declared(backward="divide").replace("return %r#1", "%s = stablehlo.sine %r#1 : tensor<3xf64>\n  return %s")
     report = check(wg.parse(text), [0, x])

@@ -98,7 +98,7 @@ def test_batches(program: wg.Program) -> None:
         np.testing.assert_allclose(program.vmap((0, None)).vjp()(xs, W, bars)[1], by_hand)
         only_bars = program.vjp().vmap((None, None, 0))(xs[0], W, bars)
         np.testing.assert_allclose(only_bars[1], np.stack([by_hand[0]] * size))
-    with pytest.raises(InputError, match="one number of instances: 2 by argument 0, 3 by argument 1"):
+    with pytest.raises(InputError, match="one number of batch elements: 2 by argument 0, 3 by argument 1"):
         program.vmap()(np.zeros((2, 1, 2)), np.zeros((3, 2)))
 
 

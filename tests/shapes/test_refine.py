@@ -139,7 +139,7 @@ REFUSED = {
         ),
         "3",
         2,
-        "stablehlo.while: carries value #0 as tensor<3xf64> into the first trip and as tensor<6xf64> into the second",
+        "stablehlo.while: carries value #0 as tensor<3xf64> into the first iteration and as tensor<6xf64> into the second",
     ),
     "branches of different shapes": (
         main(

@@ -61,11 +61,11 @@ def convert_of_wrapping(b: OpBuilder, op: stablehlo.ConvertOp) -> Rewritten:
     inner = made_by(op.operand, stablehlo.ConvertOp)
     if inner is None:
         return None
-    held = [element(inner.operand), element(op.operand), element(op.result)]
-    if not all(is_integer(h) and not is_boolean(h) for h in held):
+    element_types = [element(inner.operand), element(op.operand), element(op.result)]
+    if not all(is_integer(h) and not is_boolean(h) for h in element_types):
         return None
-    widths = [dtype_of(h).itemsize for h in held]
-    return b.convert(inner.operand, held[2]) if widths[0] >= widths[1] >= widths[2] else None
+    widths = [dtype_of(h).itemsize for h in element_types]
+    return b.convert(inner.operand, element_types[2]) if widths[0] >= widths[1] >= widths[2] else None
 
 
 @rewrite(stablehlo.BitcastConvertOp, given=[stablehlo.BitcastConvertOp])

@@ -1,7 +1,7 @@
 """Rows that a loop overwrites behind itself, where nothing looks at them again.
 
-A loop that writes row i of what it carries in trip i has a transpose that reads row i of the cotangent and then puts zeros
-there. No trip comes to that row again, so if the result is not used either, the zeros are for nobody: the loop may hand on
+A loop that writes row i of what it carries in iteration i has a transpose that reads row i of the cotangent and then puts zeros
+there. No iteration comes to that row again, so if the result is not used either, the zeros are for nobody: the loop may hand on
 what it was given, which then is a constant of the loop (see :func:`wengert.transforms.optimize.control.carried_unchanged`).
 """
 
@@ -32,7 +32,7 @@ def hand_on(op: core.ForOp) -> bool:
 
 
 def _overwrites_behind(op: core.ForOp, carried: SSAValue, returned: SSAValue) -> bool:
-    """Whether every trip reads one row of what is carried, another one each time, and overwrites just that row."""
+    """Whether every iteration reads one row of what is carried, another one each time, and overwrites just that row."""
     update = returned.owner
     if not isinstance(update, stablehlo.DynamicUpdateSliceOp) or update.operand is not carried or len(list(returned.uses)) != 1:
         return False
@@ -50,7 +50,7 @@ def _overwrites_behind(op: core.ForOp, carried: SSAValue, returned: SSAValue) ->
 
 
 def _own_place(op: core.ForOp, index: SSAValue, extent: int) -> bool:
-    """Whether an index is another one in every trip, and never clamped."""
+    """Whether an index is another one in every iteration, and never clamped."""
     trips = splat(op.trip_count)
     if trips is None or trips > extent:
         return False

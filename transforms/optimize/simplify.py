@@ -41,7 +41,7 @@ FAMILIES = (algebra, booleans, complex_numbers, conversions, shapes, movement, i
 """The modules whose rewrites make up the table (importing one registers them)."""
 
 DEFAULT = (Assumption.UNORDERED,)
-"""What is assumed unless asked otherwise: what the ops themselves are documented to leave open."""
+"""The default assumptions: what the ops themselves are documented to leave open."""
 
 NO_PROPERTIES: Properties = {}
 _CONSTANT = {stablehlo.ConstantOp}
@@ -57,7 +57,7 @@ class SimplifyPass(ModulePass):
     name = "simplify"
 
     assume: tuple[Literal["unordered", "no-signed-zeros", "finite"], ...] = ("unordered",)
-    """What rewrites may take for granted: reductions in any order, no signed zeros, no infinities and NaNs."""
+    """The assumptions that rewrites may make: reductions in any order, no signed zeros, no infinities and NaNs."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         simplify(op, assume=[Assumption(a) for a in self.assume])

@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from wengert.dialects import stablehlo
-from wengert.ir.tensor_types import element, i1, shape, ui64
+from wengert.ir.tensor_types import element as element_type
+from wengert.ir.tensor_types import i1, shape, ui64
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import raw
-from wengert.transforms.codegen.cpu.native.held import held
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
+from wengert.transforms.codegen.cpu.native.value_elements import value_element
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element
 from wengert.transforms.schedule.target import Target
@@ -28,7 +29,7 @@ class RandomBits(NativeKernel):
 
     def __init__(self, op: stablehlo.RngBitGeneratorOp, target: Target):
         super().__init__(op, target)
-        self.word = raw(held(op.output))
+        self.word = raw(value_element(op.output))
         self.extents = shape(op.output)
         self.count = prod(self.extents)
         self.wide = self.word.size > 4
@@ -37,8 +38,8 @@ class RandomBits(NativeKernel):
     @classmethod
     def supports(cls, op: stablehlo.RngBitGeneratorOp) -> bool:
         states = shape(op.initial_state)
-        held_ = element(op.output)
-        return element(op.initial_state) == ui64 and states in ((2,), (3,)) and held_ != i1 and held(op.output).kind != "c"
+        element = element_type(op.output)
+        return element_type(op.initial_state) == ui64 and states in ((2,), (3,)) and element != i1 and value_element(op.output).kind != "c"
 
     def emit(self, builder: KernelBuilder) -> None:
         (_Threefry if self.threefry else _Philox)(self, builder).run()
@@ -98,9 +99,9 @@ class _Generator:
         self.lanes = max(builder.target.vector_bytes // 8, 1)
 
     def state(self, number: int) -> str:
-        found = self.builder.memory().load(_U64, self.builder.address("%p0", _U64, number))
-        assert isinstance(found, str)
-        return found
+        word = self.builder.memory().load(_U64, self.builder.address("%p0", _U64, number))
+        assert isinstance(word, str)
+        return word
 
     def set_state(self, words: Sequence[str]) -> None:
         for number, word in enumerate(words):

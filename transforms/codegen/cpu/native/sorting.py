@@ -13,12 +13,13 @@ from typing import cast
 from wengert.dialects import chlo, stablehlo
 from wengert.dialects.kernel.memory import aligned
 from wengert.ir.attributes import int_of
-from wengert.ir.tensor_types import element, is_complex, rank, shape
+from wengert.ir.tensor_types import element as element_type
+from wengert.ir.tensor_types import is_complex, rank, shape
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box
-from wengert.transforms.codegen.cpu.native.held import held
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.regions import is_inlinable
+from wengert.transforms.codegen.cpu.native.value_elements import value_element
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.codegen.llvm.types import Element
@@ -48,14 +49,14 @@ class MergeSort(NativeKernel):
 
     def copies(self, builder: KernelBuilder) -> list[list[str]]:
         """The two places for a row, as an address for each part of a tuple."""
-        found: list[list[str]] = []
+        places: list[list[str]] = []
         at = 0
         for _ in range(2):
-            found.append([])
+            places.append([])
             for e in self.elements:
-                found[-1].append(builder.byte("%scratch", at))
+                places[-1].append(builder.byte("%scratch", at))
                 at += aligned(self.n * e.size)
-        return found
+        return places
 
     def load(self, builder: KernelBuilder, row: list[str], index: Index) -> list[Value]:
         return [builder.memory().load(e, builder.address(p, e, index)) for e, p in zip(self.elements, row, strict=True)]
@@ -143,7 +144,7 @@ class Sort(MergeSort):
         super().__init__(op, target)
         extents = shape(op.inputs[0])
         axis = int_of(op.dimension) % len(extents) if op.dimension is not None else len(extents) - 1
-        self.elements = tuple([held(value) for value in op.inputs])
+        self.elements = tuple([value_element(value) for value in op.inputs])
         self.outer, self.n, self.inner = prod(extents[:axis]), extents[axis], prod(extents[axis + 1 :])
 
     @classmethod
@@ -181,14 +182,14 @@ class TopK(MergeSort):
 
     def __init__(self, op: chlo.TopKOp, target: Target):
         super().__init__(op, target)
-        self.elements = (held(op.operand), held(op.indices))
+        self.elements = (value_element(op.operand), value_element(op.indices))
         self.n, self.k = shape(op.operand)[-1], int_of(op.k)
         self.rows = prod(shape(op.operand)[:-1])
         self.largest = op.largest is None or bool(int_of(op.largest))
 
     @classmethod
     def supports(cls, op: chlo.TopKOp) -> bool:
-        return not is_complex(element(op.operand)) and rank(op.operand) > 0
+        return not is_complex(element_type(op.operand)) and rank(op.operand) > 0
 
     def scratch_bytes(self) -> int:
         return 0 if self.k <= FEW else super().scratch_bytes()
@@ -197,18 +198,20 @@ class TopK(MergeSort):
         return self.rows, self.rows * (_COMPARING_NS * self.n if self.k <= FEW else self.sorting_ns())
 
     def before(self, builder: KernelBuilder, x: list[Value], y: list[Value]) -> str:
-        held_, scalars = self.elements[0], builder.scalars()
+        element, scalars = self.elements[0], builder.scalars()
         a, b = (cast(str, values[0]) for values in ((x, y) if self.largest else (y, x)))
-        if held_.kind == "b":
+        if element.kind == "b":
             return scalars.binary("and", "i1", a, scalars.binary("xor", "i1", b, "true"))
-        return scalars.float_function("total_gt", [a, b], held_) if held_.kind == "f" else cast(str, scalars.apply("gt", [a, b], [held_, held_], held_))
+        return (
+            scalars.float_function("total_gt", [a, b], element) if element.kind == "f" else cast(str, scalars.apply("gt", [a, b], [element, element], element))
+        )
 
     def emit(self, builder: KernelBuilder) -> None:
         if self.rows * self.k == 0:
             return
-        held_ = self.elements[0]
+        element = self.elements[0]
         with builder.parallel_loops([self.rows]) as (row,):
-            source = builder.address("%p0", held_, builder.multiply(row, self.n))
+            source = builder.address("%p0", element, builder.multiply(row, self.n))
             results = [builder.address(f"%q{number}", e, builder.multiply(row, self.k)) for number, e in enumerate(self.elements)]
             if self.k <= FEW:
                 self._keep_best(builder, source, results)
@@ -216,9 +219,9 @@ class TopK(MergeSort):
                 self._sort_all(builder, source, results)
 
     def _sort_all(self, builder: KernelBuilder, source: str, results: list[str]) -> None:
-        held_, row = self.elements[0], self.copies(builder)[0]
+        element, row = self.elements[0], self.copies(builder)[0]
         with builder.loop(0, self.n) as loop:
-            value = builder.memory().load(held_, builder.address(source, held_, loop.index))
+            value = builder.memory().load(element, builder.address(source, element, loop.index))
             self.store(builder, row, loop.index, [value, self._number(builder, loop.index)])
         for e, place, result in zip(self.elements, self.sort_row(builder), results, strict=True):
             copy_box(builder, e, [self.k], place, [1], result, [1])
@@ -229,9 +232,9 @@ class TopK(MergeSort):
 
     def _keep_best(self, builder: KernelBuilder, source: str, results: list[str]) -> None:
         """The results hold the best so far, in order; ``count`` of them are there."""
-        held_ = self.elements[0]
+        element = self.elements[0]
         with builder.loop(0, self.n) as loop:
-            mine: list[Value] = [builder.memory().load(held_, builder.address(source, held_, loop.index)), self._number(builder, loop.index)]
+            mine: list[Value] = [builder.memory().load(element, builder.address(source, element, loop.index)), self._number(builder, loop.index)]
             count = builder.op(f"call i64 @llvm.smin.i64(i64 {loop.index}, i64 {self.k})")
             room = builder.op(f"icmp slt i64 {count}, {self.k}")
             label = builder.label("keep")

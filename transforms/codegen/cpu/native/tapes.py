@@ -135,8 +135,8 @@ class TapeKernel(NativeKernel):
         super().__init__(op, target)
         type = next(value.type for value in (*op.results, *op.operands) if is_tape(value))
         assert isinstance(type, TapeType)
-        self.element: Element = element_of(type.held.element_type)
-        self.count = prod(shape_of_type(type.held))
+        self.element: Element = element_of(type.entry_type.element_type)
+        self.count = prod(shape_of_type(type.entry_type))
         self.bytes = self.count * self.element.size
 
     @classmethod
