@@ -3,7 +3,7 @@
 All of them are *closed*: what a region uses from outside comes in through operands, so that passes see every dependence. A
 loop's operands are its *constants*, which stay the same in every iteration, and the initial values of what it *carries*.
 
-A tape is a list of tensors of one type that grows at its end. A loop with an unknown number of trips writes on it what its
+A tape is a list of tensors of one type that grows at its end. A loop with an unknown number of iterations writes on it what its
 reverse sweep needs; pushing consumes the tape that it is given, so there is one owner at a time and nothing is copied.
 """
 
@@ -111,7 +111,7 @@ class TapeType(ParametrizedAttribute, TypeAttribute):
     """A list of tensors of one type that grows: ``!core.tape<tensor<3xf64>>``."""
 
     name = "core.tape"
-    held: TensorType = param_def()
+    entry_type: TensorType = param_def()
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
@@ -120,7 +120,7 @@ class TapeType(ParametrizedAttribute, TypeAttribute):
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
-            printer.print_attribute(self.held)
+            printer.print_attribute(self.entry_type)
 
 
 @op_definition

@@ -70,10 +70,10 @@ def check_case(op: ops.CaseOp) -> None:
 
 def tape(op: Operation, index: int = 0) -> TapeType:
     """The type of an operand that is a tape."""
-    found = op.operands[index].type
-    if not isinstance(found, TapeType):
-        fail(f"operand #{index} must be a tape, found {found}")
-    return found
+    type = op.operands[index].type
+    if not isinstance(type, TapeType):
+        fail(f"operand #{index} must be a tape, found {type}")
+    return type
 
 
 @typing_rule(ops.TapeCreateOp)
@@ -86,7 +86,7 @@ def check_tape_create(op: ops.TapeCreateOp) -> None:
 @typing_rule(ops.TapePushOp)
 def check_tape_push(op: ops.TapePushOp) -> None:
     """The value is one that the tape holds."""
-    expect_types("value pushed", [op.operands[1].type], [tape(op).held], "that the tape holds")
+    expect_types("value pushed", [op.operands[1].type], [tape(op).entry_type], "that the tape holds")
     expect_results(op, [tape(op)], "of the tape")
 
 
@@ -113,7 +113,7 @@ def expect_index(op: Operation) -> None:
 def check_tape_read(op: Operation) -> None:
     """A value that the tape holds."""
     expect_index(op)
-    expect_results(op, [tape(op).held], "that the tape holds")
+    expect_results(op, [tape(op).entry_type], "that the tape holds")
 
 
 @typing_rule(ops.TapeFromOp)
@@ -127,7 +127,7 @@ def check_tape_from(op: ops.TapeFromOp) -> None:
 def check_tape_set(op: Operation) -> None:
     """The value is one that the tape holds."""
     expect_index(op)
-    expect_types("value", [op.operands[2].type], [tape(op).held], "that the tape holds")
+    expect_types("value", [op.operands[2].type], [tape(op).entry_type], "that the tape holds")
     expect_results(op, [tape(op)], "of the tape")
 
 

@@ -11,6 +11,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, UnregisteredAttr, UnregisteredOp
 from xdsl.ir import Attribute, Dialect, Operation, TypeAttribute
 
+from wengert.ir.typing_rules import ATTRIBUTE_MODULES
+
 _MODULES = {
     "stablehlo": ("wengert.dialects.stablehlo", "StableHLO"),
     "chlo": ("wengert.dialects.chlo", "Chlo"),
@@ -33,6 +35,8 @@ _MODULES = {
     "gpu": ("xdsl.dialects.gpu", "GPU"),
     "llvm": ("xdsl.dialects.llvm", "LLVM"),
 }
+
+ATTRIBUTE_MODULES["ad"] = "wengert.dialects.ad_parts"
 
 CLOSED = ("builtin", "func", "stablehlo", "chlo", "core", "ad", "kernel")
 """Dialects of which every op is known: an unknown op in one of them is an error, elsewhere it is carried along."""
@@ -87,16 +91,16 @@ class OpenContext(Context):
     def get_optional_type(self, name: str) -> type[TypeAttribute] | None:
         """The class of a type; of an unknown one, a class that stands for it."""
         allowed, self.allow_unregistered = self.allow_unregistered, False
-        found = super().get_optional_type(name)
+        cls = super().get_optional_type(name)
         self.allow_unregistered = allowed
-        return found or cast("type[TypeAttribute]", _unknown_attribute(name, True))
+        return cls or cast("type[TypeAttribute]", _unknown_attribute(name, True))
 
     def get_optional_attr(self, name: str) -> type[Attribute] | None:
         """The class of an attribute; of an unknown one, a class that stands for it."""
         allowed, self.allow_unregistered = self.allow_unregistered, False
-        found = super().get_optional_attr(name)
+        cls = super().get_optional_attr(name)
         self.allow_unregistered = allowed
-        return found or _unknown_attribute(name, False)
+        return cls or _unknown_attribute(name, False)
 
 
 def make_context() -> Context:

@@ -31,7 +31,7 @@ def function_facts(name: str) -> Facts:
 
 
 def effort(op: ApplyOp) -> Effort:
-    """What a function takes on its operands."""
-    found = function_facts(op.function.data).effort(op.operands[-1].type)
-    assert found is not None, f"{op.function.data} has no code on {op.operands[-1].type}"
-    return found
+    """The effort of a function on its operands."""
+    needed = function_facts(op.function.data).effort(op.operands[-1].type)
+    assert needed is not None, f"{op.function.data} has no code on {op.operands[-1].type}"
+    return needed

@@ -298,7 +298,7 @@ def _find(written: PassText, source: PipelineText, registry: PassRegistry) -> St
 
 
 def _cannot_follow(step: Step, before: Step) -> str:
-    """Why a pass or translation cannot stand after another one, or an empty string."""
+    """The reason why a pass or translation cannot stand after another one, or an empty string."""
     written = before.writes if isinstance(before, Translation) else "mlir"
     wanted = step.reads if isinstance(step, Translation) else "mlir"
     return "" if written == wanted else f"'{step.name}' works on {WORDS[wanted]}, and '{before.name}' before it leaves {WORDS[written]}"

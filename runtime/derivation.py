@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 Mode = Literal["jvp", "vjp"]
 Strategy = Literal["transpose", "direct"]
-"""How a function is reversed: linearized and transposed, or by the adjoint of every op."""
+"""The strategy by which a function is reversed: linearized and transposed, or by the adjoint of every op."""
 
 
 def derivative_pipeline(mode: Mode, wrt: Sequence[int], of: Sequence[int], strategy: Strategy = "transpose") -> str:
-    """What turns optimised core-level IR into its derivative: ``vjp{wrt=0,1 of=0},simplify,cse,dce``."""
+    """The pipeline that turns optimised core-level IR into its derivative: ``vjp{wrt=0,1 of=0},simplify,cse,dce``."""
     chosen = "" if strategy == "transpose" else f" strategy={strategy}"
     return f"{mode}{{wrt={positions_text(wrt)} of={positions_text(of)}{chosen}}},{OPTIMIZE}"
 
@@ -106,12 +106,12 @@ def with_main(module: ModuleOp, entry: str) -> ModuleOp:
 @stage()
 def optimized_form(module: ModuleOp, entry: str) -> ModuleOp:
     """The core form of the entry with fewer ops; requests for derivatives are expanded, of functions that were optimised."""
-    found = parse_pipeline(_preparation(module)).run(with_main(module, entry), original=lambda: with_main(module, entry))
-    return parse_pipeline(f"expand-ad,{OPTIMIZE}").run(found) if has_requests(found) else found
+    optimized = parse_pipeline(_preparation(module)).run(with_main(module, entry), original=lambda: with_main(module, entry))
+    return parse_pipeline(f"expand-ad,{OPTIMIZE}").run(optimized) if has_requests(optimized) else optimized
 
 
 def _preparation(module: ModuleOp) -> str:
-    """What turns a module as it was written into core form with fewer ops; nothing for kernels, which are beyond it."""
+    """The pipeline that turns a module as it was written into core form with fewer ops; nothing for kernels, which are beyond it."""
     if holds_kernels(module):
         return ""
     return f"{FRONT},{OPTIMIZE},{INVARIANT}" if ops_of(module, stablehlo.WhileOp, ForOp) else f"{FRONT},{OPTIMIZE}"

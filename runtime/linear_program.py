@@ -10,9 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.dialects.func import ReturnOp
+from xdsl.dialects.func import FuncOp, ReturnOp
 
+from wengert.dialects.ad_parts import forget_parts
 from wengert.ir.stages import stage, staged_property
+from wengert.ir.traversal import ops_of
 from wengert.runtime.derivation import transform, with_main
 from wengert.runtime.errors import InputError
 from wengert.runtime.labels import name_forward, name_linear
@@ -26,9 +28,9 @@ if TYPE_CHECKING:
 
 Indexed = Sequence[Any] | Mapping[int, Any]
 Call = Callable[["Program", Sequence[Any]], Sequence[Any]]
-"""How a program is applied to its arguments: it is run, or a call of it is written into what is being traced."""
+"""Applies a program to arguments: it is run, or a call of it is written into what is being traced."""
 Source = tuple[Literal["argument", "result", "kept"], int]
-"""Where a residual is found: at this position of the arguments, of the results, or of what is kept besides."""
+"""The source of a residual: this position of the arguments, of the results, or of what is kept besides."""
 
 
 def _run(program: Program, operands: Sequence[Any]) -> Sequence[Any]:
@@ -43,7 +45,7 @@ class LinearProgram:
         y_dots = linear.push(residuals, [x_dot])
         x_bars = linear.pull(residuals, y_bars)
 
-    Residuals are arrays. Where they are not (the tape of a loop whose trips nobody counts), the program is not split: derivatives are
+    Residuals are arrays. Where they are not (the tape of a loop whose iterations nobody counts), the program is not split: derivatives are
     evaluated together with the program each time, and the residuals are the program's arguments. Nothing moves where ``wrt`` or ``of`` is
     empty: then there is no linear map, and :meth:`push` and :meth:`pull` give zeros.
 
@@ -55,7 +57,7 @@ class LinearProgram:
     def __init__(self, program: Program, wrt: Sequence[int], of: Sequence[int], shared: bool = False):
         self._program = program
         self.wrt, self.of = tuple(wrt), tuple(of)
-        self._shared = shared
+        self._shared, self._policy = shared, "recompute-cheap"
         self._is_empty = not wrt or not of
         self._transposes: dict[tuple[int, ...], Program] = {}
 
@@ -126,7 +128,7 @@ class LinearProgram:
     @staged_property
     def _module(self) -> ModuleOp:
         """Both parts, ``@main`` and ``@main_linear``, with all residuals among the results of the first."""
-        return transform(self._program.optimized_module, f"linearize{{wrt={_text(self.wrt)} of={_text(self.of)}}}", None)
+        return transform(self._program.optimized_module, f"linearize{{wrt={_text(self.wrt)} of={_text(self.of)} residuals={self._policy}}}", None)
 
     @property
     def _arguments(self) -> list[Parameter]:
@@ -143,7 +145,7 @@ class LinearProgram:
 
     @staged_property
     def sources(self) -> tuple[Source, ...]:
-        """Where each residual is found; all are kept besides unless residuals are shared."""
+        """The source of each residual; all are kept besides unless residuals are shared."""
         count = len(self._program.signature.results)
         if not self.is_split:
             return tuple(("argument", i) for i in range(len(self._program.signature.arguments)))
@@ -171,10 +173,10 @@ class LinearProgram:
 
     def run(self, arrays: Sequence[Array]) -> tuple[Sequence[Array], list[Array]]:
         """The results, and the residuals."""
-        found = self.primal(*arrays)
+        outputs = self.primal(*arrays)
         count = len(self._program.signature.results)
-        results = found[:count]
-        return results, self.residuals(arrays, results, found[count:])
+        results = outputs[:count]
+        return results, self.residuals(arrays, results, outputs[count:])
 
     def push(self, residuals: Sequence[Any], tangents: Sequence[Any], *, call: Call = _run) -> Sequence[Any]:
         """Tangents of the results, from those of the arguments; ``call`` is how programs are applied."""
@@ -189,14 +191,17 @@ class LinearProgram:
             return _zeros(self._program.signature.arguments, self.wrt)
         return self._own(call(self.transposed(chosen), [*residuals, *cotangents]))
 
-    def _own(self, found: Sequence[Any]) -> Sequence[Any]:
-        """What the linear map computes, without the program's results that come first where it is a whole derivative."""
-        return found if self.is_split else found[len(self._program.signature.results) :]
+    def _own(self, outputs: Sequence[Any]) -> Sequence[Any]:
+        """The results of the linear map, without the program's results that come first where it is a whole derivative."""
+        return outputs if self.is_split else outputs[len(self._program.signature.results) :]
 
 
 def _alone(module: ModuleOp, entry: str) -> ModuleOp:
-    """One function of a module as the ``@main`` of another, with what it needs."""
-    return parse_pipeline("symbol-dce").run(with_main(module, entry))
+    """One half of a module as the ``@main`` of another, with what it needs but for the other half."""
+    copy = with_main(module, entry)
+    for function in ops_of(copy, FuncOp):
+        forget_parts(function)
+    return parse_pipeline("symbol-dce").run(copy)
 
 
 def _made(module: ModuleOp, name: str) -> Program:

@@ -4,13 +4,18 @@ A ``kernel.nest`` runs its body once for every point of a box of loop indices. T
 its operands at positions given by the indices (:mod:`wengert.dialects.kernel.positions`), computes with scalar functions,
 and yields values, each to a position of a result::
 
-    %r:2 = "kernel.nest"(%x, %b) <{bounds = array<i64: 8, 128>, operandSegmentSizes = array<i32: 2, 0>}> ({
-    ^0(%0: tensor<8x128xf32>, %1: tensor<128xf32>):
-      %2 = "kernel.load"(%0) <{at = #kernel.at<d0 * 128 + d1>}> : (tensor<8x128xf32>) -> f32
-      %3 = "kernel.load"(%1) <{at = #kernel.at<d1>}> : (tensor<128xf32>) -> f32
-      %4 = "kernel.apply"(%2, %3) <{function = "add"}> : (f32, f32) -> f32
-      "kernel.yield"(%4, %4) <{at = [#kernel.at<d0 * 128 + d1>, #kernel.at<d0>], kinds = ["store", "add"]}> : (f32, f32) -> ()
-    }) : (tensor<8x128xf32>, tensor<128xf32>) -> (tensor<8x128xf32>, tensor<8xf32>)
+    %r:2 = kernel.nest (d0, d1) = (0, 0) to (8, 128) iterators [parallel, reduction]
+        ins(%a = %x: tensor<8x128xf32>, %c = %b: tensor<128xf32>)
+        outs(out0: tensor<8x128xf32>, out1: tensor<8xf32>) {
+      %2 = kernel.load %a[d0, d1] : tensor<8x128xf32>
+      %3 = kernel.load %c[d1] : tensor<128xf32>
+      %4 = kernel.add %2, %3 : f32
+      kernel.yield store %4 to out0[d0, d1] : f32,
+                   add %4 to out1[d0] : f32
+    }
+
+Where a subscript has as many parts as the buffer has dimensions it is an index; a single one is a position in the flat buffer, ``%a[d0 * 128 + d1]``,
+which is what the IR holds. The text is read and written in :mod:`wengert.dialects.kernel.syntax` and beside it.
 
 A value of kind ``store`` is written (its position is different for every point); one of a reduction kind is combined with
 what is there, starting from the kind's neutral element. A result may be tied to an ``into`` operand: then the nest writes
@@ -27,15 +32,13 @@ interpreter; the body of both is the original op.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from math import prod
 from typing import Any, ClassVar, NamedTuple, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DenseIntOrFPElementsAttr, IntegerAttr, StringAttr, TensorType
-from xdsl.ir import Attribute, Block, Data, Dialect, Region, SSAValue
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DenseIntOrFPElementsAttr, IntegerAttr, MemRefType, StringAttr, TensorType
+from xdsl.ir import Attribute, Block, BlockArgument, Dialect, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    irdl_attr_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -46,76 +49,40 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.parser import AttrParser
-from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from wengert.dialects.facts import KERNEL, STRUCTURE
 from wengert.dialects.kernel import positions
-from wengert.dialects.kernel.positions import Guard, Position
+from wengert.dialects.kernel.attributes import KINDS, AtAttr, WhereAttr, at_attr, string
+from wengert.dialects.kernel.functions import arity, op_classes
+from wengert.dialects.kernel.positions import Position
+from wengert.dialects.kernel.product_syntax import ProductText
+from wengert.dialects.kernel.region_syntax import BodyText, NestText, StripMineText
 from wengert.dialects.kernel.schedule import ScheduleAttr
+from wengert.dialects.kernel.syntax import FunctionText, GuardsText, IndexText, LoadText, ScalarText, YieldText, buffer_shape
 from wengert.dialects.stablehlo.attributes import DotDimensionNumbersAttr
 from wengert.ir.attributes import int_array, ints, segment_sizes
+from wengert.ir.foreign import print_operation, read_operation
 from wengert.ir.operations import DialectOperation, op_definition
-from wengert.ir.tensor_types import shape_of_type, type_of
-
-STORE = "store"
-KINDS = (STORE, "add", "mul", "max", "min", "and", "or")
+from wengert.ir.syntax import ResultTypes, Syntax
+from wengert.ir.tensor_types import i1, shape_of_type, type_of
 
 
-@irdl_attr_definition
-class AtAttr(Data[Position]):
-    """A position in a flat buffer."""
+class KernelOp(DialectOperation):
+    """An op of the dialect: stock xDSL reads and writes it by its syntax, too."""
 
-    name = "kernel.at"
+    SYNTAX: ClassVar[Syntax]
 
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> Position:
-        with parser.in_angle_brackets():
-            text = parser.parse_str_literal()
-        try:
-            return positions.parse(text)
-        except ValueError as error:
-            parser.raise_error(str(error))
-
-    def print_parameter(self, printer: Printer) -> None:
-        printer.print_string(f'<"{self.data}">')
-
-
-@irdl_attr_definition
-class WhereAttr(Data[tuple[Guard, ...]]):
-    """Conditions on loop indices, all of which must hold: ``<"2 <= d0 < 7, 0 <= d1 + 3 < 4">``."""
-
-    name = "kernel.where"
-
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> tuple[Guard, ...]:
-        with parser.in_angle_brackets():
-            text = parser.parse_str_literal()
-        try:
-            return positions.parse_guards(text)
-        except ValueError as error:
-            parser.raise_error(str(error))
-
-    def print_parameter(self, printer: Printer) -> None:
-        printer.print_string(f'<"{positions.guards_text(self.data)}">')
-
-
-@lru_cache(maxsize=8192)
-def at_attr(position: Position) -> AtAttr:
-    """The position as an attribute, shared."""
-    return AtAttr(position)
-
-
-@lru_cache(maxsize=512)
-def string(text: str) -> StringAttr:
-    """A string attribute, shared."""
-    return StringAttr(text)
+    def __init_subclass__(cls, **arguments: object) -> None:
+        super().__init_subclass__(**arguments)
+        if not hasattr(cls, "mnemonics"):  # what several names stand for has the generic form there
+            cls.parse = classmethod(read_operation)  # pyright: ignore[reportAttributeAccessIssue]
+            cls.print = print_operation  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @op_definition
-class LoadOp(DialectOperation):
+class LoadOp(KernelOp):
     """The element at a position (plus ``base``, a computed position).
 
     A computed position must lie within the buffer: whoever makes it clamps it. Where the guards do not hold nothing is
@@ -123,6 +90,7 @@ class LoadOp(DialectOperation):
     """
 
     name = "kernel.load"
+    SYNTAX: ClassVar = Syntax(LoadText())
     source = operand_def()
     base = opt_operand_def()
     at = prop_def(AtAttr)
@@ -132,63 +100,70 @@ class LoadOp(DialectOperation):
 
 
 @op_definition
-class IndexOp(DialectOperation):
+class IndexOp(KernelOp):
     """The value of an expression of loop indices, as a number of the result's type."""
 
     name = "kernel.index"
+    SYNTAX: ClassVar = Syntax(IndexText(), ResultTypes())
     at = prop_def(AtAttr)
     result = result_def()
     traits = traits_def(Pure())
 
 
 @op_definition
-class WithinOp(DialectOperation):
+class WithinOp(KernelOp):
     """Whether the guards hold."""
 
     name = "kernel.within"
+    SYNTAX: ClassVar = Syntax(GuardsText(), ResultTypes())
     where = prop_def(WhereAttr)
     result = result_def()
     traits = traits_def(Pure())
 
 
 @op_definition
-class ConstantOp(DialectOperation):
+class ConstantOp(KernelOp):
     """A scalar constant (``value`` is a rank-0 tensor constant)."""
 
     name = "kernel.constant"
+    SYNTAX: ClassVar = Syntax(ScalarText())
     value = prop_def(DenseIntOrFPElementsAttr)
     result = result_def()
     traits = traits_def(Pure())
 
 
 @op_definition
-class ApplyOp(DialectOperation):
+class ApplyOp(KernelOp):
     """A scalar function: StableHLO's or CHLO's elementwise op of this name on one element."""
 
     name = "kernel.apply"
+    SYNTAX: ClassVar = Syntax(FunctionText())
     arguments = var_operand_def()
     function = prop_def(StringAttr)
     result = result_def()
     traits = traits_def(Pure())
 
+    @property
+    def mnemonic(self) -> str:
+        """The name under which the op is written: ``kernel.add``."""
+        return f"kernel.{self.function.data}"
 
-@op_definition
-class YieldOp(DialectOperation):
-    """Ends a body: for a nest, what goes where and how; for an interpreted op, its results.
+    @classmethod
+    def mnemonics(cls) -> tuple[str, ...]:
+        """The names of functions, for hints."""
+        return tuple(op_classes())
 
-    Value i goes to result ``targets[i]``, or to result i if there are none: several values may go to parts of one result.
-    The first values are those that are written; ``bases[i]`` and ``conditions[i]`` are the numbers of the operands that
-    hold the computed part of position i, and whether it is written at all (-1: none).
-    """
+    @classmethod
+    def by_mnemonic(cls, name: str) -> Syntax | None:
+        """The syntax of a function; None if there is none of this name."""
+        return Syntax(FunctionText(name)) if arity(name) is not None else None
 
-    name = "kernel.yield"
-    values = var_operand_def()
-    at = opt_prop_def(ArrayAttr)
-    kinds = opt_prop_def(ArrayAttr)
-    targets = opt_prop_def(DenseArrayBase)
-    bases = opt_prop_def(DenseArrayBase)
-    conditions = opt_prop_def(DenseArrayBase)
-    traits = traits_def(IsTerminator(), Pure())
+    def verify_(self) -> None:
+        wanted = arity(self.function.data)
+        if wanted is None:
+            raise VerifyException(f"there is no scalar function {self.function.data!r}")
+        if len(self.arguments) != wanted:
+            raise VerifyException(f"{self.function.data!r} takes {wanted} operands; there are {len(self.arguments)}")
 
 
 class Write(NamedTuple):
@@ -206,13 +181,51 @@ class Write(NamedTuple):
 
 
 @op_definition
-class NestOp(DialectOperation):
+class YieldOp(KernelOp):
+    """Ends a body: for a nest, what goes where and how; for an interpreted op, its results.
+
+    Value i goes to result ``targets[i]``, or to result i if there are none: several values may go to parts of one result.
+    The first values are those that are written; ``bases[i]`` and ``conditions[i]`` are the numbers of the operands that
+    hold the computed part of position i, and whether it is written at all (-1: none).
+    """
+
+    name = "kernel.yield"
+    SYNTAX: ClassVar = Syntax(YieldText())
+    values = var_operand_def()
+    at = opt_prop_def(ArrayAttr)
+    kinds = opt_prop_def(ArrayAttr)
+    targets = opt_prop_def(DenseArrayBase)
+    bases = opt_prop_def(DenseArrayBase)
+    conditions = opt_prop_def(DenseArrayBase)
+    traits = traits_def(IsTerminator(), Pure())
+
+    @property
+    def writes(self) -> list[Write]:
+        """What a nest writes: the values, and where each goes."""
+        kinds = [kind.data for kind in cast("ArrayAttr[StringAttr]", self.kinds)]
+        at = [where.data for where in cast("ArrayAttr[AtAttr]", self.at)]
+        targets = range(len(kinds)) if self.targets is None else ints(self.targets)
+        bases, conditions = (
+            [None if n < 0 else self.values[n] for n in ints(p)] if p is not None else [None] * len(kinds) for p in (self.bases, self.conditions)
+        )
+        return [Write(*parts) for parts in zip(self.values, at, kinds, targets, bases, conditions, strict=False)]
+
+    @property
+    def accesses(self) -> list[tuple[Position, str, SSAValue | None]]:
+        """Position, kind and computed base of every write."""
+        return [(write.at, write.kind, write.base) for write in self.writes]
+
+
+@op_definition
+class NestOp(KernelOp):
     """A loop nest; see the module's docstring. Result i continues ``into`` operand ``ties[i]`` unless that is -1.
 
     ``schedule`` says how it runs (:mod:`wengert.dialects.kernel.schedule`); what it computes does not depend on that.
     """
 
     name = "kernel.nest"
+    SYNTAX: ClassVar = Syntax(NestText())
+    DISTINCT_NAMES: ClassVar = True
     FACTS: ClassVar = KERNEL
     inputs = var_operand_def()
     into = var_operand_def()
@@ -244,14 +257,12 @@ class NestOp(DialectOperation):
     @property
     def writes(self) -> list[Write]:
         """What is written, and where, by every iteration."""
-        last = self.terminator
-        kinds = [kind.data for kind in cast("ArrayAttr[StringAttr]", last.kinds)]
-        at = [where.data for where in cast("ArrayAttr[AtAttr]", last.at)]
-        targets = range(len(kinds)) if last.targets is None else ints(last.targets)
-        bases, conditions = (
-            [None if n < 0 else last.values[n] for n in ints(p)] if p is not None else [None] * len(kinds) for p in (last.bases, last.conditions)
-        )
-        return [Write(*parts) for parts in zip(last.values, at, kinds, targets, bases, conditions, strict=False)]
+        return self.terminator.writes
+
+    @property
+    def written(self) -> Sequence[SSAValue]:
+        """What the writes go to: the results, or without results the buffers that the nest writes in place."""
+        return self.outputs or self.into
 
     def verify_(self) -> None:
         last = self.body.block.last_op
@@ -260,48 +271,80 @@ class NestOp(DialectOperation):
         if not len(last.values) >= len(last.at) == len(last.kinds) or len(self.outputs) != len(self.tied):
             raise VerifyException("every yielded value needs a position and a kind")
         targets = set(range(len(last.kinds)) if last.targets is None else ints(last.targets))
-        if targets != set(range(len(self.outputs))):
-            raise VerifyException("every result needs a yielded value")
+        if targets != set(range(len(self.written))):
+            raise VerifyException("every result, and every buffer that is written, needs a yielded value")
         if [arg.type for arg in self.body.block.args] != [operand.type for operand in self.inputs]:
             raise VerifyException("the body's arguments must have the types of the inputs")
-        if 0 in self.extents:
-            return
-        for write in self.writes:
-            self._verify_write(type_of(self.outputs[write.target]), write)
+        self._verify_ties()
         for op in self.body.block.ops:
+            if not isinstance(op, LoadOp | IndexOp | WithinOp | ConstantOp | ApplyOp | YieldOp):
+                raise VerifyException(f"the body computes with scalars; '{op.name}' has no place in it")
+            if isinstance(op, LoadOp | IndexOp):
+                self._verify_loops(op.at.data)
+            for at, _, _ in op.where.data if isinstance(op, LoadOp | WithinOp) and op.where is not None else ():
+                self._verify_loops(at)
             if isinstance(op, LoadOp):
                 self._verify_load(op)
+        for write in self.writes:
+            self._verify_write(self.written[write.target].type, write)
 
-    def _verify_write(self, type: TensorType[Any], write: Write) -> None:
+    def _verify_ties(self) -> None:
+        for value, tie in zip(self.outputs, self.tied, strict=True):
+            if tie >= len(self.into) or (tie >= 0 and self.into[tie].type != value.type):
+                raise VerifyException(f"a result of {value.type} continues 'into' operand {tie}, which there is not, or is of another type")
+        if not self.outputs and not all(isinstance(value.type, MemRefType) for value in self.into):
+            raise VerifyException("a nest without results writes memrefs")
+
+    def _verify_loops(self, at: Position) -> None:
+        last = max(positions.dimensions(at), default=-1)
+        if last >= len(self.extents):
+            raise VerifyException(f"position {at} depends on loop {last}; the nest has {len(self.extents)} loops")
+
+    def _verify_write(self, type: Attribute, write: Write) -> None:
         value, at, kind = write.value, write.at, write.kind
         if kind not in KINDS:
             raise VerifyException(f"unknown kind {kind!r}; expected one of {', '.join(KINDS)}")
-        if value.type != type.element_type:
+        self._verify_loops(at)
+        if value.type != _buffer(type).element_type:
             raise VerifyException(f"a value of type {value.type} is yielded to a result of {type}")
-        low, high = positions.span(at, self.extents)
-        if write.base is None and (low < 0 or high >= prod(shape_of_type(type))):
-            raise VerifyException(f"position {at} reaches [{low}, {high}], outside of {type}")
+        if write.condition is not None and write.condition.type != i1:
+            raise VerifyException(f"the condition of a write is an i1, found {write.condition.type}")
+        if write.base is None:
+            self._verify_range(at, type)
 
     def _verify_load(self, op: LoadOp) -> None:
-        if op.where is not None or op.base is not None:
-            return
-        low, high = positions.span(op.at.data, self.extents)
-        if low < 0 or high >= prod(shape_of_type(type_of(op.source))):
-            raise VerifyException(f"position {op.at.data} reaches [{low}, {high}], outside of {op.source.type}")
+        if not isinstance(op.source, BlockArgument) or op.source.block is not self.body.block:
+            raise VerifyException("a load reads an argument of the body")
+        if op.result.type != _buffer(op.source.type).element_type:
+            raise VerifyException(f"a load from {op.source.type} gives an element of it, found {op.result.type}")
+        if op.where is None and op.base is None:
+            self._verify_range(op.at.data, op.source.type)
+
+    def _verify_range(self, at: Position, type: Attribute) -> None:
+        low, high = positions.span(at, self.extents)
+        if 0 not in self.extents and (low < 0 or high >= prod(buffer_shape(type) or ())):
+            raise VerifyException(f"position {at} reaches [{low}, {high}], outside of {type}")
+
+
+def _buffer(type: Attribute) -> TensorType[Any] | MemRefType[Any]:
+    if buffer_shape(type) is None or not isinstance(type, TensorType | MemRefType):
+        raise VerifyException(f"a buffer is a tensor or a memref of static shape, found {type}")
+    return cast("TensorType[Any] | MemRefType[Any]", type)
 
 
 @op_definition
-class EmptyOp(DialectOperation):
+class EmptyOp(KernelOp):
     """A tensor whose elements are not yet written."""
 
     name = "kernel.empty"
+    SYNTAX: ClassVar = Syntax(ResultTypes())
     FACTS: ClassVar = STRUCTURE
     result = result_def()
     traits = traits_def(Pure())
 
 
 @op_definition
-class MatmulOp(DialectOperation):
+class MatmulOp(KernelOp):
     """A contraction: ``stablehlo.dot_general`` of two strided views of buffers.
 
     Element (i, j, ...) of an operand is element ``offset + i * strides[0] + j * strides[1] + ...`` of its buffer, so that
@@ -309,6 +352,7 @@ class MatmulOp(DialectOperation):
     """
 
     name = "kernel.matmul"
+    SYNTAX: ClassVar = Syntax(ProductText())
     FACTS: ClassVar = KERNEL
     lhs = operand_def()
     rhs = operand_def()
@@ -332,10 +376,12 @@ class MatmulOp(DialectOperation):
 
 
 @op_definition
-class InterpretOp(DialectOperation):
+class InterpretOp(KernelOp):
     """Runs one op that has no kernel in the interpreter. The body holds the op and a yield of its results."""
 
     name = "kernel.interpret"
+    SYNTAX: ClassVar = Syntax(BodyText())
+    DISTINCT_NAMES: ClassVar = True
     FACTS: ClassVar = KERNEL
     inputs = var_operand_def()
     body = region_def("single_block")
@@ -343,10 +389,12 @@ class InterpretOp(DialectOperation):
 
 
 @op_definition
-class NativeOp(DialectOperation):
+class NativeOp(KernelOp):
     """Runs one op by code of its own (:mod:`wengert.transforms.codegen.cpu.native`). The body holds the op and a yield of its results."""
 
     name = "kernel.native"
+    SYNTAX: ClassVar = Syntax(BodyText())
+    DISTINCT_NAMES: ClassVar = True
     FACTS: ClassVar = KERNEL
     inputs = var_operand_def()
     body = region_def("single_block")
@@ -354,14 +402,16 @@ class NativeOp(DialectOperation):
 
 
 @op_definition
-class StripMineOp(DialectOperation):
+class StripMineOp(KernelOp):
     """Runs nests on one strip of rows after another; see :mod:`wengert.transforms.kernel.strip_mining`.
 
     In trip i the body sees elements ``[i * step, i * step + n)`` of an operand, n being the size of its argument (all of
-    it if the step is 0), and what it yields are those elements of the results. ``schedule`` says whether strips run in parallel.
+    it if the step is 0), and what it yields are those elements of the results.
     """
 
     name = "kernel.strip_mine"
+    SYNTAX: ClassVar = Syntax(StripMineText())
+    DISTINCT_NAMES: ClassVar = True
     FACTS: ClassVar = KERNEL
     inputs = var_operand_def()
     trips = prop_def(IntegerAttr)

@@ -33,8 +33,8 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from wengert.dialects.kernel import positions
-from wengert.dialects.kernel.positions import Guard
+from wengert.dialects.kernel.affine import AffineText, Guard
+from wengert.dialects.kernel.attributes import guards_text, read_affine
 
 MOST_LANES = 64
 INTERLEAVINGS = (1, 2, 4)
@@ -116,7 +116,7 @@ class Schedule(Struct, frozen=True):
         ]
         found += ["tiled"] * self.tiled
         if self.version is not None:
-            parts = [f'{name} = "{positions.guards_text(guards)}"' for name, guards in (("holds", self.version.holds), ("fails", self.version.fails)) if guards]
+            parts = [f"{name} = ({guards_text(guards)})" for name, guards in (("holds", self.version.holds), ("fails", self.version.fails)) if guards]
             found.append(f"version = {{{', '.join(parts)}}}")
         if self.pieces:
             found.append(f"pieces = [{', '.join([f'{p.start} to {p.stop}' + ' masked' * p.masked for p in self.pieces])}]")
@@ -208,11 +208,7 @@ def _version(parser: AttrParser) -> Version:
         if name not in ("holds", "fails"):
             parser.raise_error(f"expected holds or fails, found '{name}'", start)
         parser.parse_characters("=")
-        text = parser.parse_str_literal()
-        try:
-            found[name] = positions.parse_guards(text)
-        except ValueError as error:
-            parser.raise_error(str(error), start)
+        found[name] = read_affine(parser, AffineText.guards)
 
     parser.parse_comma_separated_list(parser.Delimiter.BRACES, one)
     return Version(found.get("holds", ()), found.get("fails", ()))

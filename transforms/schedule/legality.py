@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from wengert.dialects.kernel import STORE, LoadOp, NestOp, Write
-from wengert.dialects.kernel.positions import dimensions, guards_text
+from wengert.dialects.kernel.attributes import guards_text
+from wengert.dialects.kernel.positions import dimensions
 from wengert.dialects.kernel.schedule import Piece, Schedule
 from wengert.ir.locations import error_at
 from wengert.transforms.codegen.llvm.types import element_of
