@@ -40,6 +40,8 @@ def rewrite(function: FuncOp, found: MemoryLayout) -> FuncOp:
     body = block_with([*inputs, *outputs])
     for new, old in zip(body.args, block.args, strict=False):
         new.name_hint = old.name_hint
+    for result in body.args[len(inputs) :]:
+        result.name_hint = "out"
     arena: SSAValue | None = None
     if found.arena_bytes:
         alloc = ops.AllocOp.create(result_types=[bytes_in(found.arena_bytes, Space.ARENA)], properties=_ALIGNED)
