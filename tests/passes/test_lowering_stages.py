@@ -198,3 +198,17 @@ def test_kernels_are_beyond_derivatives_and_stablehlo(tmp_path: Path) -> None:
     assert str(kernels).strip() == below_header(path.read_text()).strip()
     with pytest.raises(DiagnosticError, match=r"kernel\.\w+ has no derivative rule"):
         kernels.vjp()
+
+
+def test_what_the_docs_type(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    text = (EXAMPLES.parent / "docs" / "reading_dumps.md").read_text()
+    commands = re.findall(r"^    wengert-opt (.*)$", text, re.MULTILINE)
+    assert len(commands) > 3
+    for line in commands:
+        assert main(shlex.split(line)) == 0, f"{line}\n{capsys.readouterr().err}"
+    load(EXAMPLES / "mlp.mlir").compile(dump_dir="dumps")
+    listed = set(re.findall(r"^    dumps/(\d\d-\S+)  ", text, re.MULTILINE))
+    assert len(listed) > 4
+    assert listed <= {path.name for path in Path("dumps").iterdir()}
