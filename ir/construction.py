@@ -141,8 +141,35 @@ def replace_uses(old: SSAValue, new: SSAValue) -> None:
         new._name = old._name
 
 
+def rename_operands(op: Operation, names: Mapping[SSAValue, SSAValue]) -> None:
+    """Makes an op use other values in place of those that have another name."""
+    operands = op._operands
+    renamed = [names.get(value, value) for value in operands]
+    for use, old, new in zip(op._operand_uses, operands, renamed, strict=True):
+        if new is old:
+            continue
+        before, after, first = use._prev_use, use._next_use, new.first_use
+        if before is None:
+            old.first_use = after
+        else:
+            before._next_use = after
+        if after is not None:
+            after._prev_use = before
+        use._prev_use, use._next_use = None, first
+        if first is not None:
+            first._prev_use = use
+        new.first_use = use
+    op._operands = SSAValues(renamed)
+
+
 def erase(op: Operation) -> None:
     """Takes an op out of its block for good. Nothing outside of it may use its results."""
+    detach(op)
+    op.drop_all_references()
+
+
+def detach(op: Operation) -> None:
+    """Takes an op out of its block, to be put elsewhere."""
     block, before, after = op.parent, op._prev_op, op._next_op
     assert block is not None, "what is erased stands in a block"
     if before is None:
@@ -154,4 +181,3 @@ def erase(op: Operation) -> None:
     else:
         after._prev_op = before
     op.parent = op._prev_op = op._next_op = None
-    op.drop_all_references()

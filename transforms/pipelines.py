@@ -34,6 +34,7 @@ PASS_PATHS = {
     "vjp-direct": "wengert.transforms.ad.passes:VjpDirectPass",
     "linearize": "wengert.transforms.ad.passes:LinearizePass",
     "transpose": "wengert.transforms.ad.passes:TransposePass",
+    "join": "wengert.transforms.ad.passes:JoinPass",
     "batch": "wengert.transforms.ad.batch:BatchPass",
     "jacfwd": "wengert.transforms.ad.jacobian:JacfwdPass",
     "jacrev": "wengert.transforms.ad.jacobian:JacrevPass",
