@@ -78,6 +78,10 @@ class Traffic(Enum):
     """It reads and writes the elements that updates are combined with."""
     TAPE = auto()
     """It writes its last operand on a tape."""
+    COPY = auto()
+    """It reads one buffer and writes another."""
+    BODY = auto()
+    """What the kernel in its region moves."""
 
 
 class Batching(Enum):
@@ -215,6 +219,10 @@ STRUCTURE = Facts(traffic=Traffic.NONE, batching=Batching.LOOP)
 """Moves nothing and is gone before programs are batched: calls, tuples, tokens, control flow that is not closed."""
 KERNEL = Facts(work=Work.BODY, batching=Batching.LOOP)
 """Is at kernel level, where nothing is differentiated or batched any more."""
+LAUNCH = Facts(work=Work.BODY, traffic=Traffic.BODY, batching=Batching.LOOP)
+"""Runs the kernel in its region on buffers."""
+COPY = Facts(traffic=Traffic.COPY, batching=Batching.LOOP)
+"""Copies a buffer."""
 UNBATCHED = Facts(batching=Batching.LOOP)
 """Has no rule for batches, because programs have it resolved before or batches of it are rare; works on integers, or not at all."""
 

@@ -84,7 +84,7 @@ def test_a_linear_op_has_a_rule_and_a_transpose() -> None:
     assert linear <= names(RULES) & names(TRANSPOSES)
 
 
-def test_an_op_with_a_scalar_function_has_a_meaning() -> None:
+def test_an_op_with_a_scalar_function_has_an_evaluation_rule() -> None:
     computed = [op for op in OPS if facts_of(op).elementwise and facts_of(op).has_function]
     assert len(computed) > 60
     assert names(computed) <= names(EVALUATION_RULES)

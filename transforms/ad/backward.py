@@ -13,6 +13,7 @@ from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.facts import facts_of
+from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.locations import Role, with_role
 from wengert.ir.traversal import operands_of
 from wengert.transforms.ad.affine import adds_a_constant
@@ -31,7 +32,7 @@ def copy_linear(ops: Iterable[Operation], env: dict[SSAValue, SSAValue], lb: Lin
     for op in ops:
         operands = [env[operand] for operand in operands_of(op)]
         if not affine and adds_a_constant(op, operands, [o in lb.linear for o in operands]):
-            raise refuse(op, "adds something that does not depend on a tangent, so that the function is affine, not linear, and has no transpose")
+            raise affine_op(op)
         target = lb.primal if lb.linear.isdisjoint(operands) else lb
         if op.regions:
             regions = [region.clone() for region in op.regions]  # closed, so there is nothing to rename inside
@@ -40,6 +41,11 @@ def copy_linear(ops: Iterable[Operation], env: dict[SSAValue, SSAValue], lb: Lin
         else:
             results = target.copy(op, operands)
         env.update(zip(op.results, results, strict=True))
+
+
+def affine_op(op: Operation) -> DiagnosticError:
+    """The error to raise for an op that makes an affine function of a linear one."""
+    return refuse(op, "adds something that does not depend on a tangent, so that the function is affine, not linear, and has no transpose")
 
 
 def _is_linear(op: Operation, flags: Sequence[bool]) -> bool:
