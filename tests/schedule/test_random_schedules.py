@@ -1,5 +1,7 @@
 """Random schedules on the nests of random programs: what is not refused gives the interpreter's results."""
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
@@ -37,7 +39,7 @@ def proposals(draw, op: NestOp, schedule: Schedule):
         schedule = yield replace(schedule, version=Version((guard,)) if draw(st.booleans()) else Version((), (guard,)))
     last = placement.extents[-1]
     cuts = sorted({0, last, *draw(st.lists(st.integers(0, last), max_size=3))})
-    schedule = yield replace(schedule, pieces=tuple([Piece(a, b, draw(st.booleans())) for a, b in zip(cuts, cuts[1:], strict=False)]))
+    schedule = yield replace(schedule, pieces=tuple([Piece(a, b, draw(st.booleans())) for a, b in pairwise(cuts)]))
     yield replace(schedule, remainder=draw(st.sampled_from(["masked", "repeated"])))
 
 
@@ -45,9 +47,11 @@ def possible(op: NestOp, schedule: Schedule, strict: bool) -> bool:
     try:
         check(op, schedule, strict=strict, in_place=False, parallel=True)
     except DiagnosticError as error:
-        assert "the schedule asks for" in error.diagnostic.message
-        return False
-    return True
+        reason = error.diagnostic.message
+    else:
+        return True
+    assert "the schedule asks for" in reason
+    return False
 
 
 def drawn(draw, op: NestOp, strict: bool) -> Schedule:
