@@ -12,6 +12,7 @@ from wengert.dialects.kernel import STORE, LoadOp, NestOp, Write
 from wengert.dialects.kernel.attributes import guards_text
 from wengert.dialects.kernel.positions import dimensions
 from wengert.dialects.kernel.schedule import Piece, Schedule
+from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.locations import error_at
 from wengert.transforms.codegen.llvm.types import element_of
 from wengert.transforms.schedule.lanes import needs_one_lane
@@ -42,14 +43,20 @@ class _Asked(NamedTuple):
         return "" if self.placement.only_stores() else "the nest combines values, or writes at computed positions, so that no iteration may run twice"
 
 
-def check(op: NestOp, schedule: Schedule, *, strict: bool, in_place: bool, parallel: bool) -> None:
-    """Raises a DiagnosticError at the nest if it cannot run so; ``in_place``, ``parallel``: as for :func:`~.choice.choose`."""
+def check(op: NestOp, schedule: Schedule, *, strict: bool, in_place: bool, parallel: bool) -> Placement:
+    """The nest as it will run; a DiagnosticError at its place if it cannot run so. ``in_place``, ``parallel``: as for :func:`~.choice.choose`."""
     if 0 in op.extents:
-        return
-    problem = _loops(op, schedule, strict=strict) or _inside(_Asked(op, Placement.scheduled(op, schedule), schedule, strict, in_place), parallel)
-    if problem:
-        what, why = problem
-        raise error_at(op.location, f"the schedule asks for {what}, but {why}")
+        return Placement(op)
+    if problem := _loops(op, schedule, strict=strict):
+        raise _refusal(op, *problem)
+    placement = Placement.scheduled(op, schedule)
+    if problem := _inside(_Asked(op, placement, schedule, strict, in_place), parallel):
+        raise _refusal(op, *problem)
+    return placement
+
+
+def _refusal(op: NestOp, what: str, why: str) -> DiagnosticError:
+    return error_at(op.location, f"the schedule asks for {what}, but {why}")
 
 
 Problem = tuple[str, str] | None

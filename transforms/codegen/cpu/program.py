@@ -95,8 +95,9 @@ class _BlockCode(BlockPointers):
 
     def _nest(self, op: LaunchOp, nest: NestOp) -> None:
         inputs = op.ins[: len(nest.inputs)]
-        schedule = _schedule_of(nest, self.entry, in_place=runs_in_place(op), parallel=self.alone)
-        code = emit_nest(nest, schedule, self.entry.target, "KERNEL", strict=self.entry.strict)
+        schedule = nest.schedule.data if nest.schedule is not None else Schedule()
+        placed = check(nest, schedule, strict=self.entry.strict, in_place=runs_in_place(op), parallel=self.alone)
+        code = emit_nest(placed, schedule, self.entry.target, "KERNEL", strict=self.entry.strict)
         name = self.entry.function(code.text)
         self.entry.helpers.update(code.functions)
         pointers = [self.pointer(buffer) for buffer in (*inputs, *op.outs)]
@@ -260,11 +261,3 @@ class _BlockCode(BlockPointers):
             self._region(branch.block, arguments)
             lines.append(f"br label %{label}.after")
         lines.append(f"{label}.after:")
-
-
-def _schedule_of(op: NestOp, entry: EntryCode, *, in_place: bool, parallel: bool) -> Schedule:
-    """The schedule of a nest, if it can be obeyed; without one its loops run as they stand, one iteration after the other."""
-    if op.schedule is None:
-        return Schedule()
-    check(op, op.schedule.data, strict=entry.strict, in_place=in_place, parallel=parallel)
-    return op.schedule.data

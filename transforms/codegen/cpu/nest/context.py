@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 from xdsl.ir import Operation, SSAValue
 
-from wengert.dialects.kernel import Guard, LoadOp, NestOp
+from wengert.dialects.kernel import Guard, LoadOp
 from wengert.dialects.kernel.positions import Position
 from wengert.dialects.kernel.schedule import Schedule
 from wengert.ir.traversal import operands_of
@@ -40,12 +40,12 @@ class Context:
         known: guards whose answer is known there.
     """
 
-    def __init__(self, op: NestOp, schedule: Schedule, target: Target, strict: bool):
-        self.op = op
+    def __init__(self, placed: Placement, schedule: Schedule, target: Target, strict: bool):
+        self.op = op = placed.op
         self.schedule = schedule
         self.target = target
         self.strict = strict
-        self.placed = Placement.scheduled(op, schedule)
+        self.placed = placed
         self.out = FunctionBuilder()
         self.lanes = schedule.width
         self.index: str | int = 0

@@ -18,7 +18,6 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from wengert.dialects.kernel import NestOp
 from wengert.dialects.kernel.schedule import Schedule
 from wengert.transforms.codegen.cpu.nest.addresses import Addresses
 from wengert.transforms.codegen.cpu.nest.body import Body
@@ -33,6 +32,7 @@ from wengert.transforms.codegen.cpu.nest.tiles import Tiles
 from wengert.transforms.codegen.cpu.nest.writes import Writes
 from wengert.transforms.schedule.chunks import Split, parameters, prologue
 from wengert.transforms.schedule.parallel import ranges, shared_loop
+from wengert.transforms.schedule.placement import Placement
 from wengert.transforms.schedule.target import Target
 
 
@@ -44,9 +44,17 @@ class NestText(Struct, frozen=True):
     split: Split | None
 
 
-def emit_nest(op: NestOp, schedule: Schedule, target: Target, name: str, *, strict: bool) -> NestText:
-    """The function of a nest that runs as its schedule asks for; whether it can is checked by :mod:`wengert.transforms.schedule.legality`."""
-    return _Emission(Context(op, schedule, target, strict)).run(name)
+def emit_nest(placed: Placement, schedule: Schedule, target: Target, name: str, *, strict: bool) -> NestText:
+    """The function of a nest that runs as its schedule asks for.
+
+    Args:
+        placed: the nest as :func:`wengert.transforms.schedule.legality.check` placed it, which has made sure that it can.
+        schedule: its schedule.
+        target: the processor.
+        name: the name of the function.
+        strict: sums of products are not contracted.
+    """
+    return _Emission(Context(placed, schedule, target, strict)).run(name)
 
 
 class _Emission:
