@@ -5,7 +5,7 @@
     StableHLO --FRONT--> core-level IR --jvp, vjp--> its derivative --OPTIMIZE--> less of it --BACK--> StableHLO
                                                                               `--FINISH--> what is run
                                                                                               |
-                                                  assembly <--EMIT-- kernels <--LOWER---------'
+         assembly <--EMIT-- kernels on buffers <--SCHEDULE, BUFFERIZE-- kernels <--LOWER--------'
 
 A name leads to an import path, so that nothing is imported before it runs.
 """
@@ -34,6 +34,7 @@ PASS_PATHS = {
     "vjp-direct": "wengert.transforms.ad.passes:VjpDirectPass",
     "linearize": "wengert.transforms.ad.passes:LinearizePass",
     "transpose": "wengert.transforms.ad.passes:TransposePass",
+    "join": "wengert.transforms.ad.passes:JoinPass",
     "batch": "wengert.transforms.ad.batch:BatchPass",
     "jacfwd": "wengert.transforms.ad.jacobian:JacfwdPass",
     "jacrev": "wengert.transforms.ad.jacobian:JacrevPass",
@@ -53,6 +54,8 @@ PASS_PATHS = {
     "split-complex-products": "wengert.transforms.fuse.complex_products:SplitComplexProductsPass",
     "expand-short-products": "wengert.transforms.fuse.short_products:ExpandShortProductsPass",
     "fuse": "wengert.transforms.fuse.build:FusePass",
+    # transforms/bufferize: kernels on buffers
+    "bufferize": "wengert.transforms.bufferize.bufferize:BufferizePass",
     # transforms/kernel: the same kernels in another shape
     "unroll-batch": "wengert.transforms.kernel.batch_unrolling:UnrollBatchPass",
     "strip-mine": "wengert.transforms.kernel.strip_mining:StripMinePass",
@@ -107,8 +110,14 @@ LOWER = f"expand-functions,check-compilable,{CANONICALIZE},fuse,{KERNELS}"
 """From core-level IR to kernels."""
 
 
+SCHEDULE = "schedule"
+"""From kernels to kernels that say how they run: the order of loops, vectors, threads."""
+
+BUFFERIZE = "bufferize"
+"""From kernels on values to kernels on buffers."""
+
 EMIT = "emit-llvm,optimize-llvm,emit-asm"
-"""From kernels to the assembly of this machine. (The compiler goes on from LLVM text to an object file instead.)"""
+"""From kernels on buffers to the assembly of this machine. (The compiler goes on from LLVM text to an object file instead.)"""
 
 
 def lowering(*, reassociate: bool = True) -> str:
@@ -116,11 +125,16 @@ def lowering(*, reassociate: bool = True) -> str:
     return LOWER if reassociate else LOWER.replace("{reassociate=true}", "").replace("split-reductions,", "")
 
 
+def placing(*, strict: bool = False) -> str:
+    """:data:`SCHEDULE` and :data:`BUFFERIZE`, for programs whose sums keep their order if ``strict``."""
+    return joined(f"{SCHEDULE}{{strict=true}}" if strict else SCHEDULE, BUFFERIZE)
+
+
 def emission(*, strict: bool = False, flush_subnormals: bool = False, opt: str = "best") -> str:
-    """:data:`EMIT` with these options of the compiler."""
+    """:func:`placing` and :data:`EMIT` with these options of the compiler."""
     options = " ".join([name for name, chosen in (("strict=true", strict), ("flush-subnormals=true", flush_subnormals)) if chosen])
     emit = f"emit-llvm{{{options}}}" if options else "emit-llvm"
-    return f"{emit},optimize-llvm,emit-asm" if opt == "best" else f"{emit},emit-asm{{opt={opt}}}"
+    return joined(placing(strict=strict), emit, *(("optimize-llvm", "emit-asm") if opt == "best" else (f"emit-asm{{opt={opt}}}",)))
 
 
 def joined(*pipelines: str) -> str:

@@ -1,14 +1,17 @@
-"""The kernel dialect: see :mod:`wengert.dialects.kernel.ops`."""
+"""The kernel dialect: kernels on values (:mod:`wengert.dialects.kernel.ops`), and on buffers (:mod:`wengert.dialects.kernel.buffers`)."""
+
+from xdsl.ir import Dialect
 
 from wengert.dialects.kernel.affine import Guard
 from wengert.dialects.kernel.attributes import KINDS, STORE, AtAttr, WhereAttr, at_attr, string
+from wengert.dialects.kernel.buffers import BUFFER_OPS
+from wengert.dialects.kernel.memory import SpaceAttr
 from wengert.dialects.kernel.ops import (
     ApplyOp,
     ConstantOp,
     EmptyOp,
     IndexOp,
     InterpretOp,
-    Kernel,
     LoadOp,
     MatmulOp,
     NativeOp,
@@ -20,6 +23,9 @@ from wengert.dialects.kernel.ops import (
     nest,
     yielded,
 )
+from wengert.dialects.kernel.ops import Kernel as _Values
+
+Kernel = Dialect("kernel", [*_Values.operations, *BUFFER_OPS], [*_Values.attributes, SpaceAttr])
 
 __all__ = [
     "KINDS",

@@ -20,6 +20,7 @@ from wengert.dialects.core_syntax import bound_text, check_places, read_bound
 from wengert.dialects.kernel.affine import AffineText
 from wengert.dialects.kernel.iterators import ITERATORS, iterator_kinds
 from wengert.dialects.kernel.positions import Position, index
+from wengert.dialects.kernel.schedule import ScheduleAttr
 from wengert.dialects.kernel.syntax import Nest, buffer_shape, inside, read_affine
 from wengert.ir.attributes import int_array, int_attr, ints, segment_sizes
 from wengert.ir.parser_operations import OpState, Reader
@@ -57,14 +58,28 @@ def loops_text(bounds: Sequence[int]) -> str:
     return f"({', '.join(names)}) = ({', '.join(zeros)}) to ({', '.join(map(str, bounds))})"
 
 
+def read_schedule(reader: Reader, state: OpState) -> None:
+    """Reads ``schedule<lanes = 8>`` if it comes next."""
+    if reader.accept_word("schedule"):
+        with reader.foreign("schedule"):
+            state.properties["schedule"] = ScheduleAttr(ScheduleAttr.parse_parameter(reader))
+
+
+def write_schedule(op: Operation, writer: Writer) -> None:
+    """What :func:`read_schedule` reads, on a line of its own."""
+    schedule = cast("ScheduleAttr | None", op.properties.get("schedule"))
+    if schedule is not None:
+        writer.write(f"{writer.indent}    schedule<{schedule.data}>")
+
+
 class NestText(Struct, frozen=True):
-    """``(d0) = (0) to (4) iterators [parallel] ins(%a = %x: T) outs(out0: T, out1 = %y: U) attributes {...} { ... }``.
+    """``(d0) = (0) to (4) iterators [parallel] ins(%a = %x: T) outs(out0: T, out1 = %y: U) schedule<lanes = 8> attributes {...} { ... }``.
 
     The iterator kinds follow from the writes; a text that says others is refused. A tensor behind ``outs`` is a result, and what stands behind its name
     is what the nest continues; a memref is written in place.
     """
 
-    properties: tuple[str, ...] = ("bounds", "ties", "operandSegmentSizes")
+    properties: tuple[str, ...] = ("bounds", "ties", "operandSegmentSizes", "schedule")
 
     def read(self, reader: Reader, state: OpState) -> None:
         loops, bounds = read_loops(reader)
@@ -77,6 +92,7 @@ class NestText(Struct, frozen=True):
         state.properties["operandSegmentSizes"] = segment_sizes(len(inputs), len(state.operands) - len(inputs))
         if any(tie >= 0 for tie in ties):
             state.properties["ties"] = int_array(ties)
+        read_schedule(reader, state)
         if reader.accept_word("attributes"):
             state.set_attributes(reader.dictionary())
         with inside(reader, Nest(loops, names, types)):
@@ -145,6 +161,7 @@ class NestText(Struct, frozen=True):
         if inputs:
             writer.write(f"{writer.indent}   {inputs}")
         writer.write(f"{writer.indent}    outs({', '.join(self._outputs(nest, writer))})")
+        write_schedule(op, writer)
         writer.attribute_dictionary(op, keyword=True)
         writer.region(op.regions[0], arguments=False)
 
@@ -197,7 +214,7 @@ class StripMineText(Struct, frozen=True):
     In every iteration ``%a`` is the part of ``%x`` that begins at this position and has type U, and what is yielded is such a part of each result.
     """
 
-    properties: tuple[str, ...] = ("trips", "input_steps", "output_steps")
+    properties: tuple[str, ...] = ("trips", "input_steps", "output_steps", "schedule")
 
     def read(self, reader: Reader, state: OpState) -> None:
         position = reader.skip()
@@ -233,6 +250,7 @@ class StripMineText(Struct, frozen=True):
             reader.listed("(", ")", result)
         state.properties["output_steps"] = int_array(steps)
         state.result_types = tuple(results)
+        read_schedule(reader, state)
         if reader.accept_word("attributes"):
             state.set_attributes(reader.dictionary())
         with inside(reader, None):
@@ -265,5 +283,6 @@ class StripMineText(Struct, frozen=True):
         results = [f"[{Position(0, ((0, step),))}]: {writer.type_text(type)}" for type, step in zip(op.result_types, steps, strict=True)]
         writer.write(f"{writer.indent}    ins({', '.join(shown)})")
         writer.write(f"{writer.indent}    outs({', '.join(results)})")
+        write_schedule(op, writer)
         writer.attribute_dictionary(op, keyword=True)
         writer.region(op.regions[0], arguments=False)

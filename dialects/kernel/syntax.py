@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Operation
 from wengert.dialects.kernel.affine import AffineError, AffineText
 from wengert.dialects.kernel.attributes import KINDS, AtAttr, WhereAttr, at_attr, guards_text, string
 from wengert.dialects.kernel.functions import arity, is_comparison
-from wengert.dialects.kernel.positions import ZERO, Position, combine, flatten, span, strides, unflatten
+from wengert.dialects.kernel.positions import ZERO, Position, combine, flatten, index, span, strides, unflatten
 from wengert.ir.attributes import int_array, ints
 from wengert.ir.parser_operations import OpState, Reader
 from wengert.ir.printer import Unwritable, Writer
@@ -137,7 +137,10 @@ def indices(at: Position, shape: tuple[int, ...], extents: Sequence[int], *, gua
     """The index in each dimension of a position, such that they mean this position and lie in their ranges; None if none is seen."""
     if 0 in shape or 0 in extents:
         return None
-    for parts in (_balanced(at, shape), unflatten(at, shape, extents)):
+    candidates = [_balanced(at, shape), unflatten(at, shape, extents)]
+    if len(extents) == len(shape):
+        candidates.insert(0, tuple([index(d) for d in range(len(extents))]))
+    for parts in candidates:
         if (flatten(parts, shape) if parts else ZERO) != at or (at.is_affine() and not all(part.is_affine() for part in parts)):
             continue
         spans = [span(part, extents) for part in parts]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,7 +21,9 @@ from wengert.dialects.registry import make_context
 from wengert.ir.parser import parse_module
 from wengert.ir.printer import print_module
 from wengert.ir.verifier import verify
+from wengert.transforms.pipelines import parse_pipeline
 
+ROOT = Path(__file__).parents[2]
 FILES = sorted((Path(__file__).parent / "kernel").glob("*.mlir"))
 
 
@@ -80,3 +83,14 @@ def test_iterations_of_parallel_loops_never_meet(seed: int) -> None:
         value = {point: at.offset + sum(at.coefficient(d) * n for d, n in enumerate(point)) for point in points}
         for d in apart_loops(at, extents):
             assert all(value[one] != value[other] for one in points for other in points if one[d] != other[d])
+
+
+def test_the_kernel_in_the_documents() -> None:
+    """What `Reading the dumps` shows and explains is what the command there prints."""
+    page = (ROOT / "docs" / "reading_dumps.md").read_text()
+    shown = re.search(r"^    %6 = kernel\.nest.*?^    \}$", page, re.MULTILINE | re.DOTALL)
+    command = re.search(r'`wengert-opt (examples/\S+) -p "(.*?)"` the second one is', page)
+    assert shown is not None
+    assert command is not None
+    module = parse_module((ROOT / command[1]).read_text())
+    assert shown[0] in print_module(parse_pipeline(command[2]).run(module))

@@ -140,3 +140,18 @@ def test_dynamic_shapes_are_refused_with_their_place() -> None:
     module = parse_module("func.func public @main(%x: tensor<?xf32>) -> tensor<?xf32> {\n  return %x : tensor<?xf32>\n}", "dynamic.mlir")
     with pytest.raises(DiagnosticError, match="argument 0 of @main has type"):
         lower(module)
+
+
+def test_a_product_with_a_constant_of_equal_elements() -> None:
+    """The interpreter holds such a constant as one number."""
+    module = lowered(
+        function(
+            "%x: tensor<3x2xf32>",
+            "tensor<2xf32>",
+            """%h = stablehlo.constant dense<0.5> : tensor<3xf32>
+            %y = stablehlo.dot_general %h, %x, contracting_dims = [0] x [0] : (tensor<3xf32>, tensor<3x2xf32>) -> tensor<2xf32>
+            return %y : tensor<2xf32>""",
+        )
+    )
+    assert [op for op in module.walk() if isinstance(op, MatmulOp)]
+    np.testing.assert_array_equal(run(module, [np.arange(6, dtype=np.float32).reshape(3, 2)])[0], [3.0, 4.5])

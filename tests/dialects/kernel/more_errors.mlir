@@ -63,3 +63,27 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   }
   return %0#0 : tensor<4xf32>
 }
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = kernel.nest (d0) = (0) to (4) iterators [parallel] ins(%a = %x: tensor<4xf32>) outs(out0: tensor<4xf32>)
+      // expected-error@below {{lanes = 3 must be a power of two}}
+      schedule<lanes = 3> {
+    %1 = kernel.load %a[d0] : tensor<4xf32>
+    kernel.yield store %1 to out0[d0] : f32
+  }
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = kernel.nest (d0) = (0) to (4) iterators [parallel] ins(%a = %x: tensor<4xf32>) outs(out0: tensor<4xf32>)
+      // expected-error@below {{a schedule has no entry 'lane'}}
+      schedule<lane = 4> {
+    %1 = kernel.load %a[d0] : tensor<4xf32>
+    kernel.yield store %1 to out0[d0] : f32
+  }
+  return %0 : tensor<4xf32>
+}

@@ -2,7 +2,7 @@
 // Functions that are long chains of operations are computed for two or four registers at once, where there are many.
 
 // CHECK-LABEL: @two
-// CHECK: schedule = #kernel.schedule<lanes = 8, interleave = 2>
+// CHECK: schedule<lanes = 8, interleave = 2>
 func.func @two(%x: tensor<1024xf32>) -> tensor<1024xf32> {
   %0 = stablehlo.tanh %x : tensor<1024xf32>
   return %0 : tensor<1024xf32>
@@ -16,7 +16,7 @@ func.func @four(%x: tensor<32768xf32>) -> tensor<32768xf32> {
 }
 
 // CHECK-LABEL: @one
-// CHECK: schedule = #kernel.schedule<lanes = 8>
+// CHECK: schedule<lanes = 8>
 func.func @one(%x: tensor<128xf32>) -> tensor<128xf32> {
   %0 = stablehlo.tanh %x : tensor<128xf32>
   return %0 : tensor<128xf32>

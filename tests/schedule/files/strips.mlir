@@ -2,7 +2,7 @@
 // Strips of rows are shared by threads, and what runs in them is not shared again.
 
 // CHECK: kernel.strip_mine
-// CHECK: schedule = #kernel.schedule<parallel = {chunk = {{[0-9]+}}, nanoseconds = {{[0-9]+}}}>
+// CHECK: schedule<parallel = {chunk = {{[0-9]+}}, nanoseconds = {{[0-9]+}}}>
 // CHECK-NOT: parallel =
 func.func @main(%x: tensor<4096x512xf32>) -> tensor<4096x512xf32> {
   %c = stablehlo.constant dense<0xFF800000> : tensor<f32>

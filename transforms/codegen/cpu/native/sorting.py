@@ -11,10 +11,10 @@ from math import prod
 from typing import cast
 
 from wengert.dialects import chlo, stablehlo
+from wengert.dialects.kernel.memory import aligned
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import element as element_type
 from wengert.ir.tensor_types import is_complex, rank, shape
-from wengert.transforms.bufferize.buffers import aligned
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder

@@ -20,9 +20,9 @@ from typing import Any
 from msgspec import Struct
 
 from wengert.dialects import stablehlo
+from wengert.dialects.kernel.memory import aligned
 from wengert.ir.tensor_types import c64, c128, f32, f64, is_integer, is_unsigned, rank, shape
 from wengert.ir.tensor_types import element as element_type
-from wengert.transforms.bufferize.buffers import aligned
 from wengert.transforms.codegen.cpu import matmul
 from wengert.transforms.codegen.cpu.matmul import MatmulPlan, UnsupportedMatmul
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, NativeText, native

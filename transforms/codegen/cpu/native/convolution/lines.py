@@ -11,7 +11,7 @@ from functools import cached_property, partial
 
 from msgspec import Struct
 
-from wengert.transforms.bufferize.buffers import aligned
+from wengert.dialects.kernel.memory import aligned
 from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
 from wengert.transforms.codegen.cpu.native.convolution.tables import Axis, Part, cut, fill, points
 from wengert.transforms.codegen.cpu.native.convolution.tiled_part import STEPS, Form

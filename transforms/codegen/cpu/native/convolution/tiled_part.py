@@ -7,7 +7,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from wengert.transforms.bufferize.buffers import aligned
+from wengert.dialects.kernel.memory import aligned
 from wengert.transforms.codegen.cpu.native.boxes import copy_box, strides_of, zero
 from wengert.transforms.codegen.cpu.native.convolution.tables import Axis, Part, cut, fill, points, repeat
 from wengert.transforms.codegen.cpu.native.convolution.tiles import Tile, best_shape, tile_function

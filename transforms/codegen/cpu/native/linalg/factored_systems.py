@@ -6,11 +6,11 @@ from collections.abc import Callable
 from math import prod
 
 from wengert.dialects import core
+from wengert.dialects.kernel.memory import aligned
 from wengert.dialects.stablehlo.attributes import Transpose
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import element as element_type
 from wengert.ir.tensor_types import shape
-from wengert.transforms.bufferize.buffers import aligned
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
