@@ -1,11 +1,11 @@
-// RUN: wengert-opt %s -p "to-core,fuse,strip-mine{reassociate=true},bufferize{target=avx2}" | filecheck %s
+// RUN: wengert-opt %s -p "to-core,fuse,strip-mine{reassociate=true},schedule{target=avx2},bufferize{target=avx2}" | filecheck %s
 // A strip-mined loop sees a part of each buffer in every iteration, here four rows, and what passes between its nests lies in a range of the arena
 // for one strip, not for the whole array. Threads that share the strips have such a range each.
 
 // CHECK-LABEL: @main
 // CHECK:       %[[RANGE:.*]] = kernel.view %arena[0] : {{.*}} to memref<[[BYTES:[0-9]+]]xi8, #kernel.space<arena>>
-// CHECK:       kernel.strip_loop 256 ins(%{{.*}}: memref<2048xf32> = %arg0: memref<1024x512xf32> step 2048)
-// CHECK-SAME:  outs(%{{.*}}: memref<2048xf32> = %arg1: memref<1024x512xf32> step 2048)
+// CHECK:       kernel.strip_loop 256 ins(%{{.*}}: memref<2048xf32> = %x: memref<1024x512xf32> step 2048)
+// CHECK-SAME:  outs(%{{.*}}: memref<2048xf32> = %out: memref<1024x512xf32> step 2048)
 // CHECK-SAME:  arena(%[[ARENA:.*]] = %[[RANGE]]: memref<[[BYTES]]xi8, #kernel.space<arena>>)
 // CHECK-SAME:  attributes {schedule = #kernel.schedule<parallel = {chunk = {{[0-9]+}}, nanoseconds = {{[0-9]+}}}>} {
 // CHECK-NEXT:  %{{.*}} = kernel.view %[[ARENA]][0] : {{.*}} to memref<4xf32, #kernel.space<arena>>
