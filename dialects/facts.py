@@ -27,7 +27,7 @@ from msgspec import Struct
 from xdsl.ir import Attribute, Operation
 
 from wengert.ir.element_classes import BOOLEAN, COMPLEX, FLOAT, INTEGER
-from wengert.ir.tensor_types import is_boolean, is_float, is_integer
+from wengert.ir.tensor_types import is_boolean, is_complex, is_integer
 
 
 class Effort(IntEnum):
@@ -146,11 +146,9 @@ class Facts(Struct, frozen=True):
 
     def effort(self, element: Attribute) -> Effort | None:
         """What the scalar function takes on elements of a type; None: compiled code has no such function."""
-        if is_float(element):
-            return self.floats
         if is_integer(element):
             return self.booleans if is_boolean(element) else self.integers
-        return self.complex
+        return self.complex if is_complex(element) else self.floats
 
 
 _Linear = tuple[int, ...] | Literal["all"]
