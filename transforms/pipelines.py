@@ -5,7 +5,7 @@
     StableHLO --FRONT--> core-level IR --jvp, vjp--> its derivative --OPTIMIZE--> less of it --BACK--> StableHLO
                                                                               `--FINISH--> what is run
                                                                                               |
-         assembly <--EMIT-- kernels on buffers <--SCHEDULE, BUFFERIZE-- kernels <--LOWER--------'
+             assembly <--EMIT-- kernels on buffers <--SCHEDULE, BUFFERIZE-- kernels <--LOWER--'
 
 A name leads to an import path, so that nothing is imported before it runs.
 """
