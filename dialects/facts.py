@@ -18,6 +18,7 @@ An op without facts is an error wherever somebody asks for them, and where the p
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum, IntEnum, auto
 from functools import cache
 from typing import Literal
@@ -77,6 +78,10 @@ class Traffic(Enum):
     """It reads and writes the elements that updates are combined with."""
     TAPE = auto()
     """It writes its last operand on a tape."""
+    COPY = auto()
+    """It reads one buffer and writes another."""
+    BODY = auto()
+    """What the kernel in its region moves."""
 
 
 class Batching(Enum):
@@ -104,6 +109,7 @@ class Facts(Struct, frozen=True):
         traffic: which bytes the op moves.
         recompute: computing the result again costs about as much as reading it from memory, so that a reverse sweep does that.
         linear: the operands in which the op is linear jointly.
+        bilinear: linear in each of the first two operands, but not in both.
         batching: how it is applied to many instances.
     """
 
@@ -121,6 +127,7 @@ class Facts(Struct, frozen=True):
     traffic: Traffic = Traffic.WHOLE
     recompute: bool = False
     linear: tuple[int, ...] | Literal["all"] = ()
+    bilinear: bool = False
     batching: Batching = Batching.RULE
 
     @property
@@ -132,6 +139,10 @@ class Facts(Struct, frozen=True):
     def has_function(self) -> bool:
         """Whether compiled code computes the op element by element, on some elements at least."""
         return bool(self.floats or self.integers or self.booleans or self.complex)
+
+    def linear_operands(self, count: int) -> Sequence[int]:
+        """The positions of the operands, of so many, in which the op is linear jointly."""
+        return range(count) if self.linear == "all" else self.linear
 
     def effort(self, element: Attribute) -> Effort | None:
         """What the scalar function takes on elements of a type; None: compiled code has no such function."""
@@ -158,6 +169,7 @@ def elementwise(
     one_type: bool = True,
     recompute: bool | None = None,
     linear: _Linear = (),
+    bilinear: bool = False,
     batching: Batching = Batching.SAME_OP,
     functions: tuple[str, ...] = (),
 ) -> Facts:
@@ -180,6 +192,7 @@ def elementwise(
         transcendental=transcendental,
         recompute=effort is CHEAP if recompute is None else recompute,
         linear=linear,
+        bilinear=bilinear,
         batching=batching,
     )
 
@@ -206,6 +219,10 @@ STRUCTURE = Facts(traffic=Traffic.NONE, batching=Batching.LOOP)
 """Moves nothing and is gone before programs are batched: calls, tuples, tokens, control flow that is not closed."""
 KERNEL = Facts(work=Work.BODY, batching=Batching.LOOP)
 """Is at kernel level, where nothing is differentiated or batched any more."""
+LAUNCH = Facts(work=Work.BODY, traffic=Traffic.BODY, batching=Batching.LOOP)
+"""Runs the kernel in its region on buffers."""
+COPY = Facts(traffic=Traffic.COPY, batching=Batching.LOOP)
+"""Copies a buffer."""
 UNBATCHED = Facts(batching=Batching.LOOP)
 """Has no rule for batches, because programs have it resolved before or batches of it are rare; works on integers, or not at all."""
 

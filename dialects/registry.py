@@ -11,6 +11,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, UnregisteredAttr, UnregisteredOp
 from xdsl.ir import Attribute, Dialect, Operation, TypeAttribute
 
+from wengert.ir.typing_rules import ATTRIBUTE_MODULES
+
 _MODULES = {
     "stablehlo": ("wengert.dialects.stablehlo", "StableHLO"),
     "chlo": ("wengert.dialects.chlo", "Chlo"),
@@ -33,6 +35,8 @@ _MODULES = {
     "gpu": ("xdsl.dialects.gpu", "GPU"),
     "llvm": ("xdsl.dialects.llvm", "LLVM"),
 }
+
+ATTRIBUTE_MODULES["ad"] = "wengert.dialects.ad_parts"
 
 CLOSED = ("builtin", "func", "stablehlo", "chlo", "core", "ad", "kernel")
 """Dialects of which every op is known: an unknown op in one of them is an error, elsewhere it is carried along."""

@@ -10,16 +10,17 @@ Provenance is recorded here and nowhere else, so that no derivative rule can for
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from wengert.ir.construction import append, copy_region
+from wengert.ir.construction import append, copy_region, detach, replace_uses
 from wengert.ir.locations import Role, derived
 from wengert.ir.traits import is_pure
+from wengert.ir.traversal import operands_of
 
 Properties = Mapping[str, Attribute]
 _NO_PROPERTIES: dict[str, Attribute] = {}
@@ -75,6 +76,24 @@ class BlockBuilder:
             self._made.setdefault(key, []).append(op)
         return op.results
 
+    def remember(self, op: Operation) -> None:
+        """Counts an op that stands in the block already among those that were made: an equal one is not made again."""
+        if not op.regions and is_pure(type(op)):
+            self._made.setdefault(_key(op), []).append(op)
+
+    def take(self, op: Operation) -> None:
+        """Moves an op from another block to the end of this one, unless there is an equal one, which then has its uses."""
+        detach(op)
+        if not op.regions and is_pure(type(op)):
+            key = _key(op)
+            if (made := self._find(key, [result.type for result in op.results], op.properties)) is not None:
+                for old, new in zip(op.results, made.results, strict=True):
+                    replace_uses(old, new)
+                op.drop_all_references()
+                return
+            self._made.setdefault(key, []).append(op)
+        self.place(op)
+
     def place(self, op: Operation) -> None:
         """Puts a new op where this builder builds: at the end of its block."""
         append(self.block, op)
@@ -102,23 +121,34 @@ class BlockBuilder:
         self.place(clone)
         return clone.results
 
-    @contextmanager
-    def at(self, location: LocationAttr) -> Generator[None]:
+    def at(self, location: LocationAttr) -> AbstractContextManager[None]:
         """Ops made inside carry this location."""
-        before, self.location = self.location, location
-        try:
-            yield
-        finally:
-            self.location = before
+        return _At(self, location)
 
-    @contextmanager
-    def deriving(self, op: Operation, role: Role) -> Generator[None]:
+    def deriving(self, op: Operation, role: Role) -> AbstractContextManager[None]:
         """Ops made inside are derived from ``op`` and play this role in the derivative."""
-        before, self.location = self.location, derived(op, role, self.pass_name)
-        try:
-            yield
-        finally:
-            self.location = before
+        return _At(self, derived(op, role, self.pass_name))
+
+
+class _At:
+    """Another location for a builder for a while: entered for every op that a derivative is made of, and so no generator."""
+
+    __slots__ = ("before", "builder", "location")
+
+    def __init__(self, builder: BlockBuilder, location: LocationAttr):
+        self.builder, self.location = builder, location
+
+    def __enter__(self) -> None:
+        self.before, self.builder.location = self.builder.location, self.location
+
+    def __exit__(self, *error: object) -> None:
+        self.builder.location = self.before
+
+
+def _key(op: Operation) -> Key:
+    """What :meth:`BlockBuilder.create` looks an op up by."""
+    operands = operands_of(op)
+    return (type(op), *operands) if operands else (type(op), *op.properties.values())
 
 
 def _same(op: Operation, results: Sequence[Attribute], properties: Properties) -> bool:

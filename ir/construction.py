@@ -10,11 +10,11 @@ into itself, its ``clone`` makes every op by way of its checks; the objects that
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, Region, SSAValue
+from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, ParametrizedAttribute, Region, SSAValue
 from xdsl.ir.core import SSAValues
 
 Op = TypeVar("Op", bound=Operation)
@@ -30,6 +30,18 @@ def unverified(cls: type[A], **parameters: Attribute) -> A:
     for name, value in parameters.items():
         object.__setattr__(made, name, value)
     return made
+
+
+def block_with(types: Iterable[Attribute]) -> Block:
+    """A block with arguments of these types."""
+    block = Block()
+    arguments: list[BlockArgument] = []
+    for index, type in enumerate(types):
+        argument = _new(BlockArgument)
+        argument._type, argument.block, argument.index, argument.location = type, block, index, UNKNOWN_LOC
+        arguments.append(argument)
+    block._args = tuple(arguments)
+    return block
 
 
 def append(block: Block, op: Operation) -> None:
@@ -129,8 +141,35 @@ def replace_uses(old: SSAValue, new: SSAValue) -> None:
         new._name = old._name
 
 
+def rename_operands(op: Operation, names: Mapping[SSAValue, SSAValue]) -> None:
+    """Makes an op use other values in place of those that have another name."""
+    operands = op._operands
+    renamed = [names.get(value, value) for value in operands]
+    for use, old, new in zip(op._operand_uses, operands, renamed, strict=True):
+        if new is old:
+            continue
+        before, after, first = use._prev_use, use._next_use, new.first_use
+        if before is None:
+            old.first_use = after
+        else:
+            before._next_use = after
+        if after is not None:
+            after._prev_use = before
+        use._prev_use, use._next_use = None, first
+        if first is not None:
+            first._prev_use = use
+        new.first_use = use
+    op._operands = SSAValues(renamed)
+
+
 def erase(op: Operation) -> None:
     """Takes an op out of its block for good. Nothing outside of it may use its results."""
+    detach(op)
+    op.drop_all_references()
+
+
+def detach(op: Operation) -> None:
+    """Takes an op out of its block, to be put elsewhere."""
     block, before, after = op.parent, op._prev_op, op._next_op
     assert block is not None, "what is erased stands in a block"
     if before is None:
@@ -142,4 +181,3 @@ def erase(op: Operation) -> None:
     else:
         after._prev_op = before
     op.parent = op._prev_op = op._next_op = None
-    op.drop_all_references()

@@ -7,6 +7,8 @@ does not ask again about an op without regions that has the types and properties
 constants say that an op takes as operands (the shape of a ``dynamic_reshape``) is looked at by a rule of its own, its constant
 rule, which the verifier asks about every op.
 
+What an attribute means that a dialect puts on functions of another one is checked by the attribute's rule, which may look at the module.
+
 A rule that knows what the results' types must be also says so, to :func:`inferred_types`, which the refinement of shapes asks.
 """
 
@@ -14,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
+from importlib import import_module
 from typing import Any, TypeVar
 
 from xdsl.ir import Attribute, Operation
@@ -26,6 +29,12 @@ TYPING_RULES: dict[type[Operation], TypingRule] = {}
 """The typing rule of each op class."""
 CONSTANT_RULES: dict[type[Operation], TypingRule] = {}
 """The constant rule of each op class that has one; it is asked after the typing rule has accepted the op."""
+
+AttributeRule = Callable[[Any, Attribute], None]
+ATTRIBUTE_RULES: dict[str, AttributeRule] = {}
+"""The rules of attributes that functions may carry, by name; each takes the function and the attribute (MLIR: ``verifyOperationAttribute``)."""
+ATTRIBUTE_MODULES: dict[str, str] = {}
+"""Where the rules of a dialect's attributes are declared, by dialect; imported when a function carries one."""
 
 INFERRED: ContextVar[dict[int, Attribute] | None] = ContextVar("inferred result types", default=None)
 """The types that rules say results must have, by number, while :func:`inferred_types` asks for them."""
@@ -60,6 +69,25 @@ def constant_rule(*classes: type[Operation]) -> Callable[[Rule], Rule]:
         return rule
 
     return register
+
+
+def attribute_rule(name: str) -> Callable[[AttributeRule], AttributeRule]:
+    """Registers the decorated function as the rule of a function attribute of this name."""
+
+    def register(rule: AttributeRule) -> AttributeRule:
+        ATTRIBUTE_RULES[name] = rule
+        return rule
+
+    return register
+
+
+def rule_of_attribute(name: str) -> AttributeRule | None:
+    """The rule of a function attribute of this name, if there is one."""
+    rule = ATTRIBUTE_RULES.get(name)
+    if rule is None and (module := ATTRIBUTE_MODULES.get(name.partition(".")[0])) is not None:
+        import_module(module)
+        rule = ATTRIBUTE_RULES.get(name)
+    return rule
 
 
 def inferred_types(op: Operation) -> dict[int, Attribute]:

@@ -32,7 +32,7 @@ from wengert.ir.locations import origin, provenance
 from wengert.ir.structure import Structure, structure_of
 from wengert.ir.symbols import VISIBILITIES, CallsFunction, called_symbol, recursive_calls, signature, symbol_name, symbols_of, symbols_used
 from wengert.ir.traversal import operands_of
-from wengert.ir.typing_rules import CONSTANT_RULES, TYPING_RULES, TypingError, TypingRule
+from wengert.ir.typing_rules import CONSTANT_RULES, TYPING_RULES, TypingError, TypingRule, rule_of_attribute
 from wengert.ir.unregistered import written_name
 
 MAX_ERRORS = 20
@@ -242,6 +242,9 @@ class _Verifier:
             if entry is not None and tuple(entry.arg_types) != op.function_type.inputs.data:
                 arguments, expected = listed(entry.arg_types), listed(op.function_type.inputs.data)
                 raise VerifyException(f"the body takes arguments of the types {arguments}, but the function's type says {expected}")
+            for name, attribute in op.attributes.items():
+                if (rule := rule_of_attribute(name)) is not None:
+                    rule(op, attribute)
         elif isinstance(op, ReturnOp) and not isinstance(op.parent_op(), FuncOp):
             raise TypingError("must be directly inside a func.func", "the regions of ops end in stablehlo.return")
 

@@ -226,7 +226,7 @@ class DerivedProgram(DynamicProgram):
         if self._method == "vmap":
             axes: Sequence[int | None] = options["in_axes"][: len(shapes)]
             if options["size"] is None:
-                options["size"] = _instances(self.signature.arguments, axes, shapes)
+                options["size"] = _batch_size(self.signature.arguments, axes, shapes)
             first = [s if axis is None or s is None else s[:axis] + s[axis + 1 :] for s, axis in zip(shapes, axes, strict=True)]
         return getattr(self._base.at(tuple(first)), self._method)(**options)
 
@@ -305,7 +305,7 @@ def _fits(given: Shape, expected: Shape) -> bool:
     return len(given) == len(expected) and all(m in (n, DYNAMIC) for m, n in zip(expected, given, strict=True))
 
 
-def _instances(parameters: Sequence[Parameter], axes: Sequence[int | None], shapes: Sequence[Any]) -> int:
+def _batch_size(parameters: Sequence[Parameter], axes: Sequence[int | None], shapes: Sequence[Any]) -> int:
     """The number of batch elements that batched arguments hold."""
     told = {s[axis]: p for p, axis, s in zip(parameters, axes, shapes, strict=False) if axis is not None and s is not None}
     if len(told) != 1:

@@ -10,9 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.dialects.func import ReturnOp
+from xdsl.dialects.func import FuncOp, ReturnOp
 
+from wengert.dialects.ad_parts import forget_parts
 from wengert.ir.stages import stage, staged_property
+from wengert.ir.traversal import ops_of
 from wengert.runtime.derivation import transform, with_main
 from wengert.runtime.errors import InputError
 from wengert.runtime.labels import name_forward, name_linear
@@ -55,7 +57,7 @@ class LinearProgram:
     def __init__(self, program: Program, wrt: Sequence[int], of: Sequence[int], shared: bool = False):
         self._program = program
         self.wrt, self.of = tuple(wrt), tuple(of)
-        self._shared = shared
+        self._shared, self._policy = shared, "recompute-cheap"
         self._is_empty = not wrt or not of
         self._transposes: dict[tuple[int, ...], Program] = {}
 
@@ -126,7 +128,7 @@ class LinearProgram:
     @staged_property
     def _module(self) -> ModuleOp:
         """Both parts, ``@main`` and ``@main_linear``, with all residuals among the results of the first."""
-        return transform(self._program.optimized_module, f"linearize{{wrt={_text(self.wrt)} of={_text(self.of)}}}", None)
+        return transform(self._program.optimized_module, f"linearize{{wrt={_text(self.wrt)} of={_text(self.of)} residuals={self._policy}}}", None)
 
     @property
     def _arguments(self) -> list[Parameter]:
@@ -195,8 +197,11 @@ class LinearProgram:
 
 
 def _alone(module: ModuleOp, entry: str) -> ModuleOp:
-    """One function of a module as the ``@main`` of another, with what it needs."""
-    return parse_pipeline("symbol-dce").run(with_main(module, entry))
+    """One half of a module as the ``@main`` of another, with what it needs but for the other half."""
+    copy = with_main(module, entry)
+    for function in ops_of(copy, FuncOp):
+        forget_parts(function)
+    return parse_pipeline("symbol-dce").run(copy)
 
 
 def _made(module: ModuleOp, name: str) -> Program:

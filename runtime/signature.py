@@ -12,6 +12,8 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
+from wengert.dialects.kernel.buffers import is_bufferized, is_result
+from wengert.dialects.kernel.memory import value_type
 from wengert.dialects.stablehlo.leaves import NESTED, leaves, paths
 from wengert.ir.diagnostics import did_you_mean
 from wengert.ir.tensor_types import DYNAMIC, dtype_of, is_differentiable, shape_of_type
@@ -104,7 +106,20 @@ def signature_of(function: FuncOp) -> Signature:
     A tuple counts as the tensors in it, one after the other, and a token as nothing: that is how they are passed and returned.
     """
     kind = function.function_type
+    if is_bufferized(function):
+        return _signature_on_buffers(function)
     return Signature(_parameters("argument", kind.inputs.data, function.arg_attrs), _parameters("result", kind.outputs.data, function.res_attrs))
+
+
+def _signature_on_buffers(function: FuncOp) -> Signature:
+    """The signature that the function had before its results became arguments."""
+    types = [value_type(type) for type in function.function_type.inputs.data]
+    names = _names(types, function.arg_attrs)
+    roles: dict[Literal["argument", "result"], list[Parameter]] = {"argument": [], "result": []}
+    for number, (type, name) in enumerate(zip(types, names, strict=True)):
+        role: Literal["argument", "result"] = "result" if is_result(function, number) else "argument"
+        roles[role].append(Parameter(role, len(roles[role]), type, name))
+    return Signature(tuple(roles["argument"]), tuple(roles["result"]))
 
 
 def names_of(function: FuncOp) -> tuple[list[str | None], list[str | None]]:

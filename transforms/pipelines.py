@@ -5,7 +5,7 @@
     StableHLO --FRONT--> core-level IR --jvp, vjp--> its derivative --OPTIMIZE--> less of it --BACK--> StableHLO
                                                                               `--FINISH--> what is run
                                                                                               |
-                                                  assembly <--EMIT-- kernels <--LOWER---------'
+               assembly <--EMIT-- kernels on buffers <--BUFFERIZE-- kernels <--LOWER---------'
 
 A name leads to an import path, so that nothing is imported before it runs.
 """
@@ -34,6 +34,7 @@ PASS_PATHS = {
     "vjp-direct": "wengert.transforms.ad.passes:VjpDirectPass",
     "linearize": "wengert.transforms.ad.passes:LinearizePass",
     "transpose": "wengert.transforms.ad.passes:TransposePass",
+    "join": "wengert.transforms.ad.passes:JoinPass",
     "batch": "wengert.transforms.ad.batch:BatchPass",
     "jacfwd": "wengert.transforms.ad.jacobian:JacfwdPass",
     "jacrev": "wengert.transforms.ad.jacobian:JacrevPass",
@@ -53,6 +54,8 @@ PASS_PATHS = {
     "split-complex-products": "wengert.transforms.fuse.complex_products:SplitComplexProductsPass",
     "expand-short-products": "wengert.transforms.fuse.short_products:ExpandShortProductsPass",
     "fuse": "wengert.transforms.fuse.build:FusePass",
+    # transforms/bufferize: kernels on buffers
+    "bufferize": "wengert.transforms.bufferize.bufferize:BufferizePass",
     # transforms/kernel: the same kernels in another shape
     "unroll-batch": "wengert.transforms.kernel.batch_unrolling:UnrollBatchPass",
     "strip-mine": "wengert.transforms.kernel.strip_mining:StripMinePass",
@@ -107,8 +110,11 @@ LOWER = f"expand-functions,check-compilable,{CANONICALIZE},fuse,{KERNELS}"
 """From core-level IR to kernels."""
 
 
+BUFFERIZE = "bufferize"
+"""From kernels on values to kernels on buffers."""
+
 EMIT = "emit-llvm,optimize-llvm,emit-asm"
-"""From kernels to the assembly of this machine. (The compiler goes on from LLVM text to an object file instead.)"""
+"""From kernels on buffers to the assembly of this machine. (The compiler goes on from LLVM text to an object file instead.)"""
 
 
 def lowering(*, reassociate: bool = True) -> str:
@@ -117,10 +123,10 @@ def lowering(*, reassociate: bool = True) -> str:
 
 
 def emission(*, strict: bool = False, flush_subnormals: bool = False, opt: str = "best") -> str:
-    """:data:`EMIT` with these options of the compiler."""
+    """:data:`BUFFERIZE` and :data:`EMIT` with these options of the compiler."""
     options = " ".join([name for name, chosen in (("strict=true", strict), ("flush-subnormals=true", flush_subnormals)) if chosen])
     emit = f"emit-llvm{{{options}}}" if options else "emit-llvm"
-    return f"{emit},optimize-llvm,emit-asm" if opt == "best" else f"{emit},emit-asm{{opt={opt}}}"
+    return f"{BUFFERIZE},{emit},optimize-llvm,emit-asm" if opt == "best" else f"{BUFFERIZE},{emit},emit-asm{{opt={opt}}}"
 
 
 def joined(*pipelines: str) -> str:

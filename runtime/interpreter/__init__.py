@@ -5,6 +5,7 @@ its file; importing them fills the table of rules.
 """
 
 from wengert.runtime.interpreter import (
+    buffers,
     compound,
     contraction,
     control,
@@ -30,6 +31,7 @@ from wengert.runtime.interpreter.machine import Machine
 from wengert.runtime.interpreter.rules import EVALUATION_RULES
 
 FAMILIES = (
+    buffers,
     compound,
     contraction,
     control,

@@ -79,6 +79,7 @@ class Frame:
         self.counter = counter
         self.generator = machine.generator
         self.values: list[Any] = []
+        self.tapes: dict[int, Any] = {}
         self._slots: dict[SSAValue, int] = {}
 
     def slot(self, value: SSAValue) -> int:

@@ -37,6 +37,8 @@ class Scope(Protocol):
     """The scope an op runs in: its regions and callees as functions, and the generator of the ``rng`` op."""
 
     generator: np.random.Generator
+    tapes: dict[int, Any]
+    """The tapes whose handles lie in memory."""
 
     def region(self, region: Region) -> RegionFunction:
         """The region as a function of its arguments; the values it captures are those of the enclosing run."""

@@ -45,22 +45,22 @@ def loop(module: ModuleOp, elements: Batch, flags: Sequence[bool]) -> Batch:
     return [run(module, [values[k] if flag else values[0] for values, flag in zip(elements, flags, strict=True)]) for k in range(size)]
 
 
-def assert_close(found: Any, expected: Any, tolerance: float) -> None:
-    found, expected = np.asarray(found), np.asarray(expected)
-    assert found.shape == expected.shape
+def assert_close(actual: Any, expected: Any, tolerance: float) -> None:
+    actual, expected = np.asarray(actual), np.asarray(expected)
+    assert actual.shape == expected.shape
     if expected.dtype.kind not in "fc":
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(actual, expected)
         return
     finite = np.abs(expected[np.isfinite(expected)])
     scale = float(finite.max()) if finite.size else 0.0
-    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * scale)
+    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance * scale)
 
 
 def check_batch(module: ModuleOp, elements: Batch, flags: Sequence[bool], tolerance: float = 1e-12) -> None:
     """The batched module gives for each batch element what the module gives."""
-    found = run(batched(module, len(elements[0]), flags), stacked(elements, flags))
+    actual = run(batched(module, len(elements[0]), flags), stacked(elements, flags))
     for k, expected in enumerate(loop(module, elements, flags)):
-        for a, b in zip(found, expected, strict=True):
+        for a, b in zip(actual, expected, strict=True):
             assert_close(a[k], b, tolerance)
 
 
@@ -83,12 +83,12 @@ def check_derivatives(module: ModuleOp, elements: Batch, flags: Sequence[bool], 
     check_batch(forward, [*elements, *x_dots], [*flags, *dot_flags], tolerance)
     check_batch(reverse, [*elements, *y_bars], [*flags, *[True] * len(y_bars)], tolerance)
     whole = batched(module, size, flags)
-    found = run(made(whole, jvp), stacked([*elements, *x_dots], [*flags, *dot_flags]))
+    actual = run(made(whole, jvp), stacked([*elements, *x_dots], [*flags, *dot_flags]))
     for k, expected in enumerate(loop(forward, [*elements, *x_dots], [*flags, *dot_flags])):
-        for a, b in zip(found, expected, strict=True):
+        for a, b in zip(actual, expected, strict=True):
             assert_close(a[k], b, tolerance)
-    found = run(made(whole, vjp), stacked([*elements, *y_bars], [*flags, *[True] * len(y_bars)]))[len(outputs) :]
+    actual = run(made(whole, vjp), stacked([*elements, *y_bars], [*flags, *[True] * len(y_bars)]))[len(outputs) :]
     each = [results[len(outputs) :] for results in loop(reverse, [*elements, *y_bars], [*flags, *[True] * len(y_bars)])]
     for position, i in enumerate(real):
         expected = np.stack([results[position] for results in each])
-        assert_close(found[position], expected if flags[i] else expected.sum(0), 10 * tolerance)
+        assert_close(actual[position], expected if flags[i] else expected.sum(0), 10 * tolerance)

@@ -86,27 +86,27 @@ def test_a_batch_element_that_is_done_is_not_waited_for() -> None:
     """The inner loop would never end for the second batch element, whose outer loop makes no iteration."""
     module, k = parse_module(UNCOUNTED_IN_UNCOUNTED), np.array([1.6, 0.0])
     x = np.array([1.2, 0.1])
-    found = run(batched(module, 2, [True, True]), [x, k])
-    np.testing.assert_array_equal(found[0], [run(module, [x[i], k[i]])[0] for i in range(2)])
+    actual = run(batched(module, 2, [True, True]), [x, k])
+    np.testing.assert_array_equal(actual[0], [run(module, [x[i], k[i]])[0] for i in range(2)])
 
 
 def test_a_loop_in_a_branch_that_is_not_taken_is_not_waited_for() -> None:
     """With a factor of 1 the loop would never end; only batch elements that do not come there have it."""
     module = parse_module(LOOP_IN_BRANCH)
     x, k = np.array([1.2, 3.2]), np.array([1.6, 1.0])
-    found = run(batched(module, 2, [True, True]), [x, k])
-    np.testing.assert_array_equal(found[0], [run(module, [x[i], k[i]])[0] for i in range(2)])
+    actual = run(batched(module, 2, [True, True]), [x, k])
+    np.testing.assert_array_equal(actual[0], [run(module, [x[i], k[i]])[0] for i in range(2)])
     for factor in (1.6, 1.0):
-        found = run(batched(module, 2, [True, False]), [np.array([4.0, 3.2]), np.array(factor)])
-        np.testing.assert_array_equal(found[0], [4.0, 3.2])
+        actual = run(batched(module, 2, [True, False]), [np.array([4.0, 3.2]), np.array(factor)])
+        np.testing.assert_array_equal(actual[0], [4.0, 3.2])
 
 
 def test_a_common_loop_in_a_branch_that_no_batch_element_takes_is_not_run() -> None:
     """The loop does not depend on the batch element and would never end."""
     module = parse_module(LOOP_IN_BRANCH.replace("(%s = %x)", "(%s = %k)"))
     for x, k in ((np.array([4.0, 3.2]), 1.0), (np.array([4.0, 1.2]), 1.6)):
-        found = run(batched(module, 2, [True, False]), [x, np.array(k)])
-        np.testing.assert_array_equal(found[0], [run(module, [value, np.array(k)])[0] for value in x])
+        actual = run(batched(module, 2, [True, False]), [x, np.array(k)])
+        np.testing.assert_array_equal(actual[0], [run(module, [value, np.array(k)])[0] for value in x])
 
 
 BOUND = COUNTED.replace("%w: tensor<3xf64>)", "%w: tensor<3xf64>, %bound: tensor<i64>)").replace("%n = stablehlo.constant dense<4> : tensor<i64>", "")

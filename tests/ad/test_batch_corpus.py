@@ -74,7 +74,7 @@ def test_derivatives_batched_over_one_argument(entry: CorpusProgram, argument: i
 def test_jacobians(entry: CorpusProgram, mode: str) -> None:
     program, reference = wg.load(entry.path("f64")), entry.reference("f64")
     of, wrt = sorted({j for j, _ in reference.jac}), sorted({i for _, i in reference.jac})
-    found = getattr(program, mode)(wrt, of, holomorphic=True).compile("interpreter")(*reference.inputs)
-    blocks = dict(zip([(j, i) for j in of for i in wrt], found, strict=True))
+    actual = getattr(program, mode)(wrt, of, holomorphic=True).compile("interpreter")(*reference.inputs)
+    blocks = dict(zip([(j, i) for j in of for i in wrt], actual, strict=True))
     for place, expected in reference.jac.items():
         assert array_error(blocks[place], expected) <= entry.tolerance("jac", "f64"), place

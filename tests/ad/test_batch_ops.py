@@ -152,9 +152,9 @@ def test_a_batched_product_is_one_product(flags: tuple[bool, bool]) -> None:
         "%0 = stablehlo.dot_general %x, %y, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x4x5xf64>, tensor<2x5x3xf64>) -> tensor<2x4x3xf64>",
         "return %0 : tensor<2x4x3xf64>",
     )
-    found = ops_of(module, *flags)
-    assert found["stablehlo.dot_general"] == 1
-    assert set(found) <= {"builtin.module", "func.func", "func.return", "stablehlo.dot_general", "stablehlo.transpose"}
+    counts = ops_of(module, *flags)
+    assert counts["stablehlo.dot_general"] == 1
+    assert set(counts) <= {"builtin.module", "func.func", "func.return", "stablehlo.dot_general", "stablehlo.transpose"}
     check_batch(module, numbers((2, 4, 5), (2, 5, 3)), flags)
 
 
@@ -172,8 +172,8 @@ def test_a_batched_gather_is_one_gather_and_its_derivative_one_scatter(flags: tu
     elements = [numbers((6, 4))[0], numbers((3, 1), dtype="int32")[0]]
     check_batch(GATHER, elements, flags)
     transposed = made(GATHER, vjp)
-    found = ops_of(transposed, *flags, True)
-    assert (found["stablehlo.gather"], found["core.scatter"], found["core.for"]) == (1, 1, 0)
+    counts = ops_of(transposed, *flags, True)
+    assert (counts["stablehlo.gather"], counts["core.scatter"], counts["core.for"]) == (1, 1, 0)
     check_batch(transposed, [*elements, numbers((3, 4))[0]], [*flags, True])
 
 

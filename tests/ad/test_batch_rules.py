@@ -45,8 +45,8 @@ def test_batching_and_derivatives_commute(case: Case) -> None:
 def test_batches_of_no_and_of_one_element(size: int) -> None:
     for case in ALL_CASES:
         inputs = [np.stack(values)[:size] for values in batch_of(case)]
-        found = run(batched(case.module(), size, [True] * len(case.args)), inputs)
-        assert all(result.shape[0] == size for result in found)
+        results = run(batched(case.module(), size, [True] * len(case.args)), inputs)
+        assert all(result.shape[0] == size for result in results)
 
 
 def test_every_op_with_a_derivative_has_a_batching_rule() -> None:

@@ -117,12 +117,12 @@ def test_memory_of_a_counted_loop_is_linear_in_its_trip_count() -> None:
 def test_memory_of_an_uncounted_loop_is_linear_in_its_trip_count(trips: int) -> None:
     """The tape holds one number of 8 bytes per trip, and the reverse loop runs exactly as often as the forward one."""
     counter = Counter() if trips <= 1_000 else None
-    found = run(derived(parse_module(UNTIL), vjp), [np.array(0.5), np.array(float(trips)), np.array(1.0)], counter=counter)
+    actual = run(derived(parse_module(UNTIL), vjp), [np.array(0.5), np.array(float(trips)), np.array(1.0)], counter=counter)
     x, expected = 0.5, 1.0
     for _ in range(trips):
         expected *= np.cos(x)
         x = np.sin(x)
-    np.testing.assert_allclose(found, [x, expected, 0.0], rtol=1e-12)
+    np.testing.assert_allclose(actual, [x, expected, 0.0], rtol=1e-12)
     if counter is not None:
         assert counter.peak_bytes <= 24 * trips + 512
         assert counter.ops["stablehlo.sine"] == trips

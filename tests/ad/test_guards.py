@@ -194,10 +194,10 @@ def test_second_derivatives(name: str, mode: object) -> None:
     real = [i for i, values in enumerate(elements) if values[0].dtype.kind == "f"]
     dots = [random_like([np.zeros(())] * 3, rng) for _ in range(len(real) + 1)]
     given = [*elements, *bars, *dots]
-    found = run(made(made(batched(module, 3, flags), mode), jvp), stacked(given, [True] * len(given)))  # pyright: ignore[reportArgumentType]
+    actual = run(made(made(batched(module, 3, flags), mode), jvp), stacked(given, [True] * len(given)))  # pyright: ignore[reportArgumentType]
     expected = loop(made(made(module, vjp), jvp), given, [True] * len(given))
     for k, results in enumerate(expected):
-        for a, b in zip(found, results, strict=True):
+        for a, b in zip(actual, results, strict=True):
             np.testing.assert_allclose(a[k], b, rtol=1e-10, atol=1e-12)
 
 
@@ -206,10 +206,10 @@ def test_compiled(strategy: object) -> None:
     text, values = CASES["while"]
     p, bars = wg.parse(text), np.array([1.0, 2.0, 3.0])
     x, k = np.array(values[0]), np.array(1.2)
-    found = p.vmap([0, None], size=3).vjp(strategy=strategy).compile("cpu")(x, k, bars)  # pyright: ignore[reportArgumentType]
+    actual = p.vmap([0, None], size=3).vjp(strategy=strategy).compile("cpu")(x, k, bars)  # pyright: ignore[reportArgumentType]
     each = [p.vjp().compile("interpreter")(x[i], k, bars[i]) for i in range(3)]
-    np.testing.assert_allclose(found[1], [e[1] for e in each], rtol=1e-12)
-    np.testing.assert_allclose(found[2], sum(e[2] for e in each), rtol=1e-12)
+    np.testing.assert_allclose(actual[1], [e[1] for e in each], rtol=1e-12)
+    np.testing.assert_allclose(actual[2], sum(e[2] for e in each), rtol=1e-12)
 
 
 def test_batched_twice() -> None:

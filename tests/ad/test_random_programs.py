@@ -48,10 +48,10 @@ def direct(module: ModuleOp) -> None:
     vjp(module, strategy="direct")
 
 
-def assert_agree(found: Arrays, expected: Arrays, tolerance: float, what: str) -> None:
+def assert_agree(actual: Arrays, expected: Arrays, tolerance: float, what: str) -> None:
     """Equal to rounding, relative to the largest element of all results."""
     scale = max([1.0, *(float(np.abs(e).max()) for e in expected if e.size)])
-    for k, (a, e) in enumerate(zip(found, expected, strict=True)):
+    for k, (a, e) in enumerate(zip(actual, expected, strict=True)):
         assert (a.shape, a.dtype) == (e.shape, e.dtype), what
         assert np.isfinite(e).all(), f"{what}: result {k} is not finite"
         if a.size:

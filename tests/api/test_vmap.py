@@ -99,8 +99,8 @@ def test_complex_jacobians_need_a_word() -> None:
 
 
 def test_a_batched_jacobian() -> None:
-    found = AFFINE.jacrev(wrt=0, of=0).vmap((0, None, None), size=4)(X, A, N)[0]
-    np.testing.assert_allclose(found, np.cos(X @ A.T)[:, :, None] * A, rtol=1e-13)
+    actual = AFFINE.jacrev(wrt=0, of=0).vmap((0, None, None), size=4)(X, A, N)[0]
+    np.testing.assert_allclose(actual, np.cos(X @ A.T)[:, :, None] * A, rtol=1e-13)
 
 
 def test_dumps(tmp_path: Path) -> None:

@@ -7,9 +7,10 @@ from xdsl.ir import SSAValue
 
 from wengert.dialects import stablehlo
 from wengert.dialects.kernel import NestOp
+from wengert.dialects.kernel.memory import byte_size
 from wengert.ir.parser import parse_module
 from wengert.runtime.cpu.compile import core_form
-from wengert.transforms.bufferize.buffers import Space, assign, byte_size
+from wengert.transforms.bufferize.layout import Origin, assign
 from wengert.transforms.lowering import lower
 
 
@@ -81,7 +82,7 @@ def test_live_values_do_not_overlap(text: str) -> None:
     block = lowered_block(text)
     found = assign(block)
     live, root = lifetimes(block), shared(block)
-    placed = [v for v in live if found.places[v].space is Space.ARENA]
+    placed = [v for v in live if found.places[v].origin is Origin.ARENA]
     for i, one in enumerate(placed):
         for other in placed[i + 1 :]:
             if root.get(one, one) is root.get(other, other):
@@ -104,9 +105,9 @@ def test_returned_values_are_written_to_outputs_and_inputs_are_copied() -> None:
     found = assign(block)
     last = block.last_op
     assert isinstance(last, ReturnOp)
-    assert [found.places[v].space for v in last.operands] == [Space.OUTPUT, Space.OUTPUT, Space.INPUT]
+    assert [found.places[v].origin for v in last.operands] == [Origin.OUTPUT, Origin.OUTPUT, Origin.INPUT]
     assert [(copy.source, copy.output) for copy in found.copies] == [(last.operands[2], 2)]
-    assert all(found.places[v].space is not Space.INPUT for op in block.ops if isinstance(op, NestOp) for v in op.results)
+    assert all(found.places[v].origin is not Origin.INPUT for op in block.ops if isinstance(op, NestOp) for v in op.results)
 
 
 def test_elementwise_result_overwrites_a_dying_operand() -> None:
@@ -114,4 +115,4 @@ def test_elementwise_result_overwrites_a_dying_operand() -> None:
     found = assign(block)
     pairs = [(v, r) for op in block.ops if isinstance(op, NestOp) for v in op.inputs for r in op.results if found.places[v] == found.places[r]]
     assert all(np.prod(v.type.get_shape()) == np.prod(r.type.get_shape()) for v, r in pairs)
-    assert any(found.places[v].space is Space.ARENA for v, r in pairs)
+    assert any(found.places[v].origin is Origin.ARENA for v, r in pairs)

@@ -79,12 +79,12 @@ def test_flops_are_counted_by_the_element_for_elementwise_ops_alone() -> None:
 
 def test_a_linear_op_has_a_rule_and_a_transpose() -> None:
     assert ALL_CASES
-    linear = names(op for op in OPS if facts_of(op).linear)
+    linear = names(op for op in OPS if facts_of(op).linear or facts_of(op).bilinear)
     assert len(linear) > 15
     assert linear <= names(RULES) & names(TRANSPOSES)
 
 
-def test_an_op_with_a_scalar_function_has_a_meaning() -> None:
+def test_an_op_with_a_scalar_function_has_an_evaluation_rule() -> None:
     computed = [op for op in OPS if facts_of(op).elementwise and facts_of(op).has_function]
     assert len(computed) > 60
     assert names(computed) <= names(EVALUATION_RULES)

@@ -31,9 +31,9 @@ def test_well_typed(text: str) -> None:
 
 @pytest.mark.parametrize(("text", "message"), ILL_TYPED, ids=numbered([text for text, _ in ILL_TYPED]))
 def test_ill_typed(text: str, message: str) -> None:
-    found = verdict(text)
-    assert message in found
-    assert name_of(text) in found
+    refusal = verdict(text)
+    assert message in refusal
+    assert name_of(text) in refusal
 
 
 @pytest.mark.parametrize(("text", "message"), UNREADABLE, ids=numbered([text for text, _ in UNREADABLE]))

@@ -157,9 +157,9 @@ def test_a_finding_is_read_back(tmp_path: Path) -> None:
 
 def test_an_exception_is_a_finding_and_a_refusal_is_none() -> None:
     broken = Case(Program("func.func public @main() -> tensor<f64> {\n return %x : tensor<f64>\n}", ()))
-    found = attempt(broken, CHECKS[0])
-    assert isinstance(found, Finding)
-    assert "undefined" in found.what
+    outcome = attempt(broken, CHECKS[0])
+    assert isinstance(outcome, Finding)
+    assert "undefined" in outcome.what
 
 
 def misbehaving(job: Job, begins: object, oracle: bool) -> Outcome:

@@ -96,13 +96,13 @@ def put_to_test(program: Program, checks: Sequence[Check], begins: Callable[[str
     for check in checks:
         begins(check.name)
         before = time.perf_counter()
-        found = attempt(case, check)
+        outcome_of_check = attempt(case, check)
         outcome.checks += 1
         outcome.times[check.name] = time.perf_counter() - before
-        if isinstance(found, str):
-            refusals[found] = None
-        elif found is not None:
-            outcome.finding = found
+        if isinstance(outcome_of_check, str):
+            refusals[outcome_of_check] = None
+        elif outcome_of_check is not None:
+            outcome.finding = outcome_of_check
             break
     outcome.refusals = tuple(refusals)
     outcome.seconds = time.perf_counter() - started

@@ -10,7 +10,7 @@ import wengert as wg
 from wengert.dialects import ad, chlo, core, kernel
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.stablehlo.base import UnaryOp
-from wengert.ir.construction import append, copy_module, copy_op, erase, insert_before, replace_uses
+from wengert.ir.construction import append, block_with, copy_module, copy_op, erase, insert_before, replace_uses
 from wengert.ir.locations import called_from
 from wengert.ir.operations import DialectOperation
 from wengert.ir.printer import print_module
@@ -37,6 +37,13 @@ func.func public @main(%n: tensor<i32>, %x: tensor<3xf64>) -> tensor<3xf64> {
 
 def users(value: SSAValue) -> list[tuple[Operation, int]]:
     return [(use.operation, use.index) for use in value.uses]
+
+
+def test_a_block_is_the_one_that_xdsl_makes():
+    ours, plain = block_with([T, f64]), Block(arg_types=[T, f64])
+    assert [vars(argument) | {"block": plain} for argument in ours.args] == [vars(argument) for argument in plain.args]
+    assert vars(ours).keys() == vars(plain).keys()
+    assert all(argument.block is ours and argument.first_use is None and argument.name_hint is None for argument in ours.args)
 
 
 def test_an_op_is_the_one_that_xdsl_makes():

@@ -8,7 +8,7 @@ from xdsl.dialects.func import FuncOp
 from wengert.dialects import core
 from wengert.ir.parser import parse_module
 from wengert.ir.traversal import ops_of
-from wengert.transforms.bufferize.buffers import assign
+from wengert.transforms.bufferize.layout import assign
 from wengert.transforms.lowering import lower
 
 LOOP = """func.func @main(%x: tensor<40x50xf64>, %n: tensor<i64>) -> (tensor<40x50xf64>, tensor<50xf64>) {

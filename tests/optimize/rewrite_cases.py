@@ -128,6 +128,19 @@ ALGEBRA = [
     case("extreme-with-infinity", X, constant("0x7FF0000000000000"), binary("minimum", "%0", "%x"), "%1 : T"),
     case("extreme-with-infinity", N, constant("2147483647", "I"), binary("minimum", "%x", "%0", "I"), "%1 : I"),
     case("extreme-with-infinity", "%x: U", constant("0", "U"), binary("maximum", "%x", "%0", "U"), "%1 : U"),
+    case(
+        "extreme-within-range",
+        N,
+        constant("3", "I"),
+        binary("maximum", "%x", "%0", "I"),
+        constant("9", "I"),
+        binary("minimum", "%1", "%2", "I"),
+        constant("1", "I"),
+        binary("maximum", "%3", "%4", "I"),
+        binary("minimum", "%2", "%5", "I"),
+        "%6 : I",
+        left="constant maximum constant minimum",
+    ),
 ]
 
 BOOLEANS = [
@@ -224,9 +237,9 @@ COMPLEX = [
 
 CONVERSIONS = [
     case("convert-to-same-type", X, "stablehlo.convert %x : T", "%0 : T"),
-    case("convert-of-widening", "%x: S", "stablehlo.convert %x : (S) -> T", "stablehlo.convert %0 : (T) -> S", "%1 : S"),
-    case("convert-of-widening", B, "stablehlo.convert %x : (B) -> I", "stablehlo.convert %0 : (I) -> T", "%1 : T", left="convert"),
-    case("convert-of-widening", "%x: U", "stablehlo.convert %x : (U) -> I", "stablehlo.convert %0 : (I) -> S", "%1 : S", left="convert"),
+    case("convert-of-lossless", "%x: S", "stablehlo.convert %x : (S) -> T", "stablehlo.convert %0 : (T) -> S", "%1 : S"),
+    case("convert-of-lossless", B, "stablehlo.convert %x : (B) -> I", "stablehlo.convert %0 : (I) -> T", "%1 : T", left="convert"),
+    case("convert-of-lossless", "%x: U", "stablehlo.convert %x : (U) -> I", "stablehlo.convert %0 : (I) -> S", "%1 : S", left="convert"),
     case(
         "convert-of-wrapping",
         "%x: tensor<121xi64>",

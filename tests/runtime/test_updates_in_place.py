@@ -105,8 +105,8 @@ def test_results_and_copies(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = p.compile("interpreter")
     for _ in range(2):  # a second run finds nothing of the first
         made.clear()
-        for found, right_one in zip(compiled(*given), wanted, strict=True):
-            np.testing.assert_allclose(found, right_one, rtol=1e-15)
+        for actual, right_one in zip(compiled(*given), wanted, strict=True):
+            np.testing.assert_allclose(actual, right_one, rtol=1e-15)
         assert len(made) == copies
         np.testing.assert_array_equal(given[0], x)
         np.testing.assert_array_equal(given[1], u)
@@ -125,5 +125,5 @@ def test_core_loops() -> None:
     """Loops in core form, as derivatives have them."""
     p = PROGRAMS["a carried stack and its old row"][0].vjp()
     given = [np.arange(6.0).reshape(3, 2), np.array([[7.0, 8.0]]), np.int32(1), np.ones((3, 2))]
-    for found, wanted in zip(p.compile("interpreter")(*given), p.compile("cpu")(*given), strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-14)
+    for actual, wanted in zip(p.compile("interpreter")(*given), p.compile("cpu")(*given), strict=True):
+        np.testing.assert_allclose(actual, wanted, rtol=1e-14)

@@ -69,7 +69,7 @@ _FILE = re.compile(r"`([\w/]+\.py)`")
 
 def steps(page: str) -> list[Step]:
     """What the page tells its reader to do."""
-    found: list[Step] = []
+    parsed: list[Step] = []
     file, prose = "", ""
     lines = page.splitlines()
     at = 0
@@ -83,11 +83,11 @@ def steps(page: str) -> list[Step]:
         if lines[at] == "```python" and not block[0].startswith(">>>"):
             paragraph = prose.strip().rpartition("\n\n")[2]
             file = (_FILE.findall(paragraph) or [file])[-1]
-            found.append(_edit(line, file, paragraph, block))
+            parsed.append(_edit(line, file, paragraph, block))
         elif block[0].startswith((">>>", "$ ")):
-            found.extend(_prompted(line, block, ">>> " if block[0].startswith(">>>") else "$ "))
+            parsed.extend(_prompted(line, block, ">>> " if block[0].startswith(">>>") else "$ "))
         prose, at = "", end + 1
-    return found
+    return parsed
 
 
 def _edit(line: int, file: str, paragraph: str, block: list[str]) -> Edit:
@@ -102,7 +102,7 @@ def _prompted(line: int, block: list[str], prompt: str) -> list[Step]:
     """Commands and what each prints. The Python of one block is one program, which prints as the interpreter at its prompt does."""
     if prompt == ">>> ":
         return [Run(line, "\n".join(block), None)]
-    found: list[Step] = []
+    runs: list[Step] = []
     for number, text in enumerate(block):
         if not text.startswith(prompt):
             continue
@@ -110,10 +110,10 @@ def _prompted(line: int, block: list[str], prompt: str) -> list[Step]:
         printed = below[: next((n for n, other in enumerate(below) if other.startswith(prompt)), len(below))]
         command, place = text.removeprefix(prompt), line + 1 + number
         if command.startswith("cat "):
-            found.append(Show(place, command.removeprefix("cat "), "\n".join(printed) + "\n"))
+            runs.append(Show(place, command.removeprefix("cat "), "\n".join(printed) + "\n"))
         else:
-            found.append(Run(place, command, "\n".join(printed) if printed else None))
-    return found
+            runs.append(Run(place, command, "\n".join(printed) if printed else None))
+    return runs
 
 
 class Workplace:

@@ -29,9 +29,9 @@ DTYPES = {
 }
 
 
-def tensor(shape: Sequence[int], held: str) -> str:
+def tensor(shape: Sequence[int], element_type: str) -> str:
     """The type's text."""
-    return "tensor<" + "".join(f"{n}x" for n in shape) + held + ">"
+    return "tensor<" + "".join(f"{n}x" for n in shape) + element_type + ">"
 
 
 def function(operands: Sequence[str], results: Sequence[str], op: str) -> str:
@@ -40,9 +40,9 @@ def function(operands: Sequence[str], results: Sequence[str], op: str) -> str:
     arguments = ", ".join(f"{name}: {type}" for name, type in zip(names, operands, strict=True))
     returned = ", ".join(results)
     text = op.replace("$in", ", ".join(names)).replace("$type", f"({', '.join(operands)}) -> ({returned})")
-    found = [f"%r#{n}" for n in range(len(results))] if len(results) > 1 else ["%r"]
+    result_names = [f"%r#{n}" for n in range(len(results))] if len(results) > 1 else ["%r"]
     name = f"%r:{len(results)}" if len(results) > 1 else "%r"
-    return f"func.func @main({arguments}) -> ({returned}) {{\n  {name} = {text}\n  return {', '.join(found)} : {returned}\n}}"
+    return f"func.func @main({arguments}) -> ({returned}) {{\n  {name} = {text}\n  return {', '.join(result_names)} : {returned}\n}}"
 
 
 def check(text: str, inputs: Sequence[np.ndarray], tolerance: float = 0.0, *, native: bool = True) -> tuple[np.ndarray, ...]:
@@ -51,14 +51,14 @@ def check(text: str, inputs: Sequence[np.ndarray], tolerance: float = 0.0, *, na
     compiled = compile(module)
     assert native == (not compiled.stats.interpreted), compiled.stats.interpreted
     kept = [x.copy() for x in inputs]
-    found = compiled(*inputs)
+    actual = compiled(*inputs)
     wanted = interpreter.run(module, inputs)
-    for mine, theirs in zip(found, wanted, strict=True):
+    for mine, theirs in zip(actual, wanted, strict=True):
         assert mine.dtype == theirs.dtype
         assert mine.shape == theirs.shape
         assert_close(mine, theirs, tolerance)
     assert all(x.tobytes() == k.tobytes() for x, k in zip(inputs, kept, strict=True))
-    return found
+    return actual
 
 
 def assert_close(mine: np.ndarray, theirs: np.ndarray, tolerance: float) -> None:
@@ -78,19 +78,19 @@ def assert_close(mine: np.ndarray, theirs: np.ndarray, tolerance: float) -> None
     np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * scale)
 
 
-def values(rng: np.random.Generator, shape: Sequence[int], held: str, *, special: bool = True) -> np.ndarray:
+def values(rng: np.random.Generator, shape: Sequence[int], element_type: str, *, special: bool = True) -> np.ndarray:
     """Elements of a type, with ties; among floats also zeros and NaN of both signs, infinities."""
-    dtype = np.dtype(DTYPES[held])
-    if held == "i1":
+    dtype = np.dtype(DTYPES[element_type])
+    if element_type == "i1":
         return rng.integers(0, 2, shape).astype(np.bool_)
     if dtype.kind in "iu":
         limits = np.iinfo(cast(Any, dtype))
-        found = rng.integers(max(limits.min, -5), 6, shape).astype(dtype)
-        return np.where(rng.random(shape) < 0.1, limits.max, np.where(rng.random(shape) < 0.1, limits.min, found)).astype(dtype)
+        numbers = rng.integers(max(limits.min, -5), 6, shape).astype(dtype)
+        return np.where(rng.random(shape) < 0.1, limits.max, np.where(rng.random(shape) < 0.1, limits.min, numbers)).astype(dtype)
     if dtype.kind == "c":
         return (rng.integers(-3, 4, shape) + 1j * rng.integers(-3, 4, shape)).astype(dtype)
-    found = rng.integers(-4, 5, shape) / 2
+    numbers = rng.integers(-4, 5, shape) / 2
     if special:
         odd = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan])
-        found = np.where(rng.random(shape) < 0.2, odd[rng.integers(0, len(odd), shape)], found)
-    return np.asarray(found).astype(dtype)
+        numbers = np.where(rng.random(shape) < 0.2, odd[rng.integers(0, len(odd), shape)], numbers)
+    return np.asarray(numbers).astype(dtype)

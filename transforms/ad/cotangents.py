@@ -49,6 +49,8 @@ class Cotangents:
 
     def _sum(self, held: _Contributions) -> Tangent:
         values = held.values
+        if len(values) == 1:
+            return values[0]
         with self.b.at(with_role(held.location, Role.ACCUMULATION)):
             total: Tangent = None
             for x_bar in fewer_terms(self.b, values):

@@ -15,12 +15,15 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects import ad
+from wengert.dialects.ad_parts import forget_parts
 from wengert.ir.attributes import ints
+from wengert.ir.construction import copy_op
 from wengert.transforms.ad.batching.function import batch_function, batch_size, from_signed
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.jvp import jvp_function
 from wengert.transforms.ad.linearize import linearize_function
-from wengert.transforms.ad.request import REQUESTS, Request, function_named, request
+from wengert.transforms.ad.policies import RecomputeCheap
+from wengert.transforms.ad.request import REQUESTS, Request, fresh_name, function_named, request
 from wengert.transforms.ad.transpose import transpose_function
 from wengert.transforms.ad.vjp import vjp_function
 from wengert.transforms.core.inline import inline
@@ -86,7 +89,7 @@ class Expansion:
     def _derivative(self, kind: str, make: Any, op: Any) -> FuncOp:
         key = (kind, _callee(op), ints(op.wrt), ints(op.of))
         if not self._has(key):
-            name = self._fresh_name(f"{_callee(op)}_{kind.removeprefix('ad.')}")
+            name = fresh_name(self.module, f"{_callee(op)}_{kind.removeprefix('ad.')}")
             self._made[key] = (self._add(make(self._request(op), name)),)
         return self._made[key][0]
 
@@ -101,8 +104,11 @@ class Expansion:
     def _transposed(self, callee: str, wrt: tuple[int, ...]) -> FuncOp:
         key = ("transpose", callee, wrt)
         if not self._has(key):
-            asked = request(function_named(self.module, callee), wrt)
-            self._made[key] = (self._add(transpose_function(asked, self._fresh_name(f"{callee}_transpose"))),)
+            name = fresh_name(self.module, f"{callee}_transpose")
+            copy = self._add(copy_op(function_named(self.module, callee), {}))  # transposition uses its function up
+            copy.sym_name = StringAttr(name)
+            self._made[key] = (self._add(transpose_function(request(copy, wrt), name)),)
+            self.module.body.block.erase_op(copy, safe_erase=False)
         return self._made[key][0]
 
     def _batched(self, op: ad.BatchOp) -> FuncOp:
@@ -110,14 +116,15 @@ class Expansion:
         key = (op.name, _callee(op), ints(op.in_axes), ints(op.out_axes), size)
         if not self._has(key):
             function = function_named(self.module, _callee(op))
-            name = self._fresh_name(f"{_callee(op)}_batch")
+            name = fresh_name(self.module, f"{_callee(op)}_batch")
             self._made[key] = (self._add(batch_function(function, from_signed(ints(op.in_axes)), from_signed(ints(op.out_axes)), size, name)),)
         return self._made[key][0]
 
     def _linearize(self, op: ad.LinearizeOp) -> None:
         key = (op.name, _callee(op), ints(op.wrt), ints(op.of))
         if not self._has(key):
-            primal, linear = linearize_function(self._request(op), self._fresh_name(f"{_callee(op)}_primal"), self._fresh_name(f"{_callee(op)}_linear"))
+            forward_name, linear_name = (fresh_name(self.module, f"{_callee(op)}_{half}") for half in ("primal", "linear"))
+            primal, linear = linearize_function(self._request(op), forward_name, linear_name, RecomputeCheap())
             self._made[key] = self._add(primal), self._add(linear)
         primal, linear = self._made[key]
         values = self._insert_call(op, primal, op.operands)
@@ -158,13 +165,7 @@ class Expansion:
         return call.results
 
     def _add(self, function: FuncOp) -> FuncOp:
+        forget_parts(function)  # what belongs to what is known here
         function.properties["sym_visibility"] = StringAttr("private")
         self.module.body.block.add_op(function)
         return function
-
-    def _fresh_name(self, base: str) -> str:
-        taken = {op.sym_name.data for op in self.module.ops if isinstance(op, FuncOp)}
-        name, n = base, 0
-        while name in taken:
-            name, n = f"{base}_{n}", n + 1
-        return name

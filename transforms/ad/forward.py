@@ -17,6 +17,7 @@ from wengert.ir.traversal import operands_of
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.invariance import invariant_values
 from wengert.transforms.ad.linear import LinearBuilder
+from wengert.transforms.ad.policies import AUTO, Policy
 from wengert.transforms.ad.rule import RULES, STEPS, Rule, Tangent
 from wengert.transforms.ad.tangents import has_tangent
 
@@ -24,10 +25,11 @@ from wengert.transforms.ad.tangents import has_tangent
 class ForwardSweep:
     """State of a sweep: where each value of the old function is in the new one, and its tangent if it has one."""
 
-    def __init__(self, b: OpBuilder, lb: LinearBuilder, module: ModuleOp):
+    def __init__(self, b: OpBuilder, lb: LinearBuilder, module: ModuleOp, policy: Policy = AUTO):
         self.b = b
         self.lb = lb
         self.module = module
+        self.policy = policy
         self.primals: dict[SSAValue, Value] = {}
         self.tangents: dict[SSAValue, Tangent] = {}
         self.invariant: set[SSAValue] = set()
@@ -62,7 +64,7 @@ class ForwardSweep:
     def nested(self, primal: Block, linear: Block, tangents: Iterable[Value]) -> ForwardSweep:
         """A sweep over the body of an op, into blocks of its own; the body is closed, so nothing is known of it yet."""
         b = OpBuilder(primal, location=self.b.location, pass_name=self.b.pass_name)
-        return ForwardSweep(b, LinearBuilder(linear, b, tangents), self.module)
+        return ForwardSweep(b, LinearBuilder(linear, b, tangents), self.module, self.policy)
 
     def set(self, old: Sequence[SSAValue], primals: Sequence[Value], tangents: Sequence[Tangent]) -> None:
         """Binds results of an op, and marks their tangents as linear."""

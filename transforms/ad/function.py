@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.dialects.builtin import FunctionType, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from wengert.dialects.builder import OpBuilder
 from wengert.ir.construction import append, erase
@@ -17,14 +18,43 @@ def begin_function(block: Block, origin: FuncOp, pass_name: str) -> OpBuilder:
     return OpBuilder(block, location=origin.location, pass_name=pass_name)
 
 
+def opened(function: FuncOp) -> Block:
+    """The body of a function that gives it up, to become that of another one."""
+    block = function.body.block
+    function.body.detach_block(block)
+    return block
+
+
+def take_return(block: Block) -> list[SSAValue]:
+    """What a body returns; the return is erased."""
+    returned = block.last_op
+    assert returned is not None, "a finished body ends in a return"
+    values = list(returned.operands)
+    erase(returned)
+    return values
+
+
 def finish_function(block: Block, results: Sequence[SSAValue], name: str, origin: FuncOp) -> FuncOp:
     """Returns the results, drops what does not contribute to them, and wraps the block up as a function."""
-    append(block, ReturnOp(*results))
+    return function_of(finish_body(block, results), name, origin)
+
+
+def finish_body(block: Block, results: Sequence[SSAValue]) -> Block:
+    """Returns the results, and drops what does not contribute to them."""
+    append(block, ReturnOp.create(operands=results))
     drop_dead_ops(block)
-    visibility = origin.sym_visibility
-    made = FuncOp(name, ([arg.type for arg in block.args], [value.type for value in results]), Region([block]), visibility)
-    made.location = origin.location
-    return made
+    return block
+
+
+def function_of(body: Block, name: str, origin: FuncOp) -> FuncOp:
+    """A function with a finished body, as visible as the one that it comes from."""
+    end = body.last_op
+    assert end is not None, "a finished body ends in a return"
+    types = FunctionType.from_lists([arg.type for arg in body.args], [value.type for value in end.operands])
+    properties: dict[str, Attribute] = {"sym_name": StringAttr(name), "function_type": types}
+    if origin.sym_visibility is not None:
+        properties["sym_visibility"] = origin.sym_visibility
+    return FuncOp.create(properties=properties, regions=[Region([body])], location=origin.location)
 
 
 def drop_dead_ops(block: Block) -> None:

@@ -13,6 +13,7 @@ from wengert.ir.tensor_types import size
 from wengert.transforms.ad.forward import ForwardSweep
 from wengert.transforms.ad.function import begin_function, finish_function
 from wengert.transforms.ad.linear import LinearBuilder
+from wengert.transforms.ad.policies import AUTO, Policy
 from wengert.transforms.ad.request import Request
 from wengert.transforms.ad.tangents import materialized
 
@@ -30,12 +31,12 @@ def jvp_function(asked: Request, name: str, pass_name: str = "jvp") -> FuncOp:
     return finish_function(block, [*outputs, *y_dots], name, asked.function)
 
 
-def forward_over(asked: Request, b: OpBuilder, linear_block: Block, primals: list[Value], tangents: list[Value]) -> ForwardSweep:
+def forward_over(asked: Request, b: OpBuilder, linear_block: Block, primals: list[Value], tangents: list[Value], policy: Policy = AUTO) -> ForwardSweep:
     """Sweeps over the function's body with its arguments bound to primals and those in wrt to tangents.
 
     Arguments without elements do not move: what is made of them, such as padding around nothing, is constant.
     """
-    sweep = ForwardSweep(b, LinearBuilder(linear_block, b, tangents), asked.module)
+    sweep = ForwardSweep(b, LinearBuilder(linear_block, b, tangents), asked.module, policy)
     by_position = {i: x_dot for i, x_dot in zip(asked.wrt, tangents, strict=True) if size(x_dot)}
     sweep.bind(asked.block.args, primals, [by_position.get(i) for i in range(len(primals))])
     sweep.run(asked.ops)

@@ -1,92 +1,83 @@
 """Linearization: splits a function's derivative at a point into what the point determines and what is linear.
 
-``f(x)`` becomes ``primal(x) -> (outputs, residuals)`` and ``linear(residuals, tangents of wrt) -> tangents of of``. The
-linear function contains linear ops and what is cheap to compute of their coefficients; the residuals are the values that these are
-computed from (:mod:`wengert.transforms.ad.residuals`). This is the forward sweep with the linear ops going to another block.
+``f(x)`` becomes ``forward(x) -> (outputs, residuals)`` and ``linear(residuals, tangents of wrt) -> tangents of of``. The linear function
+contains linear ops and what a policy has computed again of their coefficients; the residuals are the values that these are computed from
+(:mod:`wengert.transforms.ad.residuals`). This is the forward sweep with the linear ops going to another block. Which arguments of the
+linear function are tangents, and which results of the forward function it takes, is part of the text (:mod:`wengert.dialects.ad_parts`).
 """
 
 from __future__ import annotations
 
-from msgspec import Struct
-from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, SSAValue
+from collections.abc import Sequence
 
-from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir.construction import erase
-from wengert.transforms.ad.forward import ForwardSweep
-from wengert.transforms.ad.function import begin_function, discard, finish_function
+from msgspec import Struct
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from wengert.dialects.ad_parts import connect, mark_linear
+from wengert.ir.construction import append, detach, rename_operands
+from wengert.transforms.ad.function import begin_function, finish_body, function_of
 from wengert.transforms.ad.guards import settle_guards
 from wengert.transforms.ad.jvp import forward_over
+from wengert.transforms.ad.policies import AUTO, Policy, Site
 from wengert.transforms.ad.request import Request
-from wengert.transforms.ad.residuals import Plan, plan
+from wengert.transforms.ad.residuals import Plan, prune, residuals_of
 from wengert.transforms.ad.rule import Tangent
 from wengert.transforms.ad.tangents import materialized
+from wengert.transforms.core.closing import copy_ops
 
 
-class Linearized(Struct, frozen=True):
-    """The two halves while they still share values: linear ops in ``block`` use primal values as they are."""
+class Halves(Struct, frozen=True):
+    """The bodies of the forward and the linear function."""
 
-    sweep: ForwardSweep
-    block: Block
-    outputs: list[Value]
-    y_dots: list[Tangent]
-
-    @property
-    def linear_values(self) -> set[SSAValue]:
-        """Every value that depends on a tangent."""
-        return self.sweep.lb.linear
-
-    def residuals(self) -> list[SSAValue]:
-        """The primal values that the linear ops use, in order of first use."""
-        seen: dict[SSAValue, None] = {}
-        for op in self.block.ops:
-            for operand in op.operands:
-                if operand not in self.linear_values:
-                    seen[operand] = None
-        return list(seen)
+    forward: Block
+    """Returns the outputs, then the residuals."""
+    linear: Block
+    """Takes the residuals, then the tangents."""
+    residuals: int
 
 
-def linearize_into(b: OpBuilder, asked: Request, primals: list[Value]) -> Linearized:
-    """Emits the primal half of a function through ``b`` and collects the linear half in a block of its own."""
-    types = [asked.block.args[i].type for i in asked.wrt]
-    block = Block(arg_types=types)
-    sweep = forward_over(asked, b, block, primals, list(block.args))
-    outputs = [sweep.primal(value) for value in asked.results]
-    return Linearized(sweep, block, outputs, [sweep.tangent(asked.results[j]) for j in asked.of])
-
-
-def linearize_function(asked: Request, primal_name: str, linear_name: str) -> tuple[FuncOp, FuncOp]:
-    """The primal function, which also returns the residuals, and the linear function."""
+def linearize(asked: Request, policy: Policy, pass_name: str) -> Halves:
+    """Splits a function in two bodies; the policy says what of the first is kept for the second."""
     settle_guards(asked.module)
-    inputs = [arg.type for arg in asked.block.args]
-    block = Block(arg_types=inputs)
-    b = begin_function(block, asked.function, "linearize")
-    halves = linearize_into(b, asked, list(block.args))
-    drop_unused_linear(halves)
-    kept = plan(block, halves.residuals(), ())
-    linear = _linear_function(asked, halves, kept, linear_name)
-    discard(halves.block)
-    return finish_function(block, [*halves.outputs, *kept.kept], primal_name, asked.function), linear
+    forward = Block(arg_types=[arg.type for arg in asked.block.args])
+    linear = Block(arg_types=[asked.block.args[i].type for i in asked.wrt])
+    b = begin_function(forward, asked.function, pass_name)
+    sweep = forward_over(asked, b, linear, list(forward.args), list(linear.args), policy)
+    y_dots = [sweep.tangent(asked.results[j]) for j in asked.of]
+    y_dots = [y_dot if y_dot in sweep.lb.linear else None for y_dot in y_dots]
+    linear_ops = prune(linear, [y_dot for y_dot in y_dots if y_dot is not None])
+    chosen = policy.plan(Site(forward, residuals_of(linear_ops, (), sweep.lb.linear)))
+    outputs = [sweep.primal(value) for value in asked.results]
+    closed = _closed(asked, linear, linear_ops, y_dots, chosen, pass_name)
+    return Halves(finish_body(forward, [*outputs, *chosen.kept]), closed, len(chosen.kept))
 
 
-def drop_unused_linear(halves: Linearized) -> None:
-    """Erases linear ops that no result depends on, so that their coefficients do not count as residuals."""
-    needed: set[SSAValue] = {y_dot for y_dot in halves.y_dots if y_dot is not None}
-    for op in reversed(list(halves.block.ops)):
-        if needed.isdisjoint(op.results):
-            erase(op)
-        else:
-            needed.update(op.operands)
+def linearize_function(asked: Request, forward_name: str, linear_name: str, policy: Policy = AUTO, pass_name: str = "linearize") -> tuple[FuncOp, FuncOp]:
+    """The forward function, which also returns the residuals, and the linear function; each says how it belongs to the other."""
+    halves = linearize(asked, policy, pass_name)
+    forward, linear = function_of(halves.forward, forward_name, asked.function), function_of(halves.linear, linear_name, asked.function)
+    count, outputs = halves.residuals, len(asked.results)
+    mark_linear(linear, range(count, count + len(asked.wrt)), recompute=policy.marks)
+    connect(forward, linear, range(outputs, outputs + count))
+    return forward, linear
 
 
-def _linear_function(asked: Request, halves: Linearized, kept: Plan, name: str) -> FuncOp:
-    tangents = halves.block.args
-    block = Block(arg_types=[*(r.type for r in kept.kept), *(t.type for t in tangents)])
-    b = begin_function(block, asked.function, "linearize")
-    mapped: dict[SSAValue, SSAValue] = dict(zip([*kept.kept, *tangents], block.args, strict=True))
-    for op in [*kept.recomputed, *halves.block.ops]:
-        mapped.update(zip(op.results, b.copy(op, [mapped[o] for o in op.operands]), strict=True))
-    y_dots: list[Value] = []
-    for j, y_dot in zip(asked.of, halves.y_dots, strict=True):
-        y_dots.append(materialized(b, None if y_dot is None else mapped[y_dot], asked.results[j].type))
-    return finish_function(block, y_dots, name, asked.function)
+def _closed(asked: Request, old: Block, linear_ops: Sequence[Operation], y_dots: Sequence[Tangent], chosen: Plan, pass_name: str) -> Block:
+    """A body of the linear ops and what is computed again for them, which takes what is kept as arguments."""
+    block = Block(arg_types=[*(r.type for r in chosen.kept), *(t.type for t in old.args)])
+    b = begin_function(block, asked.function, pass_name)
+    env: dict[SSAValue, SSAValue] = dict(zip([*chosen.kept, *old.args], block.args, strict=True))
+    copy_ops(b, chosen.recomputed, env)
+    _move(linear_ops, block, env)
+    results = [materialized(b, None if y_dot is None else env.get(y_dot, y_dot), asked.results[j].type) for j, y_dot in zip(asked.of, y_dots, strict=True)]
+    append(block, ReturnOp.create(operands=results))
+    return block
+
+
+def _move(ops: Sequence[Operation], target: Block, env: dict[SSAValue, SSAValue]) -> None:
+    """Moves ops of another block to the end of this one, renaming what they use."""
+    for op in ops:
+        detach(op)
+        rename_operands(op, env)
+        append(target, op)

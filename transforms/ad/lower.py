@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
 
 from wengert.dialects import ad
+from wengert.dialects.ad_parts import PARTS, forget_parts
 from wengert.ir.traversal import all_ops, ops_of
 from wengert.transforms.ad.custom import CUSTOM_JVP, CUSTOM_VJP
 from wengert.transforms.core.inline import inline
@@ -26,6 +27,7 @@ def lower_ad(module: ModuleOp, *, keep_stopped: bool = False) -> None:
         if isinstance(function, FuncOp):
             function.attributes.pop(CUSTOM_JVP, None)
             function.attributes.pop(CUSTOM_VJP, None)
+            forget_parts(function)
     inline_checkpoints(module)
     inline(module)
     symbol_dce(module)
@@ -58,4 +60,8 @@ def _call_instead(op: ad.CheckpointOp) -> None:
 
 def uses_ad(module: ModuleOp) -> bool:
     """Whether the module holds anything of the ad dialect, or a function that declares its own derivative and its calls."""
-    return any(op.name.startswith("ad.") or type(op) is CallOp or CUSTOM_JVP in op.attributes or CUSTOM_VJP in op.attributes for op in all_ops(module))
+    return any(op.name.startswith("ad.") or type(op) is CallOp or not _MARKS.isdisjoint(op.attributes) for op in all_ops(module))
+
+
+_MARKS = frozenset((CUSTOM_JVP, CUSTOM_VJP, *PARTS))
+"""Attributes of functions that belong to the dialect."""

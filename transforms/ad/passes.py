@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from wengert.transforms.ad.derive import jvp, prepare, vjp
+from wengert.transforms.ad.derive import join, jvp, prepare, replace_function, transpose_functions, vjp
 from wengert.transforms.ad.linearize import linearize_function
 from wengert.transforms.ad.lower import lower_ad
-from wengert.transforms.ad.request import function_named, request
-from wengert.transforms.ad.transpose import transpose_function
+from wengert.transforms.ad.policies import policy_named
+from wengert.transforms.ad.request import fresh_name, function_named, request
 
 
 @dataclass(frozen=True)
@@ -41,10 +39,12 @@ class VjpPass(ModulePass):
     wrt: tuple[int, ...] | None = None
     of: tuple[int, ...] | None = None
     strategy: str = "transpose"
-    """``transpose`` or ``direct``."""
+    """``transpose`` (which is ``linearize,transpose,join``) or ``direct``."""
+    residuals: str = "auto"
+    """What is kept for the reverse sweep: ``auto``, ``save-all``, ``recompute-cheap`` or ``recompute-all``."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        vjp(op, self.fn, self.wrt, self.of, self.strategy)
+        vjp(op, self.fn, self.wrt, self.of, self.strategy, self.residuals)
 
 
 @dataclass(frozen=True)
@@ -63,33 +63,54 @@ class VjpDirectPass(ModulePass):
 
 @dataclass(frozen=True)
 class LinearizePass(ModulePass):
-    """Splits a function: itself, which now also returns residuals, and ``<fn>_linear``: (residuals, tangents) -> tangents."""
+    """Splits a function: itself, which now also returns residuals, and ``<fn>_linear``: (residuals, tangents) -> tangents.
+
+    Attributes of the two functions say what belongs to what, so that ``transpose`` and ``join`` need no options.
+    """
 
     name = "linearize"
 
     fn: str = "main"
     wrt: tuple[int, ...] | None = None
     of: tuple[int, ...] | None = None
+    residuals: str = "auto"
+    """What is kept for the linear part: ``auto``, ``save-all``, ``recompute-cheap`` or ``recompute-all``."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        policy = policy_named(self.residuals)
         prepare(op)
         function = function_named(op, self.fn)
-        _replace(op, function, linearize_function(request(function, self.wrt, self.of), self.fn, f"{self.fn}_linear"))
+        replace_function(op, function, linearize_function(request(function, self.wrt, self.of), self.fn, fresh_name(op, f"{self.fn}_linear"), policy))
 
 
 @dataclass(frozen=True)
 class TransposePass(ModulePass):
-    """Replaces a function that is linear in ``wrt`` by its transpose: (other arguments, cotangents) -> cotangents of wrt."""
+    """Replaces linear functions by their transposes: (other arguments, cotangents) -> cotangents of the linear arguments.
+
+    Without options it takes every function that says in which arguments it is linear (``ad.linear``), as ``linearize`` leaves them, and
+    ``@main_linear`` if there is none. ``wrt`` says so of a function that does not.
+    """
 
     name = "transpose"
 
-    fn: str = "main_linear"
+    fn: str = ""
     wrt: tuple[int, ...] | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        prepare(op)
-        function = function_named(op, self.fn)
-        _replace(op, function, [transpose_function(request(function, self.wrt), self.fn)])
+        transpose_functions(op, self.fn, self.wrt)
+
+
+@dataclass(frozen=True)
+class JoinPass(ModulePass):
+    """Puts the halves of derivatives together: a function and its linear part, transposed or not, become one.
+
+    ``linearize,join`` is ``jvp``, and ``linearize,transpose,join`` is ``vjp``.
+    """
+
+    name = "join"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        join(op)
 
 
 @dataclass(frozen=True)
@@ -115,9 +136,3 @@ class LowerAdPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         lower_ad(op, keep_stopped=self.keep_stopped)
-
-
-def _replace(module: ModuleOp, function: FuncOp, made: Sequence[FuncOp]) -> None:
-    for new in made:
-        module.body.block.insert_op_before(new, function)
-    module.body.block.erase_op(function, safe_erase=False)

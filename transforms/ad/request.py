@@ -19,6 +19,8 @@ from wengert.transforms.shapes.dynamism import require_static
 
 REQUESTS = (ad.JvpOp, ad.VjpOp, ad.LinearizeOp, ad.TransposedCallOp, ad.PushforwardOp, ad.PullbackOp, ad.BatchOp)
 """The ops that ask for a derivative or a batch of a function."""
+LINEAR_REQUESTS = (ad.TransposedCallOp, ad.PushforwardOp)
+"""Those that are linear ops with transposes, and stay what they are until their linear part is transposed."""
 
 
 def has_requests(module: ModuleOp) -> bool:
@@ -63,6 +65,15 @@ def function_named(module: ModuleOp, name: str) -> FuncOp:
     if name not in found:
         raise error_at(module.location, f"there is no function @{name}", hint=did_you_mean(name, found))
     return found[name]
+
+
+def fresh_name(module: ModuleOp, base: str) -> str:
+    """A name that no function of the module has: this one, or with a number behind it."""
+    taken = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp)}
+    name, n = base, 0
+    while name in taken:
+        name, n = f"{base}_{n}", n + 1
+    return name
 
 
 def request(function: FuncOp, wrt: Sequence[int] | None = None, of: Sequence[int] | None = None) -> Request:

@@ -1,6 +1,6 @@
-"""Which intermediate values a region keeps for its linear part, and which are computed again.
+"""Which intermediate values a block keeps for its linear part where cheap ones are computed again.
 
-The linear ops of a loop's body use *residuals*, values of the primal body. Keeping one costs memory in every trip, so:
+The linear ops of a loop's body, for example, use *residuals*, values of the primal body. Keeping one costs memory in every iteration, so:
 
 - what follows from constants and the iteration alone is never kept (induction variables, masks, reads of a constant at
   the iteration, and what does not change at all);
@@ -19,6 +19,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects.facts import facts_of
 from wengert.ir.tensor_types import dtype_of, element, size
+from wengert.ir.traversal import operands_of, ops_in
 
 MUCH = 8
 """How many times smaller several values are than one that they are kept in place of."""
@@ -33,7 +34,7 @@ class Plan(Struct, frozen=True):
 
 def plan(block: Block, residuals: Sequence[SSAValue], given: Iterable[SSAValue]) -> Plan:
     """What to keep of a block so that its residuals can be had later, where the ``given`` values are at hand anyway."""
-    available = _following_from(block, set(given))
+    available = following_from(block, set(given))
     kept: dict[SSAValue, None] = {}
     pending = dict.fromkeys(value for value in residuals if value not in available)  # in order, so that equal programs have equal plans
     order: dict[SSAValue, int] = {result: n for n, op in enumerate(block.ops) for result in op.results}
@@ -46,10 +47,10 @@ def plan(block: Block, residuals: Sequence[SSAValue], given: Iterable[SSAValue])
             pending.update(dict.fromkeys(new))
         else:
             kept[value] = None
-    return Plan(list(kept), _recomputation(block, residuals, set(kept) | set(given)))
+    return Plan(list(kept), recomputation(block, residuals, set(kept) | set(given)))
 
 
-def _following_from(block: Block, given: set[SSAValue]) -> set[SSAValue]:
+def following_from(block: Block, given: set[SSAValue]) -> set[SSAValue]:
     """What can be computed from given values by cheap ops alone, ops without operands included."""
     found = set(given)
     for op in block.ops:
@@ -80,7 +81,8 @@ def _origins(sources: Sequence[SSAValue], available: set[SSAValue], at_hand: set
     return list(found)
 
 
-def _recomputation(block: Block, residuals: Sequence[SSAValue], at_hand: set[SSAValue]) -> list[Operation]:
+def recomputation(block: Block, residuals: Sequence[SSAValue], at_hand: set[SSAValue]) -> list[Operation]:
+    """The ops of a block that compute residuals from values that are at hand, in order."""
     needed: set[Operation] = set()
     pending = [value for value in residuals if value not in at_hand]
     while pending:
@@ -102,19 +104,17 @@ def prune(block: Block, results: Sequence[SSAValue]) -> list[Operation]:
     """The linear ops that results depend on, in order; the others give up their operands."""
     needed: set[SSAValue] = set(results)
     found: list[Operation] = []
-    for op in reversed(list(block.ops)):
+    for op in reversed(ops_in(block)):
         if needed.isdisjoint(op.results):
             op.drop_all_references()
         else:
-            needed.update(op.operands)
+            needed.update(operands_of(op))
             found.append(op)
     return found[::-1]
 
 
 def residuals_of(ops: Sequence[Operation], results: Sequence[SSAValue], linear: set[SSAValue]) -> list[SSAValue]:
     """The values that linear ops (and results) use and that are not linear themselves, in order of first use."""
-    found: dict[SSAValue, None] = {}
-    for value in [operand for op in ops for operand in op.operands] + list(results):
-        if value not in linear:
-            found[value] = None
+    found = {operand: None for op in ops for operand in operands_of(op) if operand not in linear}
+    found.update((value, None) for value in results if value not in linear)
     return list(found)

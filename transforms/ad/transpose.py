@@ -1,6 +1,7 @@
 """Transposition of a linear function: ``f(residuals, x) = A(residuals) x`` becomes ``(residuals, y) -> A(residuals)^T y``.
 
-Which arguments the function is linear in is given; that the body is linear in them is checked op by op.
+Which arguments the function is linear in is given, or part of its text; that the body is linear in them is checked op by op. The transpose
+says in its text that it is linear in the cotangents, so that it can be transposed again, and joined to what gives the residuals.
 """
 
 from __future__ import annotations
@@ -8,44 +9,72 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
+from wengert.dialects.ad_parts import RECOMPUTE, mark_linear
+from wengert.dialects.builder import OpBuilder
+from wengert.ir.construction import detach
 from wengert.ir.tensor_types import is_differentiable
-from wengert.transforms.ad.backward import copy_linear, transpose_ops
+from wengert.ir.traversal import operands_of, ops_in
+from wengert.transforms.ad.affine import adds_a_constant
+from wengert.transforms.ad.backward import affine_op, transpose_ops
 from wengert.transforms.ad.cotangents import Cotangents
 from wengert.transforms.ad.errors import refuse
-from wengert.transforms.ad.function import begin_function, discard, finish_function
-from wengert.transforms.ad.linear import LinearBuilder
+from wengert.transforms.ad.function import begin_function, finish_body, function_of, opened, take_return
 from wengert.transforms.ad.request import Request
 from wengert.transforms.ad.tangents import materialized
 from wengert.transforms.ad.zeros import is_zero
 
 
 def transpose_function(asked: Request, name: str) -> FuncOp:
-    """The transpose in the arguments ``asked.wrt``: (other arguments, cotangents of the results) -> cotangents of those."""
-    old = asked.block
-    others = [i for i in range(len(old.args)) if i not in asked.wrt]
-    block = Block(arg_types=[*(old.args[i].type for i in others), *(value.type for value in asked.results)])
-    b = begin_function(block, asked.function, "transpose")
-    scratch = Block(arg_types=[old.args[i].type for i in asked.wrt])
-    lb = LinearBuilder(scratch, b, scratch.args)
-    mapped: dict[SSAValue, SSAValue] = dict(zip([old.args[i] for i in others], block.args, strict=False))
-    mapped.update(zip([old.args[i] for i in asked.wrt], scratch.args, strict=True))
-    copy_linear(asked.ops, mapped, lb)
-    y_bars = block.args[len(others) :]
+    """The transpose in the arguments ``asked.wrt``: (other arguments, cotangents of the results) -> cotangents of those.
+
+    It is made of the function's body, which that gives up.
+    """
+    function, outputs = asked.function, len(asked.results)
+    recompute = RECOMPUTE in function.attributes
+    body = opened(function)
+    made = function_of(transpose_body(body, asked.wrt, function, "transpose"), name, function)
+    mark_linear(made, range(len(body.args) - outputs, len(body.args)), recompute=recompute)
+    return made
+
+
+def transpose_body(block: Block, wrt: Sequence[int], origin: FuncOp, pass_name: str) -> Block:
+    """Makes the body of the transpose of a body that is linear in its arguments ``wrt``, in place: what does not depend on them stays."""
+    tangents, results = [block.args[i] for i in wrt], take_return(block)
+    b = begin_function(block, origin, pass_name)
+    linear_ops, linear = _take_linear_ops(b, block, tangents)
     cotangents = Cotangents(b)
-    _seed(asked, [mapped[value] for value in asked.results], y_bars, lb, cotangents)
-    transpose_ops(b, reversed(list(scratch.ops)), lb.linear, cotangents)
-    x_bars = [materialized(b, cotangents.take(x), x.type) for x in scratch.args]
-    discard(scratch)
-    return finish_function(block, x_bars, name, asked.function)
-
-
-def _seed(asked: Request, results: Sequence[SSAValue], y_bars: Sequence[SSAValue], lb: LinearBuilder, cotangents: Cotangents) -> None:
-    """A result that does not depend on the linear arguments is linear in them only if it is zero: refuse it."""
-    for result, y_bar in zip(results, y_bars, strict=True):
-        if result in lb.linear:
+    for result in results:
+        y_bar = block.insert_arg(result.type, len(block.args))
+        if result in linear:
             if is_differentiable(result.type):
                 cotangents.add(result, y_bar)
         elif not is_zero(result):
-            raise refuse(asked.function, f"cannot be transposed: a result of @{asked.function.sym_name.data} does not depend on its linear arguments")
+            raise refuse(origin, f"cannot be transposed: a result of @{origin.sym_name.data} does not depend on its linear arguments")
+    transpose_ops(b, reversed(linear_ops), linear, cotangents)
+    x_bars = [materialized(b, cotangents.take(x), x.type) for x in tangents]
+    for op in linear_ops:
+        op.drop_all_references()
+    for x in tangents:
+        block.erase_arg(x)
+    return finish_body(block, x_bars)
+
+
+def _take_linear_ops(b: OpBuilder, block: Block, tangents: Sequence[SSAValue]) -> tuple[list[Operation], set[SSAValue]]:
+    """Takes the ops that depend on tangents out of a block, and tells the builder of the others; also the values that depend on tangents.
+
+    Raises a DiagnosticError for an op that adds something that does not, as far as that can be seen.
+    """
+    linear, taken = set(tangents), list[Operation]()
+    for op in ops_in(block):
+        operands = operands_of(op)
+        if linear.isdisjoint(operands):
+            b.remember(op)
+            continue
+        if adds_a_constant(op, operands, [operand in linear for operand in operands]):
+            raise affine_op(op)
+        linear.update(op.results)
+        detach(op)
+        taken.append(op)
+    return taken, linear

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ComplexType
 from xdsl.ir import Attribute, Block, Operation
 
 from wengert.dialects.kernel import STORE, ApplyOp, InterpretOp, MatmulOp, NativeOp, NestOp, StripMineOp, YieldOp
+from wengert.dialects.kernel.buffers import LaunchOp
 from wengert.dialects.scalar_functions import function_facts
 from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import element, is_float, size
@@ -64,4 +65,15 @@ def _whole(op: NativeOp | InterpretOp) -> Work:
     return _inside(op.body.block)
 
 
-_WORK: dict[type[Operation], Callable[[Any], Work]] = {NestOp: _nest, MatmulOp: _matmul, StripMineOp: _strips, NativeOp: _whole, InterpretOp: _whole}
+def _launch(op: LaunchOp) -> Work:
+    return kernel_work(op.kernel)
+
+
+_WORK: dict[type[Operation], Callable[[Any], Work]] = {
+    LaunchOp: _launch,
+    NestOp: _nest,
+    MatmulOp: _matmul,
+    StripMineOp: _strips,
+    NativeOp: _whole,
+    InterpretOp: _whole,
+}

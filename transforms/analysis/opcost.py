@@ -39,6 +39,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from wengert.dialects import chlo, core, stablehlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.facts import Facts, MissingFactsError, Traffic, Work, facts_of
+from wengert.dialects.kernel.memory import byte_size
 from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import dtype_of, element, is_complex, is_float, shape, size
 from wengert.transforms.core import compound, functions
@@ -144,7 +145,19 @@ def _written_on_tape(op: Operation) -> tuple[int, int]:
     return bytes_of(op.operands[-1]), bytes_of(op.operands[-1])
 
 
+def _copied(op: Operation) -> tuple[int, int]:
+    return byte_size(op.operands[0]), byte_size(op.operands[1])
+
+
+def _in_body(op: Operation) -> tuple[int, int]:
+    kernel = op.regions[0].block.first_op
+    assert kernel is not None
+    return moved(kernel)
+
+
 _PARTS: dict[Traffic, Callable[[Operation], tuple[int, int]]] = {
+    Traffic.COPY: _copied,
+    Traffic.BODY: _in_body,
     Traffic.SLICE: _slice,
     Traffic.UPDATE: _update,
     Traffic.SCATTER: _scattered,

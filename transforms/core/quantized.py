@@ -76,7 +76,7 @@ def stored(type: Attribute) -> Attribute:
 
 
 def expand_quantized(module: ModuleOp) -> None:
-    """Does so in place. Raises a DiagnosticError for an op that has no meaning on stored integers."""
+    """Does so in place. Raises a DiagnosticError for an op that is not defined on stored integers."""
     rewriter = Rewriter("expand-quantized")
     types: dict[SSAValue, UniformQuantizedType] = {}
     for op in list(module.walk()):
@@ -121,7 +121,7 @@ def _expect_one_scale(op: Operation, types: Mapping[SSAValue, UniformQuantizedTy
 def _expand(b: Rewriter, op: Operation, operands: Sequence[UniformQuantizedType | None], results: Sequence[UniformQuantizedType | None]) -> Sequence[SSAValue]:
     """Replaces the op by one on what its operands stand for; the values in the place of its results are returned."""
     if op.name == "stablehlo.custom_call" or not op.name.startswith(("stablehlo.", "chlo.")):
-        raise error_at(op.location, f"{op.name} has no meaning on quantized numbers here", "dequantize its operands first")
+        raise error_at(op.location, f"{op.name} is not defined on quantized numbers here", "dequantize its operands first")
     if any(DYNAMIC in shape(v) for v in (*op.operands, *op.results) if isinstance(v.type, TensorType)):
         raise error_at(op.location, f"{op.name} on quantized numbers needs static shapes", "refine-shapes gives a program static shapes")
     b.move_to(op)

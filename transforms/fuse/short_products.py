@@ -60,8 +60,11 @@ def _roles(op: stablehlo.DotGeneralOp) -> _Roles | None:
     def extent(pair: tuple[int, int]) -> int:
         return shape(op.lhs)[pair[0]] if pair[0] >= 0 else shape(op.rhs)[pair[1]]
 
+    total = prod(map(extent, (*batch, *left, *right, *summed)))
     for many in ([], left, right, summed):
         first = [*batch, *many]
+        if not 0 < total <= _MOST_PRODUCTS * prod(map(extent, first)):
+            continue
         loops = [*first, *[pair for pair in (*left, *right, *summed) if pair not in first]]
         extents = tuple([extent(pair) for pair in loops])
         few = prod([extent(pair) for pair in loops if pair not in first])

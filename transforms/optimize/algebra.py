@@ -16,11 +16,15 @@ from xdsl.ir import Operation, SSAValue
 from wengert.dialects import chlo, stablehlo
 from wengert.dialects.builder import OpBuilder
 from wengert.ir.tensor_types import dtype_of, element, is_boolean, is_complex, is_float, is_integer
+from wengert.transforms.analysis.ranges import interval
 from wengert.transforms.optimize.matching import is_inexact, is_splat_of, is_zero, made_by, splat, used_once
 from wengert.transforms.optimize.rewrites import Assumption, Rewritten, rewrite
 
 _IDEMPOTENT = (stablehlo.AbsOp, stablehlo.CeilOp, stablehlo.FloorOp, stablehlo.RoundNearestEvenOp, stablehlo.RoundNearestAfzOp)
 _ROUNDING = (stablehlo.CeilOp, stablehlo.FloorOp, stablehlo.RoundNearestEvenOp, stablehlo.RoundNearestAfzOp)
+
+_REACH = 8
+"""How many ops back bounds on an integer are looked for."""
 
 
 def _either(op: Any) -> tuple[tuple[SSAValue, SSAValue], tuple[SSAValue, SSAValue]]:
@@ -359,5 +363,20 @@ def extreme_with_infinity(b: OpBuilder, op: Any) -> Rewritten:
             limits = np.iinfo(dtype_of(element_type))
             limit = limits.min if largest else limits.max
         if bound == limit:
+            return x
+    return None
+
+
+@rewrite(stablehlo.MaximumOp, stablehlo.MinimumOp, given=[stablehlo.ConstantOp])
+def extreme_within_range(b: OpBuilder, op: Any) -> Rewritten:
+    """max(x, c) = x for integers that are known not to be below c; min(x, c) = x for those that are known not to be above"""
+    if not is_integer(element(op.result)):
+        return None
+    largest = isinstance(op, stablehlo.MaximumOp)
+    for x, y in _either(op):
+        if isinstance(x.owner, stablehlo.ConstantOp):
+            continue
+        reach, bound = interval(x, _REACH), interval(y, 1)
+        if reach is not None and bound is not None and (reach[0] >= bound[1] if largest else reach[1] <= bound[0]):
             return x
     return None

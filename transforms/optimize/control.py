@@ -48,7 +48,7 @@ def known_closed_case(b: OpBuilder, op: core.CaseOp) -> Rewritten:
 
 
 @rewrite(core.ForOp, given=[stablehlo.ConstantOp])
-def loop_of_few_trips(b: OpBuilder, op: core.ForOp) -> Rewritten:
+def loop_of_at_most_one_iteration(b: OpBuilder, op: core.ForOp) -> Rewritten:
     """A loop of no iterations gives its initial values; one of a single iteration is its body"""
     trips = splat(op.trip_count)
     if trips is None or trips > 1:

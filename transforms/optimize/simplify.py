@@ -31,9 +31,9 @@ from wengert.ir.tensor_types import DYNAMIC, shape
 from wengert.ir.traversal import all_ops, operands_of
 from wengert.transforms.optimize import algebra, booleans, complex_numbers, contractions, control, conversions, indexing, movement, reductions, shapes, systems
 from wengert.transforms.optimize.dce import dce
+from wengert.transforms.optimize.dead_updates import drop_dead_updates
 from wengert.transforms.optimize.flows import CLOSED, Flow, flow_of
 from wengert.transforms.optimize.folding import fold
-from wengert.transforms.optimize.overwritten import hand_on
 from wengert.transforms.optimize.rewrites import REWRITES, Assumption, Rewrite, Rewritten, rewrites_by_op
 from wengert.transforms.rewriter import Rewriter
 
@@ -128,7 +128,7 @@ class Simplifier(Rewriter):
         while op is not None:
             following = op.next_op
             self.move_to(op)
-            if type(op) is core.ForOp and hand_on(op):
+            if type(op) is core.ForOp and drop_dead_updates(op):
                 self.changed = True
             values = self._rewritten(op)
             if values is None:

@@ -9,7 +9,9 @@ of its own (:mod:`wengert.transforms.kernel.split_reductions`).
 
 from __future__ import annotations
 
-from wengert.dialects.kernel import STORE, Write
+from msgspec.structs import replace
+
+from wengert.dialects.kernel import STORE, NestOp, Write
 from wengert.dialects.kernel.positions import Position, dimensions, span
 from wengert.dialects.kernel.schedule import Cut, Parallel, Schedule
 from wengert.ir.tensor_types import size
@@ -63,14 +65,23 @@ def _choose_cut(placement: Placement, wanted: int, *, in_place: bool) -> Cut | N
     return Cut(d, extents[d] // count)
 
 
-def shared_loop(schedule: Schedule, extents: list[int], outermost: int) -> Split | None:
-    """What the thread pool is told: the iterations of the outermost loop in chunks. ``extents`` are the loops as they run, ``outermost`` is what was cut."""
+def shared_loop(op: NestOp, schedule: Schedule, extents: list[int]) -> Split | None:
+    """What the thread pool is told: the iterations of the outermost loop in chunks. ``extents`` are the loops as they run."""
     if (parallel := schedule.parallel) is None:
         return None
+    overlapping = ranges(op, schedule)
+    if overlapping is None:
+        return Split(extents[0], parallel.chunk, parallel.nanoseconds)
+    return replace(overlapping, grain=parallel.chunk, nanoseconds=parallel.nanoseconds)
+
+
+def ranges(op: NestOp, schedule: Schedule) -> Split | None:
+    """The ranges that the outermost loop goes through, where the last overlaps the one before; None if none do."""
     cut = schedule.cut
     if cut is None or not cut.overlapping:
-        return Split(extents[0], parallel.chunk, parallel.nanoseconds)
-    return Split(-(-outermost // cut.size), parallel.chunk, parallel.nanoseconds, cut.size, outermost - cut.size)
+        return None
+    extent = op.extents[cut.loop]
+    return Split(-(-extent // cut.size), 1, 0, cut.size, extent - cut.size)
 
 
 def may_share(placement: Placement) -> bool:

@@ -18,7 +18,7 @@ from wengert.transforms.fuse.views import result
 from wengert.transforms.kernel.loops import Loops, accesses
 
 
-class Reduction(Struct, frozen=True):
+class Reduction(Struct, frozen=True, eq=False):
     """A write that combines: ``level`` is the innermost loop that its position depends on.
 
     ``in_registers``: the innermost loop is summed over; ``in_memory``: so is a loop outside of one that is not.

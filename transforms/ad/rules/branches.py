@@ -20,7 +20,8 @@ from wengert.transforms.ad.cotangents import Cotangents
 from wengert.transforms.ad.forward import ForwardSweep
 from wengert.transforms.ad.function import drop_dead_ops
 from wengert.transforms.ad.linear import LinearBuilder
-from wengert.transforms.ad.residuals import plan, prune, residuals_of
+from wengert.transforms.ad.policies import Site
+from wengert.transforms.ad.residuals import prune, residuals_of
 from wengert.transforms.ad.rule import STEPS, TRANSPOSE_STEPS, Tangent
 from wengert.transforms.ad.tangents import materialized
 from wengert.transforms.core.closing import copy_ops
@@ -74,7 +75,7 @@ class _Branch:
         self.y_dots = [materialized(inner.lb, inner.tangent(_returned(old)[j]), _returned(old)[j].type) for j in active]
         self.linear_ops = prune(self.linear, self.y_dots)
         residuals = residuals_of(self.linear_ops, self.y_dots, inner.lb.linear)
-        self.plan = plan(self.primal, residuals, self.primal.args)
+        self.plan = sweep.policy.plan(Site(self.primal, residuals, self.primal.args, "branch"))
         self.b = inner.b
 
 

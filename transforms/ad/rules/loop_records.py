@@ -21,7 +21,8 @@ from wengert.ir.tensor_types import i64, shape, tensor, type_of
 from wengert.transforms.ad.active_loop import ActiveLoop, bind, create_loop, finish, loop_block
 from wengert.transforms.ad.forward import ForwardSweep
 from wengert.transforms.ad.function import drop_dead_ops
-from wengert.transforms.ad.residuals import plan, prune, residuals_of
+from wengert.transforms.ad.policies import Site
+from wengert.transforms.ad.residuals import prune, residuals_of
 from wengert.transforms.ad.tangents import materialized
 from wengert.transforms.core.closing import copy_ops
 from wengert.transforms.core.counting import constant_integer
@@ -42,7 +43,8 @@ def linearize_loop(sweep: ForwardSweep, loop: ActiveLoop) -> None:
     linear_ops = prune(linear, y_dots)
     residuals = residuals_of(linear_ops, y_dots, inner.lb.linear)
     # the iteration and the constants are at hand in the linear loop as they are
-    kept = plan(body, residuals, body.args[: loop.first + len(loop.constants)])
+    times = None if loop.trips is None else constant_integer(loop.trips)
+    kept = sweep.policy.plan(Site(body, residuals, body.args[: loop.first + len(loop.constants)], "loop", times))
     record = _Record.of(sweep.b, loop, kept.kept)
     primals, recorded, trips = _primal_loop(sweep.b, loop, body, [inner.primal(v) for v in loop.returned], record)
     half = _LinearHalf(loop, body, linear, linear_ops, y_dots, kept.recomputed, record)

@@ -29,7 +29,7 @@ def raw(element: Element) -> Element:
 def zero(builder: KernelBuilder, pointer: str, count: int) -> None:
     """Zeroes so many bytes."""
     if count:
-        builder.line(f"call void @llvm.memset.p0.i64(ptr align 1 {pointer}, i8 0, i64 {count}, i1 false)")
+        builder.set_bytes(pointer, count, align=1)
 
 
 def copy_box(
@@ -115,13 +115,13 @@ def _turn_block(builder: KernelBuilder, element: Element, source: str, source_st
     kind = f"<{BLOCK} x {element.memory}>"
 
     def shuffle(x: str, y: str, mask: tuple[int, ...]) -> str:
-        return builder.op(f"shufflevector {kind} {x}, {kind} {y}, <{BLOCK} x i32> <{', '.join(f'i32 {lane}' for lane in mask)}>")
+        return builder.shuffle(element.memory, BLOCK, x, y, mask)
 
-    rows = [builder.op(f"load {kind}, ptr {builder.address(source, element, r * source_step)}, align {element.size}") for r in range(BLOCK)]
+    rows = [builder.load(kind, builder.address(source, element, r * source_step), element.size) for r in range(BLOCK)]
     low = [shuffle(rows[r], rows[r + 1], (0, 4, 2, 6)) for r in (0, 2)]
     high = [shuffle(rows[r], rows[r + 1], (1, 5, 3, 7)) for r in (0, 2)]
     for r, column in enumerate([shuffle(half[0], half[1], mask) for mask in ((0, 1, 4, 5), (2, 3, 6, 7)) for half in (low, high)]):
-        builder.line(f"store {kind} {column}, ptr {builder.address(target, element, r * target_step)}, align {element.size}")
+        builder.store(kind, column, builder.address(target, element, r * target_step), element.size)
 
 
 def _merged(dims: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:

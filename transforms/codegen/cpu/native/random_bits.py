@@ -135,7 +135,7 @@ class _Threefry(_Generator):
         outer, self.inner = (prod(extents[:axis]), prod(extents[axis + 1 :])) if self.pairs else (1, 1)
         self.half = (self.extent + 1) // 2 if self.pairs else self.extent
         total = outer * self.half * self.inner
-        self.set_state([key, builder.op(f"add i64 {self.counter}, {total}")])
+        self.set_state([key, builder.binary("add", "i64", self.counter, total)])
         if total == 0:
             return
         with builder.loops([outer]) as (o,):
@@ -157,7 +157,7 @@ class _Threefry(_Generator):
         builder = self.builder
         words = _Words(builder, lanes)
         number = builder.linear([(builder.linear([(o, self.half)], h), self.inner)], i)
-        first = builder.op(f"add i64 {self.counter}, {number}")
+        first = builder.binary("add", "i64", self.counter, number)
         x, y = self._rounds(words, words.split(words.numbers(first, 1 if along_inner else self.inner)))
         if not self.pairs:
             self.store(lanes, words.joined(x, y) if self.kernel.wide else x, number, 1)
@@ -170,8 +170,8 @@ class _Threefry(_Generator):
             return
         for lane in range(lanes):  # the last pair is not whole
             last = h if along_inner else builder.add(h, lane)
-            with builder.when(builder.op(f"icmp slt i64 {last}, {self.half - 1}")):
-                one = y if lanes == 1 else builder.op(f"extractelement <{lanes} x i32> {y}, i32 {lane}")
+            with builder.when(builder.icmp("slt", "i64", last, self.half - 1)):
+                one = y if lanes == 1 else builder.extract("i32", lanes, y, lane)
                 self.store(1, one, builder.add(at, self.inner + lane * step), 1)
 
     def _rounds(self, words: _Words, block: tuple[str, str]) -> tuple[str, str]:
@@ -196,9 +196,9 @@ class _Philox(_Generator):
         self.key, self.low, self.high = self.state(0), self.state(1), self.state(2 if size == 3 else 0)
         self.per = 2 if kernel.wide else 4
         blocks = -(-kernel.count // self.per)
-        end = builder.op(f"add i64 {self.low}, {blocks}")
-        carry = builder.op(f"zext i1 {builder.op(f'icmp ult i64 {end}, {self.low}')} to i64")
-        self.set_state([self.key, end, builder.op(f"add i64 {self.high}, {carry}")][:size])
+        end = builder.binary("add", "i64", self.low, blocks)
+        carry = builder.cast("zext", builder.icmp("ult", "i64", end, self.low), "i1", "i64")
+        self.set_state([self.key, end, builder.binary("add", "i64", self.high, carry)][:size])
         whole = kernel.count // self.per // self.lanes * self.lanes
         with builder.loop(0, whole, step=self.lanes) as loop:
             for number, word in enumerate(self._block(self.lanes, loop.index)):
@@ -206,7 +206,7 @@ class _Philox(_Generator):
         with builder.loop(whole, blocks) as loop:
             for number, word in enumerate(self._block(1, loop.index)):
                 at = builder.add(builder.multiply(loop.index, self.per), number)
-                with builder.when(builder.op(f"icmp slt i64 {at}, {kernel.count}")):
+                with builder.when(builder.icmp("slt", "i64", at, kernel.count)):
                     self.store(1, word, at, 1)
 
     def _block(self, lanes: int, number: Index) -> list[str]:

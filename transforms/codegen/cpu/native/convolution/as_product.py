@@ -20,9 +20,9 @@ from typing import Any
 from msgspec import Struct
 
 from wengert.dialects import stablehlo
+from wengert.dialects.kernel.memory import aligned
 from wengert.ir.tensor_types import c64, c128, f32, f64, is_integer, is_unsigned, rank, shape
 from wengert.ir.tensor_types import element as element_type
-from wengert.transforms.bufferize.buffers import aligned
 from wengert.transforms.codegen.cpu import matmul
 from wengert.transforms.codegen.cpu.matmul import MatmulPlan, UnsupportedMatmul
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, NativeText, native
@@ -225,10 +225,10 @@ class Convolution(NativeKernel):
         if self.is_empty or 0 in (self.images, self.block):
             return 1, 0.0
         blocks, positions = self.images // self.block, prod(self.positions) if self.by_position else 1
-        return positions if self._deals_positions else blocks, matmul.nanoseconds(self.plan) * blocks * positions
+        return positions if self._parallel_over_positions else blocks, matmul.nanoseconds(self.plan) * blocks * positions
 
     @property
-    def _deals_positions(self) -> bool:
+    def _parallel_over_positions(self) -> bool:
         """Whether what is independent are the output positions of the only block of images."""
         return self.by_position and self.images == self.block
 
@@ -245,8 +245,8 @@ class Convolution(NativeKernel):
         kernel = kernel if any(self.w.flips) else "%p1"
         image_in = self.block * strides_of(shape(self.op.lhs))[self.w.lhs[0]]
         image_out = self.block * self.axes["image"][0].out
-        blocks = builder.loops if self._deals_positions else builder.parallel_loops
-        positions = builder.parallel_loops if self._deals_positions else builder.loops
+        blocks = builder.loops if self._parallel_over_positions else builder.parallel_loops
+        positions = builder.parallel_loops if self._parallel_over_positions else builder.loops
         with blocks([self.images // self.block]) as (number,):
             source = builder.address("%p0", value_element(self.op.lhs), builder.multiply(number, image_in))
             target = builder.address("%q0", value_element(self.op.result), builder.multiply(number, image_out))
@@ -262,7 +262,7 @@ class Convolution(NativeKernel):
     def _product(self, builder: KernelBuilder, x: str, kernel: str, target: str, moved: str, own: str) -> None:
         first, second = (kernel, x) if self.order[3] else (x, kernel)
         result = target if self.is_in_place else moved
-        builder.line(f"call void @KERNEL.product(ptr {first}, ptr {second}, ptr {result}, ptr {own})")
+        builder.call_void("KERNEL.product", [("ptr", pointer) for pointer in (first, second, result, own)])
         if not self.is_in_place:
             extents = [a.extent for a in self.result_axes]
             copy_box(builder, value_element(self.op.result), extents, moved, strides_of(extents), target, [a.out for a in self.result_axes])

@@ -25,9 +25,9 @@ from math import gcd, prod
 from msgspec.structs import replace
 
 from wengert.dialects import stablehlo
+from wengert.dialects.kernel.memory import aligned
 from wengert.ir.tensor_types import element as element_type
 from wengert.ir.tensor_types import f32, f64, rank, shape
-from wengert.transforms.bufferize.buffers import aligned
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box, strides_of, zero
 from wengert.transforms.codegen.cpu.native.convolution.attributes import windows_of

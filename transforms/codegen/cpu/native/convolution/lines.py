@@ -6,11 +6,12 @@ in the result. A tile is some rows (window positions) of one group; each has a r
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import cached_property, partial
 
 from msgspec import Struct
 
-from wengert.transforms.bufferize.buffers import aligned
+from wengert.dialects.kernel.memory import aligned
 from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
 from wengert.transforms.codegen.cpu.native.convolution.tables import Axis, Part, cut, fill, points
 from wengert.transforms.codegen.cpu.native.convolution.tiled_part import STEPS, Form
@@ -146,11 +147,7 @@ class LineJob(Struct, frozen=True, dict=True):
             for adds in (False, True) if outer else (False,):
                 tile = LineTile(form.name, form.lanes, self.tall, whole > 0, rest, adds)
                 builder.module.once(tile.symbol, partial(tile.function, builder.target.attributes))
-                arguments = (
-                    f"ptr {a}, ptr {rows}, i64 {self.tiles}, ptr {b}, ptr {steps}, i64 {points(inner) * whole}, ptr {ends}, i64 {points(inner)}, ptr {c}"
-                )
-                if not outer:
-                    builder.line(f"call void @{tile.symbol}({arguments})")
-                    continue
-                with builder.when(builder.op(f"icmp {'ne' if adds else 'eq'} i64 {number}, 0")):
-                    builder.line(f"call void @{tile.symbol}({arguments})")
+                arguments = (a, rows, self.tiles, b, steps, points(inner) * whole, ends, points(inner), c)
+                operands = [("ptr" if isinstance(x, str) else "i64", x) for x in arguments]
+                with builder.when(builder.icmp("ne" if adds else "eq", "i64", number, 0)) if outer else nullcontext():
+                    builder.call_void(tile.symbol, operands)

@@ -88,5 +88,5 @@ def repeat(builder: KernelBuilder, table: str, entry: Sequence[int], start: int,
 
 
 def _store(builder: KernelBuilder, table: str, place: Index, value: Index) -> None:
-    narrow = value if isinstance(value, int) else builder.op(f"trunc i64 {value} to i32")
-    builder.line(f"store i32 {narrow}, ptr {builder.op(f'getelementptr i32, ptr {table}, i64 {place}')}, align 4")
+    narrow = value if isinstance(value, int) else builder.cast("trunc", value, "i64", "i32")
+    builder.store("i32", narrow, builder.op(f"getelementptr i32, ptr {table}, i64 {place}"), 4)

@@ -7,12 +7,12 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from wengert.transforms.bufferize.buffers import aligned
+from wengert.dialects.kernel.memory import aligned
 from wengert.transforms.codegen.cpu.native.boxes import copy_box, strides_of, zero
 from wengert.transforms.codegen.cpu.native.convolution.tables import Axis, Part, cut, fill, points, repeat
 from wengert.transforms.codegen.cpu.native.convolution.tiles import Tile, best_shape, tile_function
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
-from wengert.transforms.codegen.llvm.builder import Index
+from wengert.transforms.codegen.llvm.builder import Index, Operand
 from wengert.transforms.codegen.llvm.types import Element
 from wengert.transforms.schedule.target import Target
 
@@ -230,7 +230,7 @@ class Job(Struct, frozen=True, dict=True):
                     target = builder.address(c, element, builder.linear([(panel, self.width * apart)], start * apart))
                     rows = builder.address(a, element, builder.linear([(panel, self.width)], start)) if self.form.by_channel else a
                     for adds in (False, True) if self.outer else (False,):
-                        with builder.when(builder.op(f"icmp {'ne' if adds else 'eq'} i64 {number}, 0")) if self.outer else nullcontext():
+                        with builder.when(builder.icmp("ne" if adds else "eq", "i64", number, 0)) if self.outer else nullcontext():
                             self._call(builder, self._tile(vectors, active, adds), rows, source, "null", step, target, apart)
 
     def _tile(self, vectors: int, active: int, adds: bool = False) -> Tile:
@@ -241,5 +241,6 @@ class Job(Struct, frozen=True, dict=True):
     def _call(self, builder: KernelBuilder, tile: Tile, a: str, b: str, columns: str, step: Index, c: str, apart: int) -> None:
         builder.module.once(tile.symbol, lambda: tile_function(tile, builder.target.attributes))
         rows, steps = builder.byte("%scratch", self.rows_at), builder.byte("%scratch", self.steps_at)
-        arguments = f"ptr {a}, ptr {rows}, i64 {self.tiles}, ptr {b}, ptr {columns}, ptr {steps}, i64 {points(self.inner)}, i64 {step}, ptr {c}, i64 {apart}"
-        builder.line(f"call void @{tile.symbol}({arguments})")
+        arguments = (a, rows, self.tiles, b, columns, steps, points(self.inner))
+        operands: list[Operand] = [("ptr" if isinstance(x, str) else "i64", x) for x in arguments]
+        builder.call_void(tile.symbol, [*operands, ("i64", step), ("ptr", c), ("i64", apart)])

@@ -104,26 +104,22 @@ class Line(Struct, frozen=True):
 
     def _gathered(self, index: Index) -> str:
         builder, register, align = self.builder, self.element.register, self.element.part_size
-        parts = [builder.op(f"load <2 x {register}>, ptr {self.at(index, lane)}, align {align}") for lane in range(self.lanes)]
+        parts = [builder.load(f"<2 x {register}>", self.at(index, lane), align) for lane in range(self.lanes)]
         width = 2
         while len(parts) > 1:
-            order = ", ".join(f"i32 {i}" for i in range(2 * width))
-            kind = vector(register, width)
-            parts = [builder.op(f"shufflevector {kind} {a}, {kind} {b}, <{2 * width} x i32> <{order}>") for a, b in zip(parts[::2], parts[1::2], strict=True)]
+            parts = [builder.shuffle(register, width, a, b, range(2 * width)) for a, b in zip(parts[::2], parts[1::2], strict=True)]
             width *= 2
         return parts[0]
 
     def _apart(self, raw: str) -> Number:
-        kind, n = vector(self.element.register, 2 * self.lanes), self.lanes
-        orders = [", ".join(f"i32 {2 * i + part}" for i in range(n)) for part in range(2)]
-        first, second = [self.builder.op(f"shufflevector {kind} {raw}, {kind} poison, <{n} x i32> <{order}>") for order in orders]
+        width = 2 * self.lanes
+        first, second = [self.builder.shuffle(self.element.register, width, raw, "poison", range(part, width, 2)) for part in range(2)]
         return first, second
 
     def _scatter(self, index: Index, value: Number) -> None:
-        kind = vector(self.element.register, self.lanes)
         for lane in range(self.lanes):
-            number = self.builder.op(f"shufflevector {kind} {value[0]}, {kind} {value[1]}, <2 x i32> <i32 {lane}, i32 {self.lanes + lane}>")
-            self.builder.line(f"store <2 x {self.element.register}> {number}, ptr {self.at(index, lane)}, align {self.element.part_size}")
+            number = self.builder.shuffle(self.element.register, self.lanes, *value, [lane, self.lanes + lane])
+            self.builder.store(f"<2 x {self.element.register}>", number, self.at(index, lane), self.element.part_size)
 
 
 class Read(Struct, frozen=True):
@@ -202,7 +198,7 @@ class Lines(ABC):
         wave, kept = chirp(n), self.kept("convolution")
         rest = self.element.size * (self.lanes if isinstance(kept, Units) else 1)
         start = self.builder.byte(kept.pointer, n * rest)
-        self.builder.line(f"call void @llvm.memset.p0.i64(ptr {start}, i8 0, i64 {(length - n) * rest}, i1 false)")
+        self.builder.set_bytes(start, (length - n) * rest)
         with self.each(n) as k:
             kept.store(k, numbers.multiply(load(k), self.constants(f"chirp{n}", wave, k)))
 
@@ -233,7 +229,7 @@ class Lines(ABC):
         single.store(half, single.load(0))
         factors = -0.5j * roots(np.arange(half + 1), n)
         with self.each(half + 1) as k:
-            z, mirrored = kept.load(k), numbers.conjugate(self.backward(kept, self.builder.op(f"sub i64 {half}, {k}")))
+            z, mirrored = kept.load(k), numbers.conjugate(self.backward(kept, self.builder.binary("sub", "i64", half, k)))
             mean = numbers.scale(numbers.add(z, mirrored), numbers.constant(0.5))
             y.store(k, numbers.add(mean, numbers.multiply(numbers.subtract(z, mirrored), self.constants(f"untangle{n}", factors, k))))
 
@@ -247,7 +243,7 @@ class Lines(ABC):
             return
         factors = 1j * roots(np.arange(half), n).conj()
         with self.each(half) as k:
-            z, mirrored = x.load(k), numbers.conjugate(self.backward(x, self.builder.op(f"sub i64 {half}, {k}")))
+            z, mirrored = x.load(k), numbers.conjugate(self.backward(x, self.builder.binary("sub", "i64", half, k)))
             odd = numbers.multiply(numbers.subtract(z, mirrored), self.constants(f"tangle{n}", factors, k))
             kept.store(k, swapped(numbers.add(numbers.add(z, mirrored), odd)))
         ends, first = self.one(x), self.one(kept)
@@ -264,7 +260,7 @@ class Lines(ABC):
         with self.builder.loop(1, n // 2 + 1) as loop:
             number = source.load(loop.index)
             target.store(loop.index, swapped(number))
-            target.store(self.builder.op(f"sub i64 {n}, {loop.index}"), swapped(numbers.conjugate(number)))
+            target.store(self.builder.binary("sub", "i64", n, loop.index), swapped(numbers.conjugate(number)))
 
 
 @dataclass(frozen=True)
@@ -317,7 +313,7 @@ class Along(Lines):
         planes = table(self.builder, f"{name}.planes", self.element.register, by_planes(values))
         kind = vector(self.element.register, self.lanes)
         places = [self.builder.address(planes, self.part, self.builder.add(index, part * len(values))) for part in range(2)]
-        first, second = [self.builder.op(f"load {kind}, ptr {place}, align {self.part.size}") for place in places]
+        first, second = [self.builder.load(kind, place, self.part.size) for place in places]
         return first, second
 
     def backward(self, line: Line | Units, index: Index) -> Number:

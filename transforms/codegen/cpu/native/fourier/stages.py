@@ -43,25 +43,25 @@ class Units(Struct, frozen=True):
     def places(self, index: Index) -> tuple[str, str]:
         """Where real and imaginary parts lie."""
         unit = f"[{2 * self.lanes} x {self.part.register}]"
-        first = self.pointer if index == 0 else self.builder.op(f"getelementptr {unit}, ptr {self.pointer}, i64 {index}")
+        first = self.builder.offset(self.pointer, unit, index)
         return first, self.builder.address(first, self.part, self.lanes)
 
     def load(self, index: Index) -> Number:
         kind, align = vector(self.part.register, self.lanes), self.part.size
-        first, second = [self.builder.op(f"load {kind}, ptr {place}, align {align}") for place in self.places(index)]
+        first, second = [self.builder.load(kind, place, align) for place in self.places(index)]
         return first, second
 
     def store(self, index: Index, value: Number) -> None:
         kind, align = vector(self.part.register, self.lanes), self.part.size
         for place, x in zip(self.places(index), value, strict=True):
-            self.builder.line(f"store {kind} {x}, ptr {place}, align {align}")
+            self.builder.store(kind, x, place, align)
 
     def broadcast(self, pointer: str, index: Index) -> Number:
         """A pair from a table of pairs, in every lane."""
         parts: list[str] = []
-        first = pointer if index == 0 else self.builder.op(f"getelementptr [2 x {self.part.register}], ptr {pointer}, i64 {index}")
+        first = self.builder.offset(pointer, f"[2 x {self.part.register}]", index)
         for place in (first, self.builder.address(first, self.part, 1)):
-            scalar = self.builder.op(f"load {self.part.register}, ptr {place}, align {self.part.size}")
+            scalar = self.builder.load(self.part.register, place, self.part.size)
             parts.append(self.builder.splat(self.part.register, scalar, self.lanes))
         return parts[0], parts[1]
 
@@ -84,12 +84,12 @@ def counted(builder: KernelBuilder, count: Index) -> Generator[Index]:
 def blocks(builder: KernelBuilder, extent: Index, width: int) -> Generator[Index]:
     """Starts of blocks that cover an extent which is not below the width; the last two may overlap."""
     if isinstance(extent, str):
-        count, last = builder.op(f"udiv i64 {builder.add(extent, width - 1)}, {width}"), builder.add(extent, -width)
+        count, last = builder.binary("udiv", "i64", builder.add(extent, width - 1), width), builder.add(extent, -width)
     else:
         count, last = -(-extent // width), extent - width
     with counted(builder, count) as number:
         start = builder.multiply(number, width)
-        yield start if isinstance(last, int) and (last == 0 or last % width == 0) else builder.op(f"call i64 @llvm.smin.i64(i64 {start}, i64 {last})")
+        yield start if isinstance(last, int) and (last == 0 or last % width == 0) else builder.intrinsic("smin", "i64", start, last)
 
 
 def stage(units: Units, radix: int, m: Index, s: Index, load: Load, store: Store, factors: str | None) -> None:
@@ -133,12 +133,13 @@ def transform(units: Units, n: int, load: Load | None, store: Store, work: tuple
             stage(units, radix, m, s, read, store if last else units.over(builder, target).store, factors)
         elif radix in IN_REGISTERS:
             assert factors is not None
-            builder.line(f"call void {_shared_stage(units, radix)}(ptr {source}, ptr {target}, ptr {factors}, i64 {m}, i64 {s})")
+            operands = [("ptr", source), ("ptr", target), ("ptr", factors), ("i64", m), ("i64", s)]
+            builder.call_void(_shared_stage(units, radix), operands)
         else:
             pairs = np.outer(np.arange(1, (radix + 1) // 2), np.arange(1, (radix + 1) // 2))
             angles = table(builder, f"p{radix}", register, by_pairs(roots(pairs, radix)))
-            arguments = [f"ptr {x}" for x in (source, target, factors or "null", angles, spare)] + [f"i64 {x}" for x in (radix, m, s)]
-            builder.line(f"call void {_shared_prime(units)}({', '.join(arguments)})")
+            pointers = [("ptr", x) for x in (source, target, factors or "null", angles, spare)]
+            builder.call_void(_shared_prime(units), [*pointers, ("i64", radix), ("i64", m), ("i64", s)])
         source, target, length, s = target, source, m, s * radix
 
 
@@ -151,7 +152,7 @@ def _shared(units: Units, name: str, parameters: Sequence[str], body: Callable[[
         return builder.definition(symbol, parameters, attributes=f"noinline {builder.target.attributes}")
 
     symbol = f"wg.fft.{units.part.register}.{units.lanes}.{name}"
-    return f"@{units.builder.module.once(symbol, definition)}"
+    return units.builder.module.once(symbol, definition)
 
 
 def _shared_stage(units: Units, radix: int) -> str:
@@ -167,10 +168,10 @@ def _shared_prime(units: Units) -> str:
 
     def body(builder: KernelBuilder) -> None:
         x, y, temporary = (units.over(builder, pointer) for pointer in ("%x", "%y", "%t"))
-        half = builder.op("lshr i64 %r, 1")
+        half = builder.binary("lshr", "i64", "%r", "1")
         beyond = builder.add(half, 1)
         step, stride = builder.multiply("%m", "%s"), builder.multiply("%r", "%s")
-        turned = builder.op("icmp ne ptr %w, null")
+        turned = builder.icmp("ne", "ptr", "%w", "null")
         with builder.loop(0, "%m") as outer, builder.loop(0, "%s") as inner:
             p, q = outer.index, inner.index
             read, written = builder.linear([(p, "%s")], q), builder.linear([(p, stride)], q)
@@ -178,7 +179,7 @@ def _shared_prime(units: Units) -> str:
             with builder.loop(1, beyond) as row:
                 k = row.index
                 even, odd = _sums(x, temporary, read, k, half)
-                mirrored = builder.op(f"sub i64 %r, {k}")
+                mirrored = builder.binary("sub", "i64", "%r", k)
                 results = ((k, x.numbers.subtract_i(even, odd)), (mirrored, x.numbers.add_i(even, odd)))
                 for at, value in results:
                     y.store(builder.linear([(at, "%s")], written), value)
@@ -197,7 +198,7 @@ def _pairs(x: Units, temporary: Units, beyond: Index, step: Index, read: Index, 
     with builder.loop(1, beyond, [(kind, total[0]), (kind, total[1])]) as loop:
         j = loop.index
         a = x.load(builder.linear([(j, step)], read))
-        b = x.load(builder.linear([(builder.op(f"sub i64 %r, {j}"), step)], read))
+        b = x.load(builder.linear([(builder.binary("sub", "i64", "%r", j), step)], read))
         sum_ = numbers.add(a, b)
         at = builder.multiply(builder.add(j, -1), 2)
         temporary.store(at, sum_)
@@ -246,14 +247,14 @@ def shared_spread(units: Units, n: int, source: str, target: str, load: Callable
 
         def exchange(index: Index) -> Number:
             real, imaginary = load(builder, "%x", index)
-            first, second = [builder.op(f"select i1 %e, {kind} {x}, {kind} {y}") for x, y in ((imaginary, real), (real, imaginary))]
+            first, second = [builder.select("%e", kind, x, y) for x, y in ((imaginary, real), (real, imaginary))]
             return first, second
 
         _spread(units.over(builder, "%y"), "%m", exchange, "%w")
 
     symbol = _shared(units, "spread", ("ptr %x", "ptr %y", "ptr %w", "i64 %m", "i1 %e"), body)
     m, flag = n // units.lanes, str(exchanged).lower()
-    units.builder.line(f"call void {symbol}(ptr {source}, ptr {target}, ptr {_spread_factors(units, n)}, i64 {m}, i1 {flag})")
+    units.builder.call_void(symbol, [("ptr", source), ("ptr", target), ("ptr", _spread_factors(units, n)), ("i64", m), ("i1", flag)])
 
 
 def _spread_factors(units: Units, n: int) -> str:
@@ -267,23 +268,8 @@ def _spread(written: Units, m: Index, load: Load, factors: str) -> None:
         results = butterfly(numbers, [load(builder.linear([(m, j)], p)) for j in range(lanes)])
         for k in range(1, lanes):
             places = [builder.address(factors, written.part, builder.linear([(m, 2 * (k - 1) + part)], p)) for part in range(2)]
-            first, second = [builder.op(f"load {kind}, ptr {place}, align {written.part.size}") for place in places]
+            first, second = [builder.load(kind, place, written.part.size) for place in places]
             results[k] = numbers.multiply(results[k], (first, second))
-        rows = [transposed(builder, written.part.register, [y[part] for y in results]) for part in range(2)]
+        rows = [builder.transposed(written.part.register, [y[part] for y in results]) for part in range(2)]
         for number, value in enumerate(zip(*rows, strict=True)):
             written.store(builder.add(p, number), value)
-
-
-def transposed(builder: KernelBuilder, register: str, rows: list[str]) -> list[str]:
-    """As many vectors as they have lanes, transposed by exchanging blocks off the diagonal (Eklundh 1972)."""
-    lanes = len(rows)
-    kind, block = vector(register, lanes), 1
-    while block < lanes:
-        low = ", ".join(f"i32 {i if not i & block else lanes + i - block}" for i in range(lanes))
-        high = ", ".join(f"i32 {i + block if not i & block else lanes + i}" for i in range(lanes))
-        for i in range(lanes):
-            if not i & block:
-                pair = f"{kind} {rows[i]}, {kind} {rows[i + block]}"
-                rows[i], rows[i + block] = [builder.op(f"shufflevector {pair}, <{lanes} x i32> <{order}>") for order in (low, high)]
-        block *= 2
-    return rows

@@ -15,11 +15,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wengert.dialects import stablehlo
+from wengert.dialects.kernel.memory import aligned
 from wengert.dialects.stablehlo.attributes import FftType
 from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import c64, c128, f32, f64, shape
 from wengert.ir.tensor_types import element as element_type
-from wengert.transforms.bufferize.buffers import aligned
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import zero
 from wengert.transforms.codegen.cpu.native.fourier.lines import Across, Along, Line, Read, swapped

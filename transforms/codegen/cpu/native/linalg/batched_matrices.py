@@ -74,7 +74,7 @@ class BatchedLu(_Matrices):
             lanes.in_blocks(after, self.n, lambda j, count: self._reduce_row(k, j, count))
             step.carry(scalars.select(first, self.number.register, self._splat(after), failed))
         for lane in range(lanes.lanes):
-            status = builder.op(f"extractelement {self.numbers} {step.values[0]}, i32 {lane}")
+            status = self.scalars.extract(self.number.register, step.values[0], lane)
             builder.memory().store(_I32, self._resized(status, self.number.register, "i32"), builder.address(info, _I32, lane))
 
     def _reduce_column(self, k: Index, i: Index, count: int) -> None:
@@ -106,12 +106,12 @@ class BatchedLu(_Matrices):
         count, steps = lanes.lanes, min(self.m, self.n)
         chosen: list[str] = []
         for lane in range(count):
-            pivot = self._resized(builder.op(f"extractelement {self.numbers} {row}, i32 {lane}"), self.number.register, "i64")
-            number = self._resized(builder.op(f"add nsw i64 {pivot}, 1"), "i64", "i32")
+            pivot = self._resized(self.scalars.extract(self.number.register, row, lane), self.number.register, "i64")
+            number = self._resized(builder.binary("add nsw", "i64", pivot, "1"), "i64", "i32")
             builder.memory().store(_I32, number, builder.address(pivots, _I32, builder.linear([(lane, steps)], k)))
             chosen.append(pivot)
         moved = self.scalars.compare("ne", self.number.register, row, self._splat(k))
-        with builder.when(builder.op(f"call i1 @llvm.vector.reduce.or.v{count}i1(<{count} x i1> {moved})")):
+        with builder.when(self.scalars.any(moved)):
             upper, others = self.place(k, 0), [self.place(pivot, 0) for pivot in chosen]
             with builder.loop(0, self.n) as column:
                 above = lanes.address(upper, column.index)
@@ -190,7 +190,7 @@ class BatchedSubstitution:
         """For matrices of order ``n``."""
         builder, lanes = self.builder, self.lanes
         with builder.loop(0, n) as rows:
-            row: Index = rows.index if self.first_to_last else builder.op(f"sub nsw i64 {n - 1}, {rows.index}")
+            row: Index = rows.index if self.first_to_last else builder.binary("sub nsw", "i64", n - 1, rows.index)
             start, end = (0, row) if self.first_to_last else (builder.add(row, 1), n)
             shared = lanes.address(self.t, builder.multiply(row, self.matrix[0])), self.matrix[1]
             divisor = "" if self.unit else lanes.load(lanes.address(self.t, builder.multiply(row, sum(self.matrix))))

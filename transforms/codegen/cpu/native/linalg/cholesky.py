@@ -38,7 +38,7 @@ class _AnyCholesky(Factorization):
             with builder.loop(0, self.lanes) as lane:
                 number = builder.add(first, lane.index)
                 results = [self.matrix(builder, f"%q{n}", result, number) for n, result in enumerate(self.op.results)]
-                bad = builder.op(f"extractelement <{self.lanes} x i1> {failed}, i64 {lane.index}")
+                bad = builder.extract("i1", self.lanes, failed, lane.index)
                 self.finish(builder, self.matrix(builder, "%p0", a, number), results, places, bad)
 
     def finish(self, builder: KernelBuilder, a: str, results: list[str], places: dict[str, str], failed: str) -> None:
@@ -70,9 +70,9 @@ class _AnyCholesky(Factorization):
         size, n = self.element.size, self.n
         with builder.loop(0, n) as row:
             start = builder.multiply(row.index, n) if not self.is_lower else builder.add(builder.multiply(row.index, n + 1), 1)
-            count = row.index if not self.is_lower else builder.op(f"sub nsw i64 {n - 1}, {row.index}")
-            bytes_ = builder.op(f"mul nsw i64 {count}, {size}")
-            builder.line(f"call void @llvm.memset.p0.i64(ptr {builder.address(matrix, self.element, start)}, i8 0, i64 {bytes_}, i1 false)")
+            count = row.index if not self.is_lower else builder.binary("sub nsw", "i64", n - 1, row.index)
+            bytes_ = builder.binary("mul nsw", "i64", count, size)
+            builder.set_bytes(builder.address(matrix, self.element, start), bytes_)
 
     @property
     def is_lower(self) -> bool:
@@ -104,9 +104,9 @@ class StableCholesky(_AnyCholesky):
         self._mark(builder, results[0], places)
 
     def _mark(self, builder: KernelBuilder, factor: str, places: dict[str, str]) -> None:
-        info = builder.memory().load(I32, places["info"])
+        info = builder.load("i32", places["info"], 4)
         nan = float_literal(float("nan"), self.part.register)
-        with builder.when(builder.op(f"icmp ne i32 {info}, 0")), builder.loop(0, self.n) as row:
+        with builder.when(builder.icmp("ne", "i32", info, 0)), builder.loop(0, self.n) as row:
             start, end = (0, builder.add(row.index, 1)) if self.is_lower else (row.index, self.n)
             with builder.loop(start, end) as column:
                 at = builder.address(factor, self.element, builder.linear([(row.index, self.n)], column.index))

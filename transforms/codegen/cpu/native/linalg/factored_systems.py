@@ -6,11 +6,11 @@ from collections.abc import Callable
 from math import prod
 
 from wengert.dialects import core
+from wengert.dialects.kernel.memory import aligned
 from wengert.dialects.stablehlo.attributes import Transpose
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import element as element_type
 from wengert.ir.tensor_types import shape
-from wengert.transforms.bufferize.buffers import aligned
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
@@ -26,9 +26,9 @@ _I32 = Element("i", "i32", "i32", 4)
 
 def _load_row(builder: KernelBuilder, pointer: str, index: Index, rows: int, first: int = 0) -> str:
     """A row's number, which counts from ``first``, as one from 0 that is in bounds."""
-    number = builder.op(f"sext i32 {builder.memory().load(_I32, builder.address(pointer, _I32, index))} to i64")
-    above = builder.op(f"call i64 @llvm.smax.i64(i64 {builder.add(number, -first)}, i64 0)")
-    return builder.op(f"call i64 @llvm.smin.i64(i64 {above}, i64 {rows - 1})")
+    number = builder.cast("sext", builder.load("i32", builder.address(pointer, _I32, index), 4), "i32", "i64")
+    above = builder.intrinsic("smax", "i64", builder.add(number, -first), 0)
+    return builder.intrinsic("smin", "i64", above, rows - 1)
 
 
 @native(core.PivotsToPermutationOp)
@@ -48,7 +48,7 @@ class PivotsToPermutation(NativeKernel):
             pivots, order = (builder.address(p, _I32, builder.multiply(number, extent)) for p, extent in (("%p0", k), ("%q0", m)))
             memory = builder.memory()
             with builder.loop(0, m) as row:
-                memory.store(_I32, builder.op(f"trunc i64 {row.index} to i32"), builder.address(order, _I32, row.index))
+                memory.store(_I32, builder.cast("trunc", row.index, "i64", "i32"), builder.address(order, _I32, row.index))
             with builder.loop(0, k) as row:
                 here = builder.address(order, _I32, row.index)
                 there = builder.address(order, _I32, _load_row(builder, pivots, row.index, m, first=1))

@@ -13,9 +13,9 @@ from abc import abstractmethod
 from math import prod
 from typing import Any
 
+from wengert.dialects.kernel.memory import aligned
 from wengert.ir.tensor_types import element as element_type
 from wengert.ir.tensor_types import shape
-from wengert.transforms.bufferize.buffers import aligned
 from wengert.transforms.codegen.cpu.native.base import NativeKernel
 from wengert.transforms.codegen.cpu.native.boxes import copy_box
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
-from wengert.transforms.bufferize.buffers import aligned
+from wengert.dialects.kernel.memory import aligned
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element
@@ -64,8 +64,8 @@ class MatrixLanes:
             if batch % self.lanes == 0:
                 yield builder.multiply(number, self.lanes)
                 return
-            last = builder.op(f"icmp eq i64 {number}, {count - 1}")
-            with builder.loop(0, builder.op(f"select i1 {last}, i64 2, i64 1")) as part:
+            last = builder.icmp("eq", "i64", number, count - 1)
+            with builder.loop(0, builder.select(last, "i64", 2, 1)) as part:
                 yield self._at_most(builder.multiply(builder.add(number, part.index), self.lanes), batch - self.lanes)
 
     def gather(self, count: int, source: str, target: str) -> None:
@@ -82,7 +82,7 @@ class MatrixLanes:
             start = builder.address(source, self.element, index)
             rows = [self.load(builder.address(start, self.element, lane * count)) for lane in range(self.lanes)]
             place = self.address(target, index)
-            for number, column in enumerate(self._transposed(rows)):
+            for number, column in enumerate(self.builder.transposed(self.element.register, rows)):
                 self.store(column, self.address(place, number))
 
     def scatter(self, count: int, source: str, target: str) -> None:
@@ -98,7 +98,7 @@ class MatrixLanes:
             place = self.address(source, index)
             columns = [self.load(self.address(place, number)) for number in range(self.lanes)]
             start = builder.address(target, self.element, index)
-            for lane, row in enumerate(self._transposed(columns)):
+            for lane, row in enumerate(self.builder.transposed(self.element.register, columns)):
                 self.store(row, builder.address(start, self.element, lane * count))
 
     @contextmanager
@@ -108,36 +108,21 @@ class MatrixLanes:
             yield loop.index if count % self.lanes == 0 else self._at_most(loop.index, count - self.lanes)
 
     def _at_most(self, index: Index, limit: int) -> str:
-        return self.builder.op(f"call i64 @llvm.umin.i64(i64 {index}, i64 {limit})")
-
-    def _transposed(self, rows: list[str]) -> list[str]:
-        """The columns of a square of registers: rows whose numbers differ in one bit exchange halves."""
-        n, rows = self.lanes, list(rows)
-        bit = 1
-        while bit < n:
-            low = ", ".join(f"i32 {lane if not lane & bit else n + lane - bit}" for lane in range(n))
-            high = ", ".join(f"i32 {lane + bit if not lane & bit else n + lane}" for lane in range(n))
-            for row in range(n):
-                if not row & bit:
-                    pair = f"{self.kind} {rows[row]}, {self.kind} {rows[row + bit]}"
-                    rows[row] = self.builder.op(f"shufflevector {pair}, <{n} x i32> <{low}>")
-                    rows[row + bit] = self.builder.op(f"shufflevector {pair}, <{n} x i32> <{high}>")
-            bit *= 2
-        return rows
+        return self.builder.intrinsic("umin", "i64", index, limit)
 
     # -- elements
 
     def address(self, pointer: str, index: Index) -> str:
         """The address of an element of all matrices."""
-        return pointer if index == 0 else self.builder.op(f"getelementptr {self.kind}, ptr {pointer}, i64 {index}")
+        return self.builder.offset(pointer, self.kind, index)
 
     def load(self, address: str) -> str:
         """All lanes at an address."""
-        return self.builder.op(f"load {self.kind}, ptr {address}, align {self.element.size}")
+        return self.builder.load(self.kind, address, self.element.size)
 
     def store(self, value: str, address: str) -> None:
         """All lanes to an address."""
-        self.builder.line(f"store {self.kind} {value}, ptr {address}, align {self.element.size}")
+        self.builder.store(self.kind, value, address, self.element.size)
 
     # -- sums of products
 
@@ -167,8 +152,8 @@ class MatrixLanes:
         if isinstance(start, int) and isinstance(end, int):
             middle: Index = start + (end - start) // BLOCK * BLOCK
         else:
-            length = builder.op(f"sub nsw i64 {end}, {start}")
-            middle = builder.add(start, builder.op(f"and i64 {length}, {-BLOCK}"))
+            length = builder.binary("sub nsw", "i64", end, start)
+            middle = builder.add(start, builder.binary("and", "i64", length, -BLOCK))
         if not (isinstance(middle, int) and middle == start):
             with builder.loop(start, middle, step=BLOCK) as block:
                 body(block.index, BLOCK)

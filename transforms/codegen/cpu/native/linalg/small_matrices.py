@@ -28,18 +28,18 @@ def small_cholesky(builder: KernelBuilder, element: Element, n: int, a: str, fac
 
     def rest(i: Index, j: Index) -> str:
         with builder.loop(0, j, [(kind, load(a, i, j))]) as inner:
-            product = builder.op(f"fmul contract {kind} {load(factor, i, inner.index)}, {load(factor, j, inner.index)}")
-            inner.carry(builder.op(f"fsub contract {kind} {inner.values[0]}, {product}"))
+            product = builder.binary("fmul contract", kind, load(factor, i, inner.index), load(factor, j, inner.index))
+            inner.carry(builder.binary("fsub contract", kind, inner.values[0], product))
         return inner.values[0]
 
     with builder.loop(0, n, [("i1", "false")]) as row:
         with builder.loop(0, row.index) as column:
-            quotient = builder.op(f"fdiv {kind} {rest(row.index, column.index)}, {load(factor, column.index, column.index)}")
+            quotient = builder.binary("fdiv", kind, rest(row.index, column.index), load(factor, column.index, column.index))
             memory.store(element, quotient, place(factor, row.index, column.index))
         pivot = rest(row.index, row.index)
-        bad = builder.op(f"fcmp ule {kind} {pivot}, 0.0")
+        bad = builder.fcmp("ule", kind, pivot, "0.0")
         memory.store(element, builder.scalars().intrinsic("sqrt", kind, pivot), place(factor, row.index, row.index))
-        row.carry(builder.op(f"or i1 {row.values[0]}, {bad}"))
+        row.carry(builder.binary("or", "i1", row.values[0], bad))
     return row.values[0]
 
 
@@ -68,15 +68,15 @@ class _Elimination:
         with builder.loop(0, min(self.m, self.n), [("i32", "0")]) as step:
             k = step.index
             row = self._pivot(k)
-            number = builder.op(f"trunc i64 {builder.add(row, 1)} to i32")
+            number = builder.cast("trunc", builder.add(row, 1), "i64", "i32")
             memory.store(self.number, number, builder.address(self.pivots, self.number, k))
-            with builder.when(builder.op(f"icmp ne i64 {row}, {k}")):
+            with builder.when(builder.icmp("ne", "i64", row, k)):
                 self._exchange(k, row)
             pivot = self.load(k, k)
-            zero = builder.op(f"fcmp oeq {kind} {pivot}, 0.0")
-            first = builder.op(f"and i1 {zero}, {builder.op(f'icmp eq i32 {step.values[0]}, 0')}")
-            info = builder.op(f"select i1 {first}, i32 {builder.op(f'trunc i64 {builder.add(k, 1)} to i32')}, i32 {step.values[0]}")
-            divisor = builder.op(f"select i1 {zero}, {kind} 1.0, {kind} {pivot}")
+            zero = builder.fcmp("oeq", kind, pivot, "0.0")
+            first = builder.binary("and", "i1", zero, builder.icmp("eq", "i32", step.values[0], 0))
+            info = builder.select(first, "i32", builder.cast("trunc", builder.add(k, 1), "i64", "i32"), step.values[0])
+            divisor = builder.select(zero, kind, "1.0", pivot)
             self._eliminate(k, divisor)
             step.carry(info)
         memory.store(self.number, step.values[0], self.info)
@@ -87,9 +87,9 @@ class _Elimination:
         start = builder.scalars().intrinsic("fabs", kind, self.load(k, k))
         with builder.loop(builder.add(k, 1), self.m, [(kind, start), ("i64", str(k))]) as loop:
             size = builder.scalars().intrinsic("fabs", kind, self.load(loop.index, k))
-            larger = builder.op(f"fcmp ogt {kind} {size}, {loop.values[0]}")
-            best = builder.op(f"select i1 {larger}, {kind} {size}, {kind} {loop.values[0]}")
-            loop.carry(best, builder.op(f"select i1 {larger}, i64 {loop.index}, i64 {loop.values[1]}"))
+            larger = builder.fcmp("ogt", kind, size, loop.values[0])
+            best = builder.select(larger, kind, size, loop.values[0])
+            loop.carry(best, builder.select(larger, "i64", loop.index, loop.values[1]))
         return loop.values[1]
 
     def _exchange(self, i: Index, j: Index) -> None:
@@ -102,10 +102,10 @@ class _Elimination:
     def _eliminate(self, k: Index, divisor: str) -> None:
         builder, kind, memory = self.builder, self.element.register, self.builder.memory()
         with builder.loop(builder.add(k, 1), self.m) as row:
-            factor = builder.op(f"fdiv {kind} {self.load(row.index, k)}, {divisor}")
+            factor = builder.binary("fdiv", kind, self.load(row.index, k), divisor)
             memory.store(self.element, factor, self.place(row.index, k))
             with builder.loop(builder.add(k, 1), self.n) as column:
-                product = builder.op(f"fmul contract {kind} {factor}, {self.load(k, column.index)}")
+                product = builder.binary("fmul contract", kind, factor, self.load(k, column.index))
                 memory.store(
-                    self.element, builder.op(f"fsub contract {kind} {self.load(row.index, column.index)}, {product}"), self.place(row.index, column.index)
+                    self.element, builder.binary("fsub contract", kind, self.load(row.index, column.index), product), self.place(row.index, column.index)
                 )

@@ -118,18 +118,16 @@ class Eig(Factorization):
             assert isinstance(re, str)
             assert isinstance(im, str)
             memory.store(pair, (re, im), builder.address(results[0], pair, column.index))
-            first, second = (builder.op(f"fcmp {test} {part.register} {im}, 0.0") for test in ("ogt", "olt"))
-            real = builder.op(
-                f"select i1 {second}, i64 {builder.op(f'call i64 @llvm.smax.i64(i64 {builder.add(column.index, -1)}, i64 0)')}, i64 {column.index}"
-            )
-            next_ = builder.op(f"call i64 @llvm.smin.i64(i64 {builder.add(column.index, 1)}, i64 {n - 1})")
-            imaginary = builder.op(f"select i1 {first}, i64 {next_}, i64 {column.index}")
+            first, second = (builder.fcmp(test, part.register, im, "0.0") for test in ("ogt", "olt"))
+            real = builder.select(second, "i64", builder.intrinsic("smax", "i64", builder.add(column.index, -1), 0), column.index)
+            next_ = builder.intrinsic("smin", "i64", builder.add(column.index, 1), n - 1)
+            imaginary = builder.select(first, "i64", next_, column.index)
             with builder.loop(0, n) as row:
                 for name, result in (("left", results[1]), ("right", results[2])):
                     x, y = (memory.load(part, builder.address(places[name], part, builder.linear([(at, n)], row.index))) for at in (real, imaginary))
                     assert isinstance(x, str)
                     assert isinstance(y, str)
-                    minus = builder.op(f"fneg {part.register} {y}")
-                    lower = builder.op(f"select i1 {second}, {part.register} {minus}, {part.register} 0.0")
-                    z = builder.op(f"select i1 {first}, {part.register} {y}, {part.register} {lower}")
+                    minus = builder.negate(part.register, y)
+                    lower = builder.select(second, part.register, minus, "0.0")
+                    z = builder.select(first, part.register, y, lower)
                     memory.store(pair, (x, z), builder.address(result, pair, builder.linear([(row.index, n)], column.index)))

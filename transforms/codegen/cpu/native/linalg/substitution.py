@@ -157,7 +157,7 @@ class _Substitution:
             return value
 
         with builder.loop(0, n) as rows:
-            row: Index = rows.index if self.first_to_last else builder.op(f"sub nsw i64 {n - 1}, {rows.index}")
+            row: Index = rows.index if self.first_to_last else builder.binary("sub nsw", "i64", n - 1, rows.index)
             span: tuple[Index, Index] = (0, row) if self.first_to_last else (builder.add(row, 1), n)
             with builder.loop(span[0], span[1], [(kind, load(row))]) as inner:
                 factor = builder.splat(element.register, entry(row, inner.index), lanes)

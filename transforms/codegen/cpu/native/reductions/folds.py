@@ -260,13 +260,13 @@ def _inside(builder: KernelBuilder, axis: Axis, position: Index) -> tuple[Index,
     if isinstance(position, int):
         there = 0 <= position < reach and position % axis.base == 0
         return (position // axis.base if there else 0), "true" if there else "false"
-    bit = builder.op(f"icmp ult i64 {position}, {reach}")
+    bit = builder.icmp("ult", "i64", position, reach)
     number: Index = position
     if axis.base > 1:
-        rest = builder.op(f"urem i64 {position}, {axis.base}")
-        bit = builder.op(f"and i1 {bit}, {builder.op(f'icmp eq i64 {rest}, 0')}")
-        number = builder.op(f"udiv i64 {position}, {axis.base}")
-    return builder.op(f"select i1 {bit}, i64 {number}, i64 0"), bit
+        rest = builder.binary("urem", "i64", position, axis.base)
+        bit = builder.binary("and", "i1", bit, builder.icmp("eq", "i64", rest, 0))
+        number = builder.binary("udiv", "i64", position, axis.base)
+    return builder.select(bit, "i64", number, 0), bit
 
 
 def _all(builder: KernelBuilder, bits: Sequence[str]) -> str | None:
@@ -274,7 +274,7 @@ def _all(builder: KernelBuilder, bits: Sequence[str]) -> str | None:
         return "true" if bits else None
     every = bits[0]
     for bit in bits[1:]:
-        every = builder.op(f"and i1 {every}, {bit}")
+        every = builder.binary("and", "i1", every, bit)
     return every
 
 

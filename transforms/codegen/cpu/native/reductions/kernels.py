@@ -183,7 +183,7 @@ class ArgReduce(Fold):
         register = self.number.register
         if isinstance(at, int):
             return splat(register, str(at), lanes)
-        scalar = at if register == "i64" else builder.op(f"trunc i64 {at} to {register}")
+        scalar = at if register == "i64" else builder.cast("trunc", at, "i64", register)
         return builder.splat(register, scalar, lanes)
 
     def finish(self, builder: KernelBuilder, lanes: Lanes, state: list[Value]) -> None:
@@ -233,7 +233,7 @@ class SelectAndScatter(Fold):
 
     def finish(self, builder: KernelBuilder, lanes: Lanes, state: list[Value]) -> None:
         number = cast(str, state[0])
-        with builder.when(builder.op(f"icmp sge i64 {number}, 0")):
+        with builder.when(builder.icmp("sge", "i64", number, 0)):
             memory, target = builder.memory(), builder.address("%q0", self.element, number)
             source = memory.load(self.element, builder.address("%p1", self.element, self.out_index(builder, lanes)))
             combined = self.inline(builder, 1, self.op.scatter, [memory.load(self.element, target), source])

@@ -55,5 +55,5 @@ def test_what_nobody_reads_again_is_not_overwritten(trips: int, last: int, read:
     (loop,) = ops_of(module, core.ForOp)
     assert bool(ops_of(module, DynamicUpdateSliceOp)) == kept
     assert len(loop.results) == (2 if kept else 1)
-    for found, value in zip(run(module, [x]), expected, strict=True):
-        np.testing.assert_array_equal(found, value)
+    for actual, value in zip(run(module, [x]), expected, strict=True):
+        np.testing.assert_array_equal(actual, value)

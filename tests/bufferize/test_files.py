@@ -1,4 +1,4 @@
-"""The schedules that are chosen, one small file for each decision, checked by FileCheck."""
+"""What lies where, one small file for each feature, checked by FileCheck; and each text runs on as it stands."""
 
 import shlex
 from pathlib import Path
@@ -11,20 +11,19 @@ from filecheck.parser import Parser
 
 from wengert.ir.parser import parse_module
 from wengert.ir.printer import print_module
+from wengert.ir.verifier import verify
 from wengert.transforms.pipelines import parse_pipeline
 
 FILES = sorted((Path(__file__).parent / "files").glob("*.mlir"))
 
 
-def pipeline_of(text: str) -> str:
-    """The pipeline in the first line: ``// RUN: wengert-opt %s -p "..." | filecheck %s``."""
-    words = shlex.split(text.splitlines()[0])
-    return words[words.index("-p") + 1]
-
-
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_file(file: Path) -> None:
     text = file.read_text()
-    found = print_module(parse_pipeline(pipeline_of(text)).run(parse_module(text, file.name), verify_each=True))
+    words = shlex.split(text.splitlines()[0])
+    printed = print_module(parse_pipeline(words[words.index("-p") + 1]).run(parse_module(text, file.name), verify_each=True))
     options = Options(str(file))
-    assert Matcher(options, FInput(file.name, found), Parser.from_opts(options)).run() == 0, found
+    assert Matcher(options, FInput(file.name, printed), Parser.from_opts(options)).run() == 0, printed
+    again = parse_module(printed)
+    verify(again)
+    assert print_module(again) == printed

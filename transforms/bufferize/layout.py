@@ -1,4 +1,4 @@
-"""Buffers: where every value of a kernel-level block lies while it runs.
+"""Decides where every value of a kernel-level block lies while it runs.
 
 Values that share storage form one *buffer*: a reshape and its operand, a result and the ``into`` operand that it
 continues, a result that overwrites a dying operand element by element, a loop's result and the initial value that dies
@@ -7,33 +7,34 @@ straight to the caller's output; everything else gets an offset in one arena, al
 at that moment (best fit).
 
 The regions of loops and branches are closed, so each is planned like a function of its own: its inputs and outputs are
-pointers that the op around it provides, and its arena is a range of the enclosing one.
+buffers that the op around it provides, and its arena is a range of the enclosing one.
+
+What is decided here becomes IR in :mod:`wengert.transforms.bufferize.rewrite`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from enum import Enum, auto
 from math import prod
 from typing import Any, cast
 
 from msgspec import Struct, field
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects import core, stablehlo
-from wengert.dialects.core_control import TapeType
-from wengert.dialects.kernel import STORE, IndexOp, LoadOp, NestOp, StripMineOp, WithinOp
-from wengert.ir.attributes import int_of
-from wengert.ir.tensor_types import dtype_of, shape_of_type
+from wengert.dialects.kernel import STORE, LoadOp, NestOp, StripMineOp
+from wengert.dialects.kernel.memory import ALIGNMENT, aligned, byte_size
+from wengert.dialects.kernel.overwriting import carried, reads_what_it_writes
+from wengert.ir.tensor_types import shape_of_type
 
-ALIGNMENT = 64
-TAPE_BYTES = 16
-"""The size of a tape's handle; see :mod:`wengert.transforms.codegen.cpu.native.tapes`."""
+CELL_BYTES = 64
+"""What loops carry or compute and is larger lies in the arena, not on the stack."""
 
 
-class Space(Enum):
-    """Which memory a buffer lies in."""
+class Origin(Enum):
+    """Whose memory a buffer is: an input's, an output's, a constant's, or the arena's."""
 
     INPUT = auto()
     OUTPUT = auto()
@@ -44,8 +45,15 @@ class Space(Enum):
 class Place(Struct, frozen=True):
     """A buffer's memory: the number of the input, output or constant, or the offset in the arena."""
 
-    space: Space
+    origin: Origin
     at: int
+
+
+class Range(Struct, frozen=True):
+    """A part of the arena."""
+
+    at: int
+    bytes: int
 
 
 class Copy(Struct):
@@ -55,7 +63,7 @@ class Copy(Struct):
     output: int
 
 
-class Buffers(Struct):
+class MemoryLayout(Struct):
     """Places of all values, copies to make at the end, the arena's size in bytes, and scratch memory of single ops.
 
     ``initial`` says which results begin as copies of operands (what they continue is needed again). ``inner`` holds the
@@ -66,32 +74,25 @@ class Buffers(Struct):
     constants: list[stablehlo.ConstantOp] = field(default_factory=list[stablehlo.ConstantOp])
     copies: list[Copy] = field(default_factory=list[Copy])
     initial: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
-    scratch: dict[Operation, Place] = field(default_factory=dict[Operation, Place])
-    inner: dict[Block, Buffers] = field(default_factory=dict[Block, "Buffers"])
+    scratch: dict[Operation, Range] = field(default_factory=dict[Operation, "Range"])
+    inner: dict[Block, MemoryLayout] = field(default_factory=dict[Block, "MemoryLayout"])
     arena_bytes: int = 0
 
 
 Scratch = Callable[[Operation], int]
 
 
-def byte_size(value: SSAValue) -> int:
-    """How many bytes the elements of a tensor value, or the handle of a tape, take."""
-    held = value.type
-    if not isinstance(held, TensorType):
-        assert isinstance(held, TapeType)
-        return TAPE_BYTES
-    type = cast("TensorType[Any]", held)
-    return prod(shape_of_type(type)) * dtype_of(type.element_type).itemsize
-
-
-def aligned(count: int) -> int:
-    """The bytes that a buffer of so many bytes occupies."""
-    return (max(count, 1) + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
-
-
-def assign(block: Block, scratch: Scratch = lambda op: 0) -> Buffers:
+def assign(block: Block, scratch: Scratch = lambda op: 0) -> MemoryLayout:
     """Places for every value of a kernel-level block; ``scratch`` tells how many bytes an op needs while it runs."""
     return _Assignment(block, scratch, [], frozenset()).run()
+
+
+def overwriting_nests(found: MemoryLayout) -> list[NestOp]:
+    """The nests that overwrite an operand that they read, those of regions among them."""
+    places = found.places
+    nests = dict.fromkeys(value.owner for value in places if isinstance(value.owner, NestOp))
+    overwriting = [nest for nest in nests if {places[value] for value in nest.inputs} & {places[value] for value in nest.outputs}]
+    return [*overwriting, *[nest for inner in found.inner.values() for nest in overwriting_nests(inner)]]
 
 
 def loop_layout(op: core.ForOp | core.WhileOp) -> tuple[list[int], int]:
@@ -104,16 +105,16 @@ def loop_layout(op: core.ForOp | core.WhileOp) -> tuple[list[int], int]:
     return offsets, end
 
 
-def root(value: SSAValue) -> SSAValue:
-    """The value in whose memory this one lies: itself, without reshapes."""
-    while type(value.owner) is stablehlo.ReshapeOp:
-        value = value.owner.operand
-    return value
-
-
-def carried(op: Operation, block: Block) -> Sequence[BlockArgument]:
-    """The arguments of a region that it may overwrite: what a loop carries."""
-    return block.args[int_of(op.constants) + isinstance(op, core.ForOp) :] if isinstance(op, core.ForOp | core.WhileOp) else ()
+def stack_cells(found: MemoryLayout) -> dict[int, list[SSAValue]]:
+    """The values of a loop's body that lie on the stack, by their offset in its arena: small ones, where nothing larger lies at
+    the same offset. LLVM makes registers of them. Buffers at different offsets hold different values, or are not live at once, so
+    each offset has a cell of its own."""
+    held: dict[int, list[SSAValue]] = {}
+    for value, place in found.places.items():
+        if place.origin is Origin.ARENA:
+            held.setdefault(place.at, []).append(value)
+    taken = {part.at for part in found.scratch.values()}
+    return {at: values for at, values in held.items() if at not in taken and max(map(byte_size, values)) <= CELL_BYTES}
 
 
 class _Storage:
@@ -136,17 +137,17 @@ class _Assignment:
         self.scratch = scratch
         self.mutable = mutable
         self.ops = list(block.ops)
-        self.found = Buffers(constants=constants)
+        self.found = MemoryLayout(constants=constants)
         self.storage: dict[SSAValue, _Storage] = {}
         self.last_use: dict[SSAValue, int] = {}
 
-    def run(self) -> Buffers:
+    def run(self) -> MemoryLayout:
         for number, op in enumerate(self.ops):
             for operand in op.operands:
                 self.last_use[operand] = number
         for number, arg in enumerate(self.block.args):
             storage = self._new(arg, -1, fixed=number not in self.mutable)
-            storage.place = Place(Space.INPUT, number)
+            storage.place = Place(Origin.INPUT, number)
         for number, op in enumerate(self.ops):
             self._define(number, op)
         self._place_outputs()
@@ -170,7 +171,7 @@ class _Assignment:
     def _define(self, number: int, op: Operation) -> None:
         if isinstance(op, stablehlo.ConstantOp):
             storage = self._new(op.output, number, fixed=True)
-            storage.place = Place(Space.CONSTANT, len(self.found.constants))
+            storage.place = Place(Origin.CONSTANT, len(self.found.constants))
             self.found.constants.append(op)
         elif isinstance(op, stablehlo.ReshapeOp):
             self._share(op.result, op.operand)
@@ -220,7 +221,7 @@ class _Assignment:
         for output, value in enumerate(last.operands):
             storage = self.storage[value]
             if storage.place is None:
-                storage.place = Place(Space.OUTPUT, output)
+                storage.place = Place(Origin.OUTPUT, output)
             else:
                 self.found.copies.append(Copy(value, output))
 
@@ -237,9 +238,9 @@ class _Assignment:
             for result in op.results:
                 storage = self.storage[result]
                 if storage.place is None and storage.first == number:
-                    storage.place = Place(Space.ARENA, free.take(storage.bytes))
+                    storage.place = Place(Origin.ARENA, free.take(storage.bytes))
             if extra := self._scratch_bytes(op):
-                self.found.scratch[op] = Place(Space.ARENA, free.take(extra))
+                self.found.scratch[op] = Range(free.take(extra), extra)
                 free.give(self.found.scratch[op].at, extra)
             for storage in ends.get(number, ()):
                 if id(storage) not in reused:
@@ -265,7 +266,7 @@ class _Assignment:
                 continue
             for argument, operand in zip(op.body.block.args, op.inputs, strict=True):
                 other = self.storage[operand]
-                dies = other.last == number and not other.fixed and other.place is not None and other.place.space is Space.ARENA
+                dies = other.last == number and not other.fixed and other.place is not None and other.place.origin is Origin.ARENA
                 if not dies or id(other) in taken or id(other) in reused or not _same_layout(operand, result, other, storage):
                     continue
                 if self._only_at(op, other, argument, mine[0].at):
@@ -285,23 +286,6 @@ class _Assignment:
 def runs_twice(op: NestOp) -> bool:
     """Whether a nest has a schedule by which some iterations run twice, so that it may not overwrite what it reads."""
     return op.schedule is not None and op.schedule.data.repeats
-
-
-def reads_what_it_writes(op: NestOp, target: int, arguments: Sequence[SSAValue]) -> bool:
-    """Whether a nest reads of an array that one of its results continues, in every iteration, just the element that it then stores."""
-    writes = [write for write in op.writes if write.target == target]
-    if len(writes) != 1 or writes[0].kind != STORE or not (writes[0].base is None or _is_fixed(writes[0].base)):
-        return False
-    loads = [use.operation for argument in arguments for use in argument.uses]
-    return all(isinstance(load, LoadOp) and load.at.data == writes[0].at and load.base is writes[0].base and load.where is None for load in loads)
-
-
-def _is_fixed(value: SSAValue) -> bool:
-    """Whether a scalar of a nest's body is the same in all iterations."""
-    op = value.owner
-    if isinstance(op, LoadOp):
-        return not op.at.data.terms and (op.base is None or _is_fixed(op.base))
-    return not isinstance(op, Block | IndexOp | WithinOp) and all(_is_fixed(operand) for operand in op.operands)
 
 
 def _same_layout(one: SSAValue, other: SSAValue, held: _Storage, wanted: _Storage) -> bool:

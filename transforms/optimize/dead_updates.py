@@ -1,7 +1,7 @@
-"""Rows that a loop overwrites behind itself, where nothing looks at them again.
+"""Dead stores of loops: updates of rows that nothing reads again.
 
 A loop that writes row i of what it carries in iteration i has a transpose that reads row i of the cotangent and then puts zeros
-there. No iteration comes to that row again, so if the result is not used either, the zeros are for nobody: the loop may hand on
+there. No iteration comes to that row again, so if the result is not used either, the zeros are dead: the loop may return
 what it was given, which then is a constant of the loop (see :func:`wengert.transforms.optimize.control.carried_unchanged`).
 """
 
@@ -15,10 +15,10 @@ from wengert.ir.tensor_types import shape
 from wengert.transforms.optimize.matching import splat
 
 
-def hand_on(op: core.ForOp) -> bool:
-    """Makes a loop return what it carries as it was given, where all that it changes is rows behind it that nobody reads.
+def drop_dead_updates(op: core.ForOp) -> bool:
+    """Makes a loop return what it carries as it was given, where all updates of it are dead.
 
-    Returns whether there was such a thing. Results must have the users that they are going to have: this is not for ops just made.
+    Returns whether there was any. Results must have the users that they are going to have: this is not for ops just made.
     """
     end = op.block.last_op
     assert end is not None
