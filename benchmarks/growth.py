@@ -4,7 +4,7 @@ Each family is a program of a size n. It is parsed, its ``vjp`` is derived, and 
 double; an exponent is the slope of the logarithm of the processor time over that of the size, at the upper half of the sizes. What takes time that
 grows with the program itself has the exponent 1; the largest that is allowed is 1.3.
 
-Loops and branches nested in each other are the exception. A value that an inner loop needs again is kept for every iteration of the loops around it, so each loop
+Loops and branches nested in each other are the exception. A value that an inner loop needs again is kept for every iteration of the loops around it; so each
 of the derivative hands on what is kept for those inside; the derivative itself has a number of values that grows with the depth squared, and every level is
 derived as a copy of what is inside of it. Text nests at most 64 deep.
 """
