@@ -203,7 +203,7 @@ def transcendental(takes: int, effort: Effort | None, *, integers: _Effort = "sa
 
 
 def expanded(takes: int) -> Facts:
-    """An elementwise op that compiled code and costs see as the ops that it is written out in."""
+    """An elementwise op that compiled code and costs see as the elementwise ops that it is written out in."""
     return Facts(elementwise=True, takes=takes, one_type=True, work=Work.EXPANSION, batching=Batching.SAME_OP)
 
 

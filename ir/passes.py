@@ -8,7 +8,8 @@ its options. A pipeline is a tuple of passes that prints as it parses::
 
 It may end in translations (:mod:`wengert.ir.translations`), which make text of what the passes leave::
 
-    text = Pipeline.parse("to-core,fuse,emit-llvm").translate(module)
+    pipeline = Pipeline.parse("to-core,fuse,bufferize,emit-llvm")
+    text = pipeline.translate(pipeline.run(module))
 
 Both are found by name in :data:`PASSES`, which holds import paths, so that listing them imports none.
 ``wengert.transforms.pipelines`` registers ours.

@@ -78,8 +78,10 @@ def transform(core: ModuleOp, text: str, folder: Path | None) -> ModuleOp:
 
 
 def plain_text(module: ModuleOp, *, locations: bool = False, generic: bool = False) -> str:
-    """The module as plain StableHLO text that JAX reads: core ops are written out again."""
+    """The module as plain StableHLO text that JAX reads: core ops are written out again. Kernels are written as they are."""
     check_known(module)
+    if holds_kernels(module):
+        return print_module(module, locations=locations, generic=generic)
     if needs_ad_lowering(module) or any(op.name.startswith("core.") for op in all_ops(module)):
         module = parse_pipeline(BACK).applied(module)
     return print_module(module, locations=locations, generic=generic)

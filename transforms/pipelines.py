@@ -5,7 +5,7 @@
     StableHLO --FRONT--> core-level IR --jvp, vjp--> its derivative --OPTIMIZE--> less of it --BACK--> StableHLO
                                                                               `--FINISH--> what is run
                                                                                               |
-               assembly <--EMIT-- kernels on buffers <--BUFFERIZE-- kernels <--LOWER---------'
+         assembly <--EMIT-- kernels on buffers <--SCHEDULE, BUFFERIZE-- kernels <--LOWER--------'
 
 A name leads to an import path, so that nothing is imported before it runs.
 """
@@ -110,6 +110,9 @@ LOWER = f"expand-functions,check-compilable,{CANONICALIZE},fuse,{KERNELS}"
 """From core-level IR to kernels."""
 
 
+SCHEDULE = "schedule"
+"""From kernels to kernels that say how they run: the order of loops, vectors, threads."""
+
 BUFFERIZE = "bufferize"
 """From kernels on values to kernels on buffers."""
 
@@ -122,11 +125,16 @@ def lowering(*, reassociate: bool = True) -> str:
     return LOWER if reassociate else LOWER.replace("{reassociate=true}", "").replace("split-reductions,", "")
 
 
+def placing(*, strict: bool = False) -> str:
+    """:data:`SCHEDULE` and :data:`BUFFERIZE`, for programs whose sums keep their order if ``strict``."""
+    return joined(f"{SCHEDULE}{{strict=true}}" if strict else SCHEDULE, BUFFERIZE)
+
+
 def emission(*, strict: bool = False, flush_subnormals: bool = False, opt: str = "best") -> str:
-    """:data:`BUFFERIZE` and :data:`EMIT` with these options of the compiler."""
+    """:func:`placing` and :data:`EMIT` with these options of the compiler."""
     options = " ".join([name for name, chosen in (("strict=true", strict), ("flush-subnormals=true", flush_subnormals)) if chosen])
     emit = f"emit-llvm{{{options}}}" if options else "emit-llvm"
-    return f"{BUFFERIZE},{emit},optimize-llvm,emit-asm" if opt == "best" else f"{BUFFERIZE},{emit},emit-asm{{opt={opt}}}"
+    return joined(placing(strict=strict), emit, *(("optimize-llvm", "emit-asm") if opt == "best" else (f"emit-asm{{opt={opt}}}",)))
 
 
 def joined(*pipelines: str) -> str:

@@ -382,3 +382,12 @@ def is_bufferized(function: FuncOp) -> bool:
     """Whether the function's values have got their memory: it takes buffers."""
     kind = function.function_type
     return not kind.outputs.data and all(isinstance(type, MemRefType) for type in kind.inputs.data)
+
+
+def runs_in_place(op: LaunchOp) -> bool:
+    """Whether a nest overwrites an operand that it reads."""
+    nest = op.kernel
+    if not isinstance(nest, NestOp):
+        return False
+    written = {location(buffer) for buffer in op.outs}
+    return any(location(buffer) in written for buffer in op.ins[: len(nest.inputs)])

@@ -33,14 +33,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DenseIntOrFPElementsAttr, IntegerAttr, MemRefType, StringAttr, TensorType
-from xdsl.ir import Attribute, Block, BlockArgument, Dialect, Region, SSAValue
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr
+from xdsl.ir import Attribute, Block, Dialect, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     operand_def,
-    opt_operand_def,
     opt_prop_def,
     prop_def,
     region_def,
@@ -49,171 +48,22 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
+from xdsl.traits import IsolatedFromAbove, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from wengert.dialects.facts import KERNEL, STRUCTURE
-from wengert.dialects.kernel import positions
-from wengert.dialects.kernel.attributes import KINDS, AtAttr, WhereAttr, at_attr, string
-from wengert.dialects.kernel.functions import arity, op_classes
-from wengert.dialects.kernel.positions import Position
+from wengert.dialects.kernel.attributes import AtAttr, WhereAttr
+from wengert.dialects.kernel.base import KernelOp
+from wengert.dialects.kernel.body_ops import ApplyOp, ConstantOp, IndexOp, LoadOp, WithinOp, Write, YieldOp
 from wengert.dialects.kernel.product_syntax import ProductText
 from wengert.dialects.kernel.region_syntax import BodyText, NestText, StripMineText
 from wengert.dialects.kernel.schedule import ScheduleAttr
-from wengert.dialects.kernel.syntax import FunctionText, GuardsText, IndexText, LoadText, ScalarText, YieldText, buffer_shape
+from wengert.dialects.kernel.syntax import buffer_shape
 from wengert.dialects.stablehlo.attributes import DotDimensionNumbersAttr
 from wengert.ir.attributes import int_array, ints, segment_sizes
-from wengert.ir.foreign import print_operation, read_operation
-from wengert.ir.operations import DialectOperation, op_definition
+from wengert.ir.operations import op_definition
 from wengert.ir.syntax import ResultTypes, Syntax
-from wengert.ir.tensor_types import i1, shape_of_type, type_of
-
-
-class KernelOp(DialectOperation):
-    """An op of the dialect: stock xDSL reads and writes it by its syntax, too."""
-
-    SYNTAX: ClassVar[Syntax]
-
-    def __init_subclass__(cls, **arguments: object) -> None:
-        super().__init_subclass__(**arguments)
-        if not hasattr(cls, "mnemonics"):  # what several names stand for has the generic form there
-            cls.parse = classmethod(read_operation)  # pyright: ignore[reportAttributeAccessIssue]
-            cls.print = print_operation  # pyright: ignore[reportAttributeAccessIssue]
-
-
-@op_definition
-class LoadOp(KernelOp):
-    """The element at a position (plus ``base``, a computed position).
-
-    A computed position must lie within the buffer: whoever makes it clamps it. Where the guards do not hold nothing is
-    read, and the value may be anything.
-    """
-
-    name = "kernel.load"
-    SYNTAX: ClassVar = Syntax(LoadText())
-    source = operand_def()
-    base = opt_operand_def()
-    at = prop_def(AtAttr)
-    where = opt_prop_def(WhereAttr)
-    result = result_def()
-    traits = traits_def(Pure())
-
-
-@op_definition
-class IndexOp(KernelOp):
-    """The value of an expression of loop indices, as a number of the result's type."""
-
-    name = "kernel.index"
-    SYNTAX: ClassVar = Syntax(IndexText(), ResultTypes())
-    at = prop_def(AtAttr)
-    result = result_def()
-    traits = traits_def(Pure())
-
-
-@op_definition
-class WithinOp(KernelOp):
-    """Whether the guards hold."""
-
-    name = "kernel.within"
-    SYNTAX: ClassVar = Syntax(GuardsText(), ResultTypes())
-    where = prop_def(WhereAttr)
-    result = result_def()
-    traits = traits_def(Pure())
-
-
-@op_definition
-class ConstantOp(KernelOp):
-    """A scalar constant (``value`` is a rank-0 tensor constant)."""
-
-    name = "kernel.constant"
-    SYNTAX: ClassVar = Syntax(ScalarText())
-    value = prop_def(DenseIntOrFPElementsAttr)
-    result = result_def()
-    traits = traits_def(Pure())
-
-
-@op_definition
-class ApplyOp(KernelOp):
-    """A scalar function: StableHLO's or CHLO's elementwise op of this name on one element."""
-
-    name = "kernel.apply"
-    SYNTAX: ClassVar = Syntax(FunctionText())
-    arguments = var_operand_def()
-    function = prop_def(StringAttr)
-    result = result_def()
-    traits = traits_def(Pure())
-
-    @property
-    def mnemonic(self) -> str:
-        """The name under which the op is written: ``kernel.add``."""
-        return f"kernel.{self.function.data}"
-
-    @classmethod
-    def mnemonics(cls) -> tuple[str, ...]:
-        """The names of functions, for hints."""
-        return tuple(op_classes())
-
-    @classmethod
-    def by_mnemonic(cls, name: str) -> Syntax | None:
-        """The syntax of a function; None if there is none of this name."""
-        return Syntax(FunctionText(name)) if arity(name) is not None else None
-
-    def verify_(self) -> None:
-        wanted = arity(self.function.data)
-        if wanted is None:
-            raise VerifyException(f"there is no scalar function {self.function.data!r}")
-        if len(self.arguments) != wanted:
-            raise VerifyException(f"{self.function.data!r} takes {wanted} operands; there are {len(self.arguments)}")
-
-
-class Write(NamedTuple):
-    """One value that a nest writes in every iteration: to which position of which result, and how.
-
-    A write with a computed ``base`` may hit an element several times; it does so in row-major order of the iterations.
-    """
-
-    value: SSAValue
-    at: Position
-    kind: str
-    target: int
-    base: SSAValue | None = None
-    condition: SSAValue | None = None
-
-
-@op_definition
-class YieldOp(KernelOp):
-    """Ends a body: for a nest, what goes where and how; for an interpreted op, its results.
-
-    Value i goes to result ``targets[i]``, or to result i if there are none: several values may go to parts of one result.
-    The first values are those that are written; ``bases[i]`` and ``conditions[i]`` are the numbers of the operands that
-    hold the computed part of position i, and whether it is written at all (-1: none).
-    """
-
-    name = "kernel.yield"
-    SYNTAX: ClassVar = Syntax(YieldText())
-    values = var_operand_def()
-    at = opt_prop_def(ArrayAttr)
-    kinds = opt_prop_def(ArrayAttr)
-    targets = opt_prop_def(DenseArrayBase)
-    bases = opt_prop_def(DenseArrayBase)
-    conditions = opt_prop_def(DenseArrayBase)
-    traits = traits_def(IsTerminator(), Pure())
-
-    @property
-    def writes(self) -> list[Write]:
-        """What a nest writes: the values, and where each goes."""
-        kinds = [kind.data for kind in cast("ArrayAttr[StringAttr]", self.kinds)]
-        at = [where.data for where in cast("ArrayAttr[AtAttr]", self.at)]
-        targets = range(len(kinds)) if self.targets is None else ints(self.targets)
-        bases, conditions = (
-            [None if n < 0 else self.values[n] for n in ints(p)] if p is not None else [None] * len(kinds) for p in (self.bases, self.conditions)
-        )
-        return [Write(*parts) for parts in zip(self.values, at, kinds, targets, bases, conditions, strict=False)]
-
-    @property
-    def accesses(self) -> list[tuple[Position, str, SSAValue | None]]:
-        """Position, kind and computed base of every write."""
-        return [(write.at, write.kind, write.base) for write in self.writes]
+from wengert.ir.tensor_types import shape_of_type, type_of
 
 
 @op_definition
@@ -259,77 +109,23 @@ class NestOp(KernelOp):
         """What is written, and where, by every iteration."""
         return self.terminator.writes
 
-    @property
-    def written(self) -> Sequence[SSAValue]:
-        """What the writes go to: the results, or without results the buffers that the nest writes in place."""
-        return self.outputs or self.into
-
     def verify_(self) -> None:
         last = self.body.block.last_op
-        if not isinstance(last, YieldOp) or last.at is None or last.kinds is None:
-            raise VerifyException("the body must end in a kernel.yield with positions and kinds")
-        if not len(last.values) >= len(last.at) == len(last.kinds) or len(self.outputs) != len(self.tied):
-            raise VerifyException("every yielded value needs a position and a kind")
-        targets = set(range(len(last.kinds)) if last.targets is None else ints(last.targets))
-        if targets != set(range(len(self.written))):
-            raise VerifyException("every result, and every buffer that is written, needs a yielded value")
+        if not isinstance(last, YieldOp):
+            raise VerifyException("a nest's body ends in a kernel.yield with positions and kinds")
+        if any(n < 0 for n in self.extents) or len(self.outputs) != len(self.tied):
+            raise VerifyException("bounds are not negative, and ties are as many as results")
         if [arg.type for arg in self.body.block.args] != [operand.type for operand in self.inputs]:
             raise VerifyException("the body's arguments must have the types of the inputs")
-        self._verify_ties()
-        for op in self.body.block.ops:
-            if not isinstance(op, LoadOp | IndexOp | WithinOp | ConstantOp | ApplyOp | YieldOp):
-                raise VerifyException(f"the body computes with scalars; '{op.name}' has no place in it")
-            if isinstance(op, LoadOp | IndexOp):
-                self._verify_loops(op.at.data)
-            for at, _, _ in op.where.data if isinstance(op, LoadOp | WithinOp) and op.where is not None else ():
-                self._verify_loops(at)
-            if isinstance(op, LoadOp):
-                self._verify_load(op)
-        for write in self.writes:
-            self._verify_write(self.written[write.target].type, write)
-
-    def _verify_ties(self) -> None:
+        for value in (*self.inputs, *self.into, *self.outputs):
+            if buffer_shape(value.type) is None:
+                raise VerifyException(f"a nest reads and writes tensors of static shape, found {value.type}")
         for value, tie in zip(self.outputs, self.tied, strict=True):
             if tie >= len(self.into) or (tie >= 0 and self.into[tie].type != value.type):
                 raise VerifyException(f"a result of {value.type} continues 'into' operand {tie}, which there is not, or is of another type")
-        if not self.outputs and not all(isinstance(value.type, MemRefType) for value in self.into):
-            raise VerifyException("a nest without results writes memrefs")
-
-    def _verify_loops(self, at: Position) -> None:
-        last = max(positions.dimensions(at), default=-1)
-        if last >= len(self.extents):
-            raise VerifyException(f"position {at} depends on loop {last}; the nest has {len(self.extents)} loops")
-
-    def _verify_write(self, type: Attribute, write: Write) -> None:
-        value, at, kind = write.value, write.at, write.kind
-        if kind not in KINDS:
-            raise VerifyException(f"unknown kind {kind!r}; expected one of {', '.join(KINDS)}")
-        self._verify_loops(at)
-        if value.type != _buffer(type).element_type:
-            raise VerifyException(f"a value of type {value.type} is yielded to a result of {type}")
-        if write.condition is not None and write.condition.type != i1:
-            raise VerifyException(f"the condition of a write is an i1, found {write.condition.type}")
-        if write.base is None:
-            self._verify_range(at, type)
-
-    def _verify_load(self, op: LoadOp) -> None:
-        if not isinstance(op.source, BlockArgument) or op.source.block is not self.body.block:
-            raise VerifyException("a load reads an argument of the body")
-        if op.result.type != _buffer(op.source.type).element_type:
-            raise VerifyException(f"a load from {op.source.type} gives an element of it, found {op.result.type}")
-        if op.where is None and op.base is None:
-            self._verify_range(op.at.data, op.source.type)
-
-    def _verify_range(self, at: Position, type: Attribute) -> None:
-        low, high = positions.span(at, self.extents)
-        if 0 not in self.extents and (low < 0 or high >= prod(buffer_shape(type) or ())):
-            raise VerifyException(f"position {at} reaches [{low}, {high}], outside of {type}")
-
-
-def _buffer(type: Attribute) -> TensorType[Any] | MemRefType[Any]:
-    if buffer_shape(type) is None or not isinstance(type, TensorType | MemRefType):
-        raise VerifyException(f"a buffer is a tensor or a memref of static shape, found {type}")
-    return cast("TensorType[Any] | MemRefType[Any]", type)
+        for op in self.body.block.ops:
+            if not isinstance(op, LoadOp | IndexOp | WithinOp | ConstantOp | ApplyOp | YieldOp):
+                raise VerifyException(f"the body computes with scalars; '{op.name}' has no place in it")
 
 
 @op_definition
@@ -387,6 +183,9 @@ class InterpretOp(KernelOp):
     body = region_def("single_block")
     outputs = var_result_def()
 
+    def verify_(self) -> None:
+        _verify_whole(self)
+
 
 @op_definition
 class NativeOp(KernelOp):
@@ -399,6 +198,18 @@ class NativeOp(KernelOp):
     inputs = var_operand_def()
     body = region_def("single_block")
     outputs = var_result_def()
+
+    def verify_(self) -> None:
+        _verify_whole(self)
+
+
+def _verify_whole(op: InterpretOp | NativeOp) -> None:
+    """Whether the body is an op on the inputs and a yield of its results."""
+    first, last = op.body.block.first_op, op.body.block.last_op
+    if first is None or not isinstance(last, YieldOp) or first.next_op is not last or tuple(last.values) != tuple(first.results):
+        raise VerifyException("the body is one op, and a kernel.yield of its results")
+    if [value.type for value in op.body.block.args] != [value.type for value in op.inputs] or last.operand_types != op.result_types:
+        raise VerifyException("the body's arguments must have the types of the inputs, and what it yields those of the results")
 
 
 @op_definition
@@ -439,23 +250,6 @@ Kernel = Dialect(
     [ApplyOp, ConstantOp, EmptyOp, IndexOp, InterpretOp, LoadOp, MatmulOp, NativeOp, NestOp, StripMineOp, WithinOp, YieldOp],
     [AtAttr, ScheduleAttr, WhereAttr],
 )
-
-
-def yielded(writes: Sequence[Write]) -> YieldOp:
-    """The end of a nest's body that writes this."""
-    properties: dict[str, Attribute] = {"at": ArrayAttr([at_attr(w.at) for w in writes]), "kinds": ArrayAttr([string(w.kind) for w in writes])}
-    if [w.target for w in writes] != list(range(len(writes))):
-        properties["targets"] = int_array([w.target for w in writes])
-    operands = [w.value for w in writes]
-    for name, extra in (("bases", [w.base for w in writes]), ("conditions", [w.condition for w in writes])):
-        numbers = [-1] * len(extra)
-        for number, scalar in enumerate(extra):
-            if scalar is not None:
-                numbers[number] = len(operands)
-                operands.append(scalar)
-        if any(n >= 0 for n in numbers):
-            properties[name] = int_array(numbers)
-    return YieldOp.create(operands=operands, properties=properties)
 
 
 def nest(

@@ -8,7 +8,8 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from wengert.dialects import core, stablehlo
 from wengert.dialects.kernel.attributes import STORE
-from wengert.dialects.kernel.ops import IndexOp, LoadOp, NestOp, WithinOp
+from wengert.dialects.kernel.body_ops import IndexOp, LoadOp, WithinOp
+from wengert.dialects.kernel.ops import NestOp
 from wengert.ir.attributes import int_of
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from msgspec import Struct
-from xdsl.dialects.builtin import IntegerAttr, MemRefType
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Block, Operation
 
 from wengert.dialects.core_syntax import bound_text, check_places, read_bound
@@ -75,8 +75,8 @@ def write_schedule(op: Operation, writer: Writer) -> None:
 class NestText(Struct, frozen=True):
     """``(d0) = (0) to (4) iterators [parallel] ins(%a = %x: T) outs(out0: T, out1 = %y: U) schedule<lanes = 8> attributes {...} { ... }``.
 
-    The iterator kinds follow from the writes; a text that says others is refused. A tensor behind ``outs`` is a result, and what stands behind its name
-    is what the nest continues; a memref is written in place.
+    The iterator kinds follow from the writes; a text that says others is refused. What stands behind ``outs`` are the results, by the names that the
+    writes have for them; one with a value continues that.
     """
 
     properties: tuple[str, ...] = ("bounds", "ties", "operandSegmentSizes", "schedule")
@@ -106,7 +106,6 @@ class NestText(Struct, frozen=True):
         names: dict[str, int] = {}
         types: list[Attribute] = []
         ties: list[int] = []
-        results: list[Attribute] = []
         first = len(state.operands)
 
         def output() -> None:
@@ -119,23 +118,17 @@ class NestText(Struct, frozen=True):
             type_at = reader.skip()
             type = reader.type()
             if buffer_shape(type) is None:
-                reader.fail(f"a nest writes tensors and memrefs of static shape, found {type}", type_at)
+                reader.fail(f"a nest writes tensors of static shape, found {type}", type_at)
             names[name] = len(names)
             types.append(type)
-            if isinstance(type, MemRefType) and continued is None:
-                reader.fail(f"'{name}' is a memref: '{name} = %buffer' says which", position)
-            if not isinstance(type, MemRefType):
-                results.append(type)
-                ties.append(len(state.operands) - first if continued is not None else -1)
+            ties.append(len(state.operands) - first if continued is not None else -1)
             if continued is not None:
                 state.operands.append(continued)
                 state.operand_types = (*state.operand_types, type)
 
         reader.need_word("outs")
         reader.listed("(", ")", output)
-        if results and len(results) != len(types):
-            reader.fail("the results of a nest are all tensors or all memrefs")
-        state.result_types = tuple(results)
+        state.result_types = tuple(types)
         return names, types, ties
 
     @staticmethod
@@ -167,12 +160,10 @@ class NestText(Struct, frozen=True):
 
     @staticmethod
     def _outputs(nest: Any, writer: Writer) -> list[str]:
-        used = [tie for tie in nest.tied if tie >= 0] if nest.outputs else list(range(len(nest.into)))
-        if used != list(range(len(nest.into))):
+        if [tie for tie in nest.tied if tie >= 0] != list(range(len(nest.into))):
             raise Unwritable
         texts: list[str] = []
-        for number, value in enumerate(nest.written):
-            tie = nest.tied[number] if nest.outputs else number
+        for number, (value, tie) in enumerate(zip(nest.outputs, nest.tied, strict=True)):
             if tie >= 0 and nest.into[tie].type != value.type:
                 raise Unwritable
             texts.append(f"out{number}{f' = {writer.value(nest.into[tie])}' if tie >= 0 else ''}: {writer.type_text(value.type)}")
@@ -201,7 +192,7 @@ class BodyText(Struct, frozen=True):
         check_places(op, writer)
         block = op.regions[0].block
         last = block.last_op
-        if last is None or tuple(last.operand_types) != tuple(op.result_types):
+        if last is None or last.name != "kernel.yield" or tuple(last.operand_types) != tuple(op.result_types):
             raise Unwritable
         writer.write(bound_text(writer, "ins", block.args, op.operands))
         writer.attribute_dictionary(op, keyword=True)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
 from msgspec import Struct
-from xdsl.dialects.builtin import ArrayAttr, MemRefType, StringAttr, TensorType
+from xdsl.dialects.builtin import ArrayAttr, StringAttr, TensorType
 from xdsl.ir import Attribute, Operation
 
 from wengert.dialects.kernel.affine import AffineError, AffineText
@@ -77,7 +77,7 @@ class Subscripts(Struct):
         """The position in a buffer of this type."""
         shape = buffer_shape(type)
         if shape is None:
-            reader.fail(f"a buffer is a tensor or a memref of static shape, found {type}", self.position)
+            reader.fail(f"a buffer is a tensor of static shape, found {type}", self.position)
         if len(self.parts) == len(shape):
             return flatten(self.parts, shape) if shape else ZERO
         if len(self.parts) != 1:
@@ -107,16 +107,16 @@ def read_subscripts(reader: Reader) -> Subscripts:
 
 
 def buffer_shape(type: Attribute) -> tuple[int, ...] | None:
-    """The shape of a tensor or memref; None if it is neither, or leaves an extent open."""
-    if not isinstance(type, TensorType | MemRefType):
+    """The shape of a tensor; None if it is none, or leaves an extent open."""
+    if not isinstance(type, TensorType):
         return None
     shape = tuple(cast("TensorType[Any]", type).get_shape())
     return shape if all(n >= 0 for n in shape) else None
 
 
 def element_of_buffer(type: Attribute) -> Attribute:
-    """The type of the elements of a tensor or memref."""
-    if not isinstance(type, TensorType | MemRefType):
+    """The type of the elements of a tensor."""
+    if not isinstance(type, TensorType):
         raise Unwritable
     return cast("Attribute", cast("TensorType[Any]", type).element_type)
 
@@ -365,7 +365,7 @@ class YieldText(Struct, frozen=True):
         nest, extents = cast("Any", op.parent_op()), extents_around(op)
         texts: list[str] = []
         for write in nest.writes:
-            at = subscripts_text(write.at, nest.written[write.target].type, extents, writer.value(write.base) if write.base is not None else "")
+            at = subscripts_text(write.at, nest.outputs[write.target].type, extents, writer.value(write.base) if write.base is not None else "")
             where = "" if write.condition is None else f" where {writer.value(write.condition)}"
             types = writer.types([write.value.type, *([] if write.base is None else [write.base.type])])
             texts.append(f"{write.kind} {writer.value(write.value)} to out{write.target}{at}{where} : {types}")

@@ -40,7 +40,7 @@ from wengert.transforms.codegen.cpu.program import Code, generate
 from wengert.transforms.codegen.cpu.subnormals import can_flush
 from wengert.transforms.core import compound
 from wengert.transforms.lowering import alone, function, remaining
-from wengert.transforms.pipelines import BUFFERIZE, emission, joined, lowering, parse_pipeline
+from wengert.transforms.pipelines import emission, joined, lowering, parse_pipeline, placing
 from wengert.transforms.schedule.chunks import BLAS_HOLD, DECLARATIONS
 from wengert.transforms.schedule.host import host
 
@@ -142,8 +142,9 @@ class _Compilation:
             module = self._own()
         signature = signature_of(entry_function(module, self.entry))
         with self.phase("fuse"), _refusals():
-            lowered = parse_pipeline(joined(remaining(module, reassociate=not self.options.strict), BUFFERIZE)).run(module, original=self._own)
-        with self.phase("codegen"):
+            strict = self.options.strict
+            lowered = parse_pipeline(joined(remaining(module, reassociate=not strict), placing(strict=strict))).run(module, original=self._own)
+        with self.phase("codegen"), _refusals():
             code = generate(lowered, host().target, strict=self.options.strict, flush=self.options.flush)
         self._check_memory(code, signature)
         with self.phase("llvm"):

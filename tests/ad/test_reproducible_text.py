@@ -15,10 +15,8 @@ from wengert.lab.corpus import CorpusProgram
 from wengert.runtime.cpu.compile import core_form
 from wengert.runtime.derivation import runnable
 from wengert.runtime.program import Program, load
-from wengert.transforms.bufferize.bufferize import bufferize
 from wengert.transforms.codegen.cpu.program import generate
-from wengert.transforms.codegen.cpu.scratch import MemoryNeeds
-from wengert.transforms.lowering import lower
+from wengert.transforms.lowering import placed
 from wengert.transforms.schedule.host import host
 
 FORMS: dict[str, Callable[[Program], Program]] = {
@@ -36,7 +34,7 @@ def texts(program: Program) -> dict[str, tuple[str, str]]:
     texts_by_form: dict[str, tuple[str, str]] = {}
     for name, make in FORMS.items():
         module = runnable(make(program).optimized_module)
-        texts_by_form[name] = str(module), generate(bufferize(lower(core_form(module)), MemoryNeeds(host().target)), host().target).text
+        texts_by_form[name] = str(module), generate(placed(core_form(module)), host().target).text
     return texts_by_form
 
 

@@ -11,11 +11,9 @@ from wengert.ir.parser import parse_module
 from wengert.runtime.cpu import compile
 from wengert.runtime.cpu.engine import Library
 from wengert.runtime.interpreter import run
-from wengert.transforms.bufferize.bufferize import bufferize
 from wengert.transforms.codegen.cpu.entry import ENTRY
 from wengert.transforms.codegen.cpu.program import generate
-from wengert.transforms.codegen.cpu.scratch import MemoryNeeds
-from wengert.transforms.lowering import lower
+from wengert.transforms.lowering import placed
 from wengert.transforms.schedule.target import GENERIC
 
 TYPES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16}
@@ -74,7 +72,7 @@ def test_processors_without_conversions() -> None:
         "func.func @main(%x: tensor<65536xf16>) -> tensor<65536xf16> { %0 = stablehlo.negate %x : tensor<65536xf16>\n return %0 : tensor<65536xf16> }"
     )
     compile(module)  # sets LLVM up
-    code = generate(bufferize(lower(module), MemoryNeeds(GENERIC)), GENERIC)
+    code = generate(placed(module, target="sse2"), GENERIC)
     machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(cpu="x86-64", jit=True)
     image = machine.emit_object(llvm.parse_assembly(code.text))
     library = Library(image)

@@ -17,12 +17,10 @@ from wengert.runtime.cpu import interrupts, pool
 from wengert.runtime.cpu.engine import Library
 from wengert.runtime.cpu.objects import object_code
 from wengert.runtime.signature import signature_of
-from wengert.transforms.bufferize.bufferize import bufferize
 from wengert.transforms.codegen.cpu.native import register_symbols
 from wengert.transforms.codegen.cpu.polls import POLL
 from wengert.transforms.codegen.cpu.program import generate
-from wengert.transforms.codegen.cpu.scratch import MemoryNeeds
-from wengert.transforms.lowering import function, lower
+from wengert.transforms.lowering import function, placed
 from wengert.transforms.schedule.chunks import BLAS_HOLD, DECLARATIONS
 from wengert.transforms.schedule.host import host
 
@@ -49,7 +47,7 @@ class Guarded:
 
 def run_guarded(module: ModuleOp, inputs: Sequence[Array], *, at_end: bool) -> list[Array] | None:
     """The results of @main of a core-level module; None if a part of it would run in the interpreter."""
-    code = generate(bufferize(lower(module), MemoryNeeds(host().target)), host().target)
+    code = generate(placed(module), host().target)
     if code.interpreted:
         return None
     if any(symbol in DECLARATIONS for symbol in code.symbols):

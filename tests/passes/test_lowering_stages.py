@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from wengert.ir.diagnostics import DiagnosticError
 from wengert.lab.inputs import random_inputs
 from wengert.lab.opt import main
 from wengert.runtime.program import Program, load, parse
 from wengert.transforms.codegen.cpu.machine_code import emit_object, optimized
-from wengert.transforms.pipelines import BUFFERIZE, EMIT, LOWER
+from wengert.transforms.pipelines import BUFFERIZE, EMIT, LOWER, SCHEDULE
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -97,7 +98,7 @@ def below_header(text: str) -> str:
 def test_every_arrow_is_there(stages: tuple[Program, list[Path]]) -> None:
     index = (stages[1][0].parent / "index.md").read_text()
     rows = [match[1] for match in re.finditer(r"^\| \d\d \| `(.*?)` \|", index, re.MULTILINE)]
-    way = f"{LOWER},{BUFFERIZE},{EMIT}"
+    way = f"{LOWER},{SCHEDULE},{BUFFERIZE},{EMIT}"
     assert ",".join(rows).endswith(f",{way}") or ",".join(rows[1:]) == way
     assert [path.suffix for path in stages[1]][-3:] == [".ll", ".ll", ".s"]
 
@@ -188,3 +189,26 @@ def test_what_cannot_follow(pipeline: str, message: str, capsys: pytest.CaptureF
 def test_optimised_text_is_what_the_compiler_goes_on_from(name: str) -> None:
     text: str = PROGRAMS[name].compile().executable.llvm_text  # pyright: ignore
     assert emit_object(optimized(text)) == emit_object(text)
+
+
+def test_kernels_are_beyond_derivatives_and_stablehlo(tmp_path: Path) -> None:
+    PROGRAMS["loop"].compile(dump_dir=tmp_path)
+    (path,) = tmp_path.glob("*-fuse.mlir")
+    kernels = load(path)
+    assert str(kernels).strip() == below_header(path.read_text()).strip()
+    with pytest.raises(DiagnosticError, match=r"kernel\.\w+ has no derivative rule"):
+        kernels.vjp()
+
+
+def test_what_the_docs_type(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    text = (EXAMPLES.parent / "docs" / "reading_dumps.md").read_text()
+    commands = re.findall(r"^    wengert-opt (.*)$", text, re.MULTILINE)
+    assert len(commands) > 3
+    for line in commands:
+        assert main(shlex.split(line)) == 0, f"{line}\n{capsys.readouterr().err}"
+    load(EXAMPLES / "mlp.mlir").compile(dump_dir="dumps")
+    listed = set(re.findall(r"^    dumps/(\d\d-\S+)  ", text, re.MULTILINE))
+    assert len(listed) > 4
+    assert listed <= {path.name for path in Path("dumps").iterdir()}

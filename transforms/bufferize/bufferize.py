@@ -12,13 +12,11 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from wengert.dialects import core, stablehlo
-from wengert.dialects.kernel import NestOp, StripMineOp
 from wengert.dialects.kernel.buffers import is_bufferized
-from wengert.dialects.kernel.schedule import Schedule
 from wengert.ir.locations import error_at
 from wengert.ir.traversal import ops_in
 from wengert.ir.unregistered import written_name
-from wengert.transforms.bufferize.layout import assign, overwriting_nests
+from wengert.transforms.bufferize.layout import assign
 from wengert.transforms.bufferize.rewrite import rewrite
 from wengert.transforms.schedule.host import HOST, target_named
 
@@ -31,10 +29,6 @@ class Needs(Protocol):
 
     def scratch_bytes(self, op: Operation) -> int:
         """The bytes that an op uses while it runs, besides its operands and results."""
-        ...
-
-    def strip_schedule(self, op: StripMineOp) -> Schedule:
-        """Whether threads share the strips, each with memory of its own."""
         ...
 
 
@@ -58,16 +52,8 @@ def bufferize(module: ModuleOp, needs: Needs) -> ModuleOp:
     for function in ops_in(module.body.block):
         if isinstance(function, FuncOp) and function.body.blocks and not is_bufferized(function):
             check_kernel_level(function)
-            rewrite(function, assign(function.body.block, needs.scratch_bytes), needs.strip_schedule)
+            rewrite(function, assign(function.body.block, needs.scratch_bytes))
     return module
-
-
-def in_place_nests(function: FuncOp) -> frozenset[NestOp]:
-    """The nests of a kernel-level function that will overwrite an operand that they read, as ``bufferize`` will place it.
-
-    A schedule has to know: such a nest may not compute an element twice, nor in another order than it reads.
-    """
-    return frozenset(overwriting_nests(assign(function.body.block)))
 
 
 def check_kernel_level(function: FuncOp) -> None:

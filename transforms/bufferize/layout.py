@@ -21,6 +21,7 @@ from typing import Any, cast
 
 from msgspec import Struct, field
 from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects import core, stablehlo
@@ -85,6 +86,14 @@ Scratch = Callable[[Operation], int]
 def assign(block: Block, scratch: Scratch = lambda op: 0) -> MemoryLayout:
     """Places for every value of a kernel-level block; ``scratch`` tells how many bytes an op needs while it runs."""
     return _Assignment(block, scratch, [], frozenset()).run()
+
+
+def in_place_nests(function: FuncOp) -> frozenset[NestOp]:
+    """The nests of a kernel-level function that will overwrite an operand that they read, as ``bufferize`` will place it.
+
+    A schedule has to know: such a nest may not compute an element twice, nor in another order than it reads.
+    """
+    return frozenset(overwriting_nests(assign(function.body.block)))
 
 
 def overwriting_nests(found: MemoryLayout) -> list[NestOp]:

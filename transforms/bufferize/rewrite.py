@@ -6,7 +6,7 @@ the type in which memory is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, UnitAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -29,11 +29,8 @@ ANSWER = memref_of(tensor((), i1), Space.STACK)
 _NOTHING, _RESULT = DictionaryAttr({}), DictionaryAttr({ops.RESULT: UnitAttr()})
 _ALIGNED = {"alignment": int_attr(ALIGNMENT)}
 
-StripSchedule = Callable[[StripMineOp], Schedule]
-"""Says whether threads share a strip loop: then it is a function of its own, with no use for the stack of the entry."""
 
-
-def rewrite(function: FuncOp, found: MemoryLayout, strip_schedule: StripSchedule) -> FuncOp:
+def rewrite(function: FuncOp, found: MemoryLayout) -> FuncOp:
     """The function on buffers in the place of one on values, which is taken apart."""
     block = function.body.block
     last = block.last_op
@@ -43,13 +40,15 @@ def rewrite(function: FuncOp, found: MemoryLayout, strip_schedule: StripSchedule
     body = block_with([*inputs, *outputs])
     for new, old in zip(body.args, block.args, strict=False):
         new.name_hint = old.name_hint
+    for result in body.args[len(inputs) :]:
+        result.name_hint = "out"
     arena: SSAValue | None = None
     if found.arena_bytes:
         alloc = ops.AllocOp.create(result_types=[bytes_in(found.arena_bytes, Space.ARENA)], properties=_ALIGNED)
         alloc.memref.name_hint = "arena"
         append(body, alloc)
         arena = alloc.memref
-    _BlockWriter(block, body, found, body.args[: len(inputs)], body.args[len(inputs) :], arena, strip_schedule).run(ReturnOp())
+    _BlockWriter(block, body, found, body.args[: len(inputs)], body.args[len(inputs) :], arena).run(ReturnOp())
     properties = {
         **function.properties,
         "function_type": FunctionType.from_lists([*inputs, *outputs], []),
@@ -82,13 +81,11 @@ class _BlockWriter:
         inputs: Sequence[SSAValue],
         outputs: Sequence[SSAValue],
         arena: SSAValue | None,
-        strip_schedule: StripSchedule,
         *,
         in_loop: bool = False,
     ):
         self.old, self.new, self.found = old, new, found
         self.inputs, self.outputs, self.arena = inputs, outputs, arena
-        self.strip_schedule = strip_schedule
         self.in_loop = in_loop
         self.cells = stack_cells(found) if in_loop else {}
         self.constants: dict[int, SSAValue] = {}
@@ -207,7 +204,7 @@ class _BlockWriter:
 
     def _inner(self, old: Block, new: Block, buffers: tuple[Sequence[SSAValue], Sequence[SSAValue], SSAValue | None], end: Operation, *, in_loop: bool) -> None:
         """The ops of a region; ``buffers`` are those of what it takes, of what it ends with, and its arena."""
-        _BlockWriter(old, new, self.found.inner[old], *buffers, self.strip_schedule, in_loop=in_loop).run(end)
+        _BlockWriter(old, new, self.found.inner[old], *buffers, in_loop=in_loop).run(end)
 
     def _loop(self, op: core.ForOp | core.WhileOp) -> None:
         part, (offsets, end) = self.found.scratch[op], loop_layout(op)
@@ -270,8 +267,8 @@ class _BlockWriter:
         strips = zip((*old.args, *operands_of(last)), (*ins, *outs), strict=True)
         block = block_with([*[memref_of(strip.type, space_of(whole.type)) for strip, whole in strips], *[value.type for value in arena]])
         taken, written, rest = block.args[: len(ins)], block.args[len(ins) : len(ins) + len(outs)], block.args[len(ins) + len(outs) :]
-        schedule = op.schedule if op.schedule is not None else ScheduleAttr(self.strip_schedule(op))
-        in_loop = self.in_loop and schedule.data.parallel is None
+        schedule = op.schedule or ScheduleAttr(Schedule())
+        in_loop = self.in_loop and schedule.data.parallel is None  # what threads share is a function of its own, with no use for the stack of the entry
         self._inner(old, block, (taken, written, rest[0] if rest else None), ops.EndOp.create(), in_loop=in_loop)
         steps = int_array((*ints(op.input_steps), *ints(op.output_steps)))
         self._bound(ops.StripLoopOp, [ins, outs, arena], [block], op, iterations=op.trips, steps=steps, schedule=schedule)

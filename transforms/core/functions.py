@@ -23,6 +23,7 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects import chlo, core
 from wengert.dialects.builder import OpBuilder, Value
+from wengert.dialects.facts import Work, facts_of
 from wengert.ir.traversal import all_ops
 from wengert.transforms.core.zeta_sums import expand_polygamma, expand_zeta
 from wengert.transforms.rewriter import Rewriter
@@ -38,7 +39,7 @@ EXPANSIONS: dict[type[Operation], Expansion] = {
 
 @dataclass(frozen=True)
 class ExpandFunctionsPass(ModulePass):
-    """Replaces elementwise functions by ops that there are instructions for. Those in regions that compute scalars stay."""
+    """Replaces elementwise functions by ops that there are instructions for. In regions that compute scalars those stay whose expansion has tensors inside."""
 
     name = "expand-functions"
 
@@ -49,11 +50,16 @@ class ExpandFunctionsPass(ModulePass):
 def expand_functions(module: ModuleOp) -> None:
     """Expands all such functions of a module, in place."""
     b = Rewriter("expand-functions")
-    for op in [op for op in all_ops(module) if type(op) in EXPANSIONS and _is_among_tensors(op)]:
+    for op in [op for op in all_ops(module) if type(op) in EXPANSIONS and (_is_elementwise_inside(op) or _is_among_tensors(op))]:
         b.move_to(op)
         values = EXPANSIONS[type(op)](b, op)
         if values is not None:
             b.replace(op, values)
+
+
+def _is_elementwise_inside(op: Operation) -> bool:
+    """Whether the expansion is made of elementwise ops, so that it may stand wherever the op does."""
+    return facts_of(type(op)).work is Work.EXPANSION
 
 
 def _is_among_tensors(op: Operation) -> bool:

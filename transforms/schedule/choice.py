@@ -28,7 +28,7 @@ def choose(op: NestOp, target: Target, *, strict: bool = False, in_place: bool =
     if not op.extents or 0 in op.extents:
         return Schedule()
     placement = Placement(op)
-    order, crossed = choose_order(placement, in_place=in_place)
+    order, crossed = choose_order(placement, strict=strict, in_place=in_place)
     cut: Cut | None = None
     shared: Parallel | None = None
     if order:

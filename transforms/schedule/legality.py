@@ -83,9 +83,11 @@ def _needs_order(op: NestOp, write: Write, sequence: list[int], *, strict: bool)
         return "the nest stores at computed positions, where the last iteration's value stays"
     if not strict or write.kind not in ("add", "mul") or element_of(write.value.type).kind not in "fc":
         return ""
-    used = dimensions(write.at)
+    used, last = dimensions(write.at), sequence[-1]
     summed = [d for d in dict.fromkeys(sequence) if d not in used]
-    return "a strict program adds up in order" if write.base is not None or summed != sorted(summed) else ""
+    kept = next((at for at, d in reversed([*enumerate(sequence)]) if d in used), 0)
+    in_parts = last not in used and any(d not in used for d in sequence[:kept])
+    return "a strict program adds up in order" if write.base is not None or summed != sorted(summed) or in_parts else ""
 
 
 def _inside(asked: _Asked, parallel: bool) -> Problem:

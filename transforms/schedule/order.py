@@ -20,14 +20,14 @@ MANY_ROWS = 32
 """Rows and columns of a matrix whose columns are summed one after another."""
 
 
-def choose_order(placement: Placement, *, in_place: bool) -> tuple[tuple[int, ...], bool]:
+def choose_order(placement: Placement, *, strict: bool, in_place: bool) -> tuple[tuple[int, ...], bool]:
     """The order of the loops (empty: as they are), and whether a loop was moved inward because of transposed reads."""
     loops, last = placement.loops, placement.inner
     across = None if in_place else crossed_loop(placement)
     if across is not None:
         order = (*[d for d in range(last) if d != across], across, last)
         return (() if order == tuple(range(last + 1)) else order), True
-    if sums_short_rows(loops, placement.writes) and all(tie < 0 for tie in placement.op.tied):
+    if sums_short_rows(loops, placement.writes, strict=strict) and all(tie < 0 for tie in placement.op.tied):
         return (*range(last - 1), last, last - 1), False
     return (), False
 
@@ -47,13 +47,17 @@ def crossed_loop(placement: Placement) -> int | None:
     return None
 
 
-def sums_short_rows(loops: Loops, writes: Sequence[Write]) -> bool:
-    """Whether all that a nest does is to combine many rows of very few elements: better column by column, in registers."""
+def sums_short_rows(loops: Loops, writes: Sequence[Write], *, strict: bool) -> bool:
+    """Whether all that a nest does is to combine many rows of very few elements: better column by column, in registers.
+
+    A strict program adds up one after the other, which the total of a column is not where there are several matrices.
+    """
     inner = len(loops.extents) - 1
     if inner < 1 or loops.extents[inner] > SHORT_ROW or loops.extents[inner - 1] < MANY_ROWS:
         return False
     positions = [loops[write.at] for write in writes if write.kind != STORE and write.base is None]
-    return len(positions) == len(writes) and all(inner in dimensions(at) and inner - 1 not in dimensions(at) for at in positions)
+    kept = {*range(inner - 1), inner} if strict else {inner}
+    return len(positions) == len(writes) and all(kept <= dimensions(at) and inner - 1 not in dimensions(at) for at in positions)
 
 
 def is_transposed(at: Position, across: int, inner: int) -> bool:

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from wengert.dialects.kernel import NestOp, StripMineOp
+from wengert.dialects.kernel.buffers import LaunchOp, is_bufferized, runs_in_place
 from wengert.dialects.kernel.schedule import Parallel, Schedule, ScheduleAttr
 from wengert.ir.traversal import ops_in
+from wengert.transforms.bufferize.layout import in_place_nests
 from wengert.transforms.schedule.choice import choose
 from wengert.transforms.schedule.chunks import split
 from wengert.transforms.schedule.host import HOST, target_named
@@ -32,7 +35,16 @@ class SchedulePass(ModulePass):
     """Sums are added up in the order in which they are written."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        schedule(op, target_named(self.target), strict=self.strict)
+        for function in ops_in(op.body.block):
+            if isinstance(function, FuncOp) and function.body.blocks:
+                schedule(function, target_named(self.target), strict=self.strict, in_place=_overwrites(function))
+
+
+def _overwrites(function: FuncOp) -> Callable[[NestOp], bool]:
+    """Says which nests of a function overwrite what they read: those that do where they have buffers, and those that ``bufferize`` will let do."""
+    if is_bufferized(function):
+        return lambda nest: isinstance(launch := nest.parent_op(), LaunchOp) and runs_in_place(launch)
+    return in_place_nests(function).__contains__
 
 
 def schedule(root: Operation, target: Target, *, strict: bool = False, in_place: Callable[[NestOp], bool] = lambda op: False, parallel: bool = True) -> None:

@@ -8,7 +8,7 @@
 // CHECK-NOT:   kernel.global
 // CHECK:       kernel.launch ins({{.*}} = %[[C]]: memref<3xf32, #kernel.space<constant>>
 // CHECK:       %[[R:.*]] = kernel.view %[[C]][0] : memref<3xf32, #kernel.space<constant>> to memref<3x1xf32, #kernel.space<constant>>
-// CHECK:       kernel.copy %[[R]], %arg2 : memref<3x1xf32, #kernel.space<constant>> to memref<3x1xf32>
+// CHECK:       kernel.copy %[[R]], %out_0 : memref<3x1xf32, #kernel.space<constant>> to memref<3x1xf32>
 func.func @main(%x: tensor<3xf32>) -> (tensor<3xf32>, tensor<3x1xf32>) {
   %c = stablehlo.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32>
   %two = stablehlo.constant dense<2.0> : tensor<3xf32>

@@ -3,7 +3,7 @@
 
 // CHECK-LABEL: @main
 // CHECK:       kernel.for
-// CHECK-SAME:  carried(%[[NOW:.*]]: memref<16x8xf32> = %arg0: memref<16x8xf32> into %arg2: memref<16x8xf32>)
+// CHECK-SAME:  carried(%[[NOW:.*]]: memref<16x8xf32> = %table: memref<16x8xf32> into %out: memref<16x8xf32>)
 // CHECK-NOT:   next(
 // CHECK-SAME:  arena(
 // CHECK-NEXT:  kernel.launch ins({{.*}} outs(%[[NOW]]: memref<16x8xf32>) {

@@ -8,7 +8,7 @@
 // CHECK:       %[[B:.*]] = kernel.view %arena[64] : memref<128xi8, #kernel.space<arena>> to memref<4x4xf32, #kernel.space<arena>>
 // CHECK:       ins({{.*}} = %[[A]]: {{.*}} outs(%[[B]]: memref<4x4xf32, #kernel.space<arena>>)
 // CHECK:       ins({{.*}} = %[[B]]: {{.*}} outs(%[[A]]: memref<4x4xf32, #kernel.space<arena>>)
-// CHECK:       ins({{.*}} = %[[A]]: {{.*}} outs(%arg1: memref<4x4xf32>)
+// CHECK:       ins({{.*}} = %[[A]]: {{.*}} outs(%out: memref<4x4xf32>)
 func.func @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %0 = stablehlo.dot_general %x, %x, contracting_dims = [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   %1 = stablehlo.dot_general %0, %x, contracting_dims = [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>

@@ -5,7 +5,7 @@
 // CHECK:       %[[VALUE:.*]] = kernel.view %arena[0]
 // CHECK:       %[[SCRATCH:.*]] = kernel.view %arena[2048] : {{.*}} to memref<{{[0-9]+}}xi8, #kernel.space<arena>>
 // CHECK:       outs(%[[VALUE]]: memref<512xf32, #kernel.space<arena>>) scratch(%[[SCRATCH]]: memref<{{[0-9]+}}xi8, #kernel.space<arena>>) {
-// CHECK:       outs(%arg1: memref<512xf32>) scratch(%[[SCRATCH]]: memref<{{[0-9]+}}xi8, #kernel.space<arena>>) {
+// CHECK:       outs(%out: memref<512xf32>) scratch(%[[SCRATCH]]: memref<{{[0-9]+}}xi8, #kernel.space<arena>>) {
 func.func @main(%x: tensor<512xf32>) -> tensor<512xf32> {
   %0 = "stablehlo.sort"(%x) <{dimension = 0 : i64, is_stable = true}> ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):

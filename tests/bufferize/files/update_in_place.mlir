@@ -5,7 +5,7 @@
 // CHECK-LABEL: @elementwise
 // CHECK:       kernel.launch {{.*}} outs(%[[A:.*]]: memref<4x4xf32, #kernel.space<arena>>) {
 // CHECK:       kernel.launch ins(%{{.*}} = %[[A]]: memref<4x4xf32, #kernel.space<arena>>) outs(%[[A]]: memref<4x4xf32, #kernel.space<arena>>) {
-// CHECK:       kernel.launch {{.*}} outs(%arg1: memref<4x4xf32>) {
+// CHECK:       kernel.launch {{.*}} outs(%out: memref<4x4xf32>) {
 func.func @elementwise(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %0 = stablehlo.dot_general %x, %x, contracting_dims = [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   %1 = stablehlo.tanh %0 : tensor<4x4xf32>

@@ -14,7 +14,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 
 from wengert.dialects.kernel import InterpretOp, MatmulOp, NativeOp, NestOp
-from wengert.dialects.kernel.buffers import CaseOp, CopyOp, ForOp, GlobalOp, LaunchOp, StripLoopOp, WhileOp, element_size, is_result, location
+from wengert.dialects.kernel.buffers import CaseOp, CopyOp, ForOp, GlobalOp, LaunchOp, StripLoopOp, WhileOp, element_size, is_result, runs_in_place
 from wengert.dialects.kernel.memory import byte_size
 from wengert.dialects.kernel.schedule import Schedule
 from wengert.ir.attributes import int_of, ints
@@ -26,7 +26,6 @@ from wengert.transforms.codegen.cpu.native import native_kernel
 from wengert.transforms.codegen.cpu.nest.emission import emit_nest
 from wengert.transforms.codegen.cpu.pointers import ARENA, BlockPointers
 from wengert.transforms.codegen.cpu.polls import is_long, iterations_between
-from wengert.transforms.schedule.choice import choose
 from wengert.transforms.schedule.chunks import Split, parameters, prologue
 from wengert.transforms.schedule.legality import check
 from wengert.transforms.schedule.target import Target
@@ -52,15 +51,6 @@ def generate(module: ModuleOp, target: Target, *, strict: bool = False, flush: b
     entry = EntryCode(target, strict, len(block.args) - results, results, len(constants), flush=flush)
     _BlockCode(entry, block, [*entry.inputs, *entry.outputs]).run()
     return Code(entry.text(), footprint(function), tuple(constants), tuple(entry.interpreted), len(entry.functions), tuple(entry.symbols), entry.uses_tapes)
-
-
-def runs_in_place(op: LaunchOp) -> bool:
-    """Whether a nest overwrites an operand that it reads."""
-    nest = op.kernel
-    if not isinstance(nest, NestOp):
-        return False
-    written = {location(buffer) for buffer in op.outs}
-    return any(location(buffer) in written for buffer in op.ins[: len(nest.inputs)])
 
 
 class _BlockCode(BlockPointers):
@@ -273,8 +263,8 @@ class _BlockCode(BlockPointers):
 
 
 def _schedule_of(op: NestOp, entry: EntryCode, *, in_place: bool, parallel: bool) -> Schedule:
-    """The schedule that a nest has, if it can be obeyed, or one that is chosen now."""
+    """The schedule of a nest, if it can be obeyed; without one its loops run as they stand, one iteration after the other."""
     if op.schedule is None:
-        return choose(op, entry.target, strict=entry.strict, in_place=in_place, parallel=parallel)
+        return Schedule()
     check(op, op.schedule.data, strict=entry.strict, in_place=in_place, parallel=parallel)
     return op.schedule.data

@@ -5,10 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 from xdsl.ir import Operation
 
-from wengert.dialects.kernel import MatmulOp, NativeOp, StripMineOp
-from wengert.dialects.kernel.schedule import Schedule
+from wengert.dialects.kernel import MatmulOp, NativeOp
 from wengert.transforms.codegen.cpu.native import native_kernel
-from wengert.transforms.schedule.schedule_pass import choose_strips
 from wengert.transforms.schedule.target import Target
 
 
@@ -27,7 +25,3 @@ class MemoryNeeds(Struct, frozen=True):
             cut = matmul.parts(found)
             return found.scratch_bytes if cut is None else cut.scratch_bytes
         return native_kernel(op, self.target).scratch_bytes() if isinstance(op, NativeOp) else 0
-
-    def strip_schedule(self, op: StripMineOp) -> Schedule:
-        """Whether threads share the strips."""
-        return choose_strips(op, self.target, parallel=True)
