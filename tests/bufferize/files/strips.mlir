@@ -1,4 +1,4 @@
-// RUN: wengert-opt %s -p "to-core,fuse,strip-mine{reassociate=true},bufferize{target=avx2}" | filecheck %s
+// RUN: wengert-opt %s -p "to-core,fuse,strip-mine{reassociate=true},schedule{target=avx2},bufferize{target=avx2}" | filecheck %s
 // A strip-mined loop sees a part of each buffer in every iteration, here four rows, and what passes between its nests lies in a range of the arena
 // for one strip, not for the whole array. Threads that share the strips have such a range each.
 
