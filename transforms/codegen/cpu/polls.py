@@ -28,7 +28,8 @@ UNLIKELY = '!prof !{!"branch_weights", i32 1, i32 4000}'
 
 def touched(op: LaunchOp | StripLoopOp) -> int:
     """The bytes of a kernel's operands and results, tapes left out."""
-    return sum(byte_size(buffer) for buffer in (*op.ins, *op.outs) if isinstance(value_type(buffer.type), TensorType))
+    buffers = (*op.read, *op.written) if isinstance(op, LaunchOp) else (*op.ins, *op.outs)
+    return sum([byte_size(buffer) for buffer in buffers if isinstance(value_type(buffer.type), TensorType)])
 
 
 def is_long(op: Operation) -> bool:

@@ -43,22 +43,31 @@ class Code(Struct, frozen=True):
     records: bool
 
 
-def generate(module: ModuleOp, target: Target, *, strict: bool = False, flush: bool = False) -> Code:
-    """The code of a module with one function on buffers; ``flush``: subnormal numbers are zeros in it."""
+def generate(module: ModuleOp, target: Target, *, strict: bool = False, flush: bool = False, check_schedules: bool = True) -> Code:
+    """The code of a module with one function on buffers.
+
+    Args:
+        module: the module.
+        target: the processor.
+        strict: sums keep their order.
+        flush: subnormal numbers are zeros.
+        check_schedules: schedules may be written by hand, and what cannot be obeyed is an error; not where ``schedule`` has just chosen or checked them.
+    """
     (function,) = [op for op in module.ops if isinstance(op, FuncOp)]
     block, constants = function.body.block, ops_of(function, GlobalOp)
     results = sum(is_result(function, number) for number in range(len(block.args)))
     entry = EntryCode(target, strict, len(block.args) - results, results, len(constants), flush=flush)
-    _BlockCode(entry, block, [*entry.inputs, *entry.outputs]).run()
+    _BlockCode(entry, block, [*entry.inputs, *entry.outputs], check_schedules=check_schedules).run()
     return Code(entry.text(), footprint(function), tuple(constants), tuple(entry.interpreted), len(entry.functions), tuple(entry.symbols), entry.uses_tapes)
 
 
 class _BlockCode(BlockPointers):
     """The code of one block: of the function, or of a region, whose buffers are pointers from around it."""
 
-    def __init__(self, entry: EntryCode, block: Block, arguments: Sequence[str], *, alone: bool = True):
+    def __init__(self, entry: EntryCode, block: Block, arguments: Sequence[str], *, alone: bool = True, check_schedules: bool = True):
         super().__init__(entry, block, arguments)
         self.alone = alone  # not within a task: kernels may be tasks
+        self.check_schedules = check_schedules
 
     def run(self) -> None:
         for op in ops_in(self.block):
@@ -94,16 +103,24 @@ class _BlockCode(BlockPointers):
             self._interpret(op, kernel)
 
     def _nest(self, op: LaunchOp, nest: NestOp) -> None:
-        inputs = op.ins[: len(nest.inputs)]
-        schedule = _schedule_of(nest, self.entry, in_place=runs_in_place(op), parallel=self.alone)
+        inputs = op.read[: len(nest.body.block.args)]
+        schedule = self._schedule_of(op, nest)
         code = emit_nest(nest, schedule, self.entry.target, "KERNEL", strict=self.entry.strict)
         name = self.entry.function(code.text)
         self.entry.helpers.update(code.functions)
-        pointers = [self.pointer(buffer) for buffer in (*inputs, *op.outs)]
+        pointers = [self.pointer(buffer) for buffer in (*inputs, *op.written)]
         if code.split is not None:
             self.entry.job(name, pointers, code.split)
         else:
             self.entry.lines.append(f"call void @{name}({', '.join([f'ptr {p}' for p in pointers])})")
+
+    def _schedule_of(self, op: LaunchOp, nest: NestOp) -> Schedule:
+        """The schedule of a nest, if it can be obeyed; without one its loops run as they stand, one iteration after the other."""
+        if nest.schedule is None:
+            return Schedule()
+        if self.check_schedules:
+            check(nest, nest.schedule.data, strict=self.entry.strict, in_place=runs_in_place(op), parallel=self.alone)
+        return nest.schedule.data
 
     def _product(self, op: LaunchOp, product: MatmulOp) -> None:
         from wengert.transforms.codegen.cpu.matmul import declarations, emit_function, emit_task, parts
@@ -116,8 +133,8 @@ class _BlockCode(BlockPointers):
         name = self.entry.function(emit_function(found, "KERNEL", "internal") if cut is None else emit_task(cut, "KERNEL"))
         for symbol in found.symbols:
             self.entry.external(symbol, declarations(found).strip())
-        pointers = [self.offset(self.pointer(buffer), offset * element_size(buffer)) for buffer, offset in zip(op.ins, ints(product.offsets), strict=True)]
-        pointers += [self.pointer(buffer) for buffer in op.outs]
+        pointers = [self.offset(self.pointer(buffer), offset * element_size(buffer)) for buffer, offset in zip(op.read, ints(product.offsets), strict=True)]
+        pointers += [self.pointer(buffer) for buffer in op.written]
         own = self._scratch(op)
         if cut is not None:
             self.entry.job(name, pointers, cut.cut, own, cut.scratch_bytes)
@@ -165,7 +182,7 @@ class _BlockCode(BlockPointers):
     # -- loops and branches
 
     def _region(self, block: Block, arguments: Sequence[str]) -> None:
-        code = _BlockCode(self.entry, block, arguments, alone=self.alone)
+        code = _BlockCode(self.entry, block, arguments, alone=self.alone, check_schedules=self.check_schedules)
         code.run()
         code.release()
 
@@ -183,7 +200,8 @@ class _BlockCode(BlockPointers):
         lines, self.entry.lines = self.entry.lines, []
         free, self.entry.free_cells = self.entry.free_cells, {}
         pointers = [*[f"%p{n}" for n in range(len(op.ins))], *[f"%q{n}" for n in range(len(op.outs))]]
-        _BlockCode(self.entry, Block(), [], alone=False)._strip_loop(op, pointers, ["%scratch"][: len(arena)], ("%begin", "%end"))
+        inside = _BlockCode(self.entry, Block(), [], alone=False, check_schedules=self.check_schedules)
+        inside._strip_loop(op, pointers, ["%scratch"][: len(arena)], ("%begin", "%end"))
         body = "\n".join([*prologue(pointers, cut), *self.entry.lines])
         self.entry.lines, self.entry.free_cells = lines, free
         task = self.entry.function(f"define internal void @KERNEL({parameters(pointers, cut)}) nounwind {{\n{body}\nret void\n}}\n")
@@ -260,11 +278,3 @@ class _BlockCode(BlockPointers):
             self._region(branch.block, arguments)
             lines.append(f"br label %{label}.after")
         lines.append(f"{label}.after:")
-
-
-def _schedule_of(op: NestOp, entry: EntryCode, *, in_place: bool, parallel: bool) -> Schedule:
-    """The schedule of a nest, if it can be obeyed; without one its loops run as they stand, one iteration after the other."""
-    if op.schedule is None:
-        return Schedule()
-    check(op, op.schedule.data, strict=entry.strict, in_place=in_place, parallel=parallel)
-    return op.schedule.data
