@@ -73,9 +73,8 @@ def schedule(root: Operation, target: Target, *, strict: bool = False, in_place:
                     else:
                         check(op, op.schedule.data, strict=strict, in_place=isinstance(root, LaunchOp) and runs_in_place(root), parallel=parallel)
                     continue
-                if isinstance(op, StripMineOp):
-                    if op.schedule is None:
-                        op.properties["schedule"] = ScheduleAttr(choose_strips(op, target, parallel=parallel))
+                if isinstance(op, StripMineOp) and op.schedule is None:
+                    op.properties["schedule"] = ScheduleAttr(choose_strips(op, target, parallel=parallel))
                 if isinstance(op, StripMineOp | StripLoopOp):
                     inside = parallel and (op.schedule is None or op.schedule.data.parallel is None)
                 schedule(op, target, strict=strict, in_place=in_place, parallel=inside)
