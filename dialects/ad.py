@@ -11,13 +11,13 @@ like any other, derivatives nest and stand where calls may stand. ``expand-ad`` 
     %y_dot = ad.apply %d(%x_dot) : (!ad.linear<(T) -> (T)>, T) -> T
     %x_bar = ad.apply_transpose %d(%y_bar) : (!ad.linear<(T) -> (T)>, T) -> T
 
-``ad.batch`` calls a function for many instances at once; argument i holds them along dimension ``in_axes[i]``, result j along
+``ad.batch`` calls a function for many batch elements at once; argument i holds them along dimension ``in_axes[i]``, result j along
 ``out_axes[j]``, and -1 says that there is one value for all::
 
     %ys = ad.batch @f(%xs, %c) in_axes = [0, -1], out_axes = [0] : (tensor<8x3xf64>, U) -> tensor<8x3xf64>
 
 ``ad.stop_gradient`` passes its operand on and has a derivative of zero. ``ad.guard`` passes its first operand on and says, by a
-mask over its leading dimensions, which parts of it matter: batching writes it where instances go different ways, and reverse
+mask over its leading dimensions, which parts of it matter: batching writes it where batch elements take different branches, and reverse
 mode then keeps the others from making a NaN of a derivative. ``ad.checkpoint @f(%x) : (T) -> T`` calls a function
 whose inside reverse mode does not keep but computes again; ``ad.pushforward`` and ``ad.pullback`` are what stands for its
 derivative until it is expanded.
@@ -203,7 +203,7 @@ class TransposedCallOp(TensorOp):
 
 @op_definition
 class BatchOp(TensorOp):
-    """A function of one instance for many: arguments hold them along ``in_axes``, results along ``out_axes`` (-1: one for all)."""
+    """Calls a function of one batch element for many: arguments hold them along ``in_axes``, results along ``out_axes`` (-1: one for all)."""
 
     name = "ad.batch"
     FACTS: ClassVar = STRUCTURE

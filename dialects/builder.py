@@ -48,9 +48,9 @@ class OpBuilder(BlockBuilder):
         value = elements.from_numpy(array)
         return self.one(stablehlo.ConstantOp, (), tensor(np.shape(array), value.type.get_element_type()), value=value)
 
-    def scalar(self, value: float | complex, held: Attribute) -> Value:
+    def scalar(self, value: float | complex, element_type: Attribute) -> Value:
         """A rank-0 constant of this element type."""
-        type = tensor((), held)
+        type = tensor((), element_type)
         return self.one(stablehlo.ConstantOp, (), type, value=elements.splat(value, type))
 
     def full(self, value: float | complex, type: TensorType[Any]) -> Value:
@@ -169,9 +169,11 @@ class OpBuilder(BlockBuilder):
 
     def compare(self, direction: str, x: Value, y: Value, order: str | None = None) -> Value:
         """A boolean tensor; the order is FLOAT, SIGNED or UNSIGNED by the operands' type unless given."""
-        held = element(x)
+        element_type = element(x)
         if order is None:
-            order = "FLOAT" if is_float(held) or is_complex(held) else "UNSIGNED" if is_unsigned(held) or held == i1 else "SIGNED"
+            order = (
+                "FLOAT" if is_float(element_type) or is_complex(element_type) else "UNSIGNED" if is_unsigned(element_type) or element_type == i1 else "SIGNED"
+            )
         return self.one(
             stablehlo.CompareOp,
             (x, y),
@@ -186,9 +188,9 @@ class OpBuilder(BlockBuilder):
     def clamp(self, low: Value, x: Value, high: Value) -> Value:
         return self.one(stablehlo.ClampOp, (low, x, high), x.type)
 
-    def convert(self, x: Value, held: Attribute) -> Value:
+    def convert(self, x: Value, element_type: Attribute) -> Value:
         """x with another element type; x itself where it already has it."""
-        return x if element(x) == held else self.one(stablehlo.ConvertOp, (x,), tensor(shape(x), held))
+        return x if element(x) == element_type else self.one(stablehlo.ConvertOp, (x,), tensor(shape(x), element_type))
 
     def real(self, z: Value) -> Value:
         return self.one(stablehlo.RealOp, (z,), tensor(shape(z), real_element(element(z))))

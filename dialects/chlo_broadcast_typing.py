@@ -52,11 +52,11 @@ ELEMENTS: dict[type[Operation], int] = {
 def common_shape(shapes: Sequence[Shape]) -> Shape:
     """The shape that shapes are broadcast to as NumPy does: aligned at their ends, extents of 1 repeated. A ValueError names two that differ."""
     rank = max(map(len, shapes))
-    found: list[int] = []
+    extents: list[int] = []
     for d in range(rank):
         column = [s[d - rank + len(s)] for s in shapes if d - rank + len(s) >= 0]
-        found.append(_common_extent(column, shapes))
-    return tuple(found)
+        extents.append(_common_extent(column, shapes))
+    return tuple(extents)
 
 
 def _common_extent(column: Sequence[int], shapes: Sequence[Shape]) -> int:
@@ -68,10 +68,10 @@ def _common_extent(column: Sequence[int], shapes: Sequence[Shape]) -> int:
 
 def placed(small: Shape, dims: Sequence[int], rank: int) -> Shape:
     """A shape whose dimension i stands at dims[i] of one of this rank, with extents of 1 elsewhere."""
-    found = [1] * rank
+    extents = [1] * rank
     for n, d in zip(small, dims, strict=True):
-        found[d] = n
-    return tuple(found)
+        extents[d] = n
+    return tuple(extents)
 
 
 def check_broadcast(op: Operation, lhs: Tensor, rhs: Tensor) -> Shape:

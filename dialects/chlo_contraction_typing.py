@@ -97,7 +97,7 @@ def check_ragged_dot(op: chlo.RaggedDotOp) -> None:
 
 @typing_rule(ScanOp)
 def check_scan(op: ScanOp) -> None:
-    """What the body returns, the outputs with the scanned dimension put in."""
+    """Checks that the results are what the body returns, the outputs with the scanned dimension put in."""
     inputs, inits = tensors((v.type for v in op.inputs), "input"), tensors((v.type for v in op.inits), "init")
     dimension = int_property(op, "dimension")
     if not inputs and not op.outputs:

@@ -72,7 +72,7 @@ def check_top_k(op: chlo.TopKOp) -> None:
 def check_constant_like(op: chlo.ConstantLikeOp) -> None:
     """The operand's shape, and elements of the value's type."""
     value = op.properties["value"]
-    held = getattr(value, "type", None)
-    if not isinstance(held, Attribute) or isinstance(held, TensorType) or not element_class(held):
+    element_type = getattr(value, "type", None)
+    if not isinstance(element_type, Attribute) or isinstance(element_type, TensorType) or not element_class(element_type):
         fail(f"value must be a number, found {value}")
-    expect_result(op, operand(op, 0, "operand").get_shape(), held)
+    expect_result(op, operand(op, 0, "operand").get_shape(), element_type)

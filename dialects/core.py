@@ -58,7 +58,7 @@ from wengert.ir.operations import op_definition
 
 
 class Kind(StrEnum):
-    """How two elements combine. ``set`` (the second one stays) occurs in scatters only."""
+    """The function that combines two elements. ``set`` (the second one stays) occurs in scatters only."""
 
     add = auto()
     mul = auto()
@@ -70,7 +70,7 @@ class Kind(StrEnum):
 
 
 class Extreme(StrEnum):
-    """Which element an argreduce looks for."""
+    """The element that an argreduce looks for."""
 
     max = auto()
     min = auto()

@@ -115,7 +115,7 @@ class TapeType(ParametrizedAttribute, TypeAttribute):
     """
 
     name = "core.tape"
-    held: Attribute = param_def()
+    entry_type: Attribute = param_def()
     length: IntAttr | NoneAttr = param_def()
 
     def __init__(self, held: Attribute, length: int | None = None):
@@ -138,7 +138,7 @@ class TapeType(ParametrizedAttribute, TypeAttribute):
         with printer.in_angle_brackets():
             if self.places is not None:
                 printer.print_string(f"{self.places}, ")
-            printer.print_attribute(self.held)
+            printer.print_attribute(self.entry_type)
 
 
 @op_definition

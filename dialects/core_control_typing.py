@@ -71,10 +71,10 @@ def check_case(op: ops.CaseOp) -> None:
 
 def tape(op: Operation, index: int = 0) -> TapeType:
     """The type of an operand that is a tape."""
-    found = op.operands[index].type
-    if not isinstance(found, TapeType):
-        fail(f"operand #{index} must be a tape, found {found}")
-    return found
+    type = op.operands[index].type
+    if not isinstance(type, TapeType):
+        fail(f"operand #{index} must be a tape, found {type}")
+    return type
 
 
 @typing_rule(ops.TapeCreateOp)
@@ -83,9 +83,9 @@ def check_tape_create(op: ops.TapeCreateOp) -> None:
     made = op.results[0].type
     if not isinstance(made, TapeType):
         fail(f"result must be a tape, found {made}")
-    held = made.held
-    if not isinstance(held, TensorType) and not (isinstance(held, TapeType) and held.places is not None):
-        fail(f"a tape holds tensors, or tapes of a length, found {held}")
+    entry = made.entry_type
+    if not isinstance(entry, TensorType) and not (isinstance(entry, TapeType) and entry.places is not None):
+        fail(f"a tape holds tensors, or tapes of a length, found {entry}")
 
 
 def growing(op: Operation) -> TapeType:
@@ -100,7 +100,7 @@ def growing(op: Operation) -> TapeType:
 def check_tape_push(op: ops.TapePushOp) -> None:
     """The value is one that the tape holds, which grows."""
     growing(op)
-    expect_types("value pushed", [op.operands[1].type], [tape(op).held], "that the tape holds")
+    expect_types("value pushed", [op.operands[1].type], [tape(op).entry_type], "that the tape holds")
     expect_results(op, [tape(op)], "of the tape")
 
 
@@ -128,7 +128,7 @@ def expect_index(op: Operation) -> None:
 def check_tape_read(op: Operation) -> None:
     """A value that the tape holds."""
     expect_index(op)
-    expect_results(op, [tape(op).held], "that the tape holds")
+    expect_results(op, [tape(op).entry_type], "that the tape holds")
 
 
 @typing_rule(ops.TapeFromOp)
@@ -142,7 +142,7 @@ def check_tape_from(op: ops.TapeFromOp) -> None:
 def check_tape_set(op: Operation) -> None:
     """The value is one that the tape holds."""
     expect_index(op)
-    expect_types("value", [op.operands[2].type], [tape(op).held], "that the tape holds")
+    expect_types("value", [op.operands[2].type], [tape(op).entry_type], "that the tape holds")
     expect_results(op, [tape(op)], "of the tape")
 
 

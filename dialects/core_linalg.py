@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import BoolAttr
 from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from wengert.dialects.facts import FORMULA, MOVEMENT
+from wengert.dialects.facts import FORMULA, MOVEMENT, Facts, Work
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir.operations import op_definition
 
@@ -40,7 +40,7 @@ class CholeskySolveOp(TensorOp):
     """
 
     name = "core.cholesky_solve"
-    FACTS: ClassVar = FORMULA
+    FACTS: ClassVar = Facts(work=Work.FORMULA, linear=(2,))
     a = operand_def()
     factor = operand_def()
     b = operand_def()
@@ -87,7 +87,7 @@ class LuSolveOp(TensorOp):
     """
 
     name = "core.lu_solve"
-    FACTS: ClassVar = FORMULA
+    FACTS: ClassVar = Facts(work=Work.FORMULA, linear=(3,))
     a = operand_def()
     lu = operand_def()
     permutation = operand_def()
@@ -179,7 +179,7 @@ class TridiagonalSolveOp(TensorOp):
     and ``a[i, i + 1] = upper[i]``, each ``[.., n]``; ``lower[0]`` and ``upper[n - 1]`` are not read. ``b, x: [.., n, k]``."""
 
     name = "core.tridiagonal_solve"
-    FACTS: ClassVar = FORMULA
+    FACTS: ClassVar = Facts(work=Work.FORMULA, linear=(3,))
     lower = operand_def()
     main = operand_def()
     upper = operand_def()

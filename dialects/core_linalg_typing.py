@@ -79,13 +79,13 @@ def check_lu(op: ops.LuOp) -> None:
 
 @typing_rule(ops.PivotsToPermutationOp)
 def check_pivots_to_permutation(op: ops.PivotsToPermutationOp) -> None:
-    """As many rows as there are pivots, or more."""
-    pivots, found = operand(op, 0, "pivots"), as_tensor("the permutation", op.permutation.type)
-    before, after = pivots.get_shape(), found.get_shape()
+    """Checks that the permutation has as many rows as there are pivots, or more."""
+    pivots, permutation = operand(op, 0, "pivots"), as_tensor("the permutation", op.permutation.type)
+    before, after = pivots.get_shape(), permutation.get_shape()
     if pivots.element_type != i32 or not before:
         fail(f"pivots must be a tensor of i32 with at least one dimension, found {pivots}")
-    if found.element_type != i32 or not same_shape(before[:-1], after[:-1]) or (DYNAMIC not in (before[-1], *after[-1:]) and after[-1] < before[-1]):
-        fail(f"the permutation must be of i32, with the batch dimensions of the pivots and as many elements or more, found {found} of {pivots}")
+    if permutation.element_type != i32 or not same_shape(before[:-1], after[:-1]) or (DYNAMIC not in (before[-1], *after[-1:]) and after[-1] < before[-1]):
+        fail(f"the permutation must be of i32, with the batch dimensions of the pivots and as many elements or more, found {permutation} of {pivots}")
 
 
 @typing_rule(ops.LuSolveOp)
@@ -148,8 +148,8 @@ def check_eig(op: ops.EigOp) -> None:
     """Square matrices: complex eigenvalues, left and right eigenvectors, info."""
     expect_matrices("a", operand(op, 0, "a"))
     batch, m, n, element = matrices(op)
-    held = element if element_class(element) == COMPLEX else ComplexType(element)  # pyright: ignore[reportArgumentType]
-    expect_all(op, batch, ((n,), held), ((m, n), held), ((m, n), held), ((), i32))
+    complex_element = element if element_class(element) == COMPLEX else ComplexType(element)  # pyright: ignore[reportArgumentType]
+    expect_all(op, batch, ((n,), complex_element), ((m, n), complex_element), ((m, n), complex_element), ((), i32))
 
 
 @typing_rule(ops.TridiagonalSolveOp)

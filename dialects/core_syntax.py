@@ -26,7 +26,7 @@ INDEX = tensor((), i64)
 
 def read_bound(reader: Reader, state: OpState, word: str) -> list[Argument]:
     """Reads ``word(%name = %value: T, ...)`` if it comes next: values become operands, names arguments of the regions."""
-    found: list[Argument] = []
+    arguments: list[Argument] = []
 
     def bound() -> None:
         name, _, position = reader.operand()
@@ -35,15 +35,15 @@ def read_bound(reader: Reader, state: OpState, word: str) -> list[Argument]:
         reader.need(":")
         type = reader.type()
         state.operand_types = (*state.operand_types, type)
-        found.append((name, type, position, None))
+        arguments.append((name, type, position, None))
 
     if reader.accept_word(word):
         reader.listed("(", ")", bound)
-    return found
+    return arguments
 
 
 def bound_text(writer: Writer, word: str, arguments: Sequence[BlockArgument], values: Sequence[SSAValue]) -> str:
-    """What :func:`read_bound` reads."""
+    """The text that :func:`read_bound` reads."""
     if len(arguments) != len(values) or any(a.type != v.type for a, v in zip(arguments, values)):
         raise Unwritable
     shown = [f"{writer.name_argument(a, 'arg')} = {writer.value(v)}: {writer.type_text(v.type)}" for a, v in zip(arguments, values)]

@@ -18,6 +18,7 @@ An op without facts is an error wherever somebody asks for them, and where the p
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum, IntEnum, auto
 from functools import cache
 from typing import Literal
@@ -26,11 +27,11 @@ from msgspec import Struct
 from xdsl.ir import Attribute, Operation
 
 from wengert.ir.element_classes import BOOLEAN, COMPLEX, FLOAT, INTEGER
-from wengert.ir.tensor_types import is_boolean, is_float, is_integer
+from wengert.ir.tensor_types import is_boolean, is_complex, is_integer
 
 
 class Effort(IntEnum):
-    """What it takes to compute one element, by classes that differ on every machine."""
+    """The effort of computing one element, by classes that differ on every machine."""
 
     CHEAP = auto()
     """A few instructions that are ready soon: arithmetic, comparisons, bits."""
@@ -48,7 +49,7 @@ CHEAP, DIVISION, ROOT, ELEMENTARY, SPECIAL = Effort
 
 
 class Work(Enum):
-    """How the floating-point operations of an op are counted."""
+    """The way in which the floating-point operations of an op are counted."""
 
     NONE = auto()
     """There are none: the op moves elements, works on integers, or is what its regions do."""
@@ -63,7 +64,7 @@ class Work(Enum):
 
 
 class Traffic(Enum):
-    """Which bytes an op moves."""
+    """The bytes that an op moves."""
 
     NONE = auto()
     """None of its own: calls, control flow, tuples and barriers, whose regions count for themselves."""
@@ -77,21 +78,25 @@ class Traffic(Enum):
     """It reads and writes the elements that updates are combined with."""
     TAPE = auto()
     """It writes its last operand on a tape."""
+    COPY = auto()
+    """It reads one buffer and writes another."""
+    BODY = auto()
+    """The bytes that the kernel in its region moves."""
 
 
 class Batching(Enum):
-    """How an op is applied to many instances at once."""
+    """The way in which an op is batched."""
 
     SAME_OP = auto()
     """The op itself, on operands that have one more dimension in front."""
     RULE = auto()
     """By a rule of its own, in ``transforms/ad/batching``."""
     LOOP = auto()
-    """One instance after the other, if it is pure; else it is refused."""
+    """A loop over the batch, if the op is pure; else it is refused."""
 
 
 class Facts(Struct, frozen=True):
-    """What is known of an op class.
+    """The facts of an op class.
 
     Attributes:
         elementwise: each element of the result depends on the same element of every operand.
@@ -104,7 +109,8 @@ class Facts(Struct, frozen=True):
         traffic: which bytes the op moves.
         recompute: computing the result again costs about as much as reading it from memory, so that a reverse sweep does that.
         linear: the operands in which the op is linear jointly.
-        batching: how it is applied to many instances.
+        bilinear: linear in each of the first two operands, but not in both.
+        batching: how it is batched.
     """
 
     elementwise: bool = False
@@ -121,20 +127,28 @@ class Facts(Struct, frozen=True):
     traffic: Traffic = Traffic.WHOLE
     recompute: bool = False
     linear: tuple[int, ...] | Literal["all"] = ()
+    bilinear: bool = False
     batching: Batching = Batching.RULE
+
+    @property
+    def is_pointwise(self) -> bool:
+        """Whether the op is itself on tensors of every shape, so that it may be computed before its operands are repeated, as well as after."""
+        return self.elementwise and self.batching is Batching.SAME_OP and (self.one_type or self.has_function)
 
     @property
     def has_function(self) -> bool:
         """Whether compiled code computes the op element by element, on some elements at least."""
         return bool(self.floats or self.integers or self.booleans or self.complex)
 
+    def linear_operands(self, count: int) -> Sequence[int]:
+        """The positions of the operands, of so many, in which the op is linear jointly."""
+        return range(count) if self.linear == "all" else self.linear
+
     def effort(self, element: Attribute) -> Effort | None:
-        """What the scalar function takes on elements of a type; None: compiled code has no such function."""
-        if is_float(element):
-            return self.floats
+        """The effort of the scalar function on elements of a type; None: compiled code has no such function."""
         if is_integer(element):
             return self.booleans if is_boolean(element) else self.integers
-        return self.complex
+        return self.complex if is_complex(element) else self.floats
 
 
 _Linear = tuple[int, ...] | Literal["all"]
@@ -153,6 +167,7 @@ def elementwise(
     one_type: bool = True,
     recompute: bool | None = None,
     linear: _Linear = (),
+    bilinear: bool = False,
     batching: Batching = Batching.SAME_OP,
     functions: tuple[str, ...] = (),
 ) -> Facts:
@@ -175,6 +190,7 @@ def elementwise(
         transcendental=transcendental,
         recompute=effort is CHEAP if recompute is None else recompute,
         linear=linear,
+        bilinear=bilinear,
         batching=batching,
     )
 
@@ -185,7 +201,7 @@ def transcendental(takes: int, effort: Effort | None, *, integers: _Effort = "sa
 
 
 def expanded(takes: int) -> Facts:
-    """An elementwise op that compiled code and costs see as the ops that it is written out in."""
+    """An elementwise op that compiled code and costs see as the elementwise ops that it is written out in."""
     return Facts(elementwise=True, takes=takes, one_type=True, work=Work.EXPANSION, batching=Batching.SAME_OP)
 
 
@@ -201,6 +217,10 @@ STRUCTURE = Facts(traffic=Traffic.NONE, batching=Batching.LOOP)
 """Moves nothing and is gone before programs are batched: calls, tuples, tokens, control flow that is not closed."""
 KERNEL = Facts(work=Work.BODY, batching=Batching.LOOP)
 """Is at kernel level, where nothing is differentiated or batched any more."""
+LAUNCH = Facts(work=Work.BODY, traffic=Traffic.BODY, batching=Batching.LOOP)
+"""Runs the kernel in its region on buffers."""
+COPY = Facts(traffic=Traffic.COPY, batching=Batching.LOOP)
+"""Copies a buffer."""
 UNBATCHED = Facts(batching=Batching.LOOP)
 """Has no rule for batches, because programs have it resolved before or batches of it are rare; works on integers, or not at all."""
 
@@ -215,7 +235,7 @@ class MissingFactsError(LookupError):
 @cache
 def facts_of(cls: type[Operation]) -> Facts:
     """The facts of an op class; a MissingFactsError that names the op if nobody has declared any."""
-    found: Facts | None = getattr(cls, "FACTS", None) or _OF_OTHERS.get(cls.name)
-    if found is None:
+    facts: Facts | None = getattr(cls, "FACTS", None) or _OF_OTHERS.get(cls.name)
+    if facts is None:
         raise MissingFactsError(f"nothing is known of '{cls.name}': its class declares no FACTS (wengert.dialects.facts says which there are)")
-    return found
+    return facts

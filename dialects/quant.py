@@ -50,7 +50,7 @@ class UniformQuantizedType(ParametrizedAttribute, TypeAttribute):
 
     @property
     def scales(self) -> tuple[float, ...]:
-        """What the stored integers are multiplied by."""
+        """The scales: the factors of the stored integers."""
         return tuple(s.value.data for s in self.scales_)
 
     @property
@@ -89,8 +89,8 @@ class UniformQuantizedType(ParametrizedAttribute, TypeAttribute):
             raise VerifyException(f"the dimension of scales must not be negative, found {self.axis_.data}")
         dtype = dtype_of(self.expressed)
         for scale in self.scales:
-            held = float(np.asarray(scale).astype(dtype))
-            if not (0 < scale < np.inf and 0 < held < np.inf):
+            rounded = float(np.asarray(scale).astype(dtype))
+            if not (0 < scale < np.inf and 0 < rounded < np.inf):
                 raise VerifyException(f"the scale {scale} is not a positive finite number of {self.expressed}")
 
     @classmethod

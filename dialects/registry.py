@@ -91,16 +91,16 @@ class OpenContext(Context):
     def get_optional_type(self, name: str) -> type[TypeAttribute] | None:
         """The class of a type; of an unknown one, a class that stands for it."""
         allowed, self.allow_unregistered = self.allow_unregistered, False
-        found = super().get_optional_type(name)
+        cls = super().get_optional_type(name)
         self.allow_unregistered = allowed
-        return found or cast("type[TypeAttribute]", _unknown_attribute(name, True))
+        return cls or cast("type[TypeAttribute]", _unknown_attribute(name, True))
 
     def get_optional_attr(self, name: str) -> type[Attribute] | None:
         """The class of an attribute; of an unknown one, a class that stands for it."""
         allowed, self.allow_unregistered = self.allow_unregistered, False
-        found = super().get_optional_attr(name)
+        cls = super().get_optional_attr(name)
         self.allow_unregistered = allowed
-        return found or _unknown_attribute(name, False)
+        return cls or _unknown_attribute(name, False)
 
 
 def make_context() -> Context:

@@ -45,9 +45,9 @@ class ImportedFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The result, a tree like JAX's; raises InputError for trees, shapes or dtypes that the program was not made for."""
         tree_util = _jax("jax.tree_util")
-        leaves, found = tree_util.tree_flatten((args, kwargs))
-        if found != self._in_tree:
-            raise InputError(f"{self.name} was imported for arguments of the structure {self._in_tree}, found {found}")
+        leaves, tree = tree_util.tree_flatten((args, kwargs))
+        if tree != self._in_tree:
+            raise InputError(f"{self.name} was imported for arguments of the structure {self._in_tree}, found {tree}")
         return tree_util.tree_unflatten(self._out_tree, apply_program(self.program, leaves))
 
     def ir(self) -> str:
@@ -55,7 +55,7 @@ class ImportedFunction:
         return str(self.program)
 
     def costs(self) -> Any:
-        """What it costs: see :meth:`wengert.Program.costs`."""
+        """The costs of the function: see :meth:`wengert.Program.costs`."""
         return self.program.costs()
 
     def __repr__(self) -> str:
@@ -189,9 +189,9 @@ class _Primitives:
 
     def _split(self, split: LinearProgram, primals: Sequence[Any], x_dots: Sequence[Any], count: int) -> tuple[Any, Any]:
         """Outputs and their tangents by the parts of a program: the linear map takes what the evaluation of the program keeps for it."""
-        found = self.call.bind(*primals, program=split.primal)
-        outputs = found[:count]
-        residuals = split.residuals(primals, outputs, found[count:])
+        kept = self.call.bind(*primals, program=split.primal)
+        outputs = kept[:count]
+        residuals = split.residuals(primals, outputs, kept[count:])
         options = {"program": split.linear, "transposed": split.transposed(), "dropped": 0, "moving": len(x_dots)}
         y_dots = dict(zip(split.of, self.linear.bind(*residuals, *x_dots, **options), strict=True))
         return outputs, [y_dots[j] if j in y_dots else self._zeros.Zero.from_primal_value(y) for j, y in enumerate(outputs)]
@@ -209,15 +209,15 @@ class _Primitives:
             return [zero.from_primal_value(y) for y in outputs]
         forward, backward = program.jvp(wrt, of), program.vjp(wrt, of)
         count = len(program.signature.results)
-        found = iter(self.linear.bind(*primals, *(tangents[i] for i in wrt), program=forward, transposed=backward, dropped=count, moving=len(wrt)))
-        return [next(found) if j + dropped in of else zero.from_primal_value(y) for j, y in enumerate(outputs)]
+        moved = iter(self.linear.bind(*primals, *(tangents[i] for i in wrt), program=forward, transposed=backward, dropped=count, moving=len(wrt)))
+        return [next(moved) if j + dropped in of else zero.from_primal_value(y) for j, y in enumerate(outputs)]
 
     def _transposed(self, cotangents: Sequence[Any], *inputs: Any, program: Program, transposed: Program, dropped: int, moving: int) -> list[Any]:
         fixed, linear = inputs[: len(inputs) - moving], inputs[len(inputs) - moving :]
         jnp, zero = _jax("jax.numpy"), self._zeros.Zero
         given = [jnp.zeros(c.aval.shape, c.aval.dtype) if type(c) is zero else c for c in cotangents]
-        found = self.call.bind(*fixed, *given, program=transposed)[-moving:]
-        pulled = [x_bar if self._zeros.is_undefined_primal(x) else None for x, x_bar in zip(linear, found, strict=True)]
+        gradients = self.call.bind(*fixed, *given, program=transposed)[-moving:]
+        pulled = [x_bar if self._zeros.is_undefined_primal(x) else None for x, x_bar in zip(linear, gradients, strict=True)]
         return [None] * len(fixed) + pulled
 
     # batches
@@ -238,8 +238,8 @@ class _Primitives:
         axes = [*axes[:first], *[0] * moving]
         count = len(program.signature.results) - dropped
         batched, backward = program.vmap(axes, size=size), transposed.vmap([*axes[:first], *[0] * count], size=size)
-        found = self.linear.bind(*inputs[:first], *spread, program=batched, transposed=backward, dropped=dropped, moving=moving)
-        return found, [0] * count
+        batched_outputs = self.linear.bind(*inputs[:first], *spread, program=batched, transposed=backward, dropped=dropped, moving=moving)
+        return batched_outputs, [0] * count
 
 
 def _all_results(options: dict[str, Any]) -> int:
@@ -284,7 +284,7 @@ def _lowered(first: Callable[[dict[str, Any]], int], context: Any, *operands: An
     text = str(program)
     if (unknown := re.search(r"\bcore\.\w+", text)) is not None:
         raise InputError(
-            f"{program.name} holds {unknown[0]}, for which StableHLO has no word, so JAX cannot run it: it is the reverse of a loop whose trips nobody"
+            f"{program.name} holds {unknown[0]}, for which StableHLO has no word, so JAX cannot run it: it is the reverse of a loop whose iterations nobody"
             " counts; take a counted loop (wg.fori_loop, wg.scan), or forward mode"
         )
     parsed = ir.Module.parse(text)

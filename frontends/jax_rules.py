@@ -44,7 +44,7 @@ _KINDS = {"custom_jvp_call": CUSTOM_JVP, "custom_vjp_call": CUSTOM_VJP}
 _PRIMITIVES = frozenset(("igamma", "igammac"))
 """Primitives whose rule is kept. (That of the incomplete beta function, ``regularized_incomplete_beta``, has derivatives in one argument only.)"""
 _DEPTH = 6
-"""How deep functions with rules may stand in each other's rules. Some rules call new functions forever (that of ``jnp.sinc``), so
+"""The deepest nesting of functions with rules in each other's rules. Some rules call new functions forever (that of ``jnp.sinc``), so
 that a text can only say the first few derivatives; asking for more is an error."""
 
 
@@ -65,7 +65,7 @@ class CustomFunction:
 
 @dataclass
 class CustomFunctions:
-    """What was found of functions with rules in the jaxprs treated so far, by the names that their private functions have.
+    """The functions with rules in the jaxprs treated so far, by the names that their private functions have.
 
     Attributes:
         by_symbol: the functions.
@@ -157,7 +157,7 @@ def _only_for_solving(jaxpr: Any) -> set[int]:
 
 
 def _key(kind: str, body: Any, rules: Sequence[Any], own: str = "") -> Any:
-    """What tells functions with rules apart: the texts of all parts, and the arrays in them. Its own name does not count."""
+    """The key of a function with rules: the texts of all parts, and the arrays in them. Its own name does not count."""
     texts = [str(part.jaxpr) for part in (body, *rules)]
     arrays = [np.asarray(x) for part in (body, *rules) for x in _constants(part)]
     return kind, *(t.replace(own, "") if own else t for t in texts), *((a.dtype.str, a.shape, a.tobytes()) for a in arrays)
@@ -207,12 +207,12 @@ def _rules(eqn: Any) -> list[Any]:
 
     name = call.jaxpr.debug_info.func_name
     try:
-        found = (_vjp_rules if eqn.primitive.name == "custom_vjp_call" else _jvp_rule)(evaluate, call.in_avals, call.out_avals, eqn.params["num_consts"])
+        rules = (_vjp_rules if eqn.primitive.name == "custom_vjp_call" else _jvp_rule)(evaluate, call.in_avals, call.out_avals, eqn.params["num_consts"])
     except Exception as error:
         raise InputError(f"the rule of {name} cannot be traced for {', '.join(map(str, call.in_avals))}: {error}") from error
-    if any(isinstance(x, _jax("jax.core").Tracer) for rule in found for x in _constants(rule)):
+    if any(isinstance(x, _jax("jax.core").Tracer) for rule in rules for x in _constants(rule)):
         raise InputError(f"the rule of {name} uses values of the function around it; pass them as arguments")
-    return found
+    return rules
 
 
 def _jvp_rule(evaluate: Callable[..., Any], inputs: Sequence[Any], outputs: Sequence[Any], outer: int) -> list[Any]:
@@ -229,7 +229,7 @@ def _jvp_rule(evaluate: Callable[..., Any], inputs: Sequence[Any], outputs: Sequ
 
 
 def _vjp_rules(evaluate: Callable[..., Any], inputs: Sequence[Any], outputs: Sequence[Any], outer: int) -> list[Any]:
-    """What a function uses from outside of it, its first inputs, has no derivative in JAX, and a derivative of zero here."""
+    """The rules of a custom VJP. Values from outside the function, its first inputs, have no derivative in JAX, and a derivative of zero here."""
     jax, trees = _jax(), _jax("jax.tree_util")
     moving, of = [i for i in _moving(inputs) if i >= outer], _moving(outputs)
     seen: list[Any] = []
@@ -244,8 +244,8 @@ def _vjp_rules(evaluate: Callable[..., Any], inputs: Sequence[Any], outputs: Seq
         seen.append(tree)
         return [*y, *residuals]
 
-    found = jax.make_jaxpr(forward)(*map(_spec, inputs))
-    residuals = found.out_avals[len(outputs) :]
+    closed = jax.make_jaxpr(forward)(*map(_spec, inputs))
+    residuals = closed.out_avals[len(outputs) :]
 
     def backward(*given: Any) -> list[Any]:
         pending = iter(given[len(residuals) :])
@@ -253,7 +253,7 @@ def _vjp_rules(evaluate: Callable[..., Any], inputs: Sequence[Any], outputs: Seq
         x_bars = dict(zip(moving, trees.tree_unflatten(seen[0], given[: len(residuals)])(y_bars), strict=True))
         return [x_bars[i] if i in x_bars else jax.numpy.zeros(inputs[i].shape, inputs[i].dtype) for i in _moving(inputs)]
 
-    return [found, jax.make_jaxpr(backward)(*map(_spec, residuals), *(_spec(outputs[j]) for j in of))]
+    return [closed, jax.make_jaxpr(backward)(*map(_spec, residuals), *(_spec(outputs[j]) for j in of))]
 
 
 def _spec(aval: Any) -> Any:
@@ -318,14 +318,14 @@ def lowered_with_rules(traced: Any, name: str) -> ModuleOp | None:
     Raises:
         InputError: a rule cannot be traced.
     """
-    found = CustomFunctions()
-    closed = found.replaced(traced.jaxpr)
-    if not found.by_symbol and not found.stops:
+    custom = CustomFunctions()
+    closed = custom.replaced(traced.jaxpr)
+    if not custom.by_symbol and not custom.stops:
         return None
-    merged = _Merged(found)
+    merged = _Merged(custom)
     merged.add(_text(closed, name), name, "main")
     declared: dict[str, list[str]] = {}
-    for symbol, function in found.by_symbol.items():
+    for symbol, function in custom.by_symbol.items():
         names = ["jvp"] if function.kind == CUSTOM_JVP else ["forward", "backward"]
         if not function.rules:  # a reference to nothing: an error for whoever asks for this derivative
             declared[symbol] = [f"rule_of_{function.name}_which_is_more_than_{_DEPTH}_rules_deep"] * len(names)
@@ -334,7 +334,7 @@ def lowered_with_rules(traced: Any, name: str) -> ModuleOp | None:
         for rule, part, own in zip(function.rules, names, symbols, strict=True):
             merged.add(_text(rule, f"{function.name}_{part}"), f"{name}, {part} of {function.name}", own)
     for symbol, symbols in declared.items():
-        merged.declare(symbol, found.by_symbol[symbol], symbols)
+        merged.declare(symbol, custom.by_symbol[symbol], symbols)
     return merged.module
 
 
@@ -345,11 +345,11 @@ def _text(closed: Any, name: str) -> str:
 class _Merged:
     """A module that texts are put into, function by function."""
 
-    def __init__(self, found: CustomFunctions):
+    def __init__(self, custom: CustomFunctions):
         self.module = ModuleOp([])
         self._taken = {"main"}
-        self._symbols = {symbol: self.fresh(f.name) for symbol, f in found.by_symbol.items()}
-        self._held: dict[str, FuncOp] = {}
+        self._symbols = {symbol: self.fresh(f.name) for symbol, f in custom.by_symbol.items()}
+        self._functions: dict[str, FuncOp] = {}
 
     def fresh(self, base: str) -> str:
         """A name that no function has."""
@@ -366,14 +366,14 @@ class _Merged:
         for function in functions:
             name = names[function.sym_name.data]
             function.detach()
-            if name in self._held:
+            if name in self._functions:
                 continue
             function.sym_name = StringAttr(name)
             if name != "main":
                 function.sym_visibility = StringAttr("private")
                 function.properties.pop("arg_attrs", None)
                 function.properties.pop("res_attrs", None)
-            self._held[name] = function
+            self._functions[name] = function
             self.module.body.block.add_op(function)
 
     def _name(self, name: str, entry: str) -> str:
@@ -385,7 +385,7 @@ class _Merged:
     def declare(self, symbol: str, declared: CustomFunction, rules: Sequence[str]) -> None:
         """Gives a function its rule, if it is called anywhere."""
         references = [SymbolRefAttr(rule) for rule in rules]
-        if (function := self._held.get(self._symbols[symbol])) is not None:
+        if (function := self._functions.get(self._symbols[symbol])) is not None:
             function.attributes[declared.kind] = references[0] if declared.kind == CUSTOM_JVP else ArrayAttr(references)
             if declared.symbolic_zeros:
                 function.attributes[SYMBOLIC_ZEROS] = UnitAttr()

@@ -42,5 +42,5 @@ def spread(prefix: Any, tree: Any) -> list[Any]:
 
 
 def paths(tree: Any, name: str) -> list[str]:
-    """How one writes each leaf in Python: ``params['w'][0]``."""
+    """The Python expression of each leaf: ``params['w'][0]``."""
     return [accessor.codify(name) for accessor in optree.tree_accessors(tree)]

@@ -1,4 +1,4 @@
-"""How elements are put in order, for every front end: NaN after all numbers, equal elements as they stood."""
+"""Sorting, for every front end: NaN after all numbers, equal elements as they stood."""
 
 from __future__ import annotations
 

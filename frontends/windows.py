@@ -14,12 +14,12 @@ from wengert.ir.tensor_types import shape
 
 
 def window_count(n: int, kernel: int, stride: int, padding: int, dilation: int = 1, ceil_mode: bool = False) -> int:
-    """How many windows there are along a dimension of extent n; the last may reach beyond the end if ``ceil_mode``, but must not start there."""
+    """The number of windows along a dimension of extent n; the last may reach beyond the end if ``ceil_mode``, but must not start there."""
     room = n + 2 * padding - dilation * (kernel - 1) - 1
     if not ceil_mode:
         return room // stride + 1
-    found = -(-room // stride) + 1
-    return found - ((found - 1) * stride >= n + padding)
+    count = -(-room // stride) + 1
+    return count - ((count - 1) * stride >= n + padding)
 
 
 @dataclass(frozen=True)
@@ -51,18 +51,18 @@ class Windows:
         for o, k, s, p, d in zip(self.output, self.kernel, self.stride, self.padding, self.dilation, strict=True):
             columns.append(np.arange(o)[:, None] * s - p + np.arange(k) * d)
         n = len(columns)
-        found, inside = np.zeros((1,) * (2 * n), np.int64), np.ones((1,) * (2 * n), bool)
+        positions, inside = np.zeros((1,) * (2 * n), np.int64), np.ones((1,) * (2 * n), bool)
         for i, (column, extent) in enumerate(zip(columns, self.input, strict=True)):
             wide = np.expand_dims(column, tuple(j for j in range(2 * n) if j not in (i, n + i)))
-            found, inside = found * extent + wide, inside & (wide >= 0) & (wide < extent)
-        return np.where(inside, found, -1).reshape(math.prod(self.output), -1)
+            positions, inside = positions * extent + wide, inside & (wide >= 0) & (wide < extent)
+        return np.where(inside, positions, -1).reshape(math.prod(self.output), -1)
 
     def counts(self, padded: bool) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-        """How many elements a mean is over: those of the input, or those of the padded input."""
-        found = np.ones((), np.int64)
+        """The number of elements that a mean is over: those of the input, or those of the padded input."""
+        counts = np.ones((), np.int64)
         for n, o, k, s, p in zip(self.input, self.output, self.kernel, self.stride, self.padding, strict=True):
             starts = np.arange(o) * s - p
             ends = np.minimum(starts + k, n + p)
             lengths = ends - starts if padded else np.minimum(ends, n) - np.maximum(starts, 0)
-            found = found[..., None] * lengths
-        return found
+            counts = counts[..., None] * lengths
+        return counts

@@ -10,11 +10,11 @@ into itself, its ``clone`` makes every op by way of its checks; the objects that
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, Region, SSAValue
+from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, ParametrizedAttribute, Region, SSAValue
 from xdsl.ir.core import SSAValues
 
 Op = TypeVar("Op", bound=Operation)
@@ -30,6 +30,18 @@ def unverified(cls: type[A], **parameters: Attribute) -> A:
     for name, value in parameters.items():
         object.__setattr__(made, name, value)
     return made
+
+
+def block_with(types: Iterable[Attribute]) -> Block:
+    """A block with arguments of these types."""
+    block = Block()
+    arguments: list[BlockArgument] = []
+    for index, type in enumerate(types):
+        argument = _new(BlockArgument)
+        argument._type, argument.block, argument.index, argument.location = type, block, index, UNKNOWN_LOC
+        arguments.append(argument)
+    block._args = tuple(arguments)
+    return block
 
 
 def append(block: Block, op: Operation) -> None:

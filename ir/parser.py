@@ -41,7 +41,7 @@ class ModuleParser(Reader):
         self.closed_dialects, self.opaque, self.refused_dialects = closed_dialects, opaque, refused_dialects or {}
         self._types, self._functions, self._dictionaries = {}, {}, {}
         self._syntaxes, self._defined_at, self._scope, self._used_at = {}, {}, [], {}
-        self._references = []
+        self._references, self.enclosing = [], []
         self.find_late_locations()
 
     @classmethod

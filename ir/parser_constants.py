@@ -27,7 +27,7 @@ from xdsl.ir import Attribute
 
 from wengert.ir.parser_cursor import SPACE
 from wengert.ir.parser_types import TypeReader
-from wengert.ir.tensor_types import dtype_of, i1, is_complex, is_integer, is_unsigned, real_element
+from wengert.ir.tensor_types import dtype_of, i1, is_complex, is_integer, is_unsigned, real_element, tensor
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -68,6 +68,12 @@ class ConstantReader(TypeReader):
         shape = tuple(cast("RankedStructure[Any]", type).get_shape())
         data = self._data(start, end, shape, cast("RankedStructure[Any]", type).get_element_type())
         return _constant(type, data)
+
+    def scalar(self, start: int, end: int, element: Attribute) -> DenseIntOrFPElementsAttr[Any]:
+        """The constant of rank 0 whose only element is written between two positions."""
+        type = tensor((), element)
+        self.check_type(type, start)
+        return _constant(type, self._data(start, end, (), element))
 
     def _end_of_literal(self, start: int) -> int:
         """The position where the literal ends; comments in it are blanked, so that places stay what they are."""

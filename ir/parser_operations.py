@@ -95,6 +95,8 @@ class Reader(RegionReader):
     """Reads operations."""
 
     _syntaxes: dict[str, tuple[type[Operation], Any]]
+    enclosing: list[Any]
+    """Data from the syntaxes of the ops around the current one for those of the ops in their regions, the innermost last."""
 
     # -- operations
 
@@ -187,9 +189,23 @@ class Reader(RegionReader):
 
     def _find_syntax(self, name: str, position: int) -> tuple[type[Operation], Any]:
         full = name if "." in name else self._full_name(name, position)
-        cls = self.op_class(full, position)
-        self._syntaxes[name] = class_and_syntax = (cls, getattr(cls, "SYNTAX", None) or self.extra_syntax(full))
+        class_and_syntax = self._by_mnemonic(full)
+        if class_and_syntax is None:
+            cls = self.op_class(full, position)
+            class_and_syntax = (cls, getattr(cls, "SYNTAX", None) or self.extra_syntax(full))
+        self._syntaxes[name] = class_and_syntax
         return class_and_syntax
+
+    def _by_mnemonic(self, name: str) -> tuple[type[Operation], Any] | None:
+        """The op and syntax for a name that is not an op's own: of an op class that several names stand for, each for one value of a property."""
+        dialect, _, mnemonic = name.partition(".")
+        if dialect in self.refused_dialects or self._is_known(name):
+            return None
+        for cls in self.ctx.loaded_ops:
+            by_mnemonic = getattr(cls, "by_mnemonic", None) if cls.name.startswith(f"{dialect}.") else None
+            if by_mnemonic is not None and (syntax := by_mnemonic(mnemonic)) is not None:
+                return cls, syntax
+        return None
 
     def extra_syntax(self, name: str) -> Any:
         """Our syntax for an op of xDSL, or None."""
@@ -226,6 +242,8 @@ class Reader(RegionReader):
         dialect = next(iter(get_close_matches(dialect, list(self.ctx.registered_dialect_names), 1, 0.7)), dialect)
         self.ctx.get_optional_dialect(dialect)
         of_dialect = [op.name.partition(".")[2] for op in self.ctx.loaded_ops if op.name.startswith(f"{dialect}.") and not issubclass(op, UnregisteredOp)]
+        for cls in self.ctx.loaded_ops:
+            of_dialect += getattr(cls, "mnemonics", tuple[str, ...])() if cls.name.startswith(f"{dialect}.") else ()
         near = nearest(short, of_dialect)
         return f"did you mean '{dialect}.{near}'?" if near else ""
 

@@ -17,7 +17,7 @@ from wengert.ir.parser_attributes import AttributeReader
 from wengert.ir.parser_cursor import NAME, SPACE
 
 _OPERAND = re.compile(SPACE + r"%(" + NAME + r")(?:#(\d{1,6}))?", re.ASCII)
-_AUTOMATIC = re.compile(r"\d.*|(?:cst|c|arg|iterArg)(?:_?\d+)?")
+_AUTOMATIC = re.compile(r"\d.*|(?:cst|c|arg|iterArg)(?:_?\d+)*")
 
 References = dict[str, dict[int, ForwardDeclaredValue[Attribute]]]
 """Values that are used before they are defined, by name and number of the result."""

@@ -8,7 +8,8 @@ its options. A pipeline is a tuple of passes that prints as it parses::
 
 It may end in translations (:mod:`wengert.ir.translations`), which make text of what the passes leave::
 
-    text = Pipeline.parse("to-core,fuse,emit-llvm").translate(module)
+    pipeline = Pipeline.parse("to-core,fuse,schedule,bufferize,emit-llvm")
+    text = pipeline.translate(pipeline.run(module))
 
 Both are found by name in :data:`PASSES`, which holds import paths, so that listing them imports none.
 ``wengert.transforms.pipelines`` registers ours.
@@ -298,7 +299,7 @@ def _find(written: PassText, source: PipelineText, registry: PassRegistry) -> St
 
 
 def _cannot_follow(step: Step, before: Step) -> str:
-    """Why a pass or translation cannot stand after another one, or an empty string."""
+    """The reason why a pass or translation cannot stand after another one, or an empty string."""
     written = before.writes if isinstance(before, Translation) else "mlir"
     wanted = step.reads if isinstance(step, Translation) else "mlir"
     return "" if written == wanted else f"'{step.name}' works on {WORDS[wanted]}, and '{before.name}' before it leaves {WORDS[written]}"

@@ -175,7 +175,7 @@ class Writer(AttributeWriter):
             self.write(f" loc({self.reference(op.location)})")
 
     def _shown_name(self, op: Operation) -> str:
-        name = op.name
+        name = getattr(op, "mnemonic", op.name)
         if name.startswith("func.") and name != "func.func":
             parent = op.parent_op()
             return name[5:] if parent is not None and parent.name == "func.func" else name
@@ -285,6 +285,7 @@ class Writer(AttributeWriter):
             if (given := names.of.get(id(argument))) is not None:
                 names.unique(_NUMBERED.sub("", given[1:]))  # numbers after it go on as if it had been named here
                 names.used.add(given[1:])
+                names.next_argument += given == f"%arg{names.next_argument}"
                 continue
             name = argument.name_hint
             if name is None and hint == "arg":

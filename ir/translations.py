@@ -3,7 +3,7 @@
 A translation reads a module, or the text of the translation before it, and writes text. It is a frozen dataclass like a pass: its class
 attribute ``name`` is kebab-case and its fields are its options. So one pipeline leads from a program to assembly::
 
-    to-core,fuse,emit-llvm,optimize-llvm,emit-asm
+    to-core,fuse,schedule,bufferize,emit-llvm,optimize-llvm,emit-asm
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import ClassVar, Literal
 from xdsl.dialects.builtin import ModuleOp
 
 Form = Literal["mlir", "ll", "s"]
-"""What a stage of a compilation is, by the extension of its file: MLIR, LLVM text, assembly."""
+"""The form of a stage of a compilation, by the extension of its file: MLIR, LLVM text, assembly."""
 
 WORDS: dict[Form, str] = {"mlir": "MLIR", "ll": "LLVM text", "s": "assembly"}
 COMMENTS: dict[Form, str] = {"mlir": "//", "ll": ";", "s": "#"}
-"""What begins a comment in each form."""
+"""The start of a comment in each form."""
 
 
 @dataclasses.dataclass(frozen=True)

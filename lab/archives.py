@@ -26,7 +26,7 @@ class ArchiveError(Exception):
 
 
 class Header(Struct, frozen=True):
-    """What a file says about its array."""
+    """The header of a file: shape and dtype of its array."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -34,7 +34,7 @@ class Header(Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """How many bytes the elements take."""
+        """The bytes that the elements take."""
         return prod(self.shape) * self.dtype.itemsize
 
     def empty(self) -> Array:

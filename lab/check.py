@@ -62,7 +62,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class ArgumentCheck:
-    """What was found for one argument."""
+    """The findings for one argument."""
 
     argument: str
     type: str
@@ -163,8 +163,8 @@ def check(
     wanted = set(tests) - (set() if second_order else {"second order"})
     checker = _Checker(program, arrays, chosen, asked, seed, backend, wanted)
     positions = chosen if wrt is not None else range(len(program.signature.arguments))
-    found = tuple(checker.argument(i) if i in chosen else _skipped(program.signature.arguments[i]) for i in positions)
-    report = CheckReport(program.name, backend, seed, checker.precision, found)
+    arguments = tuple(checker.argument(i) if i in chosen else _skipped(program.signature.arguments[i]) for i in positions)
+    report = CheckReport(program.name, backend, seed, checker.precision, arguments)
     if report.outcome != "MISMATCH":
         return report
     examine = _examine(seed, wanted)
@@ -191,11 +191,11 @@ def working_precision(program: Program) -> np.dtype[Any]:
     coarsest = np.dtype(np.float64)
     for op in program.core_module.walk():
         for result in op.results:
-            held = getattr(result.type, "element_type", None)
-            if held is not None and is_complex(held):
-                held = held.element_type
-            if held is not None and is_float(held) and epsilon_of(dtype_of(held)) > epsilon_of(coarsest):
-                coarsest = dtype_of(held)
+            element_type = getattr(result.type, "element_type", None)
+            if element_type is not None and is_complex(element_type):
+                element_type = element_type.element_type
+            if element_type is not None and is_float(element_type) and epsilon_of(dtype_of(element_type)) > epsilon_of(coarsest):
+                coarsest = dtype_of(element_type)
     for parameter in (*program.signature.arguments, *program.signature.results):
         if parameter.differentiable and epsilon_of(parameter.dtype) > epsilon_of(coarsest):
             coarsest = np.dtype(np.float32) if parameter.dtype == np.complex64 else parameter.dtype
@@ -269,7 +269,7 @@ class _Checker:
 
     @property
     def _slack(self) -> float:
-        """What rounding may add up to, relative to the largest magnitude."""
+        """The bound on accumulated rounding, relative to the largest magnitude."""
         return min(1e4 * self.epsilon, 0.1)
 
     def differences(self, v: Sequence[Array], tangents: Sequence[Array]) -> Finding:
@@ -279,8 +279,8 @@ class _Checker:
             results = self.run(self.program, self._with(moved))
             return [results[j] for j in self.of]
 
-        found = slopes(f, [self.inputs[i] for i in self.wrt], v, self.epsilon)
-        return self.compare("differences", "jvp", self.of, tangents, found)
+        directional = slopes(f, [self.inputs[i] for i in self.wrt], v, self.epsilon)
+        return self.compare("differences", "jvp", self.of, tangents, directional)
 
     def second_order(self, v: Sequence[Array]) -> Finding:
         """The JVP of the VJP against differences of the VJP, as functions of the inputs."""
@@ -291,18 +291,18 @@ class _Checker:
         def f(moved: Sequence[Array]) -> list[Array]:
             return self.run(self.vjp, [*self._with(moved), *self.cotangents])[-count:]
 
-        found = slopes(f, [self.inputs[i] for i in self.wrt], v, self.epsilon)
-        return self.compare("second order", "jvp of vjp", self.wrt, tangents, found)
+        directional = slopes(f, [self.inputs[i] for i in self.wrt], v, self.epsilon)
+        return self.compare("second order", "jvp of vjp", self.wrt, tangents, directional)
 
     def _with(self, moved: Sequence[Array]) -> list[Array]:
         """The inputs with those in wrt replaced."""
         replaced = dict(zip(self.wrt, moved, strict=True))
         return [replaced.get(i, x) for i, x in enumerate(self.inputs)]
 
-    def compare(self, test: str, name: str, positions: Sequence[int], tangents: Sequence[Array], found: Sequence[Slopes]) -> Finding:
+    def compare(self, test: str, name: str, positions: Sequence[int], tangents: Sequence[Array], directional: Sequence[Slopes]) -> Finding:
         """Derivatives against slopes: the element that lies furthest outside its bound."""
         worst, ratio = Finding(test, "ok"), -1.0
-        for j, a, s in zip(positions, tangents, found, strict=True):
+        for j, a, s in zip(positions, tangents, directional, strict=True):
             finding, relative = self._compare_one(test, name, j, _wide(a), s)
             if relative > ratio:
                 worst, ratio = finding, relative

@@ -30,7 +30,7 @@ from wengert.runtime.program import Program, load
 KINDS = ("primal", "jvp", "vjp", "hvp", "jac", "text-primal", "text-jvp", "text-vjp", "text-hvp")
 GROUPS = {"all": KINDS[:5], "text": KINDS[5:]}
 REFUSALS = ("not yet supported", "has no derivative rule", "cannot be compiled")
-"""What a diagnostic says that refuses a program because something is not covered, rather than because it is wrong."""
+"""Parts of a diagnostic that refuses a program because something is not covered, rather than because it is wrong."""
 Status = Literal["passed", "failed", "refused"]
 Runner = Callable[[Program, Sequence[Array]], Sequence[Array]]
 
@@ -52,7 +52,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one kind of one task."""
+    """The outcome of one kind of one task."""
 
     program: str
     precision: str
@@ -65,10 +65,10 @@ class Outcome:
 
     def to_json(self) -> dict[str, Any]:
         """A dictionary for JSON; errors that are not finite become text."""
-        held = asdict(self)
+        fields = asdict(self)
         if self.error is not None and not np.isfinite(self.error):
-            held["error"] = str(self.error)
-        return held
+            fields["error"] = str(self.error)
+        return fields
 
     def __str__(self) -> str:
         return f"{self.program} {self.precision} {self.kind}: {self.status}" + (f": {self.reason}" if self.reason else "")
@@ -137,9 +137,9 @@ class Difference:
     where: str
 
 
-def worst(name: str, found: dict[Any, Any], reference: dict[Any, Array]) -> Difference:
+def worst(name: str, arrays: dict[Any, Any], reference: dict[Any, Array]) -> Difference:
     """The array that differs most from its reference."""
-    errors = {key: array_error(found[key], array) if key in found else float("inf") for key, array in reference.items()}
+    errors = {key: array_error(arrays[key], array) if key in arrays else float("inf") for key, array in reference.items()}
     if not errors:
         return Difference(0.0, name)
     key = max(errors, key=lambda k: errors[k])

@@ -59,8 +59,8 @@ class CorpusProgram:
 
     def reference(self, precision: str) -> Reference:
         """The stored arrays."""
-        with np.load(self.folder / f"{precision}.npz") as held:
-            arrays = dict(held)
+        with np.load(self.folder / f"{precision}.npz") as archive:
+            arrays = dict(archive)
 
         def numbered(kind: str) -> dict[int, Array]:
             return {int(key[len(kind) + 1 :]): a for key, a in sorted(arrays.items()) if key.startswith(kind + "_") and key[len(kind) + 1 :].isdigit()}
@@ -101,19 +101,19 @@ def _program(root: Path, entry: dict[str, Any]) -> CorpusProgram:
     return CorpusProgram(root / entry["name"], entry["name"], tuple(entry["precisions"]), entry["tolerance"], entry)
 
 
-def array_error(found: Any, reference: Array) -> float:
+def array_error(array: Any, reference: Array) -> float:
     """max|found - reference| / max|reference|, absolute where the reference is zero.
 
     Infinite where shapes, NaN positions or infinities differ; for integers 1.0 where any element differs.
     """
-    found = np.asarray(found)
-    if found.shape != reference.shape:
+    array = np.asarray(array)
+    if array.shape != reference.shape:
         return float("inf")
     if reference.size == 0:
         return 0.0
     if reference.dtype.kind in "biu":
-        return float(np.any(found != reference))
-    a, b = found.astype(np.complex128), reference.astype(np.complex128)
+        return float(np.any(array != reference))
+    a, b = array.astype(np.complex128), reference.astype(np.complex128)
     if np.any(np.isnan(a) != np.isnan(b)):
         return float("inf")
     finite = np.isfinite(b)

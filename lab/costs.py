@@ -183,7 +183,7 @@ def report(
     strategies: bool = False,
     shapes: Shapes | None = None,
 ) -> CostReport:
-    """What the program and its derivatives cost.
+    """Counts, and measures if asked, the costs of the program and its derivatives.
 
     Args:
         program: the program.

@@ -2,7 +2,7 @@
 
 A derivative that a function declares for itself (``ad.custom_jvp``, ``ad.custom_vjp``) is taken at its word by both modes, and may be
 wrong where the rules of all ops are right. So every function that the program calls and that declares one is made a program of its own,
-a single call, and examined at the values that the calls meet, those in loops and branches included.
+a single call, and examined at the values of its calls, those in loops and branches included.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Block, Operation, Region
 
 from wengert.ir.locations import describe
 from wengert.runtime.interpreter.machine import Machine
-from wengert.runtime.interpreter.meaning import RegionFunction
+from wengert.runtime.interpreter.rules import RegionFunction
 from wengert.runtime.program import Program
 from wengert.transforms.ad.custom import CUSTOM_JVP, CUSTOM_VJP
 from wengert.transforms.pipelines import parse_pipeline
@@ -27,8 +27,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Examine = Callable[[Program, list[Array]], str | None]
 """Checks a program at a point: None, or what is wrong."""
 
-MEETINGS = 4
-"""How many calls of one place are kept: a loop may make very many."""
+MOST_CALLS = 4
+"""The most calls of one place that are kept: a loop may make very many."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class WrongRule:
 
 
 @dataclass(frozen=True)
-class _Meeting:
+class _RecordedCall:
     """A call and the values that it is given once."""
 
     call: CallOp
@@ -58,7 +58,7 @@ class _Recorder(Machine):
 
     def __init__(self, module: ModuleOp):
         super().__init__(module)
-        self.meetings: list[_Meeting] = []
+        self.calls: list[_RecordedCall] = []
 
     def function(self, name: str, *, counting: bool, caller: Operation | None = None) -> RegionFunction:
         """The function of this name; calls of it are noted."""
@@ -66,11 +66,11 @@ class _Recorder(Machine):
         definition = self.definition(name)
         if definition is None or not isinstance(caller, CallOp) or not declared_rule(definition) or _function_of(caller) != "main":
             return prepared
-        call, left = caller, iter(range(MEETINGS))
+        call, left = caller, iter(range(MOST_CALLS))
 
         def noted(*values: Any) -> tuple[Any, ...]:
             if next(left, None) is not None:
-                self.meetings.append(_Meeting(call, [np.array(v) for v in values]))
+                self.calls.append(_RecordedCall(call, [np.array(v) for v in values]))
             return prepared(*values)
 
         return noted
@@ -85,16 +85,16 @@ def find_wrong_rule(program: Program, inputs: Sequence[Array], examine: Examine)
     recorder = _Recorder(module)
     with np.errstate(all="ignore"):
         recorder.function("main", counting=False)(*[np.asarray(x)[()] for x in inputs])
-    for meeting in recorder.meetings:
-        callee = functions[meeting.call.callee.string_value()]
+    for recorded in recorder.calls:
+        callee = functions[recorded.call.callee.string_value()]
         alone = single_call_program(module, callee)
         if not any(p.differentiable for p in alone.signature.arguments) or not any(p.differentiable for p in alone.signature.results):
             continue
-        finding = examine(alone, meeting.values)
+        finding = examine(alone, recorded.values)
         if finding is not None:
             rule = declared_rule(callee)
             places = " and ".join(describe(functions[name].location) for name in rule)
-            return WrongRule(f"@{callee.sym_name.data}", tuple(f"@{name}" for name in rule), places, describe(meeting.call.location), finding)
+            return WrongRule(f"@{callee.sym_name.data}", tuple(f"@{name}" for name in rule), places, describe(recorded.call.location), finding)
     return None
 
 

@@ -115,19 +115,19 @@ class Demonstration:
 
     def check(self) -> None:
         """Checked against differences, argument by argument."""
-        found = check(self.program, self.inputs, backend=self.backend)
-        for argument in found.arguments:
+        report = check(self.program, self.inputs, backend=self.backend)
+        for argument in report.arguments:
             line = next((f for f in argument.findings if f.test == "differences"), None)
             detail = f"largest distance to differences {line.error:.1e}, which are good to {line.bound:.1e}" if line else argument.reason
             print(f"   {argument.argument:14} {argument.verdict:10} {detail}")
-        if not found.ok:
-            print(found)
-        self.outcome = found.outcome
+        if not report.ok:
+            print(report)
+        self.outcome = report.outcome
 
     def costs(self) -> None:
-        """What each mode costs, counted and measured."""
-        found = report(self.program, self.inputs, measure=True, backend=self.backend)
-        print("\n".join(f"   {line}".rstrip() for line in str(found).splitlines()[1:]))
+        """Prints the costs of each mode, counted and measured."""
+        costs = report(self.program, self.inputs, measure=True, backend=self.backend)
+        print("\n".join(f"   {line}".rstrip() for line in str(costs).splitlines()[1:]))
 
     def stages(self) -> None:
         """Every stage, to look at."""
@@ -149,7 +149,7 @@ def inner(a: Array, b: Array) -> float:
 
 
 def timed(work: Callable[[], T]) -> tuple[T, float]:
-    """What the work gives, and the seconds it took."""
+    """Runs the work; its result, and the seconds it took."""
     start = time.perf_counter()
     result = work()
     return result, time.perf_counter() - start

@@ -23,7 +23,7 @@ Function = Callable[[Sequence[Array]], Sequence[Array]]
 
 FACTOR = 8.0
 _ROUNDING = 4.0
-"""How many units of rounding a function value is assumed to be off."""
+"""The error of a function value that is assumed, in units of rounding."""
 _KINK = 0.5
 """One-sided differences of a smooth function approach each other by FACTOR per step; by less than this share, a kink."""
 

@@ -25,26 +25,26 @@ class Expectation:
     line: int
     text: str
 
-    def accepts(self, found: Diagnostic) -> bool:
+    def accepts(self, diagnostic: Diagnostic) -> bool:
         """Whether this is the diagnostic that was asked for."""
-        return found.severity == self.severity and found.line == self.line and self.text in found.message
+        return diagnostic.severity == self.severity and diagnostic.line == self.line and self.text in diagnostic.message
 
 
 def expectations(text: str) -> list[Expectation]:
-    """What the comments of a program ask for."""
-    found: list[Expectation] = []
+    """Reads the expectations in the comments of a program."""
+    expected: list[Expectation] = []
     for number, line in enumerate(text.splitlines(), 1):
         for severity, shift, message in _EXPECTATION.findall(line):
             place = 0 if shift == "unknown" else number + (_SHIFTS[shift] if shift in _SHIFTS else int(shift))
-            found.append(Expectation(severity, place, message))
-    return found
+            expected.append(Expectation(severity, place, message))
+    return expected
 
 
-def compare(expected: Sequence[Expectation], found: Sequence[Diagnostic], file: str) -> list[Diagnostic]:
-    """What is wrong: diagnostics that nobody expected, and expectations that were not met."""
+def compare(expected: Sequence[Expectation], diagnostics: Sequence[Diagnostic], file: str) -> list[Diagnostic]:
+    """Compares diagnostics with expectations: reports those that nobody expected, and expectations that were not met."""
     pending = list(expected)
     wrong: list[Diagnostic] = []
-    for diagnostic in found:
+    for diagnostic in diagnostics:
         match = next((e for e in pending if e.accepts(diagnostic)), None)
         if match is None:
             wrong.append(Diagnostic(f"unexpected {diagnostic.severity}: {diagnostic.message}", diagnostic.file, diagnostic.line, diagnostic.column))

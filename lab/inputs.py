@@ -56,8 +56,8 @@ def _find(archive: Archive, parameter: Parameter, path: str) -> Array:
                 return as_argument(parameter, archive.array(key))
             except MemoryError:
                 raise ArchiveError(f"there is not enough memory for '{key}'") from None
-    found = ", ".join(sorted(archive.keys)[:20]) or "no arrays"
-    raise InputError(f"{path} has no array for {parameter}; expected the key in_{parameter.position}, found {found}")
+    keys = ", ".join(sorted(archive.keys)[:20]) or "no arrays"
+    raise InputError(f"{path} has no array for {parameter}; expected the key in_{parameter.position}, found {keys}")
 
 
 def random_inputs(signature: Signature, seed: int) -> list[Array]:

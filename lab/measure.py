@@ -51,7 +51,7 @@ def measure_times(calls: Sequence[Call], *, rounds: int = 15, budget: float = 0.
 
 
 def _repeats(call: Call) -> int:
-    """How many calls take about a millisecond (the first one, which may compile, is not counted)."""
+    """The number of calls that take about a millisecond (the first one, which may compile, is not counted)."""
     call()
     begin = time.perf_counter()
     call()
@@ -65,9 +65,9 @@ def measure_peaks(calls: Sequence[Call]) -> list[int]:
         call()
         tracemalloc.start()
         try:
-            held = call()
+            results = call()
             peaks.append(tracemalloc.get_traced_memory()[1])
-            del held
+            del results
         finally:
             tracemalloc.stop()
     return peaks

@@ -97,8 +97,8 @@ def _run_all(options: argparse.Namespace, pipeline: Pipeline, times: PassTimes |
         error: DiagnosticError | None = None
         try:
             texts.append(_run_one(part, file, pipeline, options, dump_dir, times))
-        except DiagnosticError as found:
-            error = found
+        except DiagnosticError as diagnostic_error:
+            error = diagnostic_error
         if options.verify_diagnostics:
             error = _unexpected(part, file, error)
         if error is not None:
@@ -137,10 +137,10 @@ def _ended(text: str) -> str:
 def _unexpected(text: str, file: str, error: DiagnosticError | None) -> DiagnosticError | None:
     from wengert.lab.expected_diagnostics import compare, expectations
 
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for diagnostic in error.diagnostics if error else ():
-        found += [diagnostic, *(note for note in diagnostic.notes if note.line and "expected-note" in text)]
-    wrong = compare(expectations(text), found, file)
+        diagnostics += [diagnostic, *(note for note in diagnostic.notes if note.line and "expected-note" in text)]
+    wrong = compare(expectations(text), diagnostics, file)
     return DiagnosticError(*wrong) if wrong else None
 
 

@@ -1,4 +1,4 @@
-"""What stock ``xdsl-opt`` finds of ours: our dialects and passes, each imported when it is first used.
+"""The entry point of stock ``xdsl-opt``: our dialects and passes, each imported when it is first used.
 
 xDSL refuses two passes of one name, and has a ``cse`` and a ``dce`` of its own; so where a name is taken, ours is reached
 with the prefix ``wengert-``.

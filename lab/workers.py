@@ -81,7 +81,7 @@ def run_tasks(work: Callable[[Any], Iterable[Any]], tasks: list[Any], *, jobs: i
 
 
 def _collect(workers: list[_Worker]) -> Iterator[Report]:
-    """What the busy workers have to say by the next deadline; takes out those that died or ran out of time."""
+    """Collects what the busy workers report by the next deadline; takes out those that died or ran out of time."""
     busy = {w.connection: w for w in workers if w.index is not None}
     nearest = min(w.deadline for w in busy.values())
     ready = wait(list(busy), max(0.0, nearest - time.monotonic()))

@@ -62,10 +62,10 @@ def _with_dtype(parameter: Parameter, value: Any) -> Array:
         array = np.asarray(value) if hasattr(value, "__array__") or not hasattr(value, "__dlpack__") else np.from_dlpack(exchanged)
     except Exception as error:
         raise InputError(f"{parameter.label} cannot be read as an array: {error}") from None
-    found = array.dtype.newbyteorder("=") if array.dtype.kind in "iufc" else array.dtype
-    if found == expected:
+    dtype = array.dtype.newbyteorder("=") if array.dtype.kind in "iufc" else array.dtype
+    if dtype == expected:
         return array
-    if expected == _BFLOAT16 and found == np.float32:
+    if expected == _BFLOAT16 and dtype == np.float32:
         return array.astype(_BFLOAT16)
     if array.dtype == object:
         raise InputError(f"{_expected(parameter)}, found an object of type {type(value).__name__}")
@@ -98,12 +98,14 @@ def _kind(dtype: np.dtype[Any]) -> str:
     return dtype.kind if dtype.kind in _KIND_ORDER else "f"
 
 
-def _is_integer_pair(found: np.dtype[Any], expected: np.dtype[Any]) -> bool:
-    return found.kind in "iu" and expected.kind in "iu"
+def _is_integer_pair(dtype: np.dtype[Any], expected: np.dtype[Any]) -> bool:
+    return dtype.kind in "iu" and expected.kind in "iu"
 
 
-def _fits(found: tuple[int, ...], expected: tuple[int, ...]) -> bool:
-    return found == expected or (DYNAMIC in expected and len(found) == len(expected) and all(e in (DYNAMIC, f) for f, e in zip(found, expected, strict=True)))
+def _fits(extents: tuple[int, ...], expected: tuple[int, ...]) -> bool:
+    return extents == expected or (
+        DYNAMIC in expected and len(extents) == len(expected) and all(e in (DYNAMIC, f) for f, e in zip(extents, expected, strict=True))
+    )
 
 
 def describe(shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
@@ -129,12 +131,12 @@ def _shape_hint(parameter: Parameter, array: Array) -> str:
     return ""
 
 
-def _missing(signature: Signature, found: int) -> str:
-    """What a caller who passes so many inputs has left out, or the whole signature if it is short."""
+def _missing(signature: Signature, count: int) -> str:
+    """Describes what a caller who passes so many inputs has left out, or the whole signature if it is short."""
     expected = signature.arguments
-    if found < len(expected):
-        rest = " and what follows are missing" if found + 1 < len(expected) else " is missing"
-        return f": {expected[found]}{rest}"
+    if count < len(expected):
+        rest = " and what follows are missing" if count + 1 < len(expected) else " is missing"
+        return f": {expected[count]}{rest}"
     return f"; the program is {signature}" if len(expected) <= 8 else ""
 
 

@@ -22,11 +22,11 @@ BACKENDS = ("cpu", "interpreter")
 
 
 class Executable(Protocol):
-    """What a backend makes of a program: a callable that checks its inputs and returns arrays of its own."""
+    """A program prepared by a backend: a callable that checks its inputs and returns arrays of its own."""
 
     @property
     def stats(self) -> Any:
-        """What the backend counted."""
+        """The statistics of the backend."""
         ...
 
     def __call__(self, *inputs: Any) -> tuple[Array, ...]:

@@ -1,6 +1,6 @@
-"""Batching for users: which dimension of each argument holds the instances, and programs for batches of any size.
+"""Batching for users: which dimension of each argument holds the batch elements, and programs for batches of any size.
 
-The text of a program states its shapes, so a batched program is one for a number of instances. Where that number is not
+The text of a program states its shapes, so a batched program is one for a number of batch elements. Where that number is not
 given, a :class:`BatchedProgram` stands for all of them: it is called as a program is, finds the number in its arguments, and
 makes the program for it once.
 """
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from wengert.runtime.program import Array, Program
 
 Axes = int | None | Sequence[int | None]
-"""One dimension for all, or one for each; None: the same value for all instances. Negative ones count from the end."""
+"""One dimension for all, or one for each; None: the same value for all batch elements. Negative ones count from the end."""
 
 
 def chosen_axes(option: str, axes: Axes, parameters: Sequence[Parameter]) -> tuple[int | None, ...]:
-    """The dimension that holds the instances, for each argument or result of a batched program; raises InputError."""
+    """The dimension that holds the batch elements, for each argument or result of a batched program; raises InputError."""
     noun = "argument" if option == "in_axes" else "result"
     each = list(axes) if isinstance(axes, Sequence) and not isinstance(axes, str) else [axes] * len(parameters)
     if len(each) != len(parameters):
@@ -39,14 +39,14 @@ def _axis(option: str, axis: Any, parameter: Parameter) -> int | None:
         raise InputError(f"{option} takes dimensions or None, found {axis!r}")
     rank = len(parameter.shape) + 1
     if not -rank <= int(axis) < rank:
-        raise InputError(f"{option}: {parameter} with a batch dimension has {rank}, there is none of number {axis}")
+        raise InputError(f"{option}: axis {axis} is out of range for rank {rank} of {parameter} with its batch dimension")
     return int(axis) % rank
 
 
 def checked_size(size: Any) -> int:
-    """A number of instances; raises InputError."""
+    """A number of batch elements; raises InputError."""
     if isinstance(size, bool | np.bool_) or not hasattr(size, "__index__") or int(size) < 0:
-        raise InputError(f"size takes the number of instances, found {size!r}")
+        raise InputError(f"size takes the number of batch elements, found {size!r}")
     return int(size)
 
 
@@ -72,17 +72,17 @@ class BatchedProgram:
         self.name = name
         self._programs: dict[int, Program] = {}
         if all(axis is None for axis in in_axes):
-            raise InputError("in_axes names no batched argument; give size= to say how many instances there are")
+            raise InputError("in_axes names no batched argument; give size= to say how many batch elements there are")
 
     def of_size(self, size: int) -> Program:
-        """The program for this many instances."""
+        """The program for this many batch elements."""
         size = checked_size(size)
         if size not in self._programs:
             self._programs[size] = self._make(size)
         return self._programs[size]
 
     def __call__(self, *inputs: Any) -> tuple[Array, ...]:
-        """The results for the number of instances that the arguments hold; otherwise as a program is called."""
+        """The results for the number of batch elements that the arguments hold; otherwise as a program is called."""
         return self.of_size(self._size(inputs))(*inputs)
 
     def jvp(self, wrt: Positions = None, of: Positions = None) -> BatchedProgram:
@@ -97,19 +97,19 @@ class BatchedProgram:
         return BatchedProgram(make, self._signature, self._in_axes, f"{mode} of {self.name}")
 
     def _size(self, inputs: Sequence[Any]) -> int:
-        """The number of instances: the arguments that come first are those of the program that was batched."""
-        found: dict[int, Parameter] = {}
+        """The number of batch elements: the arguments that come first are those of the program that was batched."""
+        sizes: dict[int, Parameter] = {}
         for parameter, axis, given in zip(self._signature.arguments, self._in_axes, inputs, strict=False):
             if axis is None:
                 continue
             extents = np.shape(given)
             if len(extents) != len(parameter.shape) + 1:
                 raise InputError(f"{parameter}: a batch of it has {len(parameter.shape) + 1} dimensions, found an array of shape {extents}")
-            found.setdefault(extents[axis], parameter)
-        if len(found) != 1:
-            told = ", ".join(f"{size} by {parameter.label}" for size, parameter in found.items())
-            raise InputError(f"the arguments do not hold one number of instances: {told or 'there is no batched argument'}")
-        return next(iter(found))
+            sizes.setdefault(extents[axis], parameter)
+        if len(sizes) != 1:
+            told = ", ".join(f"{size} by {parameter.label}" for size, parameter in sizes.items())
+            raise InputError(f"the arguments do not hold one number of batch elements: {told or 'there is no batched argument'}")
+        return next(iter(sizes))
 
     def __repr__(self) -> str:
         return f"<BatchedProgram {self.name}; in_axes={self._in_axes}>"

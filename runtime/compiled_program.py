@@ -1,4 +1,4 @@
-"""What :meth:`wengert.Program.compile` returns: a program with the machine code, or the interpreter, that a backend made for it."""
+"""The result of :meth:`wengert.Program.compile`: a program with the machine code, or the interpreter, that a backend made for it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class CompiledProgram:
 
     @property
     def stats(self) -> Any:
-        """What the backend counted: ops run by the interpreter, kernels, bytes, compile times."""
+        """The statistics of the backend: ops run by the interpreter, kernels, bytes, compile times."""
         return self.executable.stats
 
     def __repr__(self) -> str:

@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 Mode = Literal["jvp", "vjp"]
 Strategy = Literal["transpose", "direct"]
-"""How a function is reversed: linearized, transposed and joined, or by the adjoint of every op."""
+"""The strategy by which a function is reversed: linearized, transposed and joined, or by the adjoint of every op."""
 Residuals = Literal["auto", "save-all", "recompute-cheap", "recompute-all"]
-"""What is kept for a linear part, and what it computes again (:mod:`wengert.transforms.ad.policies`)."""
+"""The policy for what is kept for a linear part, and what it computes again (:mod:`wengert.transforms.ad.policies`)."""
 
 
 def derivative_pipeline(mode: Mode, wrt: Sequence[int], of: Sequence[int], strategy: Strategy = "transpose", residuals: Residuals = "auto") -> str:
-    """What turns optimised core-level IR into its derivative: ``vjp{wrt=0,1 of=0},tapes-to-stacks,simplify,cse,dce``."""
+    """The pipeline that turns optimised core-level IR into its derivative: ``vjp{wrt=0,1 of=0},tapes-to-stacks,simplify,cse,dce``."""
     chosen = ("" if strategy == "transpose" else f" strategy={strategy}") + ("" if residuals == "auto" else f" residuals={residuals}")
     asked = f"{mode}{{wrt={positions_text(wrt)} of={positions_text(of)}{chosen}}}"
     return joined(asked, STACKS if mode == "vjp" else "", OPTIMIZE)
@@ -90,8 +90,10 @@ def transform(core: ModuleOp, text: str, folder: Path | None) -> ModuleOp:
 
 
 def plain_text(module: ModuleOp, *, locations: bool = False, generic: bool = False) -> str:
-    """The module as plain StableHLO text that JAX reads: core ops are written out again."""
+    """The module as plain StableHLO text that JAX reads: core ops are written out again. Kernels are written as they are."""
     check_known(module)
+    if holds_kernels(module):
+        return print_module(module, locations=locations, generic=generic)
     if needs_ad_lowering(module) or any(op.name.startswith("core.") for op in all_ops(module)):
         module = parse_pipeline(BACK).applied(module)
     return print_module(module, locations=locations, generic=generic)
@@ -118,12 +120,12 @@ def with_main(module: ModuleOp, entry: str) -> ModuleOp:
 @stage()
 def optimized_form(module: ModuleOp, entry: str) -> ModuleOp:
     """The core form of the entry with fewer ops; requests for derivatives are expanded, of functions that were optimised."""
-    found = parse_pipeline(_preparation(module)).run(with_main(module, entry), original=lambda: with_main(module, entry))
-    return parse_pipeline(f"expand-ad,{OPTIMIZE}").run(found) if has_requests(found) else found
+    optimized = parse_pipeline(_preparation(module)).run(with_main(module, entry), original=lambda: with_main(module, entry))
+    return parse_pipeline(f"expand-ad,{OPTIMIZE}").run(optimized) if has_requests(optimized) else optimized
 
 
 def _preparation(module: ModuleOp) -> str:
-    """What turns a module as it was written into core form with fewer ops; nothing for kernels, which are beyond it."""
+    """The pipeline that turns a module as it was written into core form with fewer ops; nothing for kernels, which are beyond it."""
     if holds_kernels(module):
         return ""
     return f"{FRONT},{OPTIMIZE},{INVARIANT}" if ops_of(module, stablehlo.WhileOp, ForOp) else f"{FRONT},{OPTIMIZE}"

@@ -1,4 +1,4 @@
-"""Where the IR of every stage is written."""
+"""The folders that the IR of every stage is written to."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class DynamicProgram(Program):
 
     @property
     def needed(self) -> int:
-        """How many of the arguments, from the first on, decide all shapes."""
+        """The number of arguments, from the first on, that decide all shapes."""
         return len(self.signature.arguments)
 
     def specialize(self, *shapes: Sequence[int] | int | None) -> Program:
@@ -128,10 +128,10 @@ class DynamicProgram(Program):
     ) -> Program:
         inputs, outputs = self.resolve(wrt=wrt, of=of)
         arguments, results = [self.signature.arguments[i] for i in inputs], [self.signature.results[j] for j in outputs]
-        given, found, noun = (arguments, results, "tangent") if mode == "jvp" else (results, arguments, "cotangent")
+        given, derived, noun = (arguments, results, "tangent") if mode == "jvp" else (results, arguments, "cotangent")
         signature = Signature(
             _extended("argument", self.signature.arguments, [(p.type, f"{noun} of {_shown(p)}") for p in given]),
-            _extended("result", self.signature.results, [(p.type, f"{noun} of {_shown(p)}") for p in found]),
+            _extended("result", self.signature.results, [(p.type, f"{noun} of {_shown(p)}") for p in derived]),
         )
         options: dict[str, Any] = {"wrt": inputs, "of": outputs, "dump_dir": dump_dir}
         return self._derived(mode, {**options, "strategy": strategy, "residuals": residuals} if mode == "vjp" else options, signature)
@@ -151,17 +151,17 @@ class DynamicProgram(Program):
         return self._derived("compressed_jacobian", options, Signature(self.signature.arguments, _extended("result", (), results)))
 
     def vmap(self, in_axes: Axes = 0, out_axes: Axes = 0, *, size: int | None = None, dump_dir: PathLike | None = None) -> Program:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """As :meth:`Program.vmap`; without ``size`` the number of instances is one more extent that is left open."""
+        """As :meth:`Program.vmap`; without ``size`` the number of batch elements is one more extent that is left open."""
         starts = chosen_axes("in_axes", in_axes, self.signature.arguments)
         ends = chosen_axes("out_axes", out_axes, self.signature.results)
         if size is None and all(axis is None for axis in starts):
-            raise InputError("in_axes names no batched argument; give size= to say how many instances there are")
+            raise InputError("in_axes names no batched argument; give size= to say how many batch elements there are")
         extent = DYNAMIC if size is None else checked_size(size)
         signature = Signature(_batched(self.signature.arguments, starts, extent), _batched(self.signature.results, ends, extent))
         return self._derived("vmap", {"in_axes": starts, "out_axes": ends, "size": size, "dump_dir": dump_dir}, signature)
 
     def _derived(self, method: str, options: dict[str, Any], signature: Signature) -> Program:
-        """What the method makes of this program."""
+        """The program that the method derives from this one."""
         if self.is_closed and (method != "vmap" or options["size"] is not None):
             return getattr(self.specialize(), method)(**options)
         key = (method, *options.items())
@@ -217,18 +217,18 @@ class DerivedProgram(DynamicProgram):
 
     @property
     def needed(self) -> int:
-        """As many as the program that it is of needs, if these hold the number of instances where that is open; else all."""
-        found = self._base.needed
-        if self._method == "vmap" and self._options["size"] is None and all(axis is None for axis in self._options["in_axes"][:found]):
+        """As many as the program needs that it is derived from, if these hold the number of batch elements where that is open; else all."""
+        count = self._base.needed
+        if self._method == "vmap" and self._options["size"] is None and all(axis is None for axis in self._options["in_axes"][:count]):
             return len(self.signature.arguments)
-        return found
+        return count
 
     def _make(self, shapes: Shapes) -> Program:
         options, first = dict(self._options), list(shapes)
         if self._method == "vmap":
             axes: Sequence[int | None] = options["in_axes"][: len(shapes)]
             if options["size"] is None:
-                options["size"] = _instances(self.signature.arguments, axes, shapes)
+                options["size"] = _batch_size(self.signature.arguments, axes, shapes)
             first = [s if axis is None or s is None else s[:axis] + s[axis + 1 :] for s, axis in zip(shapes, axes, strict=True)]
         return getattr(self._base.at(tuple(first)), self._method)(**options)
 
@@ -253,9 +253,9 @@ class _CompiledForShapes:
         self.stats: Any = None
 
     def __call__(self, *inputs: Any) -> tuple[Array, ...]:
-        found = self._compiled(self._program.specialized_for(inputs))
-        results = found(*inputs)
-        self.stats = found.stats
+        executable = self._compiled(self._program.specialized_for(inputs))
+        results = executable(*inputs)
+        self.stats = executable.stats
         return results
 
 
@@ -267,15 +267,15 @@ def checked_shapes(name: str, parameters: Sequence[Parameter], shapes: Sequence[
     an InputError for what does not fit."""
     if len(shapes) > len(parameters):
         raise InputError(f"{name} has {len(parameters)} arguments, but {len(shapes)} shapes are given")
-    found: list[Shape | None] = []
+    checked: list[Shape | None] = []
     for i, parameter in enumerate(parameters):
         given = _as_shape(parameter, shapes[i]) if i < len(shapes) and shapes[i] is not None else None
         if given is None and i < needed and not parameter.is_static and isinstance(parameter.type, TensorType):
             raise InputError(f"the shape of {parameter} is not given; give the shapes as in {_how(parameters[:needed])}")
         if given is not None and not _fits(given, parameter.shape):
             raise InputError(f"{parameter} cannot have the shape {given}")
-        found.append(None if parameter.is_static else given)
-    return tuple(found)
+        checked.append(None if parameter.is_static else given)
+    return tuple(checked)
 
 
 def _as_shape(parameter: Parameter, given: Any) -> Shape:
@@ -296,28 +296,28 @@ def _shape_of(parameter: Parameter, value: Any) -> Shape | None:
     if parameter.is_static or not isinstance(parameter.type, TensorType):
         return None
     shape: Any = getattr(value, "shape", None)
-    found: Shape = tuple(cast("Sequence[int]", shape)) if isinstance(shape, Sequence) else as_argument(parameter, value).shape
-    if not _fits(found, parameter.shape):
+    given: Shape = tuple(cast("Sequence[int]", shape)) if isinstance(shape, Sequence) else as_argument(parameter, value).shape
+    if not _fits(given, parameter.shape):
         as_argument(parameter, value)  # says what is wrong
-        raise InputError(f"{parameter} cannot have the shape {found}")
-    return tuple(int(n) for n in found)
+        raise InputError(f"{parameter} cannot have the shape {given}")
+    return tuple(int(n) for n in given)
 
 
-def _fits(found: Shape, expected: Shape) -> bool:
-    return len(found) == len(expected) and all(m in (n, DYNAMIC) for m, n in zip(expected, found, strict=True))
+def _fits(given: Shape, expected: Shape) -> bool:
+    return len(given) == len(expected) and all(m in (n, DYNAMIC) for m, n in zip(expected, given, strict=True))
 
 
-def _instances(parameters: Sequence[Parameter], axes: Sequence[int | None], shapes: Sequence[Any]) -> int:
-    """The number of instances that batched arguments hold."""
+def _batch_size(parameters: Sequence[Parameter], axes: Sequence[int | None], shapes: Sequence[Any]) -> int:
+    """The number of batch elements that batched arguments hold."""
     told = {s[axis]: p for p, axis, s in zip(parameters, axes, shapes, strict=False) if axis is not None and s is not None}
     if len(told) != 1:
         listed = ", ".join(f"{size} by {p.label}" for size, p in told.items())
-        raise InputError(f"the arguments do not hold one number of instances: {listed or 'no shape is given'}")
+        raise InputError(f"the arguments do not hold one number of batch elements: {listed or 'no shape is given'}")
     return next(iter(told))
 
 
 def _how(parameters: Sequence[Parameter]) -> str:
-    """How shapes of these arguments are given, for messages."""
+    """An example of the shapes of these arguments, for messages."""
     shapes = [None if p.is_static else tuple(3 if n == DYNAMIC else n for n in p.shape) for p in parameters]
     while shapes and shapes[-1] is None:
         shapes.pop()
@@ -337,8 +337,8 @@ def _extended(role: Any, known: Sequence[Parameter], more: Sequence[tuple[Any, s
 
 def _spread(type: Any, extents: Sequence[int]) -> Any:
     """A tensor type with dimensions behind its own."""
-    held = cast("TensorType[Any]", type)
-    return tensor([*held.get_shape(), *extents], held.element_type)
+    tensor_type = cast("TensorType[Any]", type)
+    return tensor([*tensor_type.get_shape(), *extents], tensor_type.element_type)
 
 
 def _batched(parameters: Sequence[Parameter], axes: Sequence[int | None], size: int) -> tuple[Parameter, ...]:
@@ -346,5 +346,5 @@ def _batched(parameters: Sequence[Parameter], axes: Sequence[int | None], size: 
 
 
 def _with_dimension(p: Parameter, axis: int, size: int) -> Parameter:
-    held = cast("TensorType[Any]", p.type)
-    return Parameter(p.role, p.position, tensor([*p.shape[:axis], size, *p.shape[axis:]], held.element_type), p.name)
+    tensor_type = cast("TensorType[Any]", p.type)
+    return Parameter(p.role, p.position, tensor([*p.shape[:axis], size, *p.shape[axis:]], tensor_type.element_type), p.name)

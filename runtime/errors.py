@@ -1,4 +1,4 @@
-"""What can go wrong when a program is run: errors for users, raised with the argument or the op and its place."""
+"""Errors of running a program, for users, raised with the argument or the op and its place."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class InputError(ValueError):
 
 
 class ExecutionError(RuntimeError):
-    """An op could not be executed: it has no meaning here, or the program broke one of its own assertions."""
+    """An op could not be executed: the interpreter does not implement it, or the program broke one of its own assertions."""
 
     def __init__(self, op: Operation, message: str):
         super().__init__(f"{describe(op.location)}: error: '{written_name(op)}' {message}")

@@ -16,10 +16,10 @@ from wengert.runtime.signature import Parameter, Signature, entry_function
 def name_derivative(module: ModuleOp, primal: Signature, mode: Mode, wrt: Sequence[int], of: Sequence[int]) -> None:
     """Names the arguments and results of a derivative after those of the program that it is of."""
     arguments, results = [primal.arguments[i] for i in wrt], [primal.results[j] for j in of]
-    given, found, noun = (arguments, results, "tangent") if mode == "jvp" else (results, arguments, "cotangent")
+    given, derived, noun = (arguments, results, "tangent") if mode == "jvp" else (results, arguments, "cotangent")
     main = entry_function(module, "main")
     main.arg_attrs = _attributes("jax.arg_info", primal.arguments, given, noun)
-    main.res_attrs = _attributes("jax.result_info", primal.results, found, noun)
+    main.res_attrs = _attributes("jax.result_info", primal.results, derived, noun)
 
 
 def name_jacobian(module: ModuleOp, primal: Signature, wrt: Sequence[Parameter], of: Sequence[Parameter]) -> None:
@@ -37,11 +37,11 @@ def name_compressed(module: ModuleOp, primal: Signature, of: Sequence[Parameter]
     main.res_attrs = _named("jax.result_info", [f"columns of {_shown(y)}" for y in of])
 
 
-def name_linear(module: ModuleOp, residuals: int, given: Sequence[Parameter], found: Sequence[Parameter], noun: str) -> None:
+def name_linear(module: ModuleOp, residuals: int, given: Sequence[Parameter], derived: Sequence[Parameter], noun: str) -> None:
     """Names the arguments and results of a linear map: residuals, then tangents (or cotangents) of these parameters, to those of others."""
     main = entry_function(module, "main")
     main.arg_attrs = _named("jax.arg_info", [*(f"residual {i}" for i in range(residuals)), *(f"{noun} of {_shown(p)}" for p in given)])
-    main.res_attrs = _named("jax.result_info", [f"{noun} of {_shown(p)}" for p in found])
+    main.res_attrs = _named("jax.result_info", [f"{noun} of {_shown(p)}" for p in derived])
 
 
 def name_forward(module: ModuleOp, primal: Signature, residuals: Sequence[int]) -> None:

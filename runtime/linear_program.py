@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 Indexed = Sequence[Any] | Mapping[int, Any]
 Call = Callable[["Program", Sequence[Any]], Sequence[Any]]
-"""How a program is applied to its arguments: it is run, or a call of it is written into what is being traced."""
+"""Applies a program to arguments: it is run, or a call of it is written into what is being traced."""
 Source = tuple[Literal["argument", "result", "kept"], int]
-"""Where a residual is found: at this position of the arguments, of the results, or of what is kept besides."""
+"""The source of a residual: this position of the arguments, of the results, or of what is kept besides."""
 
 
 def _run(program: Program, operands: Sequence[Any]) -> Sequence[Any]:
@@ -45,7 +45,7 @@ class LinearProgram:
         y_dots = linear.push(residuals, [x_dot])
         x_bars = linear.pull(residuals, y_bars)
 
-    Residuals are arrays. Where they are not (the tape of a loop whose trips nobody counts), the program is not split: derivatives are
+    Residuals are arrays. Where they are not (the tape of a loop whose iterations nobody counts), the program is not split: derivatives are
     evaluated together with the program each time, and the residuals are the program's arguments. Nothing moves where ``wrt`` or ``of`` is
     empty: then there is no linear map, and :meth:`push` and :meth:`pull` give zeros.
 
@@ -145,7 +145,7 @@ class LinearProgram:
 
     @staged_property
     def sources(self) -> tuple[Source, ...]:
-        """Where each residual is found; all are kept besides unless residuals are shared."""
+        """The source of each residual; all are kept besides unless residuals are shared."""
         count = len(self._program.signature.results)
         if not self.is_split:
             return tuple(("argument", i) for i in range(len(self._program.signature.arguments)))
@@ -173,10 +173,10 @@ class LinearProgram:
 
     def run(self, arrays: Sequence[Array]) -> tuple[Sequence[Array], list[Array]]:
         """The results, and the residuals."""
-        found = self.primal(*arrays)
+        outputs = self.primal(*arrays)
         count = len(self._program.signature.results)
-        results = found[:count]
-        return results, self.residuals(arrays, results, found[count:])
+        results = outputs[:count]
+        return results, self.residuals(arrays, results, outputs[count:])
 
     def push(self, residuals: Sequence[Any], tangents: Sequence[Any], *, call: Call = _run) -> Sequence[Any]:
         """Tangents of the results, from those of the arguments; ``call`` is how programs are applied."""
@@ -191,9 +191,9 @@ class LinearProgram:
             return _zeros(self._program.signature.arguments, self.wrt)
         return self._own(call(self.transposed(chosen), [*residuals, *cotangents]))
 
-    def _own(self, found: Sequence[Any]) -> Sequence[Any]:
-        """What the linear map computes, without the program's results that come first where it is a whole derivative."""
-        return found if self.is_split else found[len(self._program.signature.results) :]
+    def _own(self, outputs: Sequence[Any]) -> Sequence[Any]:
+        """The results of the linear map, without the program's results that come first where it is a whole derivative."""
+        return outputs if self.is_split else outputs[len(self._program.signature.results) :]
 
 
 def _alone(module: ModuleOp, entry: str) -> ModuleOp:

@@ -1,4 +1,4 @@
-"""How much memory there is, and refusing what needs more before it is asked for."""
+"""Finds how much memory there is, and refuses what needs more before it is asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which arguments to differentiate by, and which results to differentiate."""
+"""Chooses the arguments to differentiate by, and the results to differentiate."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def choose(option: Literal["wrt", "of"], chosen: Positions, parameters: tuple[Pa
     """Positions of differentiable arguments or results: those asked for, or all; raises InputError."""
     kind = "argument" if option == "wrt" else "result"
     if chosen is None:
-        found = tuple(p.position for p in parameters if p.differentiable)
-        if not found:
+        differentiable = tuple(p.position for p in parameters if p.differentiable)
+        if not differentiable:
             raise InputError(f"nothing to differentiate: no {kind} is of a float or complex type")
-        return found
+        return differentiable
     positions: tuple[Any, ...] = tuple(chosen) if isinstance(chosen, Iterable) and not isinstance(chosen, str) else (chosen,)
     if not positions:
         raise InputError(f"{option} is empty: name at least one {kind}, or leave it out for all")

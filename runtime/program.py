@@ -296,19 +296,19 @@ class Program:
     @overload
     def vmap(self, in_axes: Axes = 0, out_axes: Axes = 0, *, size: None = None, dump_dir: PathLike | None = None) -> BatchedProgram: ...
     def vmap(self, in_axes: Axes = 0, out_axes: Axes = 0, *, size: int | None = None, dump_dir: PathLike | None = None) -> Program | BatchedProgram:
-        """The program for many instances at once.
+        """The program for many batch elements at once.
 
         Args:
-            in_axes: the dimension of each argument that holds the instances (one number for all arguments, or one for each);
-                None for an argument that is the same for all instances. Negative dimensions count from the end.
-            out_axes: the same for the results; None only for a result that does not depend on the instance.
-            size: the number of instances. Without it the result is a :class:`BatchedProgram`, which finds the number in its
+            in_axes: the dimension of each argument that holds the batch elements (one number for all arguments, or one for each);
+                None for an argument that is the same for all batch elements. Negative dimensions count from the end.
+            out_axes: the same for the results; None only for a result that does not depend on the batch element.
+            size: the number of batch elements. Without it the result is a :class:`BatchedProgram`, which finds the number in its
                 arguments when it is called.
             dump_dir: a folder for the IR after every pass.
 
         Raises:
             InputError: the axes do not fit the program.
-            DiagnosticError: an op cannot be batched, or a result depends on the instance whose axis is None.
+            DiagnosticError: an op cannot be batched, or a result depends on the batch element whose axis is None.
         """
         starts = chosen_axes("in_axes", in_axes, self.signature.arguments)
         ends = chosen_axes("out_axes", out_axes, self.signature.results)
@@ -359,7 +359,7 @@ class Program:
     # -- analysing
 
     def costs(self, **options: Any) -> CostReport:
-        """What the program and its derivatives cost, and which mode to use: see :func:`wengert.lab.costs.report`."""
+        """The costs of the program and its derivatives, and the mode to use: see :func:`wengert.lab.costs.report`."""
         from wengert.lab.costs import report
 
         return report(self, **options)

@@ -12,13 +12,15 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
+from wengert.dialects.kernel.buffers import is_bufferized, is_result
+from wengert.dialects.kernel.memory import value_type
 from wengert.dialects.stablehlo.leaves import NESTED, leaves, paths
 from wengert.ir.diagnostics import did_you_mean
 from wengert.ir.tensor_types import DYNAMIC, dtype_of, is_differentiable, shape_of_type
 from wengert.runtime.errors import InputError
 
 NAME_ATTRIBUTES = ("jax.result_info", "jax.arg_info", "wengert.name")
-"""Where exporters put the name of an argument or a result, in order of preference."""
+"""The attributes in which exporters put the name of an argument or a result, in order of preference."""
 
 
 class Parameter(Struct, frozen=True, dict=True):
@@ -44,10 +46,10 @@ class Parameter(Struct, frozen=True, dict=True):
 
     @property
     def _tensor(self) -> TensorType[Any]:
-        found = self.type
-        if not isinstance(found, TensorType):
+        type = self.type
+        if not isinstance(type, TensorType):
             raise InputError(f"{self} is not a tensor")
-        return cast("TensorType[Any]", found)
+        return cast("TensorType[Any]", type)
 
     @property
     def differentiable(self) -> bool:
@@ -92,10 +94,10 @@ def entry_function(module: ModuleOp, entry: str) -> FuncOp:
     if entry not in known:
         listed = ", ".join(f"@{name}" for name in sorted(known)) or "none"
         raise InputError(f"the module has no function @{entry}; {did_you_mean(entry, known) or 'it has: ' + listed}")
-    found = known[entry]
-    if found.is_declaration:
+    function = known[entry]
+    if function.is_declaration:
         raise InputError(f"@{entry} is only declared: it has no body to run")
-    return found
+    return function
 
 
 def signature_of(function: FuncOp) -> Signature:
@@ -104,7 +106,20 @@ def signature_of(function: FuncOp) -> Signature:
     A tuple counts as the tensors in it, one after the other, and a token as nothing: that is how they are passed and returned.
     """
     kind = function.function_type
+    if is_bufferized(function):
+        return _signature_on_buffers(function)
     return Signature(_parameters("argument", kind.inputs.data, function.arg_attrs), _parameters("result", kind.outputs.data, function.res_attrs))
+
+
+def _signature_on_buffers(function: FuncOp) -> Signature:
+    """The signature that the function had before its results became arguments."""
+    types = [value_type(type) for type in function.function_type.inputs.data]
+    names = _names(types, function.arg_attrs)
+    roles: dict[Literal["argument", "result"], list[Parameter]] = {"argument": [], "result": []}
+    for number, (type, name) in enumerate(zip(types, names, strict=True)):
+        role: Literal["argument", "result"] = "result" if is_result(function, number) else "argument"
+        roles[role].append(Parameter(role, len(roles[role]), type, name))
+    return Signature(tuple(roles["argument"]), tuple(roles["result"]))
 
 
 def names_of(function: FuncOp) -> tuple[list[str | None], list[str | None]]:
@@ -127,7 +142,7 @@ def _parameters(role: Literal["argument", "result"], types: Sequence[Attribute],
 
 def _name(attributes: DictionaryAttr) -> str | None:
     for key in NAME_ATTRIBUTES:
-        held = attributes.data.get(key)
-        if isinstance(held, StringAttr) and held.data:
-            return held.data
+        name = attributes.data.get(key)
+        if isinstance(name, StringAttr) and name.data:
+            return name.data
     return None

@@ -1,6 +1,6 @@
-"""How much memory the tapes of one call may take.
+"""The limit on the memory of the tapes of one call.
 
-A loop whose trips nothing bounds may run forever at some inputs, and a derivative that records it would take all memory; the
+A loop whose iterations nothing bounds may run forever at some inputs, and a derivative that records it would take all memory; the
 system then ends the process instead of refusing an allocation. So a call ends with a MemoryError at half of the memory that
 the process may have (of the machine, or of its control group), or at WENGERT_TAPE_BYTES, which is read when a program is compiled.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 VARIABLE = "WENGERT_TAPE_BYTES"
 _GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 _UNKNOWN = 1 << 33
-"""What a process is taken to have where the system does not say."""
+"""The memory that a process is taken to have where the system does not say."""
 
 
 def tape_limit() -> int:
@@ -23,10 +23,10 @@ def tape_limit() -> int:
         if not chosen.isdecimal():
             raise ValueError(f"{VARIABLE} is a number of bytes, found {chosen!r}")
         return int(chosen)
-    found = [int(text) for path in _GROUPS if (text := _read(path)).isdecimal()]
+    limits = [int(text) for path in _GROUPS if (text := _read(path)).isdecimal()]
     if hasattr(os, "sysconf") and {"SC_PHYS_PAGES", "SC_PAGE_SIZE"} <= os.sysconf_names.keys():
-        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    return min(found, default=_UNKNOWN) // 2
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return min(limits, default=_UNKNOWN) // 2
 
 
 def _read(path: str) -> str:

@@ -9,6 +9,7 @@ from wengert.dialects.kernel.level import holds_kernels
 from wengert.ir.construction import copy_op
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
 from wengert.transforms.pipelines import lowering, parse_pipeline
+from wengert.transforms.schedule.host import HOST
 
 
 def function(module: ModuleOp, entry: str) -> FuncOp:
@@ -42,3 +43,8 @@ def lower(module: ModuleOp, entry: str = "main", *, reassociate: bool = True) ->
         DiagnosticError: a type that cannot be held in memory (a dynamic shape, a token, a tuple), or that no machine can address.
     """
     return parse_pipeline(remaining(module, reassociate=reassociate)).run(alone(module, entry), original=lambda: alone(module, entry))
+
+
+def placed(module: ModuleOp, entry: str = "main", *, reassociate: bool = True, target: str = HOST) -> ModuleOp:
+    """What :func:`lower` gives, with a schedule for each kernel and memory for each value: what code is emitted for."""
+    return parse_pipeline(f"schedule{{target={target}}},bufferize{{target={target}}}").run(lower(module, entry, reassociate=reassociate))

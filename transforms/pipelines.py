@@ -5,7 +5,7 @@
     StableHLO --FRONT--> core-level IR --jvp, vjp--> its derivative --OPTIMIZE--> less of it --BACK--> StableHLO
                                                                               `--FINISH--> what is run
                                                                                               |
-                                                  assembly <--EMIT-- kernels <--LOWER---------'
+             assembly <--EMIT-- kernels on buffers <--SCHEDULE, BUFFERIZE-- kernels <--LOWER--'
 
 A name leads to an import path, so that nothing is imported before it runs.
 """
@@ -23,7 +23,7 @@ PASS_PATHS = {
     "symbol-dce": "wengert.transforms.core.symbol_dce:SymbolDcePass",
     "to-core": "wengert.transforms.core.to_core:ToCorePass",
     "expand-compound": "wengert.transforms.core.compound:ExpandCompoundPass",
-    "expand-zeta": "wengert.transforms.core.zeta_sums:ExpandZetaPass",
+    "expand-functions": "wengert.transforms.core.functions:ExpandFunctionsPass",
     "drop-matrices": "wengert.transforms.core.systems:DropMatricesPass",
     "tapes-to-stacks": "wengert.transforms.core.tapes_to_stacks:TapesToStacksPass",
     "from-core": "wengert.transforms.core.from_core:FromCorePass",
@@ -55,6 +55,8 @@ PASS_PATHS = {
     "split-complex-products": "wengert.transforms.fuse.complex_products:SplitComplexProductsPass",
     "expand-short-products": "wengert.transforms.fuse.short_products:ExpandShortProductsPass",
     "fuse": "wengert.transforms.fuse.build:FusePass",
+    # transforms/bufferize: kernels on buffers
+    "bufferize": "wengert.transforms.bufferize.bufferize:BufferizePass",
     # transforms/kernel: the same kernels in another shape
     "unroll-batch": "wengert.transforms.kernel.batch_unrolling:UnrollBatchPass",
     "strip-mine": "wengert.transforms.kernel.strip_mining:StripMinePass",
@@ -62,6 +64,9 @@ PASS_PATHS = {
     "unroll-phases": "wengert.transforms.kernel.phase_unrolling:UnrollPhasesPass",
     "hoist-reads": "wengert.transforms.kernel.reordering:HoistReadsPass",
     "stage-updates": "wengert.transforms.kernel.update_staging:StageUpdatesPass",
+    "collapse-loops": "wengert.transforms.kernel.collapsing:CollapseLoopsPass",
+    # transforms/schedule: how each kernel runs on a target
+    "schedule": "wengert.transforms.schedule.schedule_pass:SchedulePass",
 }
 """Every pass by name: the module and class that it is imported from."""
 
@@ -84,16 +89,16 @@ OPTIMIZE = "simplify,cse,dce"
 """The same program with fewer ops; run after every derivative."""
 
 INVARIANT = "licm{certain=true},cse,dce"
-"""What a program with loops goes through besides, before it is differentiated: what does not change is not kept for every trip."""
+"""The additional passes for a program with loops before it is differentiated: what does not change is not kept for every iteration."""
 
 FINISH = "lower-ad,simplify,cse,dce"
 """From core-level IR that may still be differentiated to IR that is only to be run."""
 
 STACKS = "tapes-to-stacks"
-"""What comes behind reverse mode: loops of a known number of iterations have recorded on tapes."""
+"""Runs after reverse mode: loops of a known number of iterations have recorded on tapes."""
 
 LOOPS = f"{STACKS},drop-matrices,licm,cse,dce"
-"""What a program with loops goes through before it is compiled."""
+"""The passes for a program with loops before it is compiled."""
 
 BACK = f"lower-ad{{keep-stopped=true}},{STACKS},from-core,cse,dce"
 """From core-level IR to plain StableHLO, which XLA reads. Where gradients are stopped stays in it, as a mark that XLA does not look at."""
@@ -102,15 +107,21 @@ BACK = f"lower-ad{{keep-stopped=true}},{STACKS},from-core,cse,dce"
 CANONICALIZE = "promote-accumulators,convolution-patches,window-reductions{reassociate=true},split-complex-products,expand-short-products"
 """Core-level IR in the forms that fusion and the kernels are good at."""
 
-KERNELS = "unroll-batch{reassociate=true},strip-mine{reassociate=true},split-reductions,unroll-phases,hoist-reads,stage-updates"
+KERNELS = "unroll-batch{reassociate=true},strip-mine{reassociate=true},split-reductions,unroll-phases,hoist-reads,stage-updates,collapse-loops"
 """Kernels in the shapes that run fast. Each of these passes may be left out."""
 
-LOWER = f"expand-zeta,check-compilable,{CANONICALIZE},fuse,{KERNELS}"
+LOWER = f"expand-functions,check-compilable,{CANONICALIZE},fuse,{KERNELS}"
 """From core-level IR to kernels."""
 
 
+SCHEDULE = "schedule"
+"""From kernels to kernels that say how they run: the order of loops, vectors, threads."""
+
+BUFFERIZE = "bufferize"
+"""From kernels on values to kernels on buffers."""
+
 EMIT = "emit-llvm,optimize-llvm,emit-asm"
-"""From kernels to the assembly of this machine. (The compiler goes on from LLVM text to an object file instead.)"""
+"""From kernels on buffers to the assembly of this machine. (The compiler goes on from LLVM text to an object file instead.)"""
 
 
 def lowering(*, reassociate: bool = True) -> str:
@@ -118,11 +129,16 @@ def lowering(*, reassociate: bool = True) -> str:
     return LOWER if reassociate else LOWER.replace("{reassociate=true}", "").replace("split-reductions,", "")
 
 
+def placing(*, strict: bool = False) -> str:
+    """:data:`SCHEDULE` and :data:`BUFFERIZE`, for programs whose sums keep their order if ``strict``."""
+    return joined(f"{SCHEDULE}{{strict=true}}" if strict else SCHEDULE, BUFFERIZE)
+
+
 def emission(*, strict: bool = False, flush_subnormals: bool = False, opt: str = "best") -> str:
-    """:data:`EMIT` with these options of the compiler."""
+    """:func:`placing` and :data:`EMIT` with these options of the compiler."""
     options = " ".join([name for name, chosen in (("strict=true", strict), ("flush-subnormals=true", flush_subnormals)) if chosen])
     emit = f"emit-llvm{{{options}}}" if options else "emit-llvm"
-    return f"{emit},optimize-llvm,emit-asm" if opt == "best" else f"{emit},emit-asm{{opt={opt}}}"
+    return joined(placing(strict=strict), emit, *(("optimize-llvm", "emit-asm") if opt == "best" else (f"emit-asm{{opt={opt}}}",)))
 
 
 def joined(*pipelines: str) -> str:

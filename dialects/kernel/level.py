@@ -9,4 +9,5 @@ from wengert.ir.traversal import all_ops
 
 def holds_kernels(root: Operation) -> bool:
     """Whether a module or a function is at kernel level: there are ops of the kernel dialect in it."""
-    return any(op.name.startswith("kernel.") for op in all_ops(root))
+    classes: set[type[Operation]] = set(map(type, all_ops(root)))
+    return any(cls.name.startswith("kernel.") for cls in classes)

@@ -4,13 +4,18 @@ A ``kernel.nest`` runs its body once for every point of a box of loop indices. T
 its operands at positions given by the indices (:mod:`wengert.dialects.kernel.positions`), computes with scalar functions,
 and yields values, each to a position of a result::
 
-    %r:2 = "kernel.nest"(%x, %b) <{bounds = array<i64: 8, 128>, operandSegmentSizes = array<i32: 2, 0>}> ({
-    ^0(%0: tensor<8x128xf32>, %1: tensor<128xf32>):
-      %2 = "kernel.load"(%0) <{at = #kernel.at<d0 * 128 + d1>}> : (tensor<8x128xf32>) -> f32
-      %3 = "kernel.load"(%1) <{at = #kernel.at<d1>}> : (tensor<128xf32>) -> f32
-      %4 = "kernel.apply"(%2, %3) <{function = "add"}> : (f32, f32) -> f32
-      "kernel.yield"(%4, %4) <{at = [#kernel.at<d0 * 128 + d1>, #kernel.at<d0>], kinds = ["store", "add"]}> : (f32, f32) -> ()
-    }) : (tensor<8x128xf32>, tensor<128xf32>) -> (tensor<8x128xf32>, tensor<8xf32>)
+    %r:2 = kernel.nest (d0, d1) = (0, 0) to (8, 128) iterators [parallel, reduction]
+        ins(%a = %x: tensor<8x128xf32>, %c = %b: tensor<128xf32>)
+        outs(out0: tensor<8x128xf32>, out1: tensor<8xf32>) {
+      %2 = kernel.load %a[d0, d1] : tensor<8x128xf32>
+      %3 = kernel.load %c[d1] : tensor<128xf32>
+      %4 = kernel.add %2, %3 : f32
+      kernel.yield store %4 to out0[d0, d1] : f32,
+                   add %4 to out1[d0] : f32
+    }
+
+Where a subscript has as many parts as the buffer has dimensions it is an index; a single one is a position in the flat buffer, ``%a[d0 * 128 + d1]``,
+which is what the IR holds. The text is read and written in :mod:`wengert.dialects.kernel.syntax` and beside it.
 
 A value of kind ``store`` is written (its position is different for every point); one of a reduction kind is combined with
 what is there, starting from the kind's neutral element. A result may be tied to an ``into`` operand: then the nest writes
@@ -27,17 +32,14 @@ interpreter; the body of both is the original op.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from math import prod
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DenseIntOrFPElementsAttr, IntegerAttr, StringAttr, TensorType
-from xdsl.ir import Attribute, Block, Data, Dialect, Region, SSAValue
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr
+from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    irdl_attr_definition,
     operand_def,
-    opt_operand_def,
     opt_prop_def,
     prop_def,
     region_def,
@@ -46,183 +48,39 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.parser import AttrParser
-from xdsl.printer import Printer
-from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
+from xdsl.traits import IsolatedFromAbove, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from wengert.dialects.facts import KERNEL, STRUCTURE
-from wengert.dialects.kernel import positions
-from wengert.dialects.kernel.positions import Position
+from wengert.dialects.kernel.base import KernelOp
+from wengert.dialects.kernel.body_ops import ApplyOp, ConstantOp, IndexOp, LoadOp, WithinOp, Write, YieldOp
+from wengert.dialects.kernel.product_syntax import ProductText
+from wengert.dialects.kernel.region_syntax import BodyText, NestText, StripMineText
+from wengert.dialects.kernel.schedule import ScheduleAttr
+from wengert.dialects.kernel.syntax import buffer_shape
 from wengert.dialects.stablehlo.attributes import DotDimensionNumbersAttr
 from wengert.ir.attributes import int_array, ints, segment_sizes
-from wengert.ir.operations import DialectOperation, op_definition
+from wengert.ir.operations import op_definition
+from wengert.ir.syntax import ResultTypes, Syntax
 from wengert.ir.tensor_types import shape_of_type, type_of
 
-STORE = "store"
-KINDS = (STORE, "add", "mul", "max", "min", "and", "or")
-
-Guard = tuple[Position, int, int]
-"""``(expression, low, high)``: low <= expression < high."""
-
-
-@irdl_attr_definition
-class AtAttr(Data[Position]):
-    """A position in a flat buffer."""
-
-    name = "kernel.at"
-
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> Position:
-        with parser.in_angle_brackets():
-            text = parser.parse_str_literal()
-        try:
-            return positions.parse(text)
-        except ValueError as error:
-            parser.raise_error(str(error))
-
-    def print_parameter(self, printer: Printer) -> None:
-        printer.print_string(f'<"{self.data}">')
-
-
-@irdl_attr_definition
-class WhereAttr(Data[tuple[Guard, ...]]):
-    """Conditions on loop indices, all of which must hold: ``<"2 <= d0 < 7, 0 <= d1 + 3 < 4">``."""
-
-    name = "kernel.where"
-
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> tuple[Guard, ...]:
-        with parser.in_angle_brackets():
-            text = parser.parse_str_literal()
-        guards: list[Guard] = []
-        for part in text.split(","):
-            pieces = part.replace("<=", "<").split("<")
-            if len(pieces) != 3:
-                parser.raise_error(f"expected 'low <= position < high', found {part!r}")
-            try:
-                guards.append((positions.parse(pieces[1]), int(pieces[0]), int(pieces[2])))
-            except ValueError as error:
-                parser.raise_error(str(error))
-        return tuple(guards)
-
-    def print_parameter(self, printer: Printer) -> None:
-        printer.print_string('<"' + ", ".join(f"{low} <= {at} < {high}" for at, low, high in self.data) + '">')
-
-
-@lru_cache(maxsize=8192)
-def at_attr(position: Position) -> AtAttr:
-    """The position as an attribute, shared."""
-    return AtAttr(position)
-
-
-@lru_cache(maxsize=512)
-def string(text: str) -> StringAttr:
-    """A string attribute, shared."""
-    return StringAttr(text)
-
 
 @op_definition
-class LoadOp(DialectOperation):
-    """The element at a position (plus ``base``, a computed position).
+class NestOp(KernelOp):
+    """A loop nest; see the module's docstring. Result i continues ``into`` operand ``ties[i]`` unless that is -1.
 
-    A computed position must lie within the buffer: whoever makes it clamps it. Where the guards do not hold nothing is
-    read, and the value may be anything.
+    ``schedule`` says how it runs (:mod:`wengert.dialects.kernel.schedule`); what it computes does not depend on that.
     """
-
-    name = "kernel.load"
-    source = operand_def()
-    base = opt_operand_def()
-    at = prop_def(AtAttr)
-    where = opt_prop_def(WhereAttr)
-    result = result_def()
-    traits = traits_def(Pure())
-
-
-@op_definition
-class IndexOp(DialectOperation):
-    """The value of an expression of loop indices, as a number of the result's type."""
-
-    name = "kernel.index"
-    at = prop_def(AtAttr)
-    result = result_def()
-    traits = traits_def(Pure())
-
-
-@op_definition
-class WithinOp(DialectOperation):
-    """Whether the guards hold."""
-
-    name = "kernel.within"
-    where = prop_def(WhereAttr)
-    result = result_def()
-    traits = traits_def(Pure())
-
-
-@op_definition
-class ConstantOp(DialectOperation):
-    """A scalar constant (``value`` is a rank-0 tensor constant)."""
-
-    name = "kernel.constant"
-    value = prop_def(DenseIntOrFPElementsAttr)
-    result = result_def()
-    traits = traits_def(Pure())
-
-
-@op_definition
-class ApplyOp(DialectOperation):
-    """A scalar function: StableHLO's or CHLO's elementwise op of this name on one element."""
-
-    name = "kernel.apply"
-    arguments = var_operand_def()
-    function = prop_def(StringAttr)
-    result = result_def()
-    traits = traits_def(Pure())
-
-
-@op_definition
-class YieldOp(DialectOperation):
-    """Ends a body: for a nest, what goes where and how; for an interpreted op, its results.
-
-    Value i goes to result ``targets[i]``, or to result i if there are none: several values may go to parts of one result.
-    The first values are those that are written; ``bases[i]`` and ``conditions[i]`` are the numbers of the operands that
-    hold the computed part of position i, and whether it is written at all (-1: none).
-    """
-
-    name = "kernel.yield"
-    values = var_operand_def()
-    at = opt_prop_def(ArrayAttr)
-    kinds = opt_prop_def(ArrayAttr)
-    targets = opt_prop_def(DenseArrayBase)
-    bases = opt_prop_def(DenseArrayBase)
-    conditions = opt_prop_def(DenseArrayBase)
-    traits = traits_def(IsTerminator(), Pure())
-
-
-class Write(NamedTuple):
-    """One value that a nest writes in every iteration: to which position of which result, and how.
-
-    A write with a computed ``base`` may hit an element several times; it does so in row-major order of the iterations.
-    """
-
-    value: SSAValue
-    at: Position
-    kind: str
-    target: int
-    base: SSAValue | None = None
-    condition: SSAValue | None = None
-
-
-@op_definition
-class NestOp(DialectOperation):
-    """A loop nest; see the module's docstring. Result i continues ``into`` operand ``ties[i]`` unless that is -1."""
 
     name = "kernel.nest"
+    SYNTAX: ClassVar = Syntax(NestText())
+    DISTINCT_NAMES: ClassVar = True
     FACTS: ClassVar = KERNEL
     inputs = var_operand_def()
     into = var_operand_def()
     bounds = prop_def(DenseArrayBase)
     ties = opt_prop_def(DenseArrayBase)
+    schedule = opt_prop_def(ScheduleAttr)
     body = region_def("single_block")
     outputs = var_result_def()
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
@@ -248,64 +106,40 @@ class NestOp(DialectOperation):
     @property
     def writes(self) -> list[Write]:
         """What is written, and where, by every iteration."""
-        last = self.terminator
-        kinds = [kind.data for kind in cast("ArrayAttr[StringAttr]", last.kinds)]
-        at = [where.data for where in cast("ArrayAttr[AtAttr]", last.at)]
-        targets = range(len(kinds)) if last.targets is None else ints(last.targets)
-        bases, conditions = (
-            [None if n < 0 else last.values[n] for n in ints(p)] if p is not None else [None] * len(kinds) for p in (last.bases, last.conditions)
-        )
-        return [Write(*parts) for parts in zip(last.values, at, kinds, targets, bases, conditions, strict=False)]
+        return self.terminator.writes
 
     def verify_(self) -> None:
         last = self.body.block.last_op
-        if not isinstance(last, YieldOp) or last.at is None or last.kinds is None:
-            raise VerifyException("the body must end in a kernel.yield with positions and kinds")
-        if not len(last.values) >= len(last.at) == len(last.kinds) or len(self.outputs) != len(self.tied):
-            raise VerifyException("every yielded value needs a position and a kind")
-        targets = set(range(len(last.kinds)) if last.targets is None else ints(last.targets))
-        if targets != set(range(len(self.outputs))):
-            raise VerifyException("every result needs a yielded value")
+        if not isinstance(last, YieldOp):
+            raise VerifyException("a nest's body ends in a kernel.yield with positions and kinds")
+        if any(n < 0 for n in self.extents) or len(self.outputs) != len(self.tied):
+            raise VerifyException("bounds are not negative, and ties are as many as results")
         if [arg.type for arg in self.body.block.args] != [operand.type for operand in self.inputs]:
             raise VerifyException("the body's arguments must have the types of the inputs")
-        if 0 in self.extents:
-            return
-        for write in self.writes:
-            self._verify_write(type_of(self.outputs[write.target]), write)
+        for value in (*self.inputs, *self.into, *self.outputs):
+            if buffer_shape(value.type) is None:
+                raise VerifyException(f"a nest reads and writes tensors of static shape, found {value.type}")
+        for value, tie in zip(self.outputs, self.tied, strict=True):
+            if tie >= len(self.into) or (tie >= 0 and self.into[tie].type != value.type):
+                raise VerifyException(f"a result of {value.type} continues 'into' operand {tie}, which there is not, or is of another type")
         for op in self.body.block.ops:
-            if isinstance(op, LoadOp):
-                self._verify_load(op)
-
-    def _verify_write(self, type: TensorType[Any], write: Write) -> None:
-        value, at, kind = write.value, write.at, write.kind
-        if kind not in KINDS:
-            raise VerifyException(f"unknown kind {kind!r}; expected one of {', '.join(KINDS)}")
-        if value.type != type.element_type:
-            raise VerifyException(f"a value of type {value.type} is yielded to a result of {type}")
-        low, high = positions.span(at, self.extents)
-        if write.base is None and (low < 0 or high >= prod(shape_of_type(type))):
-            raise VerifyException(f"position {at} reaches [{low}, {high}], outside of {type}")
-
-    def _verify_load(self, op: LoadOp) -> None:
-        if op.where is not None or op.base is not None:
-            return
-        low, high = positions.span(op.at.data, self.extents)
-        if low < 0 or high >= prod(shape_of_type(type_of(op.source))):
-            raise VerifyException(f"position {op.at.data} reaches [{low}, {high}], outside of {op.source.type}")
+            if not isinstance(op, LoadOp | IndexOp | WithinOp | ConstantOp | ApplyOp | YieldOp):
+                raise VerifyException(f"the body computes with scalars; '{op.name}' has no place in it")
 
 
 @op_definition
-class EmptyOp(DialectOperation):
+class EmptyOp(KernelOp):
     """A tensor whose elements are not yet written."""
 
     name = "kernel.empty"
+    SYNTAX: ClassVar = Syntax(ResultTypes())
     FACTS: ClassVar = STRUCTURE
     result = result_def()
     traits = traits_def(Pure())
 
 
 @op_definition
-class MatmulOp(DialectOperation):
+class MatmulOp(KernelOp):
     """A contraction: ``stablehlo.dot_general`` of two strided views of buffers.
 
     Element (i, j, ...) of an operand is element ``offset + i * strides[0] + j * strides[1] + ...`` of its buffer, so that
@@ -313,6 +147,7 @@ class MatmulOp(DialectOperation):
     """
 
     name = "kernel.matmul"
+    SYNTAX: ClassVar = Syntax(ProductText())
     FACTS: ClassVar = KERNEL
     lhs = operand_def()
     rhs = operand_def()
@@ -336,29 +171,48 @@ class MatmulOp(DialectOperation):
 
 
 @op_definition
-class InterpretOp(DialectOperation):
+class InterpretOp(KernelOp):
     """Runs one op that has no kernel in the interpreter. The body holds the op and a yield of its results."""
 
     name = "kernel.interpret"
+    SYNTAX: ClassVar = Syntax(BodyText())
+    DISTINCT_NAMES: ClassVar = True
     FACTS: ClassVar = KERNEL
     inputs = var_operand_def()
     body = region_def("single_block")
     outputs = var_result_def()
 
+    def verify_(self) -> None:
+        _verify_whole(self)
+
 
 @op_definition
-class NativeOp(DialectOperation):
+class NativeOp(KernelOp):
     """Runs one op by code of its own (:mod:`wengert.transforms.codegen.cpu.native`). The body holds the op and a yield of its results."""
 
     name = "kernel.native"
+    SYNTAX: ClassVar = Syntax(BodyText())
+    DISTINCT_NAMES: ClassVar = True
     FACTS: ClassVar = KERNEL
     inputs = var_operand_def()
     body = region_def("single_block")
     outputs = var_result_def()
 
+    def verify_(self) -> None:
+        _verify_whole(self)
+
+
+def _verify_whole(op: InterpretOp | NativeOp) -> None:
+    """Whether the body is an op on the inputs and a yield of its results."""
+    first, last = op.body.block.first_op, op.body.block.last_op
+    if first is None or not isinstance(last, YieldOp) or first.next_op is not last or tuple(last.values) != tuple(first.results):
+        raise VerifyException("the body is one op, and a kernel.yield of its results")
+    if [value.type for value in op.body.block.args] != [value.type for value in op.inputs] or last.operand_types != op.result_types:
+        raise VerifyException("the body's arguments must have the types of the inputs, and what it yields those of the results")
+
 
 @op_definition
-class StripMineOp(DialectOperation):
+class StripMineOp(KernelOp):
     """Runs nests on one strip of rows after another; see :mod:`wengert.transforms.kernel.strip_mining`.
 
     In trip i the body sees elements ``[i * step, i * step + n)`` of an operand, n being the size of its argument (all of
@@ -366,11 +220,14 @@ class StripMineOp(DialectOperation):
     """
 
     name = "kernel.strip_mine"
+    SYNTAX: ClassVar = Syntax(StripMineText())
+    DISTINCT_NAMES: ClassVar = True
     FACTS: ClassVar = KERNEL
     inputs = var_operand_def()
     trips = prop_def(IntegerAttr)
     input_steps = prop_def(DenseArrayBase)
     output_steps = prop_def(DenseArrayBase)
+    schedule = opt_prop_def(ScheduleAttr)
     body = region_def("single_block")
     outputs = var_result_def()
     traits = traits_def(IsolatedFromAbove())
@@ -385,30 +242,6 @@ class StripMineOp(DialectOperation):
                 count, part = (prod(shape_of_type(type_of(value))) for value in (whole, strip))
                 if part + (trips - 1) * step != count or (step not in (0, part)):
                     raise VerifyException(f"{trips} strips of {strip.type} with step {step} are not {whole.type}")
-
-
-Kernel = Dialect(
-    "kernel",
-    [ApplyOp, ConstantOp, EmptyOp, IndexOp, InterpretOp, LoadOp, MatmulOp, NativeOp, NestOp, StripMineOp, WithinOp, YieldOp],
-    [AtAttr, WhereAttr],
-)
-
-
-def yielded(writes: Sequence[Write]) -> YieldOp:
-    """The end of a nest's body that writes this."""
-    properties: dict[str, Attribute] = {"at": ArrayAttr([at_attr(w.at) for w in writes]), "kinds": ArrayAttr([string(w.kind) for w in writes])}
-    if [w.target for w in writes] != list(range(len(writes))):
-        properties["targets"] = int_array([w.target for w in writes])
-    operands = [w.value for w in writes]
-    for name, extra in (("bases", [w.base for w in writes]), ("conditions", [w.condition for w in writes])):
-        numbers = [-1] * len(extra)
-        for number, scalar in enumerate(extra):
-            if scalar is not None:
-                numbers[number] = len(operands)
-                operands.append(scalar)
-        if any(n >= 0 for n in numbers):
-            properties[name] = int_array(numbers)
-    return YieldOp.create(operands=operands, properties=properties)
 
 
 def nest(

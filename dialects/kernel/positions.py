@@ -11,7 +11,6 @@ is d0. This turns any chain of compatible reshapes into plain coefficients witho
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import gcd
@@ -76,10 +75,15 @@ class Position(NamedTuple):
         return all(isinstance(atom, int) for atom, _ in self.terms)
 
     def __str__(self) -> str:
-        parts = [_atom_text(atom) if c == 1 else f"{_atom_text(atom)} * {c}" for atom, c in self.terms]
-        if self.offset or not parts:
-            parts.append(str(self.offset))
-        return " + ".join(parts).replace("+ -", "- ")
+        """The affine expression, as MLIR writes it: ``d0 * 128 + d1 floordiv 4 - 3``."""
+        text = ""
+        for atom, c in self.terms:
+            sign = (" - " if c < 0 else " + ") if text else ("-" if c == -1 else "")
+            factor = "" if abs(c) == 1 else f" * {abs(c) if text else c}"
+            text += sign + _atom_text(atom, factored=sign == "-" or factor != "") + factor
+        if not text:
+            return str(self.offset)
+        return f"{text} {'-' if self.offset < 0 else '+'} {abs(self.offset)}" if self.offset else text
 
 
 ZERO = Position(0)
@@ -112,12 +116,13 @@ def constant(value: int) -> Position:
     return Position(value)
 
 
-def _atom_text(atom: Atom) -> str:
+def _atom_text(atom: Atom, *, factored: bool) -> str:
+    """An index, quotient or remainder; in parentheses where it is a factor."""
     if isinstance(atom, int):
         return f"d{atom}"
     inner = str(atom.expression)
-    inner = f"({inner})" if " " in inner else inner
-    return f"({inner} {atom.tag} {atom.divisor})"
+    inner = f"({inner})" if " " in inner or "-" in inner else inner
+    return f"({inner} {atom.tag} {atom.divisor})" if factored else f"{inner} {atom.tag} {atom.divisor}"
 
 
 Bounds = Sequence[int]
@@ -234,57 +239,3 @@ def dimensions(position: Position) -> set[int]:
     for atom, _ in position.terms:
         found |= {atom} if isinstance(atom, int) else dimensions(atom.expression)
     return found
-
-
-_TOKEN = re.compile(r"\s*(?:(d\d+)|(-?\d+)|(floordiv|mod)|([-+*()]))")
-
-
-def parse(text: str) -> Position:
-    """Reads what ``str`` writes; a ValueError where it cannot."""
-    tokens: list[str] = []
-    at = 0
-    text = text.strip()
-    while at < len(text):
-        match = _TOKEN.match(text, at)
-        if match is None:
-            raise ValueError(f"unexpected {text[at]!r} in position {text!r}")
-        tokens.append(match.group().strip())
-        at = match.end()
-    found, rest = _parse_sum(tokens)
-    if rest:
-        raise ValueError(f"unexpected {rest[0]!r} in position {text!r}")
-    return found
-
-
-def _parse_sum(tokens: list[str]) -> tuple[Position, list[str]]:
-    found, tokens = _parse_term(tokens)
-    while tokens and (tokens[0] in "+-" or tokens[0].lstrip("-").isdigit()):
-        if tokens[0] in ("+", "-"):
-            sign = -1 if tokens[0] == "-" else 1
-            term, tokens = _parse_term(tokens[1:])
-        else:
-            sign = 1
-            term, tokens = _parse_term(tokens)
-        found = found.plus(term.times(sign))
-    return found, tokens
-
-
-def _parse_term(tokens: list[str]) -> tuple[Position, list[str]]:
-    if not tokens:
-        raise ValueError("a position ends too early")
-    head, tokens = tokens[0], tokens[1:]
-    if head == "(":
-        inner, tokens = _parse_sum(tokens)
-        if tokens and tokens[0] in ("floordiv", "mod"):
-            atom = (Quotient if tokens[0] == "floordiv" else Remainder)(inner, int(tokens[1]))
-            inner, tokens = Position(0, ((atom, 1),)), tokens[2:]
-        if not tokens or tokens[0] != ")":
-            raise ValueError("missing ')' in a position")
-        found, tokens = inner, tokens[1:]
-    elif head.startswith("d"):
-        found = index(int(head[1:]))
-    else:
-        found = constant(int(head))
-    if tokens and tokens[0] == "*":
-        found, tokens = found.times(int(tokens[1])), tokens[2:]
-    return found, tokens

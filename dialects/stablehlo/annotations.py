@@ -36,7 +36,7 @@ from wengert.ir.tensor_types import EIGHT_BITS, dtype_of, f64
 
 
 class ResultAccuracyMode(StrEnum):
-    """What ``result_accuracy`` asks for."""
+    """The accuracy that ``result_accuracy`` asks for."""
 
     DEFAULT = "DEFAULT"
     HIGHEST = "HIGHEST"
@@ -110,7 +110,7 @@ _ZERO = FloatAttr(0.0, f64)
 
 @irdl_attr_definition
 class ResultAccuracyAttr(_Record):
-    """How far a result may be from the true value: |computed - true| <= atol + rtol |true|, or so many units in the last place."""
+    """A bound on a result's distance from the true value: |computed - true| <= atol + rtol |true|, or so many units in the last place."""
 
     name = "stablehlo.result_accuracy"
     OMITTED: ClassVar[dict[str, Attribute]] = {"atol": _ZERO, "rtol": _ZERO, "ulps": int_attr(0)}
@@ -153,10 +153,10 @@ class ResultAccuracyAttr(_Record):
 def _known_algorithms() -> frozenset[tuple[Attribute, Attribute, Attribute, int, int, int, bool]]:
     """(lhs, rhs, accumulation, components of lhs and rhs, primitive operations, imprecise accumulation) of every algorithm there is."""
     bf16, f16, f32, tf32 = BFloat16Type(), Float16Type(), Float32Type(), FloatTF32Type()
-    found = {(p, p, a, 1, 1, 1, False) for p, a in ((f16, f16), (f16, f32), (bf16, bf16), (bf16, f32), (tf32, f32), (f32, f32), (f64, f64))}
-    found |= {(x, y, f32, 1, 1, 1, imprecise) for x in EIGHT_BITS for y in EIGHT_BITS for imprecise in (False, True)}
-    found |= {(bf16, bf16, f32, 1, 1, n, False) for n in (3, 6, 9)} | {(tf32, tf32, f32, 1, 1, 3, False)}
-    return frozenset(cast(Any, found))
+    algorithms = {(p, p, a, 1, 1, 1, False) for p, a in ((f16, f16), (f16, f32), (bf16, bf16), (bf16, f32), (tf32, f32), (f32, f32), (f64, f64))}
+    algorithms |= {(x, y, f32, 1, 1, 1, imprecise) for x in EIGHT_BITS for y in EIGHT_BITS for imprecise in (False, True)}
+    algorithms |= {(bf16, bf16, f32, 1, 1, n, False) for n in (3, 6, 9)} | {(tf32, tf32, f32, 1, 1, 3, False)}
+    return frozenset(cast(Any, algorithms))
 
 
 DOT_ALGORITHMS = _known_algorithms()

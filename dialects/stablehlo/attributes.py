@@ -19,7 +19,7 @@ from wengert.ir.symbols import NamesMesh
 
 
 class ComparisonDirection(StrEnum):
-    """How ``compare`` compares."""
+    """The relation that ``compare`` tests."""
 
     EQ = "EQ"
     NE = "NE"
@@ -30,7 +30,7 @@ class ComparisonDirection(StrEnum):
 
 
 class ComparisonType(StrEnum):
-    """What order ``compare`` compares in."""
+    """The order that ``compare`` compares in."""
 
     NOTYPE = "NOTYPE"
     FLOAT = "FLOAT"
@@ -40,7 +40,7 @@ class ComparisonType(StrEnum):
 
 
 class Precision(StrEnum):
-    """How exactly a contraction multiplies."""
+    """The precision in which a contraction multiplies."""
 
     DEFAULT = "DEFAULT"
     HIGH = "HIGH"
@@ -48,7 +48,7 @@ class Precision(StrEnum):
 
 
 class Transpose(StrEnum):
-    """How ``triangular_solve`` uses its matrix."""
+    """The form in which ``triangular_solve`` uses its matrix."""
 
     TRANSPOSE_INVALID = "TRANSPOSE_INVALID"
     NO_TRANSPOSE = "NO_TRANSPOSE"
@@ -57,7 +57,7 @@ class Transpose(StrEnum):
 
 
 class FftType(StrEnum):
-    """Which Fourier transform."""
+    """The kind of Fourier transform."""
 
     FFT = "FFT"
     IFFT = "IFFT"
@@ -66,7 +66,7 @@ class FftType(StrEnum):
 
 
 class RngAlgorithm(StrEnum):
-    """Which generator of random bits."""
+    """The generator of random bits."""
 
     DEFAULT = "DEFAULT"
     THREE_FRY = "THREE_FRY"
@@ -74,7 +74,7 @@ class RngAlgorithm(StrEnum):
 
 
 class RngDistribution(StrEnum):
-    """Which distribution of random numbers."""
+    """The distribution of random numbers."""
 
     UNIFORM = "UNIFORM"
     NORMAL = "NORMAL"
@@ -129,24 +129,24 @@ def _numbers(attribute: Dimensions) -> tuple[int, ...]:
 
 def _entries(parser: AttrParser, name: str, lists: Sequence[str], scalars: Sequence[str]) -> dict[str, Attribute]:
     """Reads ``key = [..], key = n>``, in any order and with a comma at the end if there is one, as MLIR does."""
-    found: dict[str, Attribute] = {}
+    entries: dict[str, Attribute] = {}
     while parser.parse_optional_punctuation(">") is None:
         position = parser.pos
         key = parser.parse_identifier()
         if key not in (*lists, *scalars):
             hint = did_you_mean(key, (*lists, *scalars)) or f"known are {', '.join((*lists, *scalars))}"
             parser.raise_error(f"unknown key '{key}' in {name}; {hint}", position)
-        if key in found:
+        if key in entries:
             parser.raise_error(f"'{key}' is given twice", position)
         parser.parse_punctuation("=")
         if key in scalars:
-            found[key] = _number(parser)
+            entries[key] = _number(parser)
         else:
-            found[key] = ArrayAttr(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _number(parser)))
+            entries[key] = ArrayAttr(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _number(parser)))
         if parser.parse_optional_punctuation(",") is None:
             parser.parse_punctuation(">")
             break
-    return found
+    return entries
 
 
 def _number(parser: AttrParser) -> IntegerAttr[I64]:
@@ -170,8 +170,8 @@ class DimensionNumbers(ParametrizedAttribute):
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         parser.parse_punctuation("<")
-        found = _entries(parser, f"#{cls.name}", cls.LISTS, cls.SCALARS)
-        return [found.get(k, dimensions(())) for k in cls.LISTS] + [found.get(k, int_attr(0)) for k in cls.SCALARS]
+        entries = _entries(parser, f"#{cls.name}", cls.LISTS, cls.SCALARS)
+        return [entries.get(k, dimensions(())) for k in cls.LISTS] + [entries.get(k, int_attr(0)) for k in cls.SCALARS]
 
     def print_parameters(self, printer: Printer) -> None:
         parts = [f"{k} = [{', '.join(map(str, self.dims(k)))}]" for k in self.LISTS if self.dims(k)]
@@ -181,7 +181,7 @@ class DimensionNumbers(ParametrizedAttribute):
 
 @irdl_attr_definition
 class DotDimensionNumbersAttr(DimensionNumbers):
-    """Which dimensions of a dot_general are batch and which are summed."""
+    """The batch and the contracting dimensions of a dot_general."""
 
     name = "stablehlo.dot"
     LISTS: ClassVar[tuple[str, ...]] = ("lhs_batching_dimensions", "rhs_batching_dimensions", "lhs_contracting_dimensions", "rhs_contracting_dimensions")
@@ -193,7 +193,7 @@ class DotDimensionNumbersAttr(DimensionNumbers):
 
 @irdl_attr_definition
 class GatherDimensionNumbersAttr(DimensionNumbers):
-    """How a gather arranges slices; the names are those of the specification."""
+    """The arrangement of a gather's slices; the names are those of the specification."""
 
     name = "stablehlo.gather"
     LISTS: ClassVar[tuple[str, ...]] = ("offset_dims", "collapsed_slice_dims", "operand_batching_dims", "start_indices_batching_dims", "start_index_map")
@@ -208,7 +208,7 @@ class GatherDimensionNumbersAttr(DimensionNumbers):
 
 @irdl_attr_definition
 class ScatterDimensionNumbersAttr(DimensionNumbers):
-    """How a scatter arranges updates; the names are those of the specification."""
+    """The arrangement of a scatter's updates; the names are those of the specification."""
 
     name = "stablehlo.scatter"
     LISTS: ClassVar[tuple[str, ...]] = (
@@ -244,7 +244,7 @@ def _parse_role_list(parser: AttrParser, letters: tuple[str, str]) -> tuple[int,
 
 @irdl_attr_definition
 class ConvDimensionNumbersAttr(ParametrizedAttribute):
-    """Which dimensions of a convolution are batch, feature and spatial: ``<[b, 0, f]x[0, i, o]->[b, 0, f]>``."""
+    """The batch, feature and spatial dimensions of a convolution: ``<[b, 0, f]x[0, i, o]->[b, 0, f]>``."""
 
     name = "stablehlo.conv"
     input_batch_dimension: IntegerAttr[I64] = param_def()
@@ -265,7 +265,7 @@ class ConvDimensionNumbersAttr(ParametrizedAttribute):
 
     @property
     def roles(self) -> tuple[tuple[int, int, tuple[int, ...]], ...]:
-        """What :meth:`of` takes: three triples of positions for input, kernel and output."""
+        """The arguments of :meth:`of`: three triples of positions for input, kernel and output."""
         return (
             (int_of(self.input_batch_dimension), int_of(self.input_feature_dimension), _numbers(self.input_spatial_dimensions)),
             (int_of(self.kernel_input_feature_dimension), int_of(self.kernel_output_feature_dimension), _numbers(self.kernel_spatial_dimensions)),
@@ -308,8 +308,8 @@ class ConvDimensionNumbersAttr(ParametrizedAttribute):
     def _parse_raw(cls, parser: AttrParser, position: int) -> Sequence[Attribute]:
         """Reads ``raw input_batch_dimension = 0, ...>``: the parameters by their names."""
         names = [name for name, _ in cls.get_irdl_definition().parameters]
-        found = _entries(parser, f"#{cls.name}", [n for n in names if n.endswith("s")], [n for n in names if not n.endswith("s")])
-        values = [found.get(name, dimensions(()) if name.endswith("s") else int_attr(0)) for name in names]
+        entries = _entries(parser, f"#{cls.name}", [n for n in names if n.endswith("s")], [n for n in names if not n.endswith("s")])
+        values = [entries.get(name, dimensions(()) if name.endswith("s") else int_attr(0)) for name in names]
         for first, second, spatial in zip(values[::3], values[1::3], values[2::3], strict=True):
             used = [int_of(first), int_of(second), *_numbers(cast(Dimensions, spatial))]
             if sorted(used) != list(range(len(used))):
@@ -331,7 +331,7 @@ def whole_number(parser: AttrParser) -> int:
 
 @irdl_attr_definition
 class ChannelHandleAttr(ParametrizedAttribute):
-    """Which channel a communication uses, and among whom: ``<handle = 1, type = 2>``."""
+    """The channel of a communication, and among whom: ``<handle = 1, type = 2>``."""
 
     name = "stablehlo.channel_handle"
     handle: IntegerAttr[I64] = param_def()
@@ -389,7 +389,7 @@ class ReplicaGroupMeshAxesAttr(ParametrizedAttribute, NamesMesh):
 
 @irdl_attr_definition
 class TokenType(ParametrizedAttribute, TypeAttribute):
-    """What orders side effects; it holds nothing."""
+    """The type of tokens, which order side effects and hold no data."""
 
     name = "stablehlo.token"
 

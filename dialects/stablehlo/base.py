@@ -1,4 +1,4 @@
-"""What every StableHLO op shares: a text syntax, a typing rule and facts for passes, all found by class.
+"""The base of every StableHLO op: a text syntax, a typing rule and facts for passes, all found by class.
 
 An op's textual form is a declaration (``SYNTAX``), so that the fast reader, stock xDSL and the printer all follow one
 definition. Its typing rule lives in ``dialects/stablehlo/typing``, one function per op. Its facts (``FACTS``) are what costs, fusion,

@@ -1,4 +1,4 @@
-"""How large a dynamic extent may be: ``tensor<?x3xf32, #stablehlo.bounds<4, ?>>`` has at most 4 rows."""
+"""Upper bounds of dynamic extents: ``tensor<?x3xf32, #stablehlo.bounds<4, ?>>`` has at most 4 rows."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def bounds_of(type: TensorType[Any]) -> tuple[int, ...] | None:
 
 @encoding_check(BoundsAttr, TypeExtensionsAttr)
 def check_bounds(encoding: Attribute, shape: Sequence[int]) -> tuple[str, Attribute]:
-    """What is wrong with bounds of a tensor of this shape, and the bounds in the newer spelling."""
+    """Checks bounds of a tensor of this shape: what is wrong with them, and the bounds in the newer spelling."""
     values = tuple(int_of(b) for b in cast(Any, encoding).bounds)
     if len(values) != len(shape):
         return f"there must be {len(shape)} bounds, one for each dimension, found {len(values)}", encoding

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DenseIntOrFPElement
 from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from wengert.dialects.facts import EXPANSION, FORMULA
+from wengert.dialects.facts import EXPANSION, Facts, Work
 from wengert.dialects.stablehlo import syntax as st
 from wengert.dialects.stablehlo.annotations import DotAlgorithmAttr
 from wengert.dialects.stablehlo.attributes import ConvDimensionNumbersAttr, DotDimensionNumbersAttr, PrecisionAttr
@@ -23,7 +23,7 @@ class DotGeneralOp(TensorOp):
     """Batched contraction of two tensors; result dimensions are batch, then lhs free, then rhs free."""
 
     name = "stablehlo.dot_general"
-    FACTS: ClassVar = FORMULA
+    FACTS: ClassVar = Facts(work=Work.FORMULA, bilinear=True)
     SYNTAX: ClassVar = sx.Syntax(sx.Operands(), st.DotText(), sx.FunctionType())
     lhs = operand_def()
     rhs = operand_def()
@@ -39,7 +39,7 @@ class ConvolutionOp(TensorOp):
     """Windowed contraction of lhs with the kernel rhs, with strides, padding, dilations, reversal and groups."""
 
     name = "stablehlo.convolution"
-    FACTS: ClassVar = FORMULA
+    FACTS: ClassVar = Facts(work=Work.FORMULA, bilinear=True)
     SYNTAX: ClassVar = sx.Syntax(sx.ParenthesizedOperands(), st.ConvolutionText(), sx.FunctionType())
     lhs = operand_def()
     rhs = operand_def()

@@ -99,8 +99,8 @@ class CustomCallOp(TensorOp):
     def options(self) -> dict[str, Any]:
         """The options in ``mhlo.backend_config``, or ``backend_config``, as Python values where they are numbers or text."""
         config = self.attributes.get("mhlo.backend_config", self.backend_config)
-        found = cast("dict[str, Any]", config.data) if isinstance(config, DictionaryAttr) else {}
-        return {key: _plain(value) for key, value in found.items()}
+        entries = cast("dict[str, Any]", config.data) if isinstance(config, DictionaryAttr) else {}
+        return {key: _plain(value) for key, value in entries.items()}
 
 
 def _plain(attribute: Any) -> Any:

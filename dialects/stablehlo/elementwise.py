@@ -134,7 +134,7 @@ class NegateOp(UnaryOp):
     """Negation."""
 
     name = "stablehlo.negate"
-    FACTS: ClassVar = elementwise(NUMBER, CHEAP, flops=(1, 2))
+    FACTS: ClassVar = elementwise(NUMBER, CHEAP, flops=(1, 2), linear="all")
 
 
 @op_definition
@@ -252,7 +252,7 @@ class AddOp(BinaryOp):
     """Sum (or for booleans)."""
 
     name = "stablehlo.add"
-    FACTS: ClassVar = elementwise(ANY, CHEAP, flops=(1, 2))
+    FACTS: ClassVar = elementwise(ANY, CHEAP, flops=(1, 2), linear="all")
 
 
 @op_definition
@@ -268,7 +268,7 @@ class DivideOp(BinaryOp):
     """Quotient."""
 
     name = "stablehlo.divide"
-    FACTS: ClassVar = elementwise(NUMBER, DIVISION, integers=SPECIAL, flops=(1, 11))
+    FACTS: ClassVar = elementwise(NUMBER, DIVISION, integers=SPECIAL, flops=(1, 11), linear=(0,))
 
 
 @op_definition
@@ -292,7 +292,7 @@ class MultiplyOp(BinaryOp):
     """Product (and for booleans)."""
 
     name = "stablehlo.multiply"
-    FACTS: ClassVar = elementwise(ANY, CHEAP, flops=(1, 6))
+    FACTS: ClassVar = elementwise(ANY, CHEAP, flops=(1, 6), bilinear=True)
 
 
 @op_definition
@@ -316,7 +316,7 @@ class SubtractOp(BinaryOp):
     """Difference."""
 
     name = "stablehlo.subtract"
-    FACTS: ClassVar = elementwise(NUMBER, CHEAP, flops=(1, 2))
+    FACTS: ClassVar = elementwise(NUMBER, CHEAP, flops=(1, 2), linear="all")
 
 
 @op_definition

@@ -1,4 +1,4 @@
-"""What a value of any type holds: the tensors in it, in order. A tuple holds those of its elements, a token holds none."""
+"""The leaves of a value of any type: the tensors in it, in order. A tuple holds those of its elements, a token holds none."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def all_leaves(types: Iterable[Attribute]) -> tuple[Attribute, ...]:
 
 
 def paths(type: Attribute) -> list[str]:
-    """Where each leaf lies, as it is written after a name: ``[0]``, ``[1][2]``; nothing for a value that is its own leaf."""
+    """The path of each leaf, as it is written after a name: ``[0]``, ``[1][2]``; nothing for a value that is its own leaf."""
     if not isinstance(type, NESTED):
         return [""]
     if isinstance(type, TokenType):

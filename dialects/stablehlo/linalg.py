@@ -33,7 +33,7 @@ class TriangularSolveOp(TensorOp):
     """Solves op(a) x = b, or x op(a) = b, for batched triangular a."""
 
     name = "stablehlo.triangular_solve"
-    FACTS: ClassVar = FORMULA
+    FACTS: ClassVar = Facts(work=Work.FORMULA, linear=(1,))
     a = operand_def()
     b = operand_def()
     left_side = prop_def(BoolAttr)

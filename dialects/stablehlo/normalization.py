@@ -17,7 +17,7 @@ F32Attr = FloatAttr[Float32Type]
 
 
 class BatchNormOp(TensorOp):
-    """What the three ops share: epsilon is added to the variance of dimension feature_index."""
+    """The base of the three ops: epsilon is added to the variance of dimension feature_index."""
 
     epsilon: Any = prop_def(F32Attr)
     feature_index: Any = prop_def(I64Attr)

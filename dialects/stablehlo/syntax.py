@@ -66,22 +66,22 @@ class Ranges(Struct, frozen=True):
 
     def read(self, reader: Reader, state: OpState) -> None:
         match = _RANGES.match(reader.text, reader.here)
-        found: list[tuple[int, int, int]] = []
+        ranges: list[tuple[int, int, int]] = []
         if match is None:
-            found = reader.listed("[", "]", lambda: self._range(reader))
-            self._set(state, found)
+            ranges = reader.listed("[", "]", lambda: self._range(reader))
+            self._set(state, ranges)
             return
         body = match.group(1)
         for part in body.split(",") if body.strip() else ():
             ranged = _RANGE.fullmatch(part)
             if ranged is None:
                 reader.fail(f"'{part.strip()}' is not a range such as '0:4' or '0:8:2'", match.start(1) + body.find(part))
-            found.append((int(ranged.group(1)), int(ranged.group(2)), int(ranged.group(3) or 1)))
+            ranges.append((int(ranged.group(1)), int(ranged.group(2)), int(ranged.group(3) or 1)))
         reader.here = match.end()
-        self._set(state, found)
+        self._set(state, ranges)
 
-    def _set(self, state: OpState, found: Sequence[tuple[int, int, int]]) -> None:
-        for key, values in zip(self.properties, zip(*found) if found else ((), (), ())):
+    def _set(self, state: OpState, ranges: Sequence[tuple[int, int, int]]) -> None:
+        for key, values in zip(self.properties, zip(*ranges) if ranges else ((), (), ())):
             state.properties[key] = int_array(values)
 
     @staticmethod
@@ -127,16 +127,21 @@ class DotText:
         state.properties["dot_dimension_numbers"] = DotDimensionNumbersAttr(*(dimensions(d) for d in (*batch, *summed)))
 
     def write(self, op: Operation, writer: Writer) -> None:
-        numbers = cast(DotDimensionNumbersAttr, op.properties["dot_dimension_numbers"])
-        batch = [list(numbers.dims(f"{side}_batching_dimensions")) for side in ("lhs", "rhs")]
-        summed = [list(numbers.dims(f"{side}_contracting_dimensions")) for side in ("lhs", "rhs")]
-        text = f", batching_dims = {batch[0]} x {batch[1]}" if batch[0] or batch[1] else ""
-        text += f", contracting_dims = {summed[0]} x {summed[1]}"
+        text = self.dimensions_text(op.properties["dot_dimension_numbers"])
         if (precision := op.properties.get("precision_config")) is not None:
             text += f", precision = {sx.Words(PrecisionAttr).text(precision, writer)}"
         if (algorithm := op.properties.get("algorithm")) is not None:
             text += f", algorithm = {writer.attribute_text(algorithm).removeprefix('#stablehlo.dot_algorithm')}"
         writer.write(text)
+
+    @staticmethod
+    def dimensions_text(attribute: Attribute) -> str:
+        """``, batching_dims = [0] x [0], contracting_dims = [2] x [1]``."""
+        numbers = cast(DotDimensionNumbersAttr, attribute)
+        batch = [list(numbers.dims(f"{side}_batching_dimensions")) for side in ("lhs", "rhs")]
+        summed = [list(numbers.dims(f"{side}_contracting_dimensions")) for side in ("lhs", "rhs")]
+        text = f", batching_dims = {batch[0]} x {batch[1]}" if batch[0] or batch[1] else ""
+        return f"{text}, contracting_dims = {summed[0]} x {summed[1]}"
 
 
 def _short_algorithm(reader: Reader) -> Attribute:

@@ -77,10 +77,10 @@ def __getattr__(name: str) -> Any:
         return int64
     if name == "double":
         return float64
-    found = FUNCTIONS.get(name)
-    if found is None:
+    function = FUNCTIONS.get(name)
+    if function is None:
         raise missing(f"module 'wengert.eager' has no attribute {name!r}", name, [*__all__, *FUNCTIONS])
-    return found
+    return function
 
 
 __all__ = [

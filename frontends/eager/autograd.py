@@ -1,4 +1,4 @@
-"""What is about gradients alone: ``grad``, ``backward``, derivatives of functions, their check, functions with derivatives of their own."""
+"""The functions about gradients alone: ``grad``, ``backward``, derivatives of functions, their check, functions with derivatives of their own."""
 
 from wengert.eager import derivatives as functional
 from wengert.eager import saved_hooks as graph

@@ -23,7 +23,7 @@ from wengert.eager.modes import STATE
 from wengert.eager.operation import Operation, Signature
 from wengert.eager.pieces import cuts
 from wengert.eager.program import inline
-from wengert.eager.record import Held, Output, Record, Source, reachable
+from wengert.eager.record import Deferred, Output, Record, Source, reachable
 
 if TYPE_CHECKING:
     from wengert.eager.tensor import Tensor
@@ -49,11 +49,11 @@ class Sweep:
         self.create = create
         self.sources: list[Source] = [dispatch.source_of(y) for y, _ in roots]
         self.leaves: dict[int, tuple[Tensor, Tensor]] = {}
-        """What arrived at leaves, by identity."""
+        """The cotangents that arrived at leaves, by identity."""
         self.fresh: set[int] = set()
         """Those leaves of which nobody else holds the array that arrived."""
         self.captured: dict[tuple[int, int], Tensor] = {}
-        """What arrived at results of records that are asked for, by the record's number and the result's."""
+        """The cotangents that arrived at results of records that are asked for, by the record's number and the result's."""
         self._pending: dict[Record, list[Tensor | None]] = {}
         self._hooked: set[Record] = set()
         self.needed: set[Record] = set()
@@ -77,7 +77,7 @@ class Sweep:
             if STATE.tape is not None or STATE.anomaly:
                 self._start()
                 self._walk(records, needed, inside)
-            elif self.create or inside or any(r.is_special or type(r.saved) is Held for r in records):
+            elif self.create or inside or any(r.is_special or type(r.saved) is Deferred for r in records):
                 self._start()
                 self._run_pieces(records, needed, inside)
             else:
@@ -102,12 +102,12 @@ class Sweep:
     # -- compiled, as a whole or in pieces
 
     def _run_whole(self, records: Sequence[Record], needed: set[Record]) -> None:
-        found = compiled(Piece(records, self.sources, self._wanted_leaves()))
-        if found is None:
+        program = compiled(Piece(records, self.sources, self._wanted_leaves()))
+        if program is None:
             self._start()
             self._walk(records, needed, set())
             return
-        entry, leaves = found
+        entry, leaves = program
         for leaf, array in zip(leaves, entry.run(records, [g.array for _, g in self.roots]), strict=True):
             self.leaves[id(leaf)] = leaf, dispatch.new(array)
             self.fresh.add(id(leaf))
@@ -140,10 +140,10 @@ class Sweep:
             self._observe(cut[-1], last, inside)
             given = [(record, number, last[number] if record is cut[-1] else c) for record, number, c in given]
         roots = [place(record, number) for record, number, _ in given]
-        found = compiled(Piece(reached, roots, self._wanted_leaves(), beyond, observed))
-        if found is None:
+        program = compiled(Piece(reached, roots, self._wanted_leaves(), beyond, observed))
+        if program is None:
             return False
-        entry, targets = found
+        entry, targets = program
         y_bars = [c.to(record.result_types[number][1]) for record, number, c in given if c is not None]
         x_bars = entry.record(reached, y_bars) if self.create else [dispatch.new(array) for array in entry.run(reached, [c.array for c in y_bars])]
         for record in reached:
@@ -157,12 +157,12 @@ class Sweep:
 
     def _reached(self, cut: Sequence[Record]) -> list[Record]:
         """Those records of a piece that a cotangent reaches."""
-        found: set[Record] = set()
+        reached: set[Record] = set()
         for record in reversed(cut):
-            if record in found or (record in self._pending and any(c is not None for c in self._pending[record])):
-                found.add(record)
-                found.update(s.record if isinstance(s, Output) else s for s in record.inputs if isinstance(s, Record | Output))
-        return [record for record in cut if record in found]
+            if record in reached or (record in self._pending and any(c is not None for c in self._pending[record])):
+                reached.add(record)
+                reached.update(s.record if isinstance(s, Output) else s for s in record.inputs if isinstance(s, Record | Output))
+        return [record for record in cut if record in reached]
 
     # -- the walk
 
@@ -221,9 +221,9 @@ class Sweep:
             self.leaves[id(source)] = (source, cotangent if before is None else before[1] + cotangent)  # pyright: ignore[reportArgumentType]
 
     def _add(self, record: Record, number: int, cotangent: Tensor) -> None:
-        held = self._pending.setdefault(record, [None] * len(record.result_types))
-        before = held[number]
-        held[number] = cotangent if before is None else before + cotangent
+        pending = self._pending.setdefault(record, [None] * len(record.result_types))
+        before = pending[number]
+        pending[number] = cotangent if before is None else before + cotangent
 
     def _observe(self, record: Record, cotangents: list[Tensor | None], inside: set[tuple[int, int]]) -> None:
         """Hooks on results, gradients to be retained, and gradients that are asked for; once for each record."""
@@ -252,13 +252,13 @@ def run_hooks(hooks: Sequence[Callable[[Tensor], Tensor | None]], cotangent: Ten
     """The cotangent after hooks, each of which may replace it."""
     for hook in list(hooks):
         _only_once("a hook")
-        found: Any = hook(cotangent)
-        if found is not None:
-            if not hasattr(found, "array"):
-                raise AutogradError(f"a hook returned a {type(found).__name__}, expected a tensor or None")
-            if found.array.shape != cotangent.array.shape:
-                raise AutogradError(f"a hook returned a gradient of shape {list(found.array.shape)}, expected {list(cotangent.array.shape)}")
-            cotangent = found
+        replacement: Any = hook(cotangent)
+        if replacement is not None:
+            if not hasattr(replacement, "array"):
+                raise AutogradError(f"a hook returned a {type(replacement).__name__}, expected a tensor or None")
+            if replacement.array.shape != cotangent.array.shape:
+                raise AutogradError(f"a hook returned a gradient of shape {list(replacement.array.shape)}, expected {list(cotangent.array.shape)}")
+            cotangent = replacement
     return cotangent
 
 
@@ -270,9 +270,9 @@ def _only_once(what: str) -> None:
 def _before_node(record: Record, cotangents: list[Tensor | None]) -> list[Tensor | None]:
     for hook in list(record.node_prehooks or ()):
         _only_once("a hook")
-        found = hook(tuple(cotangents))
-        if found is not None:
-            given = listed(found)
+        replacements = hook(tuple(cotangents))
+        if replacements is not None:
+            given = listed(replacements)
             if len(given) != len(cotangents):
                 raise AutogradError(f"a hook before {record.name()} returned {len(given)} gradients, expected {len(cotangents)}")
             cotangents = given
@@ -284,9 +284,9 @@ def _after_node(record: Record, arrived: Sequence[Tensor | None], cotangents: Se
     edges: list[Any] = list(arrived[chosen])
     for hook in list(record.node_hooks or ()):
         _only_once("a hook")
-        found = hook(tuple(edges), tuple(cotangents))
-        if found is not None:
-            given = listed(found)
+        replacements = hook(tuple(edges), tuple(cotangents))
+        if replacements is not None:
+            given = listed(replacements)
             if len(given) != len(edges):
                 raise AutogradError(f"a hook on {record.name()} returned {len(given)} gradients, expected {len(edges)}")
             edges = given
@@ -309,15 +309,15 @@ def pull(record: Record, cotangents: Sequence[Tensor | None], create: bool) -> l
         signature = signature.complete
     full = [_full(cotangents[i], *signature.results[i]) for i in signature.differentiable]
     types = (*signature.types, *signature.results)
-    found: Sequence[Tensor]
+    pulled: Sequence[Tensor]
     if create or STATE.tape is not None:
         operands = [on_tape(record, position, saved[position][0]) for position in signature.keeps]
-        found = dispatch.apply_many(pullback(signature), (*operands, *full))
+        pulled = dispatch.apply_many(pullback(signature), (*operands, *full))
     else:
         arrays = [np.asarray(saved[position][0], types[position][1]) for position in signature.keeps]
-        found = [dispatch.new(array) for array in signature.backward(*arrays, *(c.array for c in full))]
+        pulled = [dispatch.new(array) for array in signature.backward(*arrays, *(c.array for c in full))]
     arrived: list[Tensor | None] = [None] * len(record.inputs)
-    for position, cotangent in zip(signature.wanted, found, strict=True):
+    for position, cotangent in zip(signature.wanted, pulled, strict=True):
         arrived[position] = cotangent
     return arrived
 

@@ -24,7 +24,7 @@ from wengert.eager.errors import AutogradError, CheckpointError, ModifiedError
 from wengert.eager.modes import STATE
 from wengert.eager.operation import Signature
 from wengert.eager.places import Place, describe, here
-from wengert.eager.record import NUMBERS, Held, Output, Record, Source, Storage
+from wengert.eager.record import NUMBERS, Deferred, Output, Record, Source, Storage
 from wengert.eager.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Frame:
     """
 
     def __init__(self, call: Call, preserve: bool, early_stop: bool):
-        self.call: Call | Held = call
+        self.call: Call | Deferred = call
         self.early_stop = early_stop
         self.random: Any = random_state() if preserve else None
         self.expected: list[tuple[Any, Place | None]] = []
@@ -118,7 +118,7 @@ class Frame:
         self._marks.setdefault(storage, storage.version)
 
     def value(self, number: int) -> Any:
-        """What was given away as this number, computed again if it is not there; it is handed out once."""
+        """The value that was given up as this number, computed again if it is not there; it is handed out once."""
         if number not in self._values:
             self._run_again()
         return self._values.pop(number)
@@ -133,7 +133,7 @@ class Frame:
                 raise ModifiedError(
                     f"a checkpoint ({describe(self.place)}) has to be computed again, but what it used was changed in place at {describe(storage.place)}"
                 )
-        function, args, kwargs = self.call.fetch() if isinstance(self.call, Held) else self.call
+        function, args, kwargs = self.call.fetch() if isinstance(self.call, Deferred) else self.call
         before = STATE.grad, STATE.inference, STATE.keeper
         tape = STATE.tape
         keeper = Again(self, None, stops=self.early_stop and tape is None)
@@ -177,7 +177,7 @@ class _EnoughError(BaseException):
 
 
 class Keeper:
-    """What records turn to with the values that they keep, while a checkpointed function runs."""
+    """Takes the values that records keep, while a checkpointed function runs."""
 
     is_again = False
 
@@ -189,7 +189,7 @@ class Keeper:
         """A record was made."""
         raise NotImplementedError
 
-    def take_tensors(self, record: Record, tensors: list[Tensor | None]) -> list[Tensor | None] | HeldTensors:
+    def take_tensors(self, record: Record, tensors: list[Tensor | None]) -> list[Tensor | None] | DeferredTensors:
         """A custom function has saved tensors; what it keeps in their place."""
         raise NotImplementedError
 
@@ -211,19 +211,19 @@ class First(Keeper):
                 self.frame.mark(source)
         saved = record.saved
         if saved:
-            assert not isinstance(saved, Held)
-            record.saved = self._held(record.signature, record.place, [(None, storage, version) for _, storage, version in saved])
+            assert not isinstance(saved, Deferred)
+            record.saved = self._deferred(record.signature, record.place, [(None, storage, version) for _, storage, version in saved])
 
-    def _held(self, key: Any, place: Place | None, marks: Sequence[Any] = ()) -> Held:
+    def _deferred(self, key: Any, place: Place | None, marks: Sequence[Any] = ()) -> Deferred:
         self.frame.expected.append((key, place))
-        return Held(self.frame, len(self.frame.expected) - 1, tuple(marks))
+        return Deferred(self.frame, len(self.frame.expected) - 1, tuple(marks))
 
-    def take_tensors(self, record: Record, tensors: list[Tensor | None]) -> list[Tensor | None] | HeldTensors:
+    def take_tensors(self, record: Record, tensors: list[Tensor | None]) -> list[Tensor | None] | DeferredTensors:
         sources = [None if x is None else dispatch.source_of(x) for x in tensors]
-        return HeldTensors(sources, self._held(_kind(record, tensors), record.place))
+        return DeferredTensors(sources, self._deferred(_kind(record, tensors), record.place))
 
     def take_call(self, frame: Frame, call: Call) -> None:
-        frame.call = self._held(_INNER, frame.place)
+        frame.call = self._deferred(_INNER, frame.place)
 
     def draw(self, tape: Tape, new: Callable[[], int]) -> int:
         value = new() if self.outer is None else self.outer.draw(tape, new)
@@ -280,16 +280,16 @@ class Again(Keeper):
         return new() if value is None else value
 
 
-class HeldTensors:
+class DeferredTensors:
     """The tensors that a custom function saved inside of a checkpoint: where they stand on the tape, and how to get their elements."""
 
-    def __init__(self, sources: Sequence[Source], held: Held):
+    def __init__(self, sources: Sequence[Source], deferred: Deferred):
         self.sources = sources
-        self.held = held
+        self.deferred = deferred
 
     def fetch(self) -> list[Tensor | None]:
         """The tensors, computed again."""
-        return [_standing_at(source, array) for source, array in zip(self.sources, self.held.fetch(), strict=True)]
+        return [_standing_at(source, array) for source, array in zip(self.sources, self.deferred.fetch(), strict=True)]
 
 
 def _standing_at(source: Source, array: Any) -> Tensor | None:

@@ -32,7 +32,7 @@ from wengert.eager.tensor import Tensor
 from wengert.ir.stages import staged_property
 
 MOST_TRACES = 8
-"""How many recordings one kind of call may have before the function is run as it is."""
+"""The most recordings that one kind of call may have before the function is run as it is."""
 
 
 class GuardError(Exception):
@@ -103,7 +103,7 @@ class Compiled:
         return self.function(*args, **kwargs)
 
     def ir(self) -> str:
-        """What was recorded last, as StableHLO text."""
+        """The last recording, as StableHLO text."""
         recorded = [trace for traces in self._traces.values() for trace in traces if isinstance(trace, Trace)]
         return recorded[-1].tape.ir() if recorded else ""
 
@@ -149,12 +149,12 @@ def _flatten(value: Any, tensors: list[Tensor], objects: list[Any]) -> Any:
 
 
 def _shared(tensors: Sequence[Tensor]) -> Any:
-    """Which of the tensors share memory, and as which views: changes of one in place are seen in the others."""
-    held = [t for t in tensors if t.storage is not None]
-    storages = [t.storage for t in held]
-    if len(set(map(id, storages))) == len(held):
+    """Finds which of the tensors share memory, and as which views: changes of one in place are seen in the others."""
+    in_memory = [t for t in tensors if t.storage is not None]
+    storages = [t.storage for t in in_memory]
+    if len(set(map(id, storages))) == len(in_memory):
         return ()
-    return tuple((storages.index(t.storage), () if t.view_of is None else t.view_of.path) for t in held)
+    return tuple((storages.index(t.storage), () if t.view_of is None else t.view_of.path) for t in in_memory)
 
 
 def _rebuilt(structure: Any, tensors: Sequence[Tensor]) -> Any:
@@ -221,14 +221,14 @@ class Trace:
 
     @staticmethod
     def _grad_of(x: Tensor) -> Tensor:
-        found = x._grad  # pyright: ignore[reportPrivateUsage]
-        assert found is not None
-        return found
+        gradient = x._grad  # pyright: ignore[reportPrivateUsage]
+        assert gradient is not None
+        return gradient
 
     # -- where inputs come from
 
     def _input(self, value: int) -> Callable[[Sequence[Tensor]], Tensor]:
-        """How to find the tensor for an input at another call."""
+        """A function that finds the tensor for an input at another call."""
         draw = self.tape.draws.get(value)
         if draw is not None:
             return lambda _: dispatch.new(draw())
@@ -239,11 +239,11 @@ class Trace:
         shape, dtype, tracked = x.array.shape, x.array.dtype, x.tracked
 
         def checked(arguments: Sequence[Tensor]) -> Tensor:
-            found = find(arguments)
-            a = found.array
-            if a.shape != shape or a.dtype != dtype or found.tracked != tracked:
+            tensor = find(arguments)
+            a = tensor.array
+            if a.shape != shape or a.dtype != dtype or tensor.tracked != tracked:
                 raise GuardError(f"a tensor was {dtype.name}{list(shape)} and is {a.dtype.name}{list(a.shape)}, or requires a gradient and did not")
-            return found
+            return tensor
 
         return checked
 
@@ -284,16 +284,16 @@ class Trace:
         return _rebuilt(self.structure, [y if find is None else find(arguments) for y, find in zip(made, self.result_finders)])
 
     def _check(self, seen: Seen, now: Array) -> None:
-        found: Any = seen.found
-        same = bool(np.array_equal(now, found, equal_nan=True)) if seen.is_array else self._same(seen, now)
+        looked_at: Any = seen.observed
+        same = bool(np.array_equal(now, looked_at, equal_nan=True)) if seen.is_array else self._same(seen, now)
         if not same:
-            change = "has other elements" if seen.is_array else f"was {found!r} and is {now.item()!r}"
+            change = "has other elements" if seen.is_array else f"was {looked_at!r} and is {now.item()!r}"
             raise GuardError(f"a value that was looked at at {describe(seen.place)} {change}")
 
     @staticmethod
     def _same(seen: Seen, now: Array) -> bool:
         value = now.item()
-        return value == seen.found or (value != value and seen.found != seen.found)
+        return value == seen.observed or (value != value and seen.observed != seen.observed)
 
     def _take_effect(self, arguments: Sequence[Tensor], made: Sequence[Tensor]) -> None:
         position = len(self.outputs)
@@ -343,7 +343,7 @@ class Trace:
 
 
 def _gradient_of(x: Tensor) -> Tensor:
-    found = x._grad  # pyright: ignore[reportPrivateUsage]
-    if found is None:
+    gradient = x._grad  # pyright: ignore[reportPrivateUsage]
+    if gradient is None:
         raise GuardError("a gradient was there and is not")
-    return found
+    return gradient

@@ -25,12 +25,12 @@ def manual_seed(seed: int) -> None:
 
 
 def generator() -> np.random.Generator:
-    """What random numbers are drawn from."""
+    """The generator that random numbers are drawn from."""
     return _generator
 
 
 def random_state() -> Any:
-    """Where the random numbers are; :func:`drawing_from` goes back there."""
+    """The state of the random numbers; :func:`drawing_from` goes back there."""
     return _generator.bit_generator.state
 
 
@@ -76,8 +76,8 @@ def from_numpy(array: np.ndarray[Any, np.dtype[Any]]) -> Tensor:
 
 def full(shape: Sequence[int], value: float, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """One number everywhere."""
-    held = np.asarray(value)
-    return _made(np.full(tuple(shape), value, dtype or (default_dtype() if held.dtype.kind == "f" else held.dtype)), requires_grad)
+    number = np.asarray(value)
+    return _made(np.full(tuple(shape), value, dtype or (default_dtype() if number.dtype.kind == "f" else number.dtype)), requires_grad)
 
 
 def zeros(*shape: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
@@ -118,10 +118,10 @@ def eye(n: int, dtype: Any = None, requires_grad: bool = False) -> Tensor:
 
 def _drawn(draw: Any, dtype: Any, requires_grad: bool) -> Tensor:
     """Random numbers; a tape that is listening draws them anew when it is run again."""
-    held = np.dtype(dtype or default_dtype())
-    made = dispatch.new(np.asarray(draw(), held))
+    chosen_dtype = np.dtype(dtype or default_dtype())
+    made = dispatch.new(np.asarray(draw(), chosen_dtype))
     if STATE.tape is not None:
-        STATE.tape.drawn(made, lambda: np.asarray(draw(), held))
+        STATE.tape.drawn(made, lambda: np.asarray(draw(), chosen_dtype))
     return made.requires_grad_() if requires_grad else made
 
 

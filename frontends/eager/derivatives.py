@@ -36,11 +36,11 @@ def _copies(inputs: Any, create_graph: bool) -> list[Tensor]:
 
 
 def _run(function: Function, inputs: Sequence[Tensor]) -> tuple[Any, list[Tensor]]:
-    found = function(*inputs)
-    outputs = listed(found)
+    outcome = function(*inputs)
+    outputs = listed(outcome)
     if not outputs or not all(hasattr(y, "array") for y in outputs):
-        raise TypeError(f"the function must return a tensor or a tuple of tensors, found {type(found).__name__}")
-    return found, outputs
+        raise TypeError(f"the function must return a tensor or a tuple of tensors, found {type(outcome).__name__}")
+    return outcome, outputs
 
 
 def _like(given: Any, tensors: Sequence[Any], create_graph: bool) -> Any:
@@ -74,11 +74,11 @@ def _gradients(
     if not used:
         return [_zeros(x) for x in inputs]
     given = None if cotangents is None else [cotangents[i] for i in used]
-    found = grad([outputs[i] for i in used], inputs, given, retain_graph=retain, create_graph=create, allow_unused=True)
-    if strict and any(g is None or (create and not g.tracked) for g in found):
-        position = next(i for i, g in enumerate(found) if g is None or (create and not g.tracked))
+    gradients = grad([outputs[i] for i in used], inputs, given, retain_graph=retain, create_graph=create, allow_unused=True)
+    if strict and any(g is None or (create and not g.tracked) for g in gradients):
+        position = next(i for i, g in enumerate(gradients) if g is None or (create and not g.tracked))
         raise AutogradError(f"the derivative does not depend on input {position}, which strict=True does not allow")
-    return [_zeros(x) if g is None else g for x, g in zip(inputs, found, strict=True)]
+    return [_zeros(x) if g is None else g for x, g in zip(inputs, gradients, strict=True)]
 
 
 # -- products with vectors
@@ -96,9 +96,9 @@ def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
         strict: raises an AutogradError where an output does not depend on an input; otherwise the derivative is zeros.
     """
     leaves = _copies(inputs, create_graph)
-    found, outputs = _run(func, leaves)
+    outcome, outputs = _run(func, leaves)
     products = _gradients(outputs, leaves, _directions(v, outputs, "output"), strict, create_graph)
-    return _like(found, outputs, create_graph), _like(inputs, products, create_graph)
+    return _like(outcome, outputs, create_graph), _like(inputs, products, create_graph)
 
 
 @enable_grad
@@ -106,11 +106,11 @@ def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     """(outputs, J v), with one product for every output; ``v`` are tangents of the inputs. Otherwise as :func:`vjp`."""
     leaves = _copies(inputs, create_graph)
     directions = _directions(v, leaves, "input")
-    found, outputs = _run(func, leaves)
+    outcome, outputs = _run(func, leaves)
     cotangents = [_zeros(y).requires_grad_() for y in outputs]
     pulled = _gradients(outputs, leaves, cotangents, strict, create=True)
     products = _gradients(pulled, cotangents, directions, strict, create_graph)
-    return _like(found, outputs, create_graph), _like(found, products, create_graph)
+    return _like(outcome, outputs, create_graph), _like(outcome, products, create_graph)
 
 
 def _scalar(outputs: Sequence[Tensor], what: str) -> None:
@@ -123,10 +123,10 @@ def vhp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     """(output, v^T H) of a function with one element, by reverse over reverse. Otherwise as :func:`vjp`."""
     leaves = _copies(inputs, create_graph)
     directions = _directions(v, leaves, "input")
-    found, outputs = _run(func, leaves)
+    outcome, outputs = _run(func, leaves)
     _scalar(outputs, "vhp")
     products = _gradients(_gradients(outputs, leaves, None, strict, create=True), leaves, directions, strict, create_graph)
-    return _like(found, outputs, create_graph), _like(inputs, products, create_graph)
+    return _like(outcome, outputs, create_graph), _like(inputs, products, create_graph)
 
 
 @enable_grad
@@ -146,9 +146,9 @@ def jacobian(func: Function, inputs: Any, create_graph: bool = False, strict: bo
     ``strategy`` are taken for compatibility: rows are computed one by one.
     """
     leaves = _copies(inputs, create_graph)
-    found, outputs = _run(func, leaves)
+    outcome, outputs = _run(func, leaves)
     rows = [_like(inputs, _jacobian_of(y, leaves, strict, create_graph), create_graph) for y in outputs]
-    return tuple(rows) if isinstance(found, list | tuple) else rows[0]
+    return tuple(rows) if isinstance(outcome, list | tuple) else rows[0]
 
 
 def _jacobian_of(y: Tensor, leaves: Sequence[Tensor], strict: bool, create: bool) -> list[Tensor]:
@@ -173,7 +173,7 @@ def hessian(
     def gradient(*given: Tensor) -> Any:
         _, outputs = _run(func, given)
         _scalar(outputs, "hessian")
-        found = _gradients(outputs, given, None, strict, create=True)
-        return tuple(found) if several else found[0]
+        gradients = _gradients(outputs, given, None, strict, create=True)
+        return tuple(gradients) if several else gradients[0]
 
     return jacobian(gradient, inputs, create_graph, strict)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 OPERATIONS: dict[str, Operation] = {}
 Diagonal = tuple[int, int, int]
-"""How far above the main one, and the dimensions of rows and columns."""
+"""The distance above the main diagonal, and the dimensions of rows and columns."""
 
 
 # -- triangles

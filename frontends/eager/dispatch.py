@@ -70,13 +70,13 @@ class _Quiet:
 
     @staticmethod
     def _begin_slowly() -> Any:
-        held = np.errstate(all="ignore")
-        held.__enter__()
-        return held
+        state = np.errstate(all="ignore")
+        state.__enter__()
+        return state
 
     @staticmethod
-    def _end_slowly(held: Any) -> None:
-        held.__exit__(None, None, None)
+    def _end_slowly(state: Any) -> None:
+        state.__exit__(None, None, None)
 
 
 _QUIET = _Quiet()
@@ -104,13 +104,13 @@ def constant(array: Any) -> Tensor:
 
 
 def source_of(x: Tensor) -> Source:
-    """What x is on the tape."""
+    """The source that stands for x on the tape."""
     if not x.tracked:
         return None
     if x.view_of is not None:
         x.view_of.refresh(x)
-    found = x.source
-    return x if found is None else found
+    source = x.source
+    return x if source is None else source
 
 
 def tracked(x: Any) -> bool:
@@ -120,10 +120,10 @@ def tracked(x: Any) -> bool:
 
 def storage_of(x: Tensor) -> Storage:
     """The memory of x, as far as its versions go."""
-    found = x.storage
-    if found is None:
-        found = x.storage = Storage()
-    return found
+    storage = x.storage
+    if storage is None:
+        storage = x.storage = Storage()
+    return storage
 
 
 # -- one operand, two operands
@@ -151,8 +151,8 @@ def unary(op: Operation, x: Tensor) -> Tensor:
         source = x.source if x.view_of is None else source_of(x)
         saved: tuple[Saved, ...] = ()
         for position in signature.keeps:
-            held = made if position else x
-            saved += ((held.array, storage := storage_of(held), storage.version),)
+            operand = made if position else x
+            saved += ((operand.array, storage := storage_of(operand), storage.version),)
         made.source = Record(signature, (x if source is None else source,), saved, here())
         made.tracked = True
     if STATE.tape is not None:
@@ -236,27 +236,27 @@ def _input(x: Any) -> Source:
         return None
     if x.view_of is not None:
         return source_of(x)
-    found = x.source
-    return x if found is None else found
+    source = x.source
+    return x if source is None else source
 
 
 def _saved(signature: Signature, operands: Sequence[Any], made: Tensor) -> tuple[Saved, ...]:
-    """What an operation with one result keeps."""
+    """The values that an operation with one result keeps."""
     keeps = signature.keeps
     if not keeps:
         return ()
     saved: list[Saved] = []
     for position in keeps:
-        held: Any = operands[position] if position < len(operands) else made
-        if type(held) is _Maker.tensor:
-            if held.is_inference_tensor:
+        kept: Any = operands[position] if position < len(operands) else made
+        if type(kept) is _Maker.tensor:
+            if kept.is_inference_tensor:
                 raise InferenceTensorError(f"'{signature.operation.name}' keeps a tensor made in inference mode for its derivative; keep a clone() instead")
-            storage = held.storage
+            storage = kept.storage
             if storage is None:
-                storage = held.storage = Storage()
-            saved.append((held.array, storage, storage.version))
+                storage = kept.storage = Storage()
+            saved.append((kept.array, storage, storage.version))
         else:
-            saved.append((held, None, 0))
+            saved.append((kept, None, 0))
     return tuple(saved)
 
 
@@ -304,12 +304,12 @@ def _compute(op: Operation, operands: Sequence[Any], arrays: Sequence[Array], ty
             raise ShapeError(f"{op.name}: operands {describe_types(types)} do not fit ({error})") from None
     token = begin_quiet()
     try:
-        found = op.kernel(*arrays) if converted or params is None else op.kernel(params, *arrays)
+        results = op.kernel(*arrays) if converted or params is None else op.kernel(params, *arrays)
     except ValueError:
         raise unequal_shapes(op, operands) from None
     finally:
         end_quiet(token)
-    return cast("tuple[Any, ...]", found) if isinstance(found, tuple) else (found,)
+    return cast("tuple[Any, ...]", results) if isinstance(results, tuple) else (results,)
 
 
 def operands_as(array: Array, type: Type) -> Array:
@@ -327,17 +327,17 @@ def record(signature: Signature, operands: Sequence[Any], made: Sequence[Tensor]
     inputs = tuple(_input(x) for x in operands)
     saved: list[Saved] = []
     for position in signature.keeps:
-        held: Any = operands[position] if position < len(operands) else made[position - len(operands)]
+        kept: Any = operands[position] if position < len(operands) else made[position - len(operands)]
         if position == 0 and old is not None:
-            held = old
-        if type(held) is not tensor:
-            saved.append((held, None, 0))
+            kept = old
+        if type(kept) is not tensor:
+            saved.append((kept, None, 0))
             continue
-        if held.is_inference_tensor:
+        if kept.is_inference_tensor:
             raise InferenceTensorError(f"'{signature.operation.name}' keeps a tensor made in inference mode for its derivative; keep a clone() instead")
-        storage = storage_of(held)
+        storage = storage_of(kept)
         gone = old is not None and 0 < position < len(operands) and storage is storage_of(operands[0])
-        saved.append((held.array, storage, storage.version - gone))
+        saved.append((kept.array, storage, storage.version - gone))
     entry = Record(signature, inputs, tuple(saved), here())
     results = signature.differentiable
     single = len(made) == 1

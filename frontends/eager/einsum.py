@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Label = tuple[int, str]
 """A letter, or the number of a dimension that an ellipsis stands for. Labels sort as PyTorch orders them: letters first."""
 _LONGEST_OPTIMAL = 4
-"""How many operands have their best order searched for; more are taken greedily."""
+"""The most operands whose best order is searched for; more are taken greedily."""
 
 
 def einsum(equation: Any, *operands: Any) -> Tensor:
@@ -48,8 +48,8 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     parts = [_aligned(x, term, order) for x, term in zip(given, terms, strict=True)]
     if len(parts) == 1:
         return reduction.sum(parts[0], list(range(len(result), len(order)))) if summed else parts[0]
-    found = _contracted(parts, len(result))
-    return views.view(found, found.array.shape[: len(result)]) if summed else found
+    contracted = _contracted(parts, len(result))
+    return views.view(contracted, contracted.array.shape[: len(result)]) if summed else contracted
 
 
 # -- reading the equation
@@ -156,7 +156,7 @@ def _contracted(parts: list[Tensor], kept: int) -> Tensor:
 
 
 def _order(parts: Sequence[Tensor], kept: int) -> list[tuple[int, int]]:
-    """Which two are combined, time after time; the product goes to the end."""
+    """The pairs that are combined, one after the other; the product goes to the end."""
     if len(parts) == 2:
         return [(0, 1)]
     letters = string.ascii_letters

@@ -47,8 +47,8 @@ def broadcast(b: OpBuilder, x: Value, extents: Sequence[int]) -> Value:
 def common(b: OpBuilder, operands: Sequence[Value], dtype: Any) -> list[Value]:
     """The operands in one dtype (their own if None) and in the shape that they broadcast to."""
     extents = np.broadcast_shapes(*(shape(x) for x in operands))
-    held = None if dtype is None else element_of(dtype)
-    return [broadcast(b, x if held is None else b.convert(x, held), extents) for x in operands]
+    element_type = None if dtype is None else element_of(dtype)
+    return [broadcast(b, x if element_type is None else b.convert(x, element_type), extents) for x in operands]
 
 
 def _of_one(cls: type[IROp]) -> Callable[[OpBuilder, Sequence[Value], Any], list[Value]]:
@@ -173,10 +173,10 @@ def _power(b: OpBuilder, x: Value, exponent: float) -> Value:
     if exponent == 0:
         return b.like(ad.StopGradientOp, _constant(b, x, 1))
     if exponent in (1, 2, 3):
-        found = x
+        product = x
         for _ in range(int(exponent) - 1):
-            found = b.multiply(found, x)
-        return found
+            product = b.multiply(product, x)
+        return product
     return b.power(x, _constant(b, x, exponent))
 
 
@@ -201,14 +201,14 @@ NUMBER_POW = register(
 
 def _clamp(b: OpBuilder, x: Sequence[Value], bounds: tuple[float | None, float | None]) -> list[Value]:
     low, high = bounds
-    found = x[0]
+    clamped = x[0]
     if low is not None:
         edge = b.full_like(x[0], low)
-        found = b.select(b.compare("LT", x[0], edge), edge, found)
+        clamped = b.select(b.compare("LT", x[0], edge), edge, clamped)
     if high is not None:
         edge = b.full_like(x[0], high)
-        found = b.select(b.compare("GT", x[0], edge), edge, found)
-    return [found]
+        clamped = b.select(b.compare("GT", x[0], edge), edge, clamped)
+    return [clamped]
 
 
 CLAMP = register(OPERATIONS, "clamp", "ClampBackward1", _clamp, kernel=kernels.clamp)
@@ -234,9 +234,9 @@ NOT = register(OPERATIONS, "logical_not", "", lambda b, x, _: [b.not_(x[0])], ke
 
 def _where(b: OpBuilder, operands: Sequence[Value], dtype: Any) -> list[Value]:
     condition, x, y = operands
-    held = element_of(dtype)
+    element_type = element_of(dtype)
     extents = np.broadcast_shapes(*(shape(v) for v in operands))
-    x, y = (broadcast(b, b.convert(v, held), extents) for v in (x, y))
+    x, y = (broadcast(b, b.convert(v, element_type), extents) for v in (x, y))
     return [b.select(broadcast(b, condition, extents), x, y)]
 
 
@@ -259,10 +259,10 @@ MASKED_FILL = register(
 
 
 def _convert(b: OpBuilder, x: Sequence[Value], dtype: Any) -> list[Value]:
-    held = element_of(dtype)
-    if held == i1 and element(x[0]) != i1:
+    element_type = element_of(dtype)
+    if element_type == i1 and element(x[0]) != i1:
         return [b.compare("NE", x[0], b.zeros(type_of(x[0])))]
-    return [b.convert(x[0], held)]
+    return [b.convert(x[0], element_type)]
 
 
 CONVERT = register(OPERATIONS, "to", "ToCopyBackward0", _convert, kernel=kernels.convert)

@@ -1,4 +1,4 @@
-"""What can go wrong in define-by-run code. Every class is a RuntimeError, as PyTorch's errors of the same kind are."""
+"""The errors of define-by-run code. Every class is a RuntimeError, as PyTorch's errors of the same kind are."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ HINTS = {
     "storage": "memory is seen through .array",
     "data_ptr": "memory is seen through .array",
 }
-"""What to write instead of what is left out on purpose."""
+"""Hints at what to write instead of functions that are left out on purpose."""
 
 
 def missing(message: str, name: str, known: Iterable[str]) -> AttributeError:

@@ -17,15 +17,15 @@ from wengert.eager.errors import AutogradError, FreedTapeError, LeafModifiedErro
 from wengert.eager.modes import STATE
 from wengert.eager.places import Place, describe, here
 from wengert.eager.program import Array, Type
-from wengert.eager.record import Held, Output, Record, Source, Storage
+from wengert.eager.record import Deferred, Output, Record, Source, Storage
 
 if TYPE_CHECKING:
-    from wengert.eager.checkpoint import HeldTensors
+    from wengert.eager.checkpoint import DeferredTensors
     from wengert.eager.tensor import Tensor
 
 
 class Context:
-    """What ``forward`` hands to ``backward``. Anything may be kept as an attribute; tensors are safest in :meth:`save_for_backward`.
+    """Carries values from ``forward`` to ``backward``. Anything may be kept as an attribute; tensors are safest in :meth:`save_for_backward`.
 
     Attributes:
         needs_input_grad: for every argument of ``apply``, whether its gradient is wanted.
@@ -34,7 +34,7 @@ class Context:
     needs_input_grad: tuple[bool, ...] = ()
 
     def __init__(self) -> None:
-        self.kept: list[Tensor | None] | HeldTensors | None = []
+        self.kept: list[Tensor | None] | DeferredTensors | None = []
         self.marks: list[tuple[Storage, int]] = []
         """The memory of what was saved, and its versions."""
         self.dirty: tuple[Tensor, ...] = ()
@@ -69,7 +69,7 @@ class Context:
 
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
-        """What was saved. Raises FreedTapeError or ModifiedError."""
+        """The saved tensors. Raises FreedTapeError or ModifiedError."""
         if self.kept is None:
             raise FreedTapeError("what this function saved was given up after the first backward pass; say retain_graph=True the first time")
         for storage, version in self.marks:
@@ -115,12 +115,12 @@ class FunctionRecord(Record):
         """Python code has to run."""
         return True
 
-    def holds(self) -> tuple[list[Array], Held | None]:
+    def holds(self) -> tuple[list[Array], Deferred | None]:
         """The arrays that were saved, and what a checkpoint took away."""
         kept = self.context.kept
         if kept is None or isinstance(kept, list):
             return [x.array for x in kept or () if x is not None], None
-        return [], kept.held
+        return [], kept.deferred
 
     def free(self) -> None:
         """Gives up what was saved."""
@@ -133,8 +133,8 @@ class FunctionRecord(Record):
             dispatch.new(np.zeros(*t)) if c is None and self.context.materialize and np.issubdtype(t[1], np.floating) else c
             for c, t in zip(cotangents, self.result_types, strict=True)
         ]
-        found = self.function.backward(self.context, *given)
-        arrived = listed(found)
+        gradients = self.function.backward(self.context, *given)
+        arrived = listed(gradients)
         if len(arrived) > len(self.inputs) and all(c is None for c in arrived[len(self.inputs) :]):
             arrived = arrived[: len(self.inputs)]
         if len(arrived) != len(self.inputs):
@@ -146,15 +146,15 @@ class FunctionRecord(Record):
         if not hasattr(cotangent, "array"):
             raise AutogradError(f"{self.name()} returned a {type(cotangent).__name__} as the gradient of argument {position}, expected a tensor or None")
         shape, dtype = self.argument_types[position]
-        found: Tensor = cotangent
-        if found.array.shape != shape:
-            first = found.array.ndim - len(shape)
-            if first < 0 or any(n not in (1, m) for n, m in zip(shape, found.array.shape[first:], strict=True)):
-                shown = list(found.array.shape), list(shape)
+        fitted: Tensor = cotangent
+        if fitted.array.shape != shape:
+            first = fitted.array.ndim - len(shape)
+            if first < 0 or any(n not in (1, m) for n, m in zip(shape, fitted.array.shape[first:], strict=True)):
+                shown = list(fitted.array.shape), list(shape)
                 raise AutogradError(f"{self.name()} returned a gradient of shape {shown[0]} for argument {position}, expected {shown[1]}")
-            spread = [d for d in range(found.array.ndim) if d < first or shape[d - first] != found.array.shape[d]]
-            found = found.sum(tuple(spread)).reshape(*shape) if spread else found
-        return found if found.array.dtype == dtype else found.to(dtype)
+            spread = [d for d in range(fitted.array.ndim) if d < first or shape[d - first] != fitted.array.shape[d]]
+            fitted = fitted.sum(tuple(spread)).reshape(*shape) if spread else fitted
+        return fitted if fitted.array.dtype == dtype else fitted.to(dtype)
 
 
 class Function:
@@ -242,13 +242,13 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         before = STATE.grad, STATE.inference
         STATE.set(False, before[1])
         try:
-            found = backward(ctx, *cotangents)
+            gradients = backward(ctx, *cotangents)
         finally:
             STATE.set(*before)
         if not recording or not any(getattr(c, "tracked", False) for c in cotangents):
-            return found
-        refused = tuple(None if c is None else _Refused.apply(c) for c in listed(found))
-        return refused if isinstance(found, tuple) else refused[0]
+            return gradients
+        refused = tuple(None if c is None else _Refused.apply(c) for c in listed(gradients))
+        return refused if isinstance(gradients, tuple) else refused[0]
 
     run.is_differentiated_once = True  # pyright: ignore[reportAttributeAccessIssue]
     return run

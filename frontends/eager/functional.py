@@ -113,21 +113,21 @@ def _function(name: str) -> Callable[..., Any]:
     method = getattr(Tensor, name)
 
     def call(x: Any, *args: Any, out: Tensor | None = None, **kwargs: Any) -> Any:
-        found = method(as_tensor(x), *args, **kwargs)
-        return found if out is None else _written(name, found, out)
+        y = method(as_tensor(x), *args, **kwargs)
+        return y if out is None else _written(name, y, out)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = method.__doc__
     return call
 
 
-def _written(name: str, found: Tensor, out: Tensor) -> Tensor:
-    """What ``out=`` asks for: the result in a tensor that is there."""
-    if STATE.recording and (found.tracked or out.tracked):
+def _written(name: str, y: Tensor, out: Tensor) -> Tensor:
+    """Writes the result to an existing tensor, as ``out=`` asks."""
+    if STATE.recording and (y.tracked or out.tracked):
         raise AutogradError(f"{name}: out= has no derivative, but an operand requires a gradient; assign the result, or do it inside no_grad()")
-    if found.array.shape != out.array.shape:
-        raise ShapeError(f"{name}: out has the shape {list(out.array.shape)}, the result {list(found.array.shape)}")
-    return out.copy_(found)
+    if y.array.shape != out.array.shape:
+        raise ShapeError(f"{name}: out has the shape {list(out.array.shape)}, the result {list(y.array.shape)}")
+    return out.copy_(y)
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {name: _function(name) for name in _METHODS}

@@ -73,9 +73,9 @@ def accumulate(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool = Fals
     """
     node = leaf.accumulator
     for hook in list(node.prehooks) if node is not None else ():
-        found = hook((cotangent,))
-        if found is not None:
-            (cotangent,), fresh = listed(found), False
+        replacement = hook((cotangent,))
+        if replacement is not None:
+            (cotangent,), fresh = listed(replacement), False
     with _ADDING:
         _add(leaf, cotangent, create, fresh)
     hooks = [*(leaf.accumulate_hooks or ()), *(node.hooks if node is not None else ())]
@@ -143,7 +143,7 @@ def grad(
     sweep = Sweep(_roots(listed(outputs), grad_outputs), wanted, create_graph if retain_graph is None else retain_graph, create_graph)
     sweep.early = True
     sweep.run()
-    found: list[Tensor | None] = []
+    gradients: list[Tensor | None] = []
     for position, x in enumerate(wanted):
         key = _inside(x)
         if key is not None:
@@ -155,8 +155,8 @@ def grad(
             cotangent = dispatch.constant(np.zeros(x.array.shape, x.array.dtype))
         if cotangent is None and not allow_unused:
             raise UnusedInputError(f"input {position} was not used to compute the outputs; say allow_unused=True to get None for it")
-        found.append(cotangent)
-    return tuple(found)
+        gradients.append(cotangent)
+    return tuple(gradients)
 
 
 def _batched(outputs: Any, inputs: Any, batches: list[Any], retain: bool, create: bool, allow: bool, materialize: bool) -> tuple[Tensor | None, ...]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Matrix = np.ndarray[Any, np.dtype[Any]]
 _SHOWN = 12
-"""How many differences an error lists."""
+"""The most differences that an error lists."""
 
 
 class GradcheckError(AutogradError):
@@ -64,12 +64,12 @@ def gradcheck(func: Callable[..., Any], inputs: Any, eps: float = 1e-6, atol: fl
     for i, x in checked:
         numerical = _numerical(func, given, x, eps)
         for o, (y, expected) in enumerate(zip(outputs, numerical, strict=True)):
-            found = _analytical(y, x)
-            count += found.size
-            wrong = ~(np.abs(found - expected) <= atol + rtol * np.abs(expected))
+            analytical = _analytical(y, x)
+            count += analytical.size
+            wrong = ~(np.abs(analytical - expected) <= atol + rtol * np.abs(expected))
             for place, column in np.argwhere(wrong):
                 names = _element(f"output {o}", y, int(place)), _element(f"input {i}", x, int(column))
-                differences.append(_Difference(*names, float(expected[place, column]), float(found[place, column])))
+                differences.append(_Difference(*names, float(expected[place, column]), float(analytical[place, column])))
     if differences and raise_exception:
         raise GradcheckError(_table(differences, count, eps, atol, rtol))
     return not differences
@@ -137,9 +137,9 @@ def _analytical(y: Tensor, x: Tensor) -> Matrix:
     for place in range(y.array.size):
         one = np.zeros(y.array.size, y.array.dtype)
         one[place] = 1
-        (found,) = grad(y, x, dispatch.constant(one.reshape(y.array.shape)), retain_graph=True, allow_unused=True)
-        if found is not None:
-            rows[place] = found.array.reshape(-1)
+        (row,) = grad(y, x, dispatch.constant(one.reshape(y.array.shape)), retain_graph=True, allow_unused=True)
+        if row is not None:
+            rows[place] = row.array.reshape(-1)
     return rows
 
 

@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from wengert.eager.tensor import Tensor
 
 COMPILE_AFTER = 2
-"""How often a structure is walked before it is compiled."""
+"""The number of walks of a structure before it is compiled."""
 LARGEST = 1500
 """Tapes of more records than this are walked: compiling them takes longer than is likely to be won back."""
 MOST_GRAPHS = 1024
-"""How many structures are remembered; the oldest goes first."""
+"""The most structures that are remembered; the oldest goes first."""
 
 
 class Entry:
-    """What is known of one structure."""
+    """The cached facts about one structure."""
 
     __slots__ = ("_operation", "arguments", "program", "seen")
 
@@ -104,7 +104,7 @@ def compiled(piece: Piece) -> tuple[Entry, list[Any]] | None:
 
 
 def _remembered(key: Any) -> Entry:
-    """What is known of a structure that was not seen before."""
+    """Makes the entry of a structure that was not seen before."""
     with LOCK:
         if len(GRAPHS) >= MOST_GRAPHS:
             GRAPHS.pop(next(iter(GRAPHS)))
@@ -134,14 +134,14 @@ def on_tape(record: Record, position: int, value: Any) -> Tensor:
         return source
     made = dispatch.new(value)
     if STATE.tape is not None:
-        STATE.tape.found_again(made)
+        STATE.tape.rewrapped(made)
     if isinstance(source, Record | Output) and np.issubdtype(dtype, np.inexact):
         made.source, made.tracked = source, True
     return made
 
 
 def _outside(source: Source) -> tuple[Record, int] | int | None:
-    """What tells sources apart: a record and the number of its result, or the identity of a leaf; None for what is not tracked."""
+    """The key of a source: a record and the number of its result, or the identity of a leaf; None for what is not tracked."""
     if isinstance(source, Record):
         return source, 0
     if type(source) is Output:
@@ -152,7 +152,7 @@ def _outside(source: Source) -> tuple[Record, int] | int | None:
 def _key(piece: Piece) -> tuple[tuple[Any, ...], list[Any]]:
     """The structure, and what cotangents are asked for, in the order in which it is met: leaves, and places on the tape outside."""
     positions: dict[Record, int] = {}
-    found: dict[Any, int] = {}
+    numbers: dict[Any, int] = {}
     ends: list[Any] = []
     key: list[Any] = []
     leaves, beyond = piece.leaves, piece.beyond
@@ -168,9 +168,9 @@ def _key(piece: Piece) -> tuple[tuple[Any, ...], list[Any]]:
                 return None
         elif leaves is not None and where not in leaves:
             return None
-        number = found.get(where)
+        number = numbers.get(where)
         if number is None:
-            number = found[where] = -1 - len(ends)
+            number = numbers[where] = -1 - len(ends)
             ends.append(source)
         return number
 
@@ -202,11 +202,11 @@ def _compile(entry: Entry, piece: Piece, ends: Sequence[Any]) -> None:
 
 
 def _types(records: Sequence[Record], origins: dict[int, tuple[int, int]]) -> dict[int, Type]:
-    found: dict[int, Type] = {}
+    types: dict[int, Type] = {}
     for value, (i, j) in origins.items():
         signature = records[i].signature
-        found[value] = (*signature.types, *signature.results)[signature.keeps[j]]
-    return found
+        types[value] = (*signature.types, *signature.results)[signature.keeps[j]]
+    return types
 
 
 def _segment(piece: Piece, ends: Sequence[Any]) -> tuple[Any, dict[int, tuple[int, int]]]:

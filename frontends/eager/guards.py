@@ -1,4 +1,4 @@
-"""What a recorded function depended on besides its arguments, and whether that is still so.
+"""Guards of a recorded function: what it depended on besides its arguments, and whether that is still so.
 
 A function's surroundings are what it can reach by name: the variables of its closure, the globals that its code names, what it names of
 modules, its default arguments, and for a method the object. From there attributes and items are followed a few levels deep, and those of
@@ -50,15 +50,15 @@ class Way:
 
 
 def _same(value: Any) -> Callable[[Any], str]:
-    """How something else differs from this value, by its kind."""
+    """A function that says how something else differs from this value, by its kind."""
     kind = cast("type[Any]", type(value))
     if isinstance(value, (*SIMPLE, np.generic)):
         return lambda now: "" if type(now) is kind and (now == value or (now != now and value != value)) else f"was {value!r} and is {now!r}"
     if isinstance(value, Tensor):
         return lambda now: "" if isinstance(now, Tensor) else f"was a tensor and is {now!r}"
     if isinstance(value, np.ndarray):
-        held = _contents(cast(Any, value))
-        return lambda now: "" if isinstance(now, np.ndarray) and _contents(cast(Any, now)) == held else "is an array with other elements"
+        contents = _contents(cast(Any, value))
+        return lambda now: "" if isinstance(now, np.ndarray) and _contents(cast(Any, now)) == contents else "is an array with other elements"
     if isinstance(value, list | tuple):
         size = len(listed(value))
         return lambda now: _other_kind(kind, now) or ("" if len(now) == size else f"had {size} items and has {len(now)}")
@@ -125,21 +125,21 @@ def _is_library(value: Any) -> bool:
 
 def _chains(code: CodeType) -> dict[str, set[tuple[str, ...]]]:
     """The names that code reads from outside of it, that of functions defined in it included, with the attributes read of each: ``a.b.c``."""
-    found: dict[str, set[tuple[str, ...]]] = {}
+    by_name: dict[str, set[tuple[str, ...]]] = {}
     chain: list[str] = []
     for instruction in [*dis.get_instructions(code), None]:
         if instruction is not None and instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and chain:
             chain.append(str(instruction.argval))
             continue
         if chain:
-            found.setdefault(chain[0], set()).add(tuple(chain[1:]))
+            by_name.setdefault(chain[0], set()).add(tuple(chain[1:]))
         reads = instruction is not None and instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF")
         chain = [str(instruction.argval)] if instruction is not None and reads else []
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
             for name, chains in _chains(inner).items():
-                found.setdefault(name, set()).update(chains)
-    return found
+                by_name.setdefault(name, set()).update(chains)
+    return by_name
 
 
 def _cell(position: int) -> Step:
@@ -166,7 +166,7 @@ _GENERATED = ("__dict__", "__weakref__", "__doc__", "__module__", "__qualname__"
 
 
 def _of_class(cls: type) -> Iterator[tuple[str, Step]]:
-    """What a class holds: methods by the functions that they are."""
+    """The attributes of a class: methods by the functions that they are."""
     for name, value in vars(cls).items():
         if name in _GENERATED or name.startswith("__dataclass"):
             continue
@@ -174,13 +174,13 @@ def _of_class(cls: type) -> Iterator[tuple[str, Step]]:
 
 
 _UNDERLYING: dict[Any, str] = {staticmethod: "__func__", classmethod: "__func__", property: "fget", cached_property: "func"}
-"""Where the function is that such an attribute of a class stands for."""
+"""The attribute with the function that such an attribute of a class stands for."""
 
 
 def _of_descriptor(name: str, inner: str) -> Step:
     def step(cls: Any) -> Any:
-        found = cast("dict[str, Any]", vars(cls))[name]
-        return getattr(found, inner) if inner else found
+        descriptor = cast("dict[str, Any]", vars(cls))[name]
+        return getattr(descriptor, inner) if inner else descriptor
 
     return step
 
@@ -196,8 +196,8 @@ def _inside(value: Any, chains: set[tuple[str, ...]]) -> Iterator[tuple[str, Ste
         yield from ((f"[{key!r}]", itemgetter(key), set()) for key in cast("dict[Any, Any]", value))
     elif isinstance(value, FunctionType):
         if not _is_library(value):
-            found = _chains(value.__code__)
-            yield from ((f" -> {name}", step, found.get(name.removeprefix("global "), set())) for name, step in _of_function(value))
+            chains_of = _chains(value.__code__)
+            yield from ((f" -> {name}", step, chains_of.get(name.removeprefix("global "), set())) for name, step in _of_function(value))
     elif isinstance(value, MethodType):
         yield " -> self", attrgetter("__self__"), set()
         yield "", attrgetter("__func__"), set()
@@ -214,7 +214,7 @@ def _inside(value: Any, chains: set[tuple[str, ...]]) -> Iterator[tuple[str, Ste
 
 @dataclass
 class Surroundings:
-    """What a function can reach, at one moment.
+    """A snapshot of what a function can reach.
 
     Attributes:
         ways: how to reach it, each after the one that it starts from.
@@ -227,20 +227,20 @@ class Surroundings:
     values: list[Any] = field(default_factory=list[Any])
     _random: Any = None
     _states: dict[int, Any] = field(default_factory=dict[int, Any])
-    """What generators of random numbers were in, by the number of the way."""
+    """The states of generators of random numbers, by the number of the way."""
 
     def changes(self) -> str:
-        """What is not as it was, in words; empty if nothing is. Afterwards :attr:`values` is what is there now."""
-        checks, found = self._checks, list[Any]()
-        self.values = found
+        """The first thing that is not as it was, in words; empty if there is none. Afterwards :attr:`values` is what is there now."""
+        checks, values = self._checks, list[Any]()
+        self.values = values
         try:
             for parent, step, still, differs in checks:
-                now = step(found[parent] if parent >= 0 else None)
+                now = step(values[parent] if parent >= 0 else None)
                 if now is not still and (different := differs(now)):
-                    return f"{self.ways[len(found)].name} {different}"
-                found.append(now)
+                    return f"{self.ways[len(values)].name} {different}"
+                values.append(now)
         except _GONE:
-            return f"{self.ways[len(found)].name} is gone"
+            return f"{self.ways[len(values)].name} is gone"
         return ""
 
     @cached_property
@@ -250,7 +250,7 @@ class Surroundings:
         return [(w.parent, w.step, v if isinstance(v, fixed) else self, w.differs) for w, v in zip(self.ways, self.values, strict=True)]
 
     def changed_by_itself(self) -> str:
-        """What the function has set that it can reach, tensors too, if it was run since this was made."""
+        """The first thing within its reach that the function has set itself, tensors too, if it was run since this was made."""
         before = self.values
         changed = self.changes()
         if not changed:
@@ -276,7 +276,7 @@ class Surroundings:
 
 
 def _state(value: Any) -> Any:
-    """What a generator of random numbers is in; None for all else."""
+    """The state of a generator of random numbers; None for all else."""
     if isinstance(value, np.random.Generator):
         return repr(value.bit_generator.state)
     return value.getstate() if isinstance(value, random.Random) else None
@@ -288,21 +288,21 @@ def _random_state() -> Any:
 
 
 def look_around(function: Callable[..., Any], arguments: Sequence[Any] = ()) -> Surroundings:
-    """What a function can reach now, by its names or from arguments that are objects."""
-    found = Surroundings(_random=_random_state())
+    """Takes a snapshot of what a function can reach, by its names or from arguments that are objects."""
+    surroundings = Surroundings(_random=_random_state())
     level: list[tuple[int, int, set[tuple[str, ...]]]] = []
     seen: set[int] = set()
 
     def arrive(name: str, parent: int, step: Step, depth: int, chains: set[tuple[str, ...]]) -> None:
         try:
-            value = step(found.values[parent] if parent >= 0 else None)
+            value = step(surroundings.values[parent] if parent >= 0 else None)
         except _GONE:  # such as a variable of the closure that is not set yet
             return
-        if len(found.ways) >= _MOST:
+        if len(surroundings.ways) >= _MOST:
             return
-        number = found.add(name, parent, step, value)
+        number = surroundings.add(name, parent, step, value)
         if isinstance(value, Tensor):
-            found.tensors.setdefault(id(value), number)
+            surroundings.tensors.setdefault(id(value), number)
         elif not isinstance(value, SIMPLE) and depth > 0:
             level.append((number, depth, chains))
 
@@ -313,7 +313,7 @@ def look_around(function: Callable[..., Any], arguments: Sequence[Any] = ()) -> 
     while level:
         here, level = level, []
         for number, depth, chains in here:
-            value, name = found.values[number], found.ways[number].name
+            value, name = surroundings.values[number], surroundings.ways[number].name
             if id(value) in seen and not isinstance(value, ModuleType):
                 continue
             seen.add(id(value))
@@ -325,4 +325,4 @@ def look_around(function: Callable[..., Any], arguments: Sequence[Any] = ()) -> 
                 for cls in type(value).__mro__:
                     if id(cls) not in seen and not _is_library(cls):
                         arrive(cls.__name__, -1, lambda _, cls=cls: cls, depth, set())
-    return found
+    return surroundings

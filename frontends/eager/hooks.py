@@ -17,7 +17,7 @@ Hook = Callable[["Tensor"], "Tensor | None"]
 
 
 class RemovableHandle:
-    """What registering a hook returns: :meth:`remove` takes the hook away again."""
+    """The handle of a registered hook: :meth:`remove` takes the hook away again."""
 
     def __init__(self, hooks: list[Any], hook: Any):
         if STATE.tape is not None:

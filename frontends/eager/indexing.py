@@ -43,7 +43,7 @@ def _positions(b: OpBuilder, x: Value, indices: Sequence[Value], dims: Dims) -> 
 
 
 def _place(dims: Dims) -> int:
-    """Where the dimensions of the indices stand in the result: where the indexed ones stood if these are neighbours, else in front."""
+    """The position of the dimensions of the indices in the result: where the indexed ones stood if these are neighbours, else in front."""
     return dims[0] if dims == tuple(range(dims[0], dims[-1] + 1)) else 0
 
 
@@ -72,7 +72,7 @@ def read(b: OpBuilder, operands: Sequence[Value], dims: Dims) -> list[Value]:
 
 
 def written(kind: core.Kind) -> Any:
-    """What writes the ops that combine a value, the second operand, into x, the first, at positions along some dimensions."""
+    """A function that writes the ops that combine a value, the second operand, into x, the first, at positions along some dimensions."""
 
     def emit(b: OpBuilder, operands: Sequence[Value], dims: Dims) -> list[Value]:
         x, value, *indices = operands

@@ -1,4 +1,4 @@
-"""What NumPy has no single function for: operations on arrays, given their parameters first where they have any."""
+"""Kernels that NumPy has no single function for: operations on arrays, given their parameters first where they have any."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def convert(dtype: Any, x: Any) -> Any:
 
 def product(x: Any, y: Any) -> Any:
     """The product of matrices, in row-major order whatever the order of the operands is."""
-    found = np.matmul(x, y)
-    return found if found.flags.c_contiguous else np.ascontiguousarray(found)
+    matrices = np.matmul(x, y)
+    return matrices if matrices.flags.c_contiguous else np.ascontiguousarray(matrices)
 
 
 def addmm(c: Any, x: Any, y: Any) -> Any:
@@ -124,10 +124,10 @@ def index(dims: tuple[int, ...], x: Any, *indices: Any) -> Any:
 
 def key(x: Any, indices: tuple[Any, ...], dims: tuple[int, ...]) -> tuple[Any, ...]:
     """The index that NumPy takes."""
-    found: list[Any] = [slice(None)] * x.ndim
+    index: list[Any] = [slice(None)] * x.ndim
     for chosen, dim in zip(indices, dims, strict=True):
-        found[dim] = chosen
-    return tuple(found)
+        index[dim] = chosen
+    return tuple(index)
 
 
 def index_put(dims: tuple[int, ...], x: Any, value: Any, *indices: Any) -> Any:

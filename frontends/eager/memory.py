@@ -1,4 +1,4 @@
-"""How much a tape keeps alive."""
+"""Measures how much memory a tape keeps alive."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from wengert.eager import dispatch
 from wengert.eager.checkpoint import Frame, tensors_in
 from wengert.eager.program import Array
-from wengert.eager.record import Held, Output, Record, reachable
+from wengert.eager.record import Deferred, Output, Record, reachable
 from wengert.eager.saved_hooks import Packed
 from wengert.eager.tensor import Tensor
 
@@ -32,15 +32,15 @@ def saved_bytes(*outputs: Tensor) -> int:
     kept: list[Array] = []
     frames: set[Frame | Packed] = set()
     for record in records:
-        arrays, held = record.holds()
+        arrays, deferred = record.holds()
         kept += arrays
-        while held is not None and held.frame not in frames:
-            frames.add(held.frame)
-            call = held.frame.call
-            if isinstance(held.frame, Packed):
-                kept += [content for content in held.frame.contents if isinstance(content, np.ndarray)]
-            held = call if isinstance(call, Held) else None
-            if not isinstance(call, Held):
+        while deferred is not None and deferred.frame not in frames:
+            frames.add(deferred.frame)
+            call = deferred.frame.call
+            if isinstance(deferred.frame, Packed):
+                kept += [content for content in deferred.frame.contents if isinstance(content, np.ndarray)]
+            deferred = call if isinstance(call, Deferred) else None
+            if not isinstance(call, Deferred):
                 kept += [x.array for x in tensors_in(call[1:])]
     leaves = {id(_owner(s.array)) for record in records for s in record.inputs if isinstance(s, Tensor)}
     owners = {id(owner): owner for array in kept if id(owner := _owner(array)) not in leaves}

@@ -76,11 +76,11 @@ class _Mode:
             while True:
                 try:
                     with type(self).again(self):
-                        found = generator.send(sent)
+                        yielded = generator.send(sent)
                 except StopIteration as end:
                     return end.value
                 try:
-                    sent = yield found  # pyright: ignore[reportUnknownVariableType]
+                    sent = yield yielded  # pyright: ignore[reportUnknownVariableType]
                 except GeneratorExit:
                     generator.close()
                     raise

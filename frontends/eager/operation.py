@@ -20,12 +20,12 @@ from wengert.ir.stages import staged_property
 
 Emit = Callable[[OpBuilder, Sequence[Value], Any], Sequence[Value]]
 COMPILE_AFTER = 24
-"""How often an operation without a kernel runs in the interpreter before it is compiled, if it is small."""
+"""The runs in the interpreter after which an operation without a kernel is compiled, if it is small."""
 SMALL = 2048
-"""How many elements a small operation has at most; a larger one is compiled when it is run."""
+"""The most elements of a small operation; a larger one is compiled when it is run."""
 
 MOST_SIGNATURES = 4096
-"""How many signatures an operation remembers, where shapes or parameters change all the time."""
+"""The most signatures that an operation remembers, where shapes or parameters change all the time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,12 +62,12 @@ class Operation:
     def signature(self, types: tuple[Type, ...], params: Any, mask: int) -> Signature:
         """The operation on operands of these types, of which those in the mask require gradients."""
         key = (types, params, mask)
-        found = self.signatures.get(key)
-        if found is None:
+        signature = self.signatures.get(key)
+        if signature is None:
             if len(self.signatures) > MOST_SIGNATURES:
                 self.signatures.clear()  # records hold theirs; what is asked for again is derived again
-            found = self.signatures[key] = Signature(self, types, params, mask)
-        return found
+            signature = self.signatures[key] = Signature(self, types, params, mask)
+        return signature
 
 
 @dataclass(eq=False)
@@ -84,7 +84,7 @@ class Signature:
     pullback: Operation | None = None
     """Its derivative as an operation, where a backward pass was recorded."""
     offered: tuple[int, ...] | None = None
-    """What its derivative may use; None for operands, and results if the operation keeps them."""
+    """The operands and results that its derivative may use; None for operands, and results if the operation keeps them."""
 
     @staged_property
     def forward(self) -> Prepared:
@@ -134,7 +134,7 @@ class Signature:
 
     @staged_property
     def keeps(self) -> tuple[int, ...]:
-        """What its derivative uses: positions of operands, followed by those of results."""
+        """The values that its derivative uses: positions of operands, followed by those of results."""
         return self._derived[1]
 
     @staged_property

@@ -1,4 +1,4 @@
-"""Where a tape is cut, so that Python can run in the middle of a backward pass whose pieces are compiled.
+"""Cuts a tape into pieces, so that Python can run in the middle of a backward pass whose pieces are compiled.
 
 A hook on a result has to run when all that uses the result has been run backwards and what made it has not: the record that made
 it is the last of its piece. A hook on a node sees both sides, and a custom function is Python altogether: such a record is a piece of
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wengert.eager.record import Held, Record
+from wengert.eager.record import Deferred, Record
 
 SMALLEST = 3
 """Pieces of fewer records than this are walked."""
@@ -27,25 +27,25 @@ class Cut:
 
 def cuts(records: Sequence[Record], needed: set[Record]) -> list[Cut]:
     """The records in pieces, in order; those that are not needed, where gradients only end, are pieces of their own too."""
-    found: list[Cut] = []
+    pieces: list[Cut] = []
     current: list[Record] = []
     frame = None
 
     def close(walked: bool = False) -> None:
         nonlocal current
         if current:
-            found.append(Cut(current, walked or len(current) < SMALLEST))
+            pieces.append(Cut(current, walked or len(current) < SMALLEST))
             current = []
 
     for record in records:
         alone = record not in needed or record.has_node_hooks or hasattr(record, "pull")
-        held = record.saved.frame if isinstance(record.saved, Held) else None
-        if alone or (record.saved and held is not frame):
+        call_frame = record.saved.frame if isinstance(record.saved, Deferred) else None
+        if alone or (record.saved and call_frame is not frame):
             close()
         if record.saved:
-            frame = held
+            frame = call_frame
         current.append(record)
         if alone or record.has_pre_hooks:
             close(walked=alone)
     close()
-    return found
+    return pieces

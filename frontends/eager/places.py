@@ -1,4 +1,4 @@
-"""Where in the user's code something happened, kept cheaply: a code object and an offset, turned into a line when asked."""
+"""Places in the user's code, kept cheaply: a code object and an offset, turned into a line when asked."""
 
 from __future__ import annotations
 

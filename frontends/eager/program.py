@@ -123,6 +123,6 @@ class Prepared:
             run = Machine(runnable(self.module)).function("main", counting=False)
         with np.errstate(all="ignore"):
             # Results may be views of the arguments or of constants.
-            found = [np.array(r) for r in run(*[a[()] for a in arrays])]
+            results = [np.array(r) for r in run(*[a[()] for a in arrays])]
         self._idle.append(run)
-        return found
+        return results

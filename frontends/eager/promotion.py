@@ -1,4 +1,4 @@
-"""Which dtype an operation computes in, by PyTorch's rules: categories (bool, integer, float) first, then tensors with dimensions
+"""The dtype that an operation computes in, by PyTorch's promotion rules: categories (bool, integer, float) first, then tensors with dimensions
 before tensors without, before Python numbers; within a category the wider one."""
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ def result_dtype(operands: Sequence[Array | float]) -> DType:
             groups[0 if x.ndim else 1].append(x.dtype)
         else:
             groups[2].append(number_dtype(x))
-    found: DType | None = None
+    common: DType | None = None
     for group in groups:
         for dtype in group:
-            if found is None or category(dtype) > category(found):
-                found = dtype
+            if common is None or category(dtype) > category(common):
+                common = dtype
             elif group is groups[0] or group is groups[1]:
-                found = _wider(found, dtype, group)
-    assert found is not None
-    return found
+                common = _wider(common, dtype, group)
+    assert common is not None
+    return common
 
 
-def _wider(found: DType, dtype: DType, group: list[DType]) -> DType:
+def _wider(common: DType, dtype: DType, group: list[DType]) -> DType:
     """The wider of two dtypes of one category; a dtype that came from a group of higher rank stays."""
-    return np.promote_types(found, dtype) if found in group and category(found) == category(dtype) else found
+    return np.promote_types(common, dtype) if common in group and category(common) == category(dtype) else common
 
 
 def floating(dtype: DType) -> DType:

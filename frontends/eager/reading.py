@@ -46,7 +46,7 @@ def numpy(x: Tensor) -> Array:
 
 
 def as_array(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Array:
-    """What NumPy makes of a tensor."""
+    """The tensor as a NumPy array."""
     array = numpy(x)
     return array if dtype is None and not copy else np.array(array, dtype)
 
@@ -83,7 +83,7 @@ def length(x: Tensor) -> int:
 
 
 def rows(x: Tensor) -> Iterator[Tensor]:
-    """What stands at each position of the first dimension."""
+    """The tensors at each position of the first dimension."""
     if x.array.ndim == 0:
         raise TypeError("a tensor without dimensions cannot be iterated over")
     return iter(joining.unbind(x))

@@ -1,4 +1,4 @@
-"""What a tape keeps of one operation, and the same seen as a node of the graph of gradients (``grad_fn``).
+"""The record of one operation on a tape, also seen as a node of the graph of gradients (``grad_fn``).
 
 Records are owned by the tensors that they made and by the records that use those, so that a piece of tape lives exactly as long as
 somebody can still ask for its gradient. They are numbered in the order in which they ran: sorted by number, the records that a
@@ -51,8 +51,8 @@ Saved: TypeAlias = "tuple[Array | float, Storage | None, int]"
 """A kept value, the memory that it lies in, and the version of that memory."""
 
 
-class Held:
-    """Stands for what a checkpoint gave away, and computes again when it is asked for.
+class Deferred:
+    """A saved value that a checkpoint gave up and computes again when it is asked for.
 
     Attributes:
         frame: the checkpoint; or what hooks made of the values, and made from it again.
@@ -68,12 +68,12 @@ class Held:
         self.marks = marks
 
     def fetch(self) -> Any:
-        """What was given away."""
+        """Computes the value again."""
         return self.frame.value(self.number)
 
 
 Source: TypeAlias = "Record | Output | Tensor | float | None"
-"""Where an operand comes from: a record, a leaf that requires a gradient, a Python number, or nothing that is tracked."""
+"""The source of an operand: a record, a leaf that requires a gradient, a Python number, or nothing that is tracked."""
 
 
 class Record:
@@ -97,7 +97,7 @@ class Record:
 
     __slots__ = ("__dict__", "__weakref__", "inputs", "number", "place", "saved", "signature")
 
-    def __init__(self, signature: Signature, inputs: tuple[Source, ...], saved: tuple[Saved, ...] | Held | None, place: Place | None):
+    def __init__(self, signature: Signature, inputs: tuple[Source, ...], saved: tuple[Saved, ...] | Deferred | None, place: Place | None):
         self.signature = signature
         self.inputs = inputs
         self.saved = saved
@@ -119,7 +119,7 @@ class Record:
 
     @cached_property
     def metadata(self) -> dict[str, Any]:
-        """Where the operation ran, and its types; a place for what users want to note."""
+        """The place where the operation ran, and its types; a place for what users want to note."""
         return {"place": describe(self.place), "types": self.result_types}
 
     def register_hook(self, hook: Callable[[tuple[Any, ...], tuple[Any, ...]], Any]) -> RemovableHandle:
@@ -170,7 +170,7 @@ class Record:
                 f"the tape is run backwards a second time, but the values that '{self.signature.operation.name}' ({describe(self.place)}) kept were given up"
                 " after the first; say retain_graph=True the first time"
             )
-        if isinstance(saved, Held):
+        if isinstance(saved, Deferred):
             self._check(saved.marks)
             saved = saved.fetch()
         self._check(saved)
@@ -181,9 +181,9 @@ class Record:
             if storage is not None and storage.version != version:
                 raise self._modified(position, storage, version)
 
-    def holds(self) -> tuple[list[Array], Held | None]:
+    def holds(self) -> tuple[list[Array], Deferred | None]:
         """The arrays that are kept, and what a checkpoint took away."""
-        if isinstance(self.saved, Held):
+        if isinstance(self.saved, Deferred):
             return [], self.saved
         return [array for array, _, _ in self.saved or () if not isinstance(array, int | float)], None
 
@@ -254,20 +254,20 @@ def reachable(roots: Sequence[Record]) -> list[Record]:
     """The records that these depend on, themselves included, in the order in which they ran."""
     seen: set[Record] = set()
     stack = list(roots)
-    found: list[Record] = []
+    records: list[Record] = []
     while stack:
         record = stack.pop()
         if record in seen:
             continue
         seen.add(record)
-        found.append(record)
+        records.append(record)
         for source in record.inputs:
             if isinstance(source, Record):
                 stack.append(source)
             elif type(source) is Output:
                 stack.append(source.record)
-    found.sort(key=_number)
-    return found
+    records.sort(key=_number)
+    return records
 
 
 def _number(record: Record) -> int:

@@ -81,8 +81,8 @@ def _norm(b: OpBuilder, x: Sequence[Value], along: Along) -> list[Value]:
 
 def _extreme(which: core.Extreme) -> Callable[[OpBuilder, Sequence[Value], Along], list[Value]]:
     def emit(b: OpBuilder, x: Sequence[Value], along: Along) -> list[Value]:
-        found = b.argreduce(which, x[0], along[0][0], i64)
-        return [_kept(b, y, x[0], along) for y in found]
+        extremes = b.argreduce(which, x[0], along[0][0], i64)
+        return [_kept(b, y, x[0], along) for y in extremes]
 
     return emit
 

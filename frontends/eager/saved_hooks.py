@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert.eager import dispatch
-from wengert.eager.checkpoint import Call, Frame, HeldTensors, Keeper
+from wengert.eager.checkpoint import Call, DeferredTensors, Frame, Keeper
 from wengert.eager.errors import AutogradError
 from wengert.eager.modes import STATE, no_grad
 from wengert.eager.places import describe
-from wengert.eager.record import Held, Record, Storage
+from wengert.eager.record import Deferred, Record, Storage
 from wengert.eager.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -43,15 +43,15 @@ class Packed:
         self._whole = whole
 
     def value(self, number: int) -> Any:
-        """What was kept, unpacked; the number says nothing, as there is one thing."""
+        """The values that were kept, unpacked; the number is ignored, as there is one entry."""
         return self._whole([self._unpacked(x) if packed else x for x, packed in zip(self.contents, self._layout, strict=True)])
 
     def _unpacked(self, content: Any) -> Any:
         with no_grad():
-            found: Any = self.unpack(content)
-        if not isinstance(found, Tensor):
-            raise TypeError(f"the hook that unpacks what was kept at {self._place} must return a tensor, found {type(found).__name__}")
-        return found.array
+            unpacked: Any = self.unpack(content)
+        if not isinstance(unpacked, Tensor):
+            raise TypeError(f"the hook that unpacks what was kept at {self._place} must return a tensor, found {type(unpacked).__name__}")
+        return unpacked.array
 
     def forget(self) -> None:
         """Nothing was computed again."""
@@ -67,17 +67,17 @@ class _Packing(Keeper):
 
     def made(self, record: Record) -> None:
         saved = record.saved
-        if not saved or isinstance(saved, Held):
+        if not saved or isinstance(saved, Deferred):
             return
 
         def whole(values: list[Any]) -> Any:
             return tuple((value, None, 0) for value in values)
 
-        record.saved = self._held(record, [(value, storage) for value, storage, _ in saved], whole)
+        record.saved = self._deferred(record, [(value, storage) for value, storage, _ in saved], whole)
 
-    def take_tensors(self, record: Record, tensors: list[Tensor | None]) -> list[Tensor | None] | HeldTensors:
+    def take_tensors(self, record: Record, tensors: list[Tensor | None]) -> list[Tensor | None] | DeferredTensors:
         sources = [None if x is None else dispatch.source_of(x) for x in tensors]
-        return HeldTensors(sources, self._held(record, [(None, None) if x is None else (x.array, dispatch.storage_of(x)) for x in tensors], list))
+        return DeferredTensors(sources, self._deferred(record, [(None, None) if x is None else (x.array, dispatch.storage_of(x)) for x in tensors], list))
 
     def take_call(self, frame: Frame, call: Call) -> None:
         pass  # the arguments of a checkpoint are its own
@@ -85,7 +85,7 @@ class _Packing(Keeper):
     def draw(self, tape: Tape, new: Callable[[], int]) -> int:
         return new() if self.outer is None else self.outer.draw(tape, new)
 
-    def _held(self, record: Record, values: Sequence[tuple[Any, Storage | None]], whole: Callable[[list[Any]], Any]) -> Held:
+    def _deferred(self, record: Record, values: Sequence[tuple[Any, Storage | None]], whole: Callable[[list[Any]], Any]) -> Deferred:
         layout = [isinstance(value, np.ndarray) for value, _ in values]
         before = STATE.keeper
         STATE.keeper = self.outer
@@ -93,7 +93,7 @@ class _Packing(Keeper):
             contents = [self._packed(value, storage) if packed else value for (value, storage), packed in zip(values, layout, strict=True)]
         finally:
             STATE.keeper = before
-        return Held(Packed(self.unpack, contents, layout, describe(record.place), whole), 0, ())
+        return Deferred(Packed(self.unpack, contents, layout, describe(record.place), whole), 0, ())
 
     def _packed(self, value: Any, storage: Storage | None) -> Any:
         made = dispatch.new(value)

@@ -94,7 +94,7 @@ class Steps:
 
     def _grouped(self, start: int, stop: int, wanted: set[int]) -> list[Step]:
         """From the last step to the first, so that it is known of every value whether a later step takes it."""
-        found: list[Step] = []
+        steps: list[Step] = []
         taken = set(wanted)
         here = {end: begin for begin, end in self.regions if start <= begin < end <= stop and (begin, end) != (start, stop)}
         while stop > start:
@@ -105,8 +105,8 @@ class Steps:
             else:
                 stop -= 1
             taken.update(step.operands)
-            found.append(step)
-        return found[::-1]
+            steps.append(step)
+        return steps[::-1]
 
     def _region(self, start: int, stop: int, taken: set[int]) -> Step:
         """A checkpoint as one step, whose results are what is taken of it."""

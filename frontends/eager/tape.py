@@ -23,7 +23,7 @@ from wengert.eager.modes import STATE
 from wengert.eager.operation import Operation
 from wengert.eager.places import Place, here
 from wengert.eager.program import Array, Type, program_of
-from wengert.eager.record import NUMBERS, Held, Output, Record, Source, reachable
+from wengert.eager.record import NUMBERS, Deferred, Output, Record, Source, reachable
 from wengert.eager.steps import Steps
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class RecordedTape:
 
 
 def tape_of(*outputs: Tensor) -> RecordedTape:
-    """What was recorded on the way to these tensors."""
+    """The recorded operations that led to these tensors."""
     sources = [dispatch.source_of(y) for y in outputs]
     records = reachable([s.record if isinstance(s, Output) else s for s in sources if isinstance(s, Record | Output)])
     steps, first, leaves = Steps(), dict[Record, int](), dict[int, int]()
@@ -86,16 +86,16 @@ def tape_of(*outputs: Tensor) -> RecordedTape:
 
 
 def _regions(records: Sequence[Record]) -> list[tuple[int, int]]:
-    """Which of the records, by position, lie in checkpoints; inner checkpoints before outer ones."""
+    """The ranges of records, by position, that lie in checkpoints; inner checkpoints before outer ones."""
     frames: set[Frame] = set()
     for record in records:
-        _, held = record.holds()
-        while held is not None and isinstance(held.frame, Frame) and held.frame not in frames:
-            frames.add(held.frame)
-            held = held.frame.call if isinstance(held.frame.call, Held) else None
+        _, deferred = record.holds()
+        while deferred is not None and isinstance(deferred.frame, Frame) and deferred.frame not in frames:
+            frames.add(deferred.frame)
+            deferred = deferred.frame.call if isinstance(deferred.frame.call, Deferred) else None
     numbers = [record.number for record in records]
-    found = [(bisect_left(numbers, f.first), bisect_left(numbers, f.last)) for f in frames]
-    return sorted(found, key=lambda region: region[1] - region[0])
+    regions = [(bisect_left(numbers, f.first), bisect_left(numbers, f.last)) for f in frames]
+    return sorted(regions, key=lambda region: region[1] - region[0])
 
 
 @dataclass(frozen=True)
@@ -103,13 +103,13 @@ class Seen:
     """A value that Python code looked at: what it was, and where it was looked at."""
 
     value: int
-    found: Any
+    observed: Any
     place: Place | None
 
     @property
     def is_array(self) -> bool:
         """Whether all elements were looked at, rather than one number."""
-        return isinstance(self.found, np.ndarray)
+        return isinstance(self.observed, np.ndarray)
 
 
 class Tape(RecordedTape):
@@ -135,7 +135,7 @@ class Tape(RecordedTape):
         """Tensors whose ``grad`` was read before it was set, with what it was."""
         self.refused = ""
         self.once = ""
-        """Why what was recorded is all that happened, but not all that would happen again, if so."""
+        """The reason why a replay would differ from this run, although all that happened was recorded; empty if it would not."""
         self._numbers: dict[int, tuple[int, int]] = {}
         self._alive: list[Any] = []
         self._aliases: set[int] = set()
@@ -234,13 +234,13 @@ class Tape(RecordedTape):
         if any(target is outside for outside in self.externals.values()):
             self.effects[id(target)] = target
 
-    def concretized(self, x: Tensor, found: Any) -> None:
+    def concretized(self, x: Tensor, observed: Any) -> None:
         """Python code has looked at a value, and not because a checkpoint is computed again."""
         if STATE.keeper is not None and STATE.keeper.is_again:
             return
-        self.seen.append(Seen(self.number(x), found, here()))
+        self.seen.append(Seen(self.number(x), observed, here()))
 
-    def found_again(self, x: Tensor) -> None:
+    def rewrapped(self, x: Tensor) -> None:
         """x is a new tensor of an array that some tensor on this tape has: what a record kept."""
         holder = self._holders.get(id(x.array))
         if holder is None:
@@ -263,11 +263,11 @@ class Tape(RecordedTape):
 
         self._name(x, new() if STATE.keeper is None else STATE.keeper.draw(self, new), 0)
 
-    def gradient_read(self, x: Tensor, found: Tensor | None) -> None:
+    def gradient_read(self, x: Tensor, gradient: Tensor | None) -> None:
         """The ``grad`` of a tensor was read."""
         if id(x) not in self.gradients and id(x) not in self.gradients_read and not self._made_inside(x):
             self._alive.append(x)
-            self.gradients_read[id(x)] = (x, found)
+            self.gradients_read[id(x)] = (x, gradient)
 
     def gradient_set(self, x: Tensor) -> None:
         """The ``grad`` of a tensor was set."""

@@ -71,7 +71,7 @@ class Tensor:
 
     @property
     def grad(self) -> Tensor | None:
-        """What backward passes have added up."""
+        """The gradient that backward passes have added up."""
         if STATE.tape is not None:
             STATE.tape.gradient_read(self, self._grad)
         return self._grad
@@ -141,12 +141,12 @@ class Tensor:
 
     @property
     def output_nr(self) -> int:
-        """Which result of :attr:`grad_fn` it is."""
+        """The number of the result of :attr:`grad_fn` that it is."""
         return self.source.number if type(self.source) is Output else 0
 
     @property
     def _version(self) -> int:
-        """How often its memory was changed in place."""
+        """The number of times that its memory was changed in place."""
         if self.is_inference_tensor:
             raise AutogradError("tensors made in inference mode have no version counter")
         return 0 if self.storage is None else self.storage.version

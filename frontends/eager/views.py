@@ -33,7 +33,7 @@ Path = tuple[tuple[Operation, Any], ...]
 
 
 class View:
-    """What makes a tensor a view.
+    """A view of another tensor: its base, and the operations that lead there.
 
     Attributes:
         base: the tensor whose memory it shares, which is not a view itself.
@@ -236,7 +236,7 @@ def dimension(dim: int, rank: int, what: str) -> int:
     """A dimension counted from the start; a ShapeError if there is none of this number."""
     size = max(rank, 1)
     if not -size <= dim < size:
-        raise ShapeError(f"{what}: there is no dimension {dim} in a tensor of {rank} dimensions")
+        raise ShapeError(f"{what}: dim {dim} is out of range for rank {rank}")
     return dim % size
 
 

@@ -18,8 +18,8 @@ class _Row(Module):
         return self.children()
 
     def __getitem__(self, index: int | slice) -> Any:
-        found = list(self.children())[index]
-        return type(self)._of(found) if isinstance(found, list) else found
+        chosen = list(self.children())[index]
+        return type(self)._of(chosen) if isinstance(chosen, list) else chosen
 
     def append(self, module: Module) -> Self:
         """One more at the end."""

@@ -18,7 +18,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 def embedding(index: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
     """The rows of ``weight: [n, d]`` at the positions of an index of any shape; the row ``padding_idx`` gets no gradient."""
-    found = indexing.embedding(index, weight)
+    rows = indexing.embedding(index, weight)
     if padding_idx is None:
-        return found
-    return where((index == padding_idx % weight.shape[0]).unsqueeze(-1), found.detach(), found)
+        return rows
+    return where((index == padding_idx % weight.shape[0]).unsqueeze(-1), rows.detach(), rows)

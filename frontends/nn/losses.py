@@ -92,8 +92,8 @@ def nll_loss(x: Tensor, target: Tensor, weight: Tensor | None = None, *, ignore_
     _check_reduction(reduction)
     rows = _rows(x)
     flat = _classes("nll_loss", x, rows, target, ignore_index)
-    found = dispatch.apply(NLL, (rows, flat) if weight is None else (rows, flat, weight), (reduction, ignore_index))
-    return found.reshape(*target.shape) if reduction == "none" and found.shape != target.shape else found
+    loss = dispatch.apply(NLL, (rows, flat) if weight is None else (rows, flat, weight), (reduction, ignore_index))
+    return loss.reshape(*target.shape) if reduction == "none" and loss.shape != target.shape else loss
 
 
 def _rows(x: Tensor) -> Tensor:
@@ -106,9 +106,9 @@ def _rows(x: Tensor) -> Tensor:
 def _classes(what: str, x: Tensor, rows: Tensor, target: Tensor, ignored: int) -> Tensor:
     if x.ndim == 0 or target.shape != (x.shape[:1] + x.shape[2:] if x.ndim > 1 else ()):
         raise ShapeError(f"{what}: scores of shape {list(x.shape)} do not go with targets of shape {list(target.shape)}")
-    found = target.array
-    if ((found < 0) | (found >= rows.shape[1])).any() and ((found != ignored) & ((found < 0) | (found >= rows.shape[1]))).any():
-        raise IndexError(f"{what}: there are classes 0 to {rows.shape[1] - 1}, but targets from {found.min()} to {found.max()}")
+    classes = target.array
+    if ((classes < 0) | (classes >= rows.shape[1])).any() and ((classes != ignored) & ((classes < 0) | (classes >= rows.shape[1]))).any():
+        raise IndexError(f"{what}: there are classes 0 to {rows.shape[1] - 1}, but targets from {classes.min()} to {classes.max()}")
     return target if target.ndim == 1 else target.reshape(-1)
 
 

@@ -64,7 +64,7 @@ class Module(Followed):
     _transient: frozenset[str]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """What every module has, so that a subclass need not call ``super().__init__``."""
+        """Sets what every module has, so that a subclass need not call ``super().__init__``."""
         made = super().__new__(cls)
         made.training = True
         made._hooks = []
@@ -211,13 +211,13 @@ class Module(Followed):
 
     def _state(self) -> dict[str, Tensor]:
         """Parameters and persistent buffers by name, in PyTorch's order; a tensor that several modules share, under all its names."""
-        found: dict[str, Tensor] = {}
+        state: dict[str, Tensor] = {}
         for prefix, module in self.named_modules():
             own = {name: value for name, value in vars(module).items() if isinstance(value, Tensor)}
             names = [name for name, value in own.items() if value.is_parameter]
             names += [name for name in own if name in module._buffer_names - module._transient]
-            found.update((f"{prefix}.{name}" if prefix else name, own[name]) for name in names)
-        return found
+            state.update((f"{prefix}.{name}" if prefix else name, own[name]) for name in names)
+        return state
 
     def state_dict(self) -> dict[str, Array]:
         """Copies of all parameters and persistent buffers, by name."""
@@ -249,14 +249,14 @@ class Module(Followed):
 
     def tree(self) -> dict[str, Any]:
         """Copies of the parameters as nested dictionaries, for code that is traced: ``tree["inner"]["weight"]``."""
-        found: dict[str, Any] = {}
+        nested: dict[str, Any] = {}
         for name, p in self.named_parameters():
             *path, last = name.split(".")
-            inside = found
+            inside = nested
             for part in path:
                 inside = inside.setdefault(part, {})
             inside[last] = p.array.copy()
-        return found
+        return nested
 
     def load_tree(self, tree: Mapping[str, Any]) -> None:
         """Writes parameters that :meth:`tree` gave back, as :meth:`load_state_dict` does; buffers stay. Raises StateDictError."""
@@ -270,7 +270,7 @@ class Module(Followed):
     # -- its text
 
     def extra_repr(self) -> str:
-        """What its text says besides the class."""
+        """The part of its text after the class name."""
         return ""
 
     def __repr__(self) -> str:

@@ -62,10 +62,10 @@ BATCH_NORM_EVAL = register(OPERATIONS, "batch_norm_eval", "NativeBatchNormBackwa
 
 def _given(*tensors: Tensor | None) -> tuple[Any, ...]:
     """The tensors that are there; later ones need the earlier ones."""
-    found = tuple(t for t in tensors if t is not None)
-    if any(t is None for t in tensors[: len(found)]):
+    present = tuple(t for t in tensors if t is not None)
+    if any(t is None for t in tensors[: len(present)]):
         raise ShapeError("a bias needs a weight")
-    return found
+    return present
 
 
 def layer_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:

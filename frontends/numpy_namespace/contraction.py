@@ -32,8 +32,8 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     if len(left) == 1:
         return traced(b.dot_general(y, x, ([len(right) - 2], [0])))
     if len(left) == 2:
-        found = b.dot_general(x, y, ([1], [len(right) - 2]))  # the rows of x come first
-        return traced(b.transpose(found, [*range(1, len(right) - 1), 0, len(right) - 1]))
+        product = b.dot_general(x, y, ([1], [len(right) - 2]))  # the rows of x come first
+        return traced(b.transpose(product, [*range(1, len(right) - 1), 0, len(right) - 1]))
     try:
         batch = np.broadcast_shapes(left[:-2], right[:-2])
     except ValueError:
@@ -173,8 +173,8 @@ def _diagonals(value: Value, term: str) -> tuple[Value, str]:
         while term.count(letter) > 1:
             i, j = (d for d, c in enumerate(term) if c == letter) if term.count(letter) == 2 else [d for d, c in enumerate(term) if c == letter][:2]
             x = moveaxis(traced(value), (i, j), (-2, -1))
-            found = diagonal(x)
-            value = found.value
+            on_diagonal = diagonal(x)
+            value = on_diagonal.value
             term = "".join(c for d, c in enumerate(term) if d not in (i, j)) + letter
     return value, term
 
@@ -193,6 +193,8 @@ def _pair(x: Value, a: str, y: Value, c: str, kept: set[str]) -> tuple[Value, st
     y, c = _summed(y, c, kept | set(a))
     batch = [letter for letter in a if letter in c and letter in kept]
     inner = [letter for letter in a if letter in c and letter not in kept]
-    found = builder().dot_general(x, y, ([a.index(i) for i in inner], [c.index(i) for i in inner]), ([a.index(i) for i in batch], [c.index(i) for i in batch]))
+    product = builder().dot_general(
+        x, y, ([a.index(i) for i in inner], [c.index(i) for i in inner]), ([a.index(i) for i in batch], [c.index(i) for i in batch])
+    )
     free = [letter for letter in a if letter not in c] + [letter for letter in c if letter not in a]
-    return found, "".join(batch + free)
+    return product, "".join(batch + free)

@@ -16,10 +16,10 @@ Sizes = int | Sequence[int]
 
 def _sizes(given: Sizes, rank: int, name: str) -> tuple[int, ...]:
     """One number for each spatial dimension."""
-    found = (given,) * rank if isinstance(given, int) else tuple(given)
-    if len(found) != rank:
-        raise value_error(f"convolution: {name} has {len(found)} numbers for {rank} spatial dimensions")
-    return found
+    numbers = (given,) * rank if isinstance(given, int) else tuple(given)
+    if len(numbers) != rank:
+        raise value_error(f"convolution: {name} has {len(numbers)} numbers for {rank} spatial dimensions")
+    return numbers
 
 
 def convolution(x: ArrayLike, w: ArrayLike, /, *, stride: Sizes = 1, padding: Sizes = 0, dilation: Sizes = 1, groups: int = 1) -> Array:
@@ -55,5 +55,5 @@ def _at_once(x: Array, w: Array, stride: Sequence[int], padding: Sequence[int], 
     windows = windows.reshape(x.shape[0], groups, w.shape[1], *windows.shape[2:])
     weights = w.reshape(groups, w.shape[0] // groups, *w.shape[1:])
     places, offsets = list(range(4, 4 + rank)), list(range(4 + rank, 4 + 2 * rank))
-    found = np.einsum(windows, [0, 1, 2, *places, *offsets], weights, [1, 3, 2, *offsets], [0, 1, 3, *places], optimize=True)
-    return found.reshape(x.shape[0], w.shape[0], *found.shape[3:])
+    products = np.einsum(windows, [0, 1, 2, *places, *offsets], weights, [1, 3, 2, *offsets], [0, 1, 3, *places], optimize=True)
+    return products.reshape(x.shape[0], w.shape[0], *products.shape[3:])

@@ -52,8 +52,8 @@ def linspace(start: ArrayLike, stop: ArrayLike, /, num: int, *, dtype: Any = Non
     # start (1 - t) + stop t meets both ends exactly
     t = np.arange(num, dtype=np.float64) / max(steps, 1)
     t = t.reshape((num,) + (1,) * len(np.broadcast_shapes(shape_of(start), shape_of(stop))))
-    found = asarray(add(multiply(start, subtract(1.0, t)), multiply(stop, t)))
-    return found if dtype is None else asarray(found, dtype=dtype)
+    points = asarray(add(multiply(start, subtract(1.0, t)), multiply(stop, t)))
+    return points if dtype is None else asarray(points, dtype=dtype)
 
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:

@@ -1,4 +1,4 @@
-"""Where a call of the namespace goes: concrete arguments are computed at once by NumPy, traced ones become operations.
+"""Dispatches calls of the namespace: concrete arguments are computed at once by NumPy, traced ones become operations.
 
 NumPy 2 is itself an implementation of the standard, so the two agree on names, dtypes and broadcasting. A function of arguments that
 are all concrete is computed at once also while something is traced: its result is a constant of the traced program.

@@ -238,8 +238,8 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 def _logaddexp(b: OpBuilder, x: Value, y: Value) -> Value:
     difference = b.subtract(x, y)
-    found = b.add(b.maximum(x, y), b.log_plus_one(b.exponential(b.negate(b.abs(difference)))))
-    return b.select(b.compare("NE", difference, difference), b.add(x, y), found)  # equal infinities, and NaN
+    finite = b.add(b.maximum(x, y), b.log_plus_one(b.exponential(b.negate(b.abs(difference)))))
+    return b.select(b.compare("NE", difference, difference), b.add(x, y), finite)  # equal infinities, and NaN
 
 
 def sqrt(x: ArrayLike, /) -> Array:

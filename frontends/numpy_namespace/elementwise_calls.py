@@ -1,4 +1,4 @@
-"""How elementwise functions are called: operands are broadcast and converted, then an operation is made, or NumPy is called."""
+"""Calls of elementwise functions: operands are broadcast and converted, then an operation is made, or NumPy is called."""
 
 from __future__ import annotations
 

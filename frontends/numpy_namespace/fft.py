@@ -29,7 +29,7 @@ def _fitted(x: Any, n: int, axis: int) -> Any:
 
 
 def _scale(n: int, norm: Norm, inverse: bool) -> float:
-    """What a transform that divides by n when it is inverse is to be multiplied by."""
+    """The factor that gives the norm to a transform that divides by n when it is inverse."""
     if norm == "backward":
         return 1.0
     if norm == "ortho":
@@ -44,21 +44,21 @@ def _one(kind: sa.FftType, x: Any, n: int, axis: int, norm: Norm) -> Any:
     x = moveaxis(_fitted(x, half if kind is sa.FftType.IRFFT else n, axis), axis, -1)
     value = value_of(x, _dtype(x.dtype, kind))
     last = {sa.FftType.RFFT: half, sa.FftType.IRFFT: n}.get(kind, n)
-    held = element(value)
+    element_type = element(value)
     if kind is sa.FftType.RFFT:
         from xdsl.dialects.builtin import ComplexType
 
-        held = ComplexType(held)  # pyright: ignore[reportArgumentType, reportUnknownVariableType]
+        element_type = ComplexType(element_type)  # pyright: ignore[reportArgumentType, reportUnknownVariableType]
     elif kind is sa.FftType.IRFFT:
-        held = real_element(held)
-    result = tensor((*shape(value)[:-1], last), held)  # pyright: ignore[reportUnknownArgumentType]
-    found = traced(builder().one(hlo.FftOp, (value,), result, fft_type=sa.FftTypeAttr(kind), fft_length=int_array((n,))))
+        element_type = real_element(element_type)
+    result = tensor((*shape(value)[:-1], last), element_type)  # pyright: ignore[reportUnknownArgumentType]
+    transformed = traced(builder().one(hlo.FftOp, (value,), result, fft_type=sa.FftTypeAttr(kind), fft_length=int_array((n,))))
     scale = _scale(n, norm, inverse)
-    return moveaxis(found if scale == 1.0 else found * scale, -1, axis)
+    return moveaxis(transformed if scale == 1.0 else transformed * scale, -1, axis)
 
 
-def _dtype(found: Any, kind: sa.FftType) -> Any:
-    single = found in (np.float32, np.complex64)
+def _dtype(dtype: Any, kind: sa.FftType) -> Any:
+    single = dtype in (np.float32, np.complex64)
     if kind is sa.FftType.RFFT:
         return np.dtype(np.float32 if single else np.float64)
     return np.dtype(np.complex64 if single else np.complex128)
@@ -148,14 +148,14 @@ def irfftn(x: ArrayLike, /, *, s: Sequence[int] | None = None, axes: Sequence[in
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Array:
     """The frequencies of :func:`fft` for samples at distance ``d``."""
-    found = np.fft.fftfreq(n, d) if not isinstance(d, TracedArray) else np.fft.fftfreq(n) / d
-    return found if dtype is None else found.astype(dtype)
+    frequencies = np.fft.fftfreq(n, d) if not isinstance(d, TracedArray) else np.fft.fftfreq(n) / d
+    return frequencies if dtype is None else frequencies.astype(dtype)
 
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Array:
     """The frequencies of :func:`rfft` for samples at distance ``d``."""
-    found = np.fft.rfftfreq(n, d) if not isinstance(d, TracedArray) else np.fft.rfftfreq(n) / d
-    return found if dtype is None else found.astype(dtype)
+    frequencies = np.fft.rfftfreq(n, d) if not isinstance(d, TracedArray) else np.fft.rfftfreq(n) / d
+    return frequencies if dtype is None else frequencies.astype(dtype)
 
 
 @concrete_by(np.fft.fftshift)

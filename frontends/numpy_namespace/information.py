@@ -10,7 +10,7 @@ from wengert.numpy import dtypes
 
 
 class Information:
-    """What ``__array_namespace_info__()`` gives."""
+    """The result of ``__array_namespace_info__()``."""
 
     def capabilities(self) -> dict[str, Any]:
         """Boolean masks and shapes that depend on data: of concrete arrays only."""
@@ -36,10 +36,10 @@ class Information:
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, Any]:
         """The dtypes of a kind, all by default."""
         names = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "complex64", "complex128"]
-        found = {name: np.dtype(getattr(dtypes, name)) for name in names}
-        return found if kind is None else {name: dtype for name, dtype in found.items() if np.isdtype(dtype, kind)}
+        by_name = {name: np.dtype(getattr(dtypes, name)) for name in names}
+        return by_name if kind is None else {name: dtype for name, dtype in by_name.items() if np.isdtype(dtype, kind)}
 
 
 def __array_namespace_info__() -> Information:  # noqa: N807
-    """What this namespace can do."""
+    """The capabilities of this namespace."""
     return Information()

@@ -32,28 +32,28 @@ from wengert.transforms.ad.matrices import lu_diagonal, lu_solve, pivots_to_perm
 
 
 class EighResult(NamedTuple):
-    """What :func:`eigh` gives."""
+    """The result of :func:`eigh`."""
 
     eigenvalues: Any
     eigenvectors: Any
 
 
 class QRResult(NamedTuple):
-    """What :func:`qr` gives."""
+    """The result of :func:`qr`."""
 
     Q: Any
     R: Any
 
 
 class SlogdetResult(NamedTuple):
-    """What :func:`slogdet` gives."""
+    """The result of :func:`slogdet`."""
 
     sign: Any
     logabsdet: Any
 
 
 class SVDResult(NamedTuple):
-    """What :func:`svd` gives."""
+    """The result of :func:`svd`."""
 
     U: Any
     S: Any
@@ -75,11 +75,11 @@ def _factors(cls: type[Operation], a: Value, results: list[Any], **properties: A
 
 def _nan_where_failed(info: Value, *values: Value) -> list[TracedArray]:
     failed = traced(info) != 0
-    found: list[TracedArray] = []
+    marked: list[TracedArray] = []
     for value in values:
         spread = failed[(...,) + (None,) * (len(shape(value)) - len(failed.shape))]
-        found.append(where(spread, float("nan"), traced(value)))
-    return found
+        marked.append(where(spread, float("nan"), traced(value)))
+    return marked
 
 
 def _symmetric(a: Value) -> Value:
@@ -92,8 +92,8 @@ def cholesky(x: ArrayLike, /, *, upper: bool = False) -> Array:
     """The triangular factor of positive definite matrices: ``x = l l^H``, or ``u^H u`` if ``upper``."""
     a = _symmetric(_matrices("cholesky", x, square=True))
     factor, info = _factors(core.CholeskyOp, a, [(shape(a), element(a)), (shape(a)[:-2], i32)], lower=bool_attr(True))
-    found = _nan_where_failed(info, factor)[0]
-    return conj(matrix_transpose(found)) if upper else found
+    triangle = _nan_where_failed(info, factor)[0]
+    return conj(matrix_transpose(triangle)) if upper else triangle
 
 
 @concrete_by(np.linalg.qr)
@@ -127,9 +127,9 @@ def svd(x: ArrayLike, /, *, full_matrices: bool = True) -> Any:
     """``x = u diag(s) vh`` with the singular values s descending; u and vh are square if ``full_matrices``."""
     a = _matrices("svd", x)
     *batch, m, n = shape(a)
-    k, held = min(m, n), element(a)
+    k, element_type = min(m, n), element(a)
     sizes = (m, n) if full_matrices else (k, k)
-    types = [((*batch, m, sizes[0]), held), ((*batch, k), real_element(held)), ((*batch, sizes[1], n), held), (batch, i32)]
+    types = [((*batch, m, sizes[0]), element_type), ((*batch, k), real_element(element_type)), ((*batch, sizes[1], n), element_type), (batch, i32)]
     u, s, vh, info = _factors(core.SvdOp, a, types, full=bool_attr(full_matrices))
     return SVDResult(*_nan_where_failed(info, u, s, vh))
 
@@ -158,8 +158,8 @@ def solve(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     rights = expand_dims(x2, axis=-1) if column else x2
     if shape_of(rights)[-2] != shape(a)[-1]:
         raise value_error(f"solve: the shapes {shape(a)} and {shape_of(x2)} do not fit")
-    found = _solved(*promoted(traced(a), rights)[0])
-    return found[..., 0] if column else found
+    solution = _solved(*promoted(traced(a), rights)[0])
+    return solution[..., 0] if column else solution
 
 
 def _solved(a: Value, b: Value) -> Any:
@@ -213,14 +213,14 @@ def matrix_power(x: ArrayLike, n: int, /) -> Array:
     a = traced(_matrices("matrix_power", x, square=True))
     if n == 0:
         return broadcast_to(traced(value_of(eye(a.shape[-1]), a.dtype)), a.shape)
-    found: Any = None
+    power: Any = None
     while n:
         if n & 1:
-            found = a if found is None else found @ a
+            power = a if power is None else power @ a
         n >>= 1
         if n:
             a = a @ a
-    return found
+    return power
 
 
 def _pinv(x: Any, /, *, rtol: Any = None) -> Any:
@@ -248,7 +248,7 @@ def _matrix_rank(x: Any, /, *, rtol: Any = None) -> Any:
 
 @concrete_by(_matrix_rank)
 def matrix_rank(x: ArrayLike, /, *, rtol: Any = None) -> Array:
-    """How many singular values are above ``rtol`` times the largest."""
+    """The number of singular values above ``rtol`` times the largest."""
     a = traced(_matrices("matrix_rank", x))
     s = svdvals(a)
     return reductions.count_nonzero(s > _cutoff(s, rtol, a.shape), -1)
@@ -283,13 +283,13 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") ->
         return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
     if ord in (1, -1, np.inf, -np.inf):
         sums = reductions.sum(abs(x), -2 if ord in (1, -1) else -1, keepdims=True)
-        found = (reductions.max if ord > 0 else reductions.min)(sums, (-2, -1), keepdims=True)
+        norms = (reductions.max if ord > 0 else reductions.min)(sums, (-2, -1), keepdims=True)
     elif ord in ("nuc", 2, -2):
         s = svdvals(x)[..., None]
-        found = (reductions.sum if ord == "nuc" else reductions.max if ord == 2 else reductions.min)(s, (-2, -1), keepdims=True)
+        norms = (reductions.sum if ord == "nuc" else reductions.max if ord == 2 else reductions.min)(s, (-2, -1), keepdims=True)
     else:
         raise value_error(f"there is no matrix norm {ord!r}", "it is one of 'fro', 'nuc', 1, -1, 2, -2, inf, -inf")
-    return found if keepdims else found[..., 0, 0]
+    return norms if keepdims else norms[..., 0, 0]
 
 
 def norm(x: ArrayLike, /, ord: Any = None, *, axis: Any = None, keepdims: bool = False) -> Array:
@@ -300,8 +300,8 @@ def norm(x: ArrayLike, /, ord: Any = None, *, axis: Any = None, keepdims: bool =
     pair = dims if len(dims) == 2 else None
     if pair is None or ord is None:
         return vector_norm(x, axis=axis, keepdims=keepdims, ord=2 if ord is None else ord)
-    found = matrix_norm(moveaxis(x, pair, (-2, -1)), ord=ord)
-    return expand_dims(found, axis=tuple(sorted(pair))) if keepdims else found
+    norms = matrix_norm(moveaxis(x, pair, (-2, -1)), ord=ord)
+    return expand_dims(norms, axis=tuple(sorted(pair))) if keepdims else norms
 
 
 __all__ = [

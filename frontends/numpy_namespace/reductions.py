@@ -21,13 +21,13 @@ from wengert.numpy.dispatch import NUMPY, Array, ArrayLike, concrete_by, result_
 def _reduced(kind: core.Kind, value: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
     """core.reduce, with the dimensions kept as 1 if asked; the extremes of nothing are an error, as in NumPy."""
     extents = shape(value)
-    found = builder().reduce(kind, value, axes)
-    return builder().reshape(found, [1 if d in axes else n for d, n in enumerate(extents)]) if keepdims else found
+    reduced = builder().reduce(kind, value, axes)
+    return builder().reshape(reduced, [1 if d in axes else n for d, n in enumerate(extents)]) if keepdims else reduced
 
 
 def _accumulated(kind: core.Kind, numpy_function: Callable[..., Any], x: TracedArray, axis: Any, dtype: Any, keepdims: bool) -> Array:
-    held = np.dtype(dtype) if dtype is not None else x.dtype if is_narrow_float(x.dtype) else result_dtype(numpy_function, x.dtype)
-    return traced(_reduced(kind, value_of(x, held), axes_of(axis, x.ndim), keepdims))
+    accumulator = np.dtype(dtype) if dtype is not None else x.dtype if is_narrow_float(x.dtype) else result_dtype(numpy_function, x.dtype)
+    return traced(_reduced(kind, value_of(x, accumulator), axes_of(axis, x.ndim), keepdims))
 
 
 @concrete_by(np.sum)
@@ -113,7 +113,7 @@ def any(x: ArrayLike, /, axis: Any = None, *, keepdims: bool = False) -> Array:
 
 @concrete_by(np.count_nonzero)
 def count_nonzero(x: ArrayLike, /, axis: Any = None, *, keepdims: bool = False) -> Array:
-    """How many elements are not zero, as int64."""
+    """The number of elements that are not zero, as int64."""
     truths = traced(convert(value_of(x), np.dtype(np.bool_)))
     return sum(truths, axis, dtype=np.int64, keepdims=keepdims)
 
@@ -124,13 +124,13 @@ def _running(kind: core.Kind, numpy_function: Callable[..., Any], x: TracedArray
             raise value_error(f"a running sum of {x!r} needs an axis")
         axis = 0
     d = axis_of(axis, x.ndim)
-    held = np.dtype(dtype) if dtype is not None else x.dtype if is_narrow_float(x.dtype) else result_dtype(numpy_function, x.dtype)
-    b, value = builder(), value_of(x, held)
-    found = b.cumulative(kind, value, d)
+    accumulator = np.dtype(dtype) if dtype is not None else x.dtype if is_narrow_float(x.dtype) else result_dtype(numpy_function, x.dtype)
+    b, value = builder(), value_of(x, accumulator)
+    running = b.cumulative(kind, value, d)
     if include_initial:
-        first = full([1 if i == d else n for i, n in enumerate(x.shape)], 1 if kind is core.Kind.mul else 0, held)
-        found = b.concatenate([first, found], d)
-    return traced(found)
+        first = full([1 if i == d else n for i, n in enumerate(x.shape)], 1 if kind is core.Kind.mul else 0, accumulator)
+        running = b.concatenate([first, running], d)
+    return traced(running)
 
 
 def cumulative_sum(x: ArrayLike, /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False) -> Array:

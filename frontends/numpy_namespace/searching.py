@@ -24,10 +24,10 @@ def _arg_extreme(extreme: core.Extreme, x: TracedArray, axis: int | None, keepdi
         value = builder().reshape(value, [x.size])
     if shape(value)[d] == 0:
         raise value_error(f"{x!r} has no largest or smallest element: nothing is there")
-    found = builder().argreduce(extreme, value, d, i64)[1]
+    positions = builder().argreduce(extreme, value, d, i64)[1]
     if keepdims:
-        found = builder().reshape(found, [1] * x.ndim if axis is None else [1 if i == d else n for i, n in enumerate(x.shape)])
-    return traced(found)
+        positions = builder().reshape(positions, [1] * x.ndim if axis is None else [1 if i == d else n for i, n in enumerate(x.shape)])
+    return traced(positions)
 
 
 @concrete_by(np.argmax)
@@ -43,7 +43,7 @@ def argmin(x: ArrayLike, /, axis: int | None = None, *, keepdims: bool = False) 
 
 
 def searchsorted(x1: ArrayLike, x2: ArrayLike, /, *, side: Any = "left", sorter: ArrayLike | None = None) -> Array:
-    """Where elements ``x2`` belong in the sorted row ``x1``: before equal ones (left) or after them (right)."""
+    """The positions at which elements ``x2`` belong in the sorted row ``x1``: before equal ones (left) or after them (right)."""
     if not isinstance(x1, TracedArray) and not isinstance(x2, TracedArray) and not isinstance(sorter, TracedArray):
         return NUMPY.searchsorted(x1, x2, side=side, sorter=sorter)
     from wengert.numpy.comparisons import where
@@ -56,8 +56,8 @@ def searchsorted(x1: ArrayLike, x2: ArrayLike, /, *, side: Any = "left", sorter:
     high: Any = broadcast_to(traced(value_of(np.int64(row.shape[0]))), wanted.shape)
     for _ in range(row.shape[0].bit_length()):  # bisection: the interval of n + 1 places halves each time
         middle = (low + high) // 2
-        found = row[middle]
-        goes_right = (found < wanted) if side == "left" else (found <= wanted)
+        element = row[middle]
+        goes_right = (element < wanted) if side == "left" else (element <= wanted)
         searching = low < high
         low, high = where(searching & goes_right, middle + 1, low), where(searching & ~goes_right, middle, high)
     return low
@@ -71,8 +71,8 @@ def _sorted(values: list[Value], d: int) -> Any:
 
 
 def _sort_concrete(x: Any, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
-    found = np.sort(x, axis=axis, stable=stable)
-    return np.flip(found, axis=axis) if descending else found
+    ordered = np.sort(x, axis=axis, stable=stable)
+    return np.flip(ordered, axis=axis) if descending else ordered
 
 
 def _argsort_concrete(x: Any, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
@@ -85,8 +85,8 @@ def _argsort_concrete(x: Any, *, axis: int = -1, descending: bool = False, stabl
 def sort(x: ArrayLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
     """The elements in order along a dimension, NaN last (first if descending)."""
     d = axis_of(axis, x.ndim)
-    found = traced(_sorted([value_of(x)], d)[0])
-    return _flip(found, d) if descending else found
+    ordered = traced(_sorted([value_of(x)], d)[0])
+    return _flip(ordered, d) if descending else ordered
 
 
 @concrete_by(_argsort_concrete)
@@ -100,8 +100,8 @@ def sort_with_positions(x: Any, axis: int, descending: bool) -> tuple[Any, Any]:
     d = axis_of(axis, x.ndim)
     value = value_of(_flip(x, d) if descending else x)
     positions = builder().iota(d, tensor(x.shape, i64))
-    found, places = map(traced, _sorted([value, positions], d))
-    return (_flip(found, d), x.shape[d] - 1 - _flip(places, d)) if descending else (found, places)
+    ordered, places = map(traced, _sorted([value, positions], d))
+    return (_flip(ordered, d), x.shape[d] - 1 - _flip(places, d)) if descending else (ordered, places)
 
 
 def _flip(x: Any, d: int) -> Any:
@@ -169,8 +169,8 @@ def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
     from wengert.numpy.manipulation import expand_dims, reshape
     from wengert.numpy.reductions import any
 
-    found = any(equal(expand_dims(_on_traced(x1), axis=-1), reshape(_on_traced(x2), (-1,))), -1)
-    return logical_not(found) if invert else found
+    among = any(equal(expand_dims(_on_traced(x1), axis=-1), reshape(_on_traced(x2), (-1,))), -1)
+    return logical_not(among) if invert else among
 
 
 def unique_all(x: ArrayLike, /) -> Any:

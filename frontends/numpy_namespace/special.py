@@ -79,8 +79,8 @@ def logsumexp(x: ArrayLike, /, axis: Any = None, *, keepdims: bool = False) -> A
 
     shift = max(x, axis, keepdims=True)
     shift = stop_gradient(where(isfinite(shift), shift, 0))
-    found = log(sum(exp(x - shift), axis, keepdims=True)) + shift
-    return found if keepdims else sum(found, axis)
+    total = log(sum(exp(x - shift), axis, keepdims=True)) + shift
+    return total if keepdims else sum(total, axis)
 
 
 def log_softmax(x: ArrayLike, /, axis: Any = -1) -> Array:

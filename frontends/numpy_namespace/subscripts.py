@@ -24,7 +24,7 @@ from wengert.numpy.dispatch import Array
 
 @dataclass
 class Subscript:
-    """What is asked of each dimension, after ellipsis and new axes are resolved.
+    """A subscript by dimension, after ellipsis and new axes are resolved.
 
     Attributes:
         slices: (start, count, step) of each dimension; the whole dimension where there is an index.
@@ -52,7 +52,7 @@ def subscript(x: Any, key: Any) -> Array:
 
 
 def parse(extents: Sequence[int], key: Any) -> Subscript:
-    """What a subscript asks of an array of this shape; raises TracedIndexError and TracedTypeError."""
+    """Parses a subscript of an array of this shape; raises TracedIndexError and TracedTypeError."""
     keys = _resolve_masks([*key] if isinstance(key, tuple) else [key], extents)  # pyright: ignore[reportUnknownArgumentType]
     used = sum(k is not None and k is not Ellipsis for k in keys)
     if used > len(extents):
@@ -63,20 +63,20 @@ def parse(extents: Sequence[int], key: Any) -> Subscript:
         keys.append(Ellipsis)
     at = next(i for i, k in enumerate(keys) if k is Ellipsis)
     keys[at : at + 1] = [slice(None)] * (len(extents) - used)
-    found = Subscript([(0, n, 1) for n in extents], {}, [])
+    subscript = Subscript([(0, n, 1) for n in extents], {}, [])
     d = 0
     for k in keys:
         if k is None:
-            found.items.append(("new", -1))
+            subscript.items.append(("new", -1))
             continue
         if isinstance(k, slice):
-            found.slices[d] = _slice(k, extents[d])  # pyright: ignore[reportUnknownArgumentType]
-            found.items.append(("slice", d))
+            subscript.slices[d] = _slice(k, extents[d])  # pyright: ignore[reportUnknownArgumentType]
+            subscript.items.append(("slice", d))
         else:
-            found.indices[d] = _index(k, d, extents[d])
-            found.items.append(("index", d))
+            subscript.indices[d] = _index(k, d, extents[d])
+            subscript.items.append(("index", d))
         d += 1
-    return found
+    return subscript
 
 
 def _resolve_masks(keys: list[Any], extents: Sequence[int]) -> list[Any]:
@@ -194,7 +194,7 @@ def _gathered(value: Value, asked: Subscript) -> Value:
     )
     sizes = [1 if d in asked.indices else n for d, n in enumerate(extents)]
     inner = [extents[d] for d in kept]
-    found = b.gather(value, starts, numbers, sizes, [*inner[:before], *common, *inner[before:]])
+    slices = b.gather(value, starts, numbers, sizes, [*inner[:before], *common, *inner[before:]])
     # New axes: those before the indices (or anywhere, if the indices' dimensions come first) keep their order among slices.
     result: list[int] = [] if together else list(common)
     rest = iter(inner)
@@ -204,4 +204,4 @@ def _gathered(value: Value, asked: Subscript) -> Value:
                 result += common
         else:
             result.append(1 if kind == "new" else next(rest))
-    return b.reshape(found, result)
+    return b.reshape(slices, result)

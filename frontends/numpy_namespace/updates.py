@@ -101,7 +101,7 @@ _IN_PLACE: dict[core.Kind, Any] = {
     core.Kind.min: np.minimum.at,
     core.Kind.max: np.maximum.at,
 }
-"""What NumPy does with an array of its own."""
+"""NumPy's functions that update an array in place."""
 
 
 def _scattered(x: TracedArray, key: Any, y: ArrayLike, kind: core.Kind) -> Array:
@@ -123,9 +123,9 @@ def _positions(extents: tuple[int, ...]) -> TracedArray:
 def _fitted(x: TracedArray, y: ArrayLike, extents: Any) -> Any:
     """``y`` as a value of x's dtype and the shape of the elements."""
     value = value_of(y, x.dtype)
-    found = tuple(shape_of(y))
-    while len(found) > len(extents) and found[0] == 1:
-        found = found[1:]
-    if len(found) > len(extents) or any(n not in (1, m) for n, m in zip(found[::-1], tuple(extents)[::-1], strict=False)):
+    own = tuple(shape_of(y))
+    while len(own) > len(extents) and own[0] == 1:
+        own = own[1:]
+    if len(own) > len(extents) or any(n not in (1, m) for n, m in zip(own[::-1], tuple(extents)[::-1], strict=False)):
         raise value_error(f"elements of shape {tuple(extents)} cannot be updated with an array of shape {shape_of(y)}")
-    return broadcast(builder().reshape(value, found), extents)
+    return broadcast(builder().reshape(value, own), extents)

@@ -1,4 +1,4 @@
-"""What optimizers have in common."""
+"""The base class of optimizers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Optimizer:
                     self.update(number, p, p.grad)
 
     def begin(self) -> None:
-        """What happens once in every step."""
+        """Prepares a step; runs once in each."""
 
     def update(self, number: int, p: Tensor, g: Tensor) -> None:
         """Changes one parameter."""

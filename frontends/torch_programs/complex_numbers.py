@@ -68,5 +68,5 @@ def angle(b: TorchBuilder, z: Value) -> Value:
         zero = b.and_(b.compare("EQ", re, b.full_like(re, 0)), b.compare("EQ", im, b.full_like(im, 0)))
         return b.select(zero, b.stopped(b.atan2(im, re)), b.atan2(b.select(zero, b.full_like(im, 0), im), b.select(zero, b.full_like(re, 1), re)))
     x = b.fitted(z)
-    found = b.select(b.compare("LT", x, b.full_like(x, 0)), b.full_like(x, pi), b.full_like(x, 0))
-    return b.select(b.compare("NE", x, x), b.stopped(x), found) if is_float(element(z)) else found
+    argument = b.select(b.compare("LT", x, b.full_like(x, 0)), b.full_like(x, pi), b.full_like(x, 0))
+    return b.select(b.compare("NE", x, x), b.stopped(x), argument) if is_float(element(z)) else argument

@@ -107,8 +107,8 @@ def convolution(
         "feature_group_count": int_attr(groups),
         "batch_group_count": int_attr(1),
     }
-    found = b.one(hlo.ConvolutionOp, (x, weight), tensor(b.extents, b.held), **properties)
-    return found if bias is None else b.add(found, b.broadcast_in_dim(bias, (1,), b.extents))
+    product = b.one(hlo.ConvolutionOp, (x, weight), tensor(b.extents, b.element_type), **properties)
+    return product if bias is None else b.add(product, b.broadcast_in_dim(bias, (1,), b.extents))
 
 
 def _regrouped(b: TorchBuilder, weight: Value, groups: int) -> Value:

@@ -29,19 +29,19 @@ def _region(b: TorchBuilder, subgraph: Subgraph, graph: Any, operands: Sequence[
     inner.random_state = None if state is None else block.args[-1]
     given = list(block.args[: len(operands) - (state is not None)])
     with inner.at(b.location):
-        found = subgraph(inner, graph, given)
+        results = subgraph(inner, graph, given)
     if inner.random_state is not None and returns_state:
-        found.append(inner.random_state)
-    block.add_op(hlo.ReturnOp.create(operands=found, location=b.location))
+        results.append(inner.random_state)
+    block.add_op(hlo.ReturnOp.create(operands=results, location=b.location))
     return Region([block])
 
 
-def _split(b: TorchBuilder, found: Sequence[Value], state: Value | None) -> tuple[Value, ...]:
+def _split(b: TorchBuilder, values: Sequence[Value], state: Value | None) -> tuple[Value, ...]:
     """The results, after the state of the generator was taken from their end."""
     if state is None:
-        return tuple(found)
-    b.random_state = found[-1]
-    return tuple(found[:-1])
+        return tuple(values)
+    b.random_state = values[-1]
+    return tuple(values[:-1])
 
 
 def cond(b: TorchBuilder, subgraph: Subgraph, pred: Value | bool, true_graph: Any, false_graph: Any, operands: Sequence[Value]) -> tuple[Value, ...]:
@@ -58,7 +58,7 @@ def cond(b: TorchBuilder, subgraph: Subgraph, pred: Value | bool, true_graph: An
 
 
 def while_loop(b: TorchBuilder, subgraph: Subgraph, condition: Any, body: Any, carried: Sequence[Value], constants: Sequence[Value] = ()) -> tuple[Value, ...]:
-    """What is carried, through the body as long as the condition holds."""
+    """Runs the body on what is carried as long as the condition holds."""
     state = b.random_state
     first = [*carried, *([] if state is None else [state])]
 

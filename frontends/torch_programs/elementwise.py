@@ -255,25 +255,25 @@ for _name, _build in {"and": OpBuilder.and_, "or": OpBuilder.or_, "xor": OpBuild
 
 
 def truth(b: TorchBuilder, x: Value) -> Value:
-    """Where x is not zero."""
+    """Whether each element is not zero."""
     return x if is_boolean(element(x)) else b.compare("NE", x, b.full_like(x, 0))
 
 
 @translates("logical_not.default")
 def logical_not(b: TorchBuilder, x: Value) -> Value:
-    """Where x is zero."""
+    """Whether each element is zero."""
     return b.not_(truth(b, x))
 
 
 @translates("isnan.default")
 def isnan(b: TorchBuilder, x: Value) -> Value:
-    """Where x is no number."""
+    """Whether each element is NaN."""
     return b.compare("NE", x, x)
 
 
 @translates("isinf.default")
 def isinf(b: TorchBuilder, x: Value) -> Value:
-    """Where x is infinite."""
+    """Whether each element is infinite."""
     if not is_float(element(x)):
         return b.full(0, b.type)
     return b.compare("EQ", b.abs(x), b.full_like(x, float("inf")))
@@ -370,5 +370,5 @@ def detach(b: TorchBuilder, x: Value) -> Value:
 
 @translates("isfinite.default")
 def isfinite(b: TorchBuilder, x: Value) -> Value:
-    """Where x is neither infinite nor NaN."""
+    """Whether each element is neither infinite nor NaN."""
     return b.one(hlo.IsFiniteOp, (x,), b.type) if is_float(element(x)) else b.full(1, b.type)

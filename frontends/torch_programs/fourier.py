@@ -24,14 +24,14 @@ def _one(b: TorchBuilder, kind: sa.FftType, x: Value, dim: int, n: int) -> Value
     rank = len(shape(x))
     order = [*(d for d in range(rank) if d != dim), dim]
     turned = b.transpose(x, order)
-    held, last = element(x), n
+    element_type, last = element(x), n
     if kind is sa.FftType.RFFT:
-        held, last = ComplexType(held), n // 2 + 1  # pyright: ignore[reportArgumentType, reportUnknownVariableType]
+        element_type, last = ComplexType(element_type), n // 2 + 1  # pyright: ignore[reportArgumentType, reportUnknownVariableType]
     elif kind is sa.FftType.IRFFT:
-        held = real_element(held)
-    result = tensor((*shape(turned)[:-1], last), held)  # pyright: ignore[reportUnknownArgumentType]
-    found = b.one(hlo.FftOp, (turned,), result, fft_type=sa.FftTypeAttr(kind), fft_length=int_array((n,)))
-    return b.transpose(found, [order.index(d) for d in range(rank)])
+        element_type = real_element(element_type)
+    result = tensor((*shape(turned)[:-1], last), element_type)  # pyright: ignore[reportUnknownArgumentType]
+    transformed = b.one(hlo.FftOp, (turned,), result, fft_type=sa.FftTypeAttr(kind), fft_length=int_array((n,)))
+    return b.transpose(transformed, [order.index(d) for d in range(rank)])
 
 
 def _scaled(b: TorchBuilder, x: Value, factor: float) -> Value:
@@ -64,7 +64,7 @@ def r2c(b: TorchBuilder, x: Value, dims: Sequence[int], normalization: int, ones
     dims = _dims(dims, x)
     factor = float(prod(shape(x)[d] for d in dims)) ** _SCALES[normalization]
     if not onesided:
-        return _scaled(b, _c2c(b, b.convert(x, b.held), dims, True), factor)
+        return _scaled(b, _c2c(b, b.convert(x, b.element_type), dims, True), factor)
     half = _one(b, sa.FftType.RFFT, x, dims[-1], shape(x)[dims[-1]])
     return _scaled(b, _c2c(b, half, dims[:-1], True), factor)
 
@@ -78,12 +78,12 @@ def c2r(b: TorchBuilder, x: Value, dims: Sequence[int], normalization: int, n: i
     last, needed = dims[-1], n // 2 + 1
     if shape(x)[last] > needed:
         x = b.slice(x, [0] * len(shape(x)), [needed if d == last else m for d, m in enumerate(shape(x))])
-    found = _one(b, sa.FftType.IRFFT, x, last, n)
-    return _scaled(b, found, float(n) * count ** _SCALES[normalization])
+    inverse = _one(b, sa.FftType.IRFFT, x, last, n)
+    return _scaled(b, inverse, float(n) * count ** _SCALES[normalization])
 
 
-def _frequencies(b: TorchBuilder, found: np.ndarray) -> Value:
-    return b.constant(found.astype(dtype_of(b.held)))
+def _frequencies(b: TorchBuilder, frequencies: np.ndarray) -> Value:
+    return b.constant(frequencies.astype(dtype_of(b.element_type)))
 
 
 @translates("fft_fftfreq.default")

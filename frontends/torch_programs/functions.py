@@ -72,8 +72,8 @@ def _forward(context: Any, linear: LinearProgram | None, program: Program, *inpu
     if linear is None:
         return tuple(to_tensor(y) for y in program(*arrays))
     context.linear = linear
-    found, residuals = linear.run(arrays)
-    results = tuple(to_tensor(y) for y in found)
+    outputs, residuals = linear.run(arrays)
+    results = tuple(to_tensor(y) for y in outputs)
     used = [i for place, i in linear.sources if place == "result"]
     kept = {i: to_tensor(x) for (place, i), x in zip(linear.sources, residuals, strict=True) if place == "kept"}
     context.used, context.kept = used, list(kept)
@@ -94,15 +94,15 @@ def _backward(context: Any, *y_bars: Any) -> tuple[Any, ...]:
     if of:
         given = [y_bars[j].conj() for j in of]
         if is_transformed():
-            found = transformed(program.vjp(linear.wrt, of), [*inputs, *given])[len(program.signature.results) :]
+            gradients = transformed(program.vjp(linear.wrt, of), [*inputs, *given])[len(program.signature.results) :]
         elif torch_module().is_grad_enabled():
-            found = to_torch(program.vjp(linear.wrt, of))(*inputs, *given)[len(program.signature.results) :]
+            gradients = to_torch(program.vjp(linear.wrt, of))(*inputs, *given)[len(program.signature.results) :]
         else:
             used = dict(zip(context.used, saved[count:], strict=False))
             kept = dict(zip(context.kept, saved[count + len(context.used) :], strict=True))
             residuals = linear.residuals(*({k: to_array(x) for k, x in place.items()} for place in (dict(enumerate(inputs)), used, kept)))
-            found = [to_tensor(x) for x in linear.pull(residuals, [to_array(y_bar) for y_bar in given], of)]
-        for i, x_bar in zip(linear.wrt, found, strict=True):
+            gradients = [to_tensor(x) for x in linear.pull(residuals, [to_array(y_bar) for y_bar in given], of)]
+        for i, x_bar in zip(linear.wrt, gradients, strict=True):
             x_bars[i] = x_bar.conj()
     return (None, None, *x_bars)
 

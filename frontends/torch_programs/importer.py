@@ -37,7 +37,7 @@ _PLACEMENT = {"dtype", "layout", "device", "pin_memory", "memory_format", "non_b
 _CHECKS = {"_assert_tensor_metadata.default", "_assert_async.msg", "_assert_async.default", "_linalg_check_errors.default"}
 """Ops that compute nothing. Programs do not check what values are; what is checked of types has held at export."""
 _TOKEN = object()
-"""What orders effects in a graph; a check among them leaves one."""
+"""The token that orders effects in a graph; a check among them leaves one."""
 
 
 @cache
@@ -84,8 +84,8 @@ def import_graph(exported: Any, roles: Roles) -> ModuleOp:
         if argument.kind == "random":
             importer.builder.random_state = value
         importer.values[argument.placeholder] = value
-    for name, held in roles.constants.items():
-        importer.values[name] = importer.builder.constant(to_array(held))
+    for name, constant in roles.constants.items():
+        importer.values[name] = importer.builder.constant(to_array(constant))
     for node in exported.graph.nodes:
         importer.add(node)
     importer.values[RANDOM_STATE] = importer.builder.random_state
@@ -168,13 +168,13 @@ class _Importer:
         given = dict(node.kwargs)
         positional: list[Any] = []
         for i, argument in enumerate(a for a in schema if not a.kwarg_only):
-            held = node.args[i] if i < len(node.args) else given.pop(argument.name, argument.default_value)
+            value = node.args[i] if i < len(node.args) else given.pop(argument.name, argument.default_value)
             if argument.name not in _PLACEMENT:
-                positional.append(self._operand(held))
-        return positional, {key: self._operand(held) for key, held in given.items() if key not in _PLACEMENT}
+                positional.append(self._operand(value))
+        return positional, {key: self._operand(value) for key, value in given.items() if key not in _PLACEMENT}
 
     def _arguments_as_written(self, node: Any) -> list[Any]:
-        return [self._operand(held) for held in node.args]
+        return [self._operand(value) for value in node.args]
 
     def _subgraph(self, builder: TorchBuilder, graph_module: Any, operands: Sequence[Value]) -> list[Value]:
         """Translates a graph that control flow runs, for these operands."""
@@ -184,12 +184,12 @@ class _Importer:
         for node in nodes:
             inner.add(node)
         output = next(n for n in nodes if n.op == "output")
-        return [inner.values[held.name] for held in _listed(output.args[0])]
+        return [inner.values[node.name] for node in _listed(output.args[0])]
 
-    def _operand(self, held: Any) -> Any:
-        if isinstance(held, list | tuple):
-            return [self._operand(item) for item in cast("Sequence[Any]", held)]
-        return self.values[held.name] if hasattr(held, "op") and hasattr(held, "target") else held
+    def _operand(self, value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return [self._operand(item) for item in cast("Sequence[Any]", value)]
+        return self.values[value.name] if hasattr(value, "op") and hasattr(value, "target") else value
 
 
 def _listed(value: Any) -> Sequence[Any]:

@@ -55,14 +55,14 @@ def _wrapped(b: TorchBuilder, index: Value, extent: int) -> Value:
 
 def _index_columns(b: TorchBuilder, x: Value, indices: Indices) -> tuple[list[int], list[Value]]:
     dims = [d for d, index in enumerate(indices) if index is not None]
-    held = [index for index in indices if index is not None]
-    if any(is_boolean(element(index)) for index in held):
+    arrays = [index for index in indices if index is not None]
+    if any(is_boolean(element(index)) for index in arrays):
         raise b.refuse("the shape of x[mask] depends on the elements of the mask", "write torch.where(mask, x, 0), or multiply by the mask")
-    return dims, [_wrapped(b, index, shape(x)[d]) for d, index in zip(dims, held, strict=True)]
+    return dims, [_wrapped(b, index, shape(x)[d]) for d, index in zip(dims, arrays, strict=True)]
 
 
 def _place(dims: Sequence[int]) -> int:
-    """Where the dimensions of the indices stand: those side by side stay there, others go first (NumPy's rule)."""
+    """The position of the dimensions of the indices: those side by side stay there, others go first (NumPy's rule)."""
     return dims[0] if list(dims) == list(range(dims[0], dims[0] + len(dims))) else 0
 
 
@@ -82,13 +82,13 @@ def index(b: TorchBuilder, x: Value, indices: Indices) -> Value:
 def index_put(b: TorchBuilder, x: Value, indices: Indices, values: Value, accumulate: bool = False) -> Value:
     """x with x[indices] replaced, or added to."""
     if (mask := only_mask(indices)) is not None:
-        found = written_where(b, x, mask[1], mask[0], values, accumulate)
-        if found is None:
+        written = written_where(b, x, mask[1], mask[0], values, accumulate)
+        if written is None:
             raise b.refuse(
                 "x[mask] = values takes as many values as there are places at which the mask holds",
                 "write torch.where(mask, new, x) with a value for every place, or x.masked_scatter(mask, values)",
             )
-        return found
+        return written
     dims, columns = _index_columns(b, x, indices)
     extents, common = shape(x), _common(columns)
     kept = [n for d, n in enumerate(extents) if d not in dims]
@@ -168,7 +168,7 @@ _REDUCTIONS = {
     "amax": (core.Kind.max, float("-inf")),
     "amin": (core.Kind.min, float("inf")),
 }
-"""How elements combine, and the number that changes nothing."""
+"""The way in which elements combine, and its neutral element."""
 
 
 @translates("scatter_reduce.two")
@@ -179,13 +179,13 @@ def scatter_reduce(b: TorchBuilder, x: Value, dim: int, positions: Value, source
         if not is_float(element(x)) and neutral not in (0.0, 1.0):
             raise b.refuse(f"scatter_reduce of integers by {reduce} without what is there before has no translation")
         x = scattered(b, core.Kind.set, x, dim, positions, neutral)
-    found = scattered(b, kind, x, dim, positions, source)
+    combined = scattered(b, kind, x, dim, positions, source)
     if reduce != "mean":
-        return found
+        return combined
     if not is_float(element(x)):
         raise b.refuse("scatter_reduce of integers by mean has no translation")
     counts = scattered(b, core.Kind.add, b.full_like(x, 1 if include_self else 0), dim, positions, 1)
-    return b.divide(found, b.maximum(counts, b.full_like(counts, 1)))
+    return b.divide(combined, b.maximum(counts, b.full_like(counts, 1)))
 
 
 @translates("put.default")

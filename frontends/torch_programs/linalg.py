@@ -31,9 +31,9 @@ def nan_where_failed(b: TorchBuilder, info: Value, x: Value) -> Value:
 
 def _ok(b: TorchBuilder, position: int) -> Value:
     """Zeros for a result that says what failed and where; what fails here gives NaN."""
-    found = b.types[position]
-    assert found is not None
-    return b.zeros(found)
+    type = b.types[position]
+    assert type is not None
+    return b.zeros(type)
 
 
 # -- Cholesky
@@ -42,8 +42,8 @@ def _ok(b: TorchBuilder, position: int) -> Value:
 @translates("linalg_cholesky_ex.default")
 def cholesky(b: TorchBuilder, a: Value, upper: bool = False, check_errors: bool = False) -> Values:
     """The factor, and where it failed."""
-    held = mean_of_triangles(b, a, lower=not upper)
-    factor, info = b.create(core.CholeskyOp, (held,), (held.type, tensor(shape(a)[:-2], i32)), {"lower": bool_attr(True)})
+    symmetric = mean_of_triangles(b, a, lower=not upper)
+    factor, info = b.create(core.CholeskyOp, (symmetric,), (symmetric.type, tensor(shape(a)[:-2], i32)), {"lower": bool_attr(True)})
     factor = nan_where_failed(b, info, factor)
     return adjoint(b, factor) if upper else factor, info
 
@@ -92,9 +92,9 @@ def qr(b: TorchBuilder, a: Value, mode: str = "reduced") -> Values:
 def eigh(b: TorchBuilder, a: Value, uplo: str = "L", compute_v: bool = True) -> Values:
     """Eigenvalues, ascending, and eigenvectors of Hermitian matrices."""
     lower = uplo.upper() == "L"
-    held = mean_of_triangles(b, a, lower)
-    types = (held.type, tensor(shape(a)[:-1], real_element(element(a))), tensor(shape(a)[:-2], i32))
-    vectors, values, info = b.create(core.EighOp, (held,), types, {"lower": bool_attr(lower)})
+    symmetric = mean_of_triangles(b, a, lower)
+    types = (symmetric.type, tensor(shape(a)[:-1], real_element(element(a))), tensor(shape(a)[:-2], i32))
+    vectors, values, info = b.create(core.EighOp, (symmetric,), types, {"lower": bool_attr(lower)})
     return nan_where_failed(b, info, values), nan_where_failed(b, info, vectors) if compute_v else None
 
 
@@ -109,9 +109,9 @@ def svd(b: TorchBuilder, a: Value, full_matrices: bool = False, compute_uv: bool
 @translates("linalg_eig.default")
 def eig(b: TorchBuilder, a: Value) -> Values:
     """Complex eigenvalues, and eigenvectors of norm 1, of any square matrices."""
-    held = b.held
-    wide = b.convert(a, held)
-    types = (tensor(shape(a)[:-1], held), tensor(shape(a), held), tensor(shape(a), held), tensor(shape(a)[:-2], i32))
+    element_type = b.element_type
+    wide = b.convert(a, element_type)
+    types = (tensor(shape(a)[:-1], element_type), tensor(shape(a), element_type), tensor(shape(a), element_type), tensor(shape(a)[:-2], i32))
     values, _, vectors, info = b.create(core.EigOp, (wide,), types)
     return nan_where_failed(b, info, values), nan_where_failed(b, info, vectors)
 
@@ -129,5 +129,5 @@ def householder_product(b: TorchBuilder, a: Value, tau: Value) -> Value:
         outer = matmul(b, v, adjoint(b, v))
         reflection = b.subtract(unit, b.multiply(b.broadcast_in_dim(t, range(len(batch)), shape(outer)), outer))
         product = reflection if product is None else matmul(b, product, reflection)
-    found = unit if product is None else product
-    return b.slice(found, [0] * len(batch) + [0, 0], [*batch, m, n])
+    complete = unit if product is None else product
+    return b.slice(complete, [0] * len(batch) + [0, 0], [*batch, m, n])

@@ -14,12 +14,12 @@ def written_where(b: TorchBuilder, x: Value, mask: Value, first: int, values: Va
     """x with ``x[:, .., mask]`` replaced by (or increased by) values, the mask over dimensions from ``first`` on; None where there is one
     value for each place at which the mask holds, as how many those are depends on the mask."""
     count, behind = rank(mask), rank(x) - first - rank(mask)
-    found = shape(values)
-    if len(found) > behind:
-        chosen = len(found) - behind - 1  # the dimension of places
-        if found[chosen] != 1:
+    given = shape(values)
+    if len(given) > behind:
+        chosen = len(given) - behind - 1  # the dimension of places
+        if given[chosen] != 1:
             return None
-        values = b.reshape(values, [*found[:chosen], *[1] * count, *found[chosen + 1 :]])
+        values = b.reshape(values, [*given[:chosen], *[1] * count, *given[chosen + 1 :]])
     holds = b.broadcast_in_dim(mask, range(first, first + count), shape(x))
     new = b.expanded(b.convert(values, element(x)), shape(x))
     return b.select(holds, b.add(x, new) if accumulate else new, x)
@@ -48,5 +48,5 @@ def masked_scatter(b: TorchBuilder, x: Value, mask: Value, source: Value) -> Val
 
 def only_mask(indices: Sequence[Value | None]) -> tuple[int, Value] | None:
     """The mask and its first dimension where indices are one mask and nothing else."""
-    held = [(d, index) for d, index in enumerate(indices) if index is not None]
-    return held[0] if len(held) == 1 and element(held[0][1]) == i1 else None
+    present = [(d, index) for d, index in enumerate(indices) if index is not None]
+    return present[0] if len(present) == 1 and element(present[0][1]) == i1 else None

@@ -45,15 +45,15 @@ class TorchModule:
     out_tree: Any = field(repr=False)
 
     def __call__(self, *inputs: Any, **keywords: Any) -> Any:
-        """What the module returns for these inputs (tensors or arrays), with arrays for tensors. Buffers stay as they are."""
+        """Returns what the module computes from these inputs (tensors or arrays), with arrays for tensors. Buffers stay as they are."""
         return self.step(*inputs, **keywords)[0]
 
     def step(self, *inputs: Any, **keywords: Any) -> tuple[Any, TorchModule]:
-        """What the module returns, and the module with the buffers as this call leaves them."""
-        found = self.program(*self.arguments(*inputs, **keywords))
-        outputs = [constant if number is None else found[number] for number, constant in self.roles.outputs]
+        """Returns what the module computes, and the module with the buffers as this call leaves them."""
+        results = self.program(*self.arguments(*inputs, **keywords))
+        outputs = [constant if number is None else results[number] for number, constant in self.roles.outputs]
         tree = torch_module("torch.utils._pytree").tree_unflatten(outputs, self.out_tree)
-        changed = {r.buffer: x for r, x in zip(self.roles.results, found, strict=True) if r.buffer in self.buffers}
+        changed = {r.buffer: x for r, x in zip(self.roles.results, results, strict=True) if r.buffer in self.buffers}
         return tree, replace(self, buffers={**self.buffers, **changed}) if changed else self
 
     def value_and_grad(self, *inputs: Any, **keywords: Any) -> tuple[Array, dict[str, Array]]:
@@ -71,8 +71,8 @@ class TorchModule:
         moving = zip(self.roles.arguments, self.program.signature.arguments, strict=True)
         names = [a.name for a, parameter in moving if a.kind == "parameter" and parameter.differentiable]
         gradient = self.program.vjp(wrt=[self.position(name) for name in names], of=0)
-        found = gradient(*self.arguments(*inputs, **keywords), np.ones((), loss.dtype))
-        return found[0], dict(zip(names, found[len(found) - len(names) :], strict=True))
+        results = gradient(*self.arguments(*inputs, **keywords), np.ones((), loss.dtype))
+        return results[0], dict(zip(names, results[len(results) - len(names) :], strict=True))
 
     def arguments(self, *inputs: Any, **keywords: Any) -> list[Array]:
         """The program's arguments for these inputs: parameters and buffers first.
@@ -86,8 +86,8 @@ class TorchModule:
         for position, value in self.roles.fixed.items():
             if type(leaves[position]) is not type(value) or leaves[position] != value:
                 raise InputError(f"input {position} was {value!r} at export and is a part of the program, found {leaves[position]!r}")
-        held = {"parameter": self.parameters, "buffer": self.buffers, "random": self.buffers}
-        return [_array(leaves[a.flat]) if a.kind == "input" else held[a.kind][a.name] for a in self.roles.arguments]
+        state = {"parameter": self.parameters, "buffer": self.buffers, "random": self.buffers}
+        return [_array(leaves[a.flat]) if a.kind == "input" else state[a.kind][a.name] for a in self.roles.arguments]
 
     def position(self, name: str) -> int:
         """The position among the program's arguments of a parameter, buffer or input."""

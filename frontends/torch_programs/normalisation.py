@@ -97,10 +97,10 @@ def batch_norm(
     """With the statistics of the batch: the result, these statistics, and the running ones moved towards them."""
     if not training:
         return *batch_norm_eval(b, x, weight, bias, mean, variance, momentum, eps), mean, variance
-    found, batch_variance, normal, inverse = _training(b, x, weight, bias, eps)
+    batch_mean, batch_variance, normal, inverse = _training(b, x, weight, bias, eps)
     count = size(x) // max(shape(x)[1], 1)
     unbiased = b.multiply(batch_variance, b.full_like(batch_variance, count / max(count - 1, 1)))
-    return normal, found, inverse, _moved(b, mean, found, momentum), _moved(b, variance, unbiased, momentum)
+    return normal, batch_mean, inverse, _moved(b, mean, batch_mean, momentum), _moved(b, variance, unbiased, momentum)
 
 
 @translates("_native_batch_norm_legit.no_stats")
@@ -108,8 +108,8 @@ def batch_norm_without_statistics(
     b: TorchBuilder, x: Value, weight: Value | None, bias: Value | None, training: bool, momentum: float, eps: float
 ) -> tuple[Value, Value, Value]:
     """With the statistics of the batch alone."""
-    found, _, normal, inverse = _training(b, x, weight, bias, eps)
-    return normal, found, inverse
+    batch_mean, _, normal, inverse = _training(b, x, weight, bias, eps)
+    return normal, batch_mean, inverse
 
 
 def _training(b: TorchBuilder, x: Value, weight: Value | None, bias: Value | None, eps: float) -> tuple[Value, Value, Value, Value]:
@@ -118,7 +118,7 @@ def _training(b: TorchBuilder, x: Value, weight: Value | None, bias: Value | Non
     return mean, variance, normal, inverse
 
 
-def _moved(b: TorchBuilder, running: Value, found: Value, momentum: float) -> Value:
+def _moved(b: TorchBuilder, running: Value, statistic: Value, momentum: float) -> Value:
     # Buffers are no part of what autograd differentiates.
     kept = b.multiply(running, b.full_like(running, 1 - momentum))
-    return b.add(kept, b.multiply(b.stopped(b.convert(found, element(running))), b.full_like(running, momentum)))
+    return b.add(kept, b.multiply(b.stopped(b.convert(statistic, element(running))), b.full_like(running, momentum)))

@@ -56,20 +56,20 @@ def _part(b: TorchBuilder, values: Sequence[Value], dim: int, start: int, stop: 
 @translates("topk.default")
 def topk(b: TorchBuilder, x: Value, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Pair:
     """The k largest (or smallest) elements, in order, and their positions."""
-    found = ordered(b, x, dim, largest)
-    return _part(b, found, dim, 0, k) if shape(x) else found
+    in_order = ordered(b, x, dim, largest)
+    return _part(b, in_order, dim, 0, k) if shape(x) else in_order
 
 
-def _one(b: TorchBuilder, x: Value, found: Pair) -> Pair:
+def _one(b: TorchBuilder, x: Value, pair: Pair) -> Pair:
     extents = b.extents
-    return b.reshape(found[0], extents), b.reshape(found[1], extents)
+    return b.reshape(pair[0], extents), b.reshape(pair[1], extents)
 
 
 @translates("kthvalue.default")
 def kthvalue(b: TorchBuilder, x: Value, k: int, dim: int = -1, keepdim: bool = False) -> Pair:
     """The k-th smallest element (counted from 1) and its position."""
-    found = ordered(b, x, dim)
-    return _one(b, x, _part(b, found, dim, k - 1, k)) if shape(x) else found
+    in_order = ordered(b, x, dim)
+    return _one(b, x, _part(b, in_order, dim, k - 1, k)) if shape(x) else in_order
 
 
 def _medians(b: TorchBuilder, x: Value, dim: int, ignore_nan: bool) -> Pair:
@@ -105,15 +105,15 @@ def nanmedian_along(b: TorchBuilder, x: Value, dim: int, keepdim: bool = False) 
 
 def _median_of_all(b: TorchBuilder, x: Value, ignore_nan: bool) -> Value:
     flat = b.reshape(x, [size(x)])
-    found = _medians(b, flat, 0, ignore_nan)[0]
+    median = _medians(b, flat, 0, ignore_nan)[0]
     if not is_float(element(x)):
-        return b.reshape(found, b.extents)
+        return b.reshape(median, b.extents)
     # The largest of those that are the median: its derivative goes to all of them in equal shares. There is none where it is NaN.
-    found = b.stopped(found)
-    hit = b.compare("EQ", flat, b.broadcast_in_dim(found, [0], shape(flat)))
+    median = b.stopped(median)
+    hit = b.compare("EQ", flat, b.broadcast_in_dim(median, [0], shape(flat)))
     largest = b.reduce(core.Kind.max, b.select(hit, flat, b.full_like(flat, float("-inf"))), [0])
-    found = b.reshape(found, b.extents)
-    return b.select(b.compare("EQ", found, found), largest, found)
+    median = b.reshape(median, b.extents)
+    return b.select(b.compare("EQ", median, median), largest, median)
 
 
 @translates("median.default")
@@ -136,8 +136,8 @@ def _running(b: TorchBuilder, kind: core.Kind, x: Value, dim: int) -> Pair:
     if not shape(x):
         return x, b.full(0, tensor((), i64))
     dim = axis(dim, len(shape(x)))
-    found = b.cumulative(kind, b.stopped(x) if is_float(element(x)) else x, dim)
-    hit = b.compare("EQ", x, found)
+    running = b.cumulative(kind, b.stopped(x) if is_float(element(x)) else x, dim)
+    hit = b.compare("EQ", x, running)
     if is_float(element(x)):
         hit = b.or_(hit, b.compare("NE", x, x))
     places = b.iota(dim, tensor(shape(x), i64))
@@ -178,22 +178,22 @@ def logcumsumexp(b: TorchBuilder, x: Value, dim: int) -> Value:
 
 
 def _places(b: TorchBuilder, rows: Value, x: Value, right: bool, side: str | None) -> Value:
-    """How many elements of a sorted row go before each x: [..., n], [..., m] -> [..., m], or one row for x of any shape."""
+    """The number of elements of a sorted row that go before each x: [..., n], [..., m] -> [..., m], or one row for x of any shape."""
     right = right if side is None else side == "right"
     if len(shape(rows)) == 1:
-        return b.convert(b.by_numpy(searching.searchsorted, rows, x, side="right" if right else "left"), b.held)
+        return b.convert(b.by_numpy(searching.searchsorted, rows, x, side="right" if right else "left"), b.element_type)
     *outer, n = shape(rows)
     m = shape(x)[-1]
     extents = [*outer, m, n]
     lead = list(range(len(outer)))
     row = b.broadcast_in_dim(rows, [*lead, len(outer) + 1], extents)
     before = b.compare("LE" if right else "LT", row, b.broadcast_in_dim(x, [*lead, len(outer)], extents))
-    return b.reduce_sum(b.convert(before, b.held), [len(outer) + 1])
+    return b.reduce_sum(b.convert(before, b.element_type), [len(outer) + 1])
 
 
 @translates("searchsorted.Tensor")
 def searchsorted(b: TorchBuilder, rows: Value, x: Value, out_int32: bool = False, right: bool = False, **options: str | Value | None) -> Value:
-    """Where x belong in sorted rows."""
+    """The positions at which x belong in sorted rows."""
     if options.get("sorter") is not None:
         raise b.refuse("searchsorted with a sorter has no translation", "sort the row first: row.gather(-1, sorter)")
     side = options.get("side")
@@ -214,5 +214,5 @@ def unfold(b: TorchBuilder, x: Value, dim: int, length: int, step: int) -> Value
     rank = len(shape(x))
     dim = axis(dim, rank)
     starts = np.arange(0, shape(x)[dim] - length + 1, step)
-    found = b.by_numpy(searching.take, x, starts[:, None] + np.arange(length), axis=dim)
-    return b.transpose(found, [*range(dim + 1), *range(dim + 2, rank + 1), dim + 1])
+    windows = b.by_numpy(searching.take, x, starts[:, None] + np.arange(length), axis=dim)
+    return b.transpose(windows, [*range(dim + 1), *range(dim + 2, rank + 1), dim + 1])

@@ -21,16 +21,16 @@ Lengths = Sequence[int] | int
 
 
 def _spatial(value: Lengths, n: int) -> list[int]:
-    held = [value] if isinstance(value, int) else list(value)
-    return held * n if len(held) == 1 else held
+    lengths = [value] if isinstance(value, int) else list(value)
+    return lengths * n if len(lengths) == 1 else lengths
 
 
 def _windows(b: TorchBuilder, x: Value, n: int, kernel: Lengths, stride: Lengths, padding: Lengths, dilation: Lengths = 1) -> Windows:
     """Windows over the last n dimensions. PyTorch has inferred how many there are, also where it rounds up (``ceil_mode``)."""
     first = len(shape(x)) - n
-    held = _spatial(kernel, n)
-    steps = _spatial(stride, n) if isinstance(stride, int) or stride else held
-    return Windows(first, shape(x)[first:], b.extents[first:], held, steps, _spatial(padding, n), _spatial(dilation, n))
+    extents = _spatial(kernel, n)
+    steps = _spatial(stride, n) if isinstance(stride, int) or stride else extents
+    return Windows(first, shape(x)[first:], b.extents[first:], extents, steps, _spatial(padding, n), _spatial(dilation, n))
 
 
 # -- windows
@@ -52,12 +52,12 @@ def _argmax_of_windows(b: TorchBuilder, x: Value, windows: Windows, n: int) -> V
     outer = shape(x)[: windows.first]
     flat = b.reshape(b.stopped(x), [*outer, math.prod(windows.input)])
     elements = b.by_numpy(searching.take, flat, np.maximum(places, 0), axis=len(outer))
-    held = shape(elements)
-    inside = b.broadcast_in_dim(b.constant(places >= 0), [len(outer), len(outer) + 1], held)
+    extents = shape(elements)
+    inside = b.broadcast_in_dim(b.constant(places >= 0), [len(outer), len(outer) + 1], extents)
     chosen = b.argreduce(core.Extreme.max, b.select(inside, elements, b.full_like(elements, float("-inf"))), len(outer) + 1, i64)[1]
-    table = b.broadcast_in_dim(b.constant(places), [len(outer), len(outer) + 1], held)
-    found = b.by_numpy(searching.take_along_axis, table, b.reshape(chosen, [*shape(chosen), 1]), axis=len(outer) + 1)
-    return b.reshape(found, [*outer, *windows.output])
+    table = b.broadcast_in_dim(b.constant(places), [len(outer), len(outer) + 1], extents)
+    positions = b.by_numpy(searching.take_along_axis, table, b.reshape(chosen, [*shape(chosen), 1]), axis=len(outer) + 1)
+    return b.reshape(positions, [*outer, *windows.output])
 
 
 def _unpool(n: int) -> Callable[..., Value]:

@@ -32,23 +32,23 @@ def _bits(b: TorchBuilder, type: TensorType[Any]) -> Value:
     return bits
 
 
-def _uniform(b: TorchBuilder, extents: Sequence[int], held: Any) -> Value:
+def _uniform(b: TorchBuilder, extents: Sequence[int], element_type: Any) -> Value:
     """Numbers of [0, 1): multiples of 2^-53 (2^-24 for floats of at most 32 bits)."""
-    wide = held == f64
+    wide = element_type == f64
     bits = _bits(b, tensor(extents, ui64 if wide else ui32))
     kept = b.like(hlo.ShiftRightLogicalOp, bits, b.full_like(bits, 11 if wide else 8))
-    found = b.convert(kept, f64 if wide else f32)
-    return b.convert(b.multiply(found, b.full_like(found, 2.0**-53 if wide else 2.0**-24)), held)
+    uniform = b.convert(kept, f64 if wide else f32)
+    return b.convert(b.multiply(uniform, b.full_like(uniform, 2.0**-53 if wide else 2.0**-24)), element_type)
 
 
-def _normal(b: TorchBuilder, extents: Sequence[int], held: Any) -> Value:
+def _normal(b: TorchBuilder, extents: Sequence[int], element_type: Any) -> Value:
     """Numbers of the standard normal distribution, by its inverse."""
-    exact = f64 if held == f64 else f32
+    exact = f64 if element_type == f64 else f32
     u = _uniform(b, extents, exact)
     # The middle of each step: never 0 or 1, where the inverse is infinite.
     centred = b.subtract(b.multiply(u, b.full_like(u, 2)), b.full_like(u, 1 - (2.0**-53 if exact == f64 else 2.0**-24)))
-    found = b.multiply(b.like(chlo.ErfInvOp, centred), b.full_like(u, sqrt(2)))
-    return b.convert(found, held)
+    standard = b.multiply(b.like(chlo.ErfInvOp, centred), b.full_like(u, sqrt(2)))
+    return b.convert(standard, element_type)
 
 
 def _stretched(b: TorchBuilder, x: Value, scale: Value | Number, start: Value | Number) -> Value:
@@ -58,46 +58,46 @@ def _stretched(b: TorchBuilder, x: Value, scale: Value | Number, start: Value | 
 @translates("rand.default", "rand_like.default")
 def rand(b: TorchBuilder, *_: Any, **__: Any) -> Value:
     """Uniform in [0, 1)."""
-    return _uniform(b, b.extents, b.held)
+    return _uniform(b, b.extents, b.element_type)
 
 
 @translates("uniform.default")
 def uniform(b: TorchBuilder, x: Value, low: Number = 0, high: Number = 1, **_: Any) -> Value:
     """Uniform in [low, high)."""
-    return _stretched(b, _uniform(b, b.extents, b.held), high - low, low)
+    return _stretched(b, _uniform(b, b.extents, b.element_type), high - low, low)
 
 
 @translates("randn.default", "randn_like.default")
 def randn(b: TorchBuilder, *_: Any, **__: Any) -> Value:
     """Normal, with mean 0 and variance 1."""
-    return _normal(b, b.extents, b.held)
+    return _normal(b, b.extents, b.element_type)
 
 
 @translates("normal_functional.default")
 def normal_functional(b: TorchBuilder, x: Value, mean: Number = 0, std: Number = 1, **_: Any) -> Value:
     """Normal."""
-    return _stretched(b, _normal(b, b.extents, b.held), std, mean)
+    return _stretched(b, _normal(b, b.extents, b.element_type), std, mean)
 
 
 @translates("normal.Tensor_Tensor", "normal.Tensor_float", "normal.float_Tensor", "normal.float_float")
 def normal(b: TorchBuilder, mean: Value | Number, std: Value | Number = 1, *_: Any, **__: Any) -> Value:
     """Normal; as in PyTorch a constant for derivatives."""
-    found = _stretched(b, _normal(b, b.extents, b.held), std, mean)
-    return b.stopped(found)
+    drawn = _stretched(b, _normal(b, b.extents, b.element_type), std, mean)
+    return b.stopped(drawn)
 
 
 @translates("exponential.default")
 def exponential(b: TorchBuilder, x: Value, rate: Number = 1, **_: Any) -> Value:
     """Exponentially distributed."""
-    u = _uniform(b, b.extents, b.held)
+    u = _uniform(b, b.extents, b.element_type)
     return b.divide(b.negate(b.log_plus_one(b.negate(u))), b.full_like(u, rate))
 
 
 def _integers(b: TorchBuilder, low: int, high: int) -> Value:
     """Integers of [low, high): 64 random bits modulo the count, of which the smaller ones are more likely by a factor of 1 + count / 2^64."""
     bits = _bits(b, tensor(b.extents, ui64))
-    found = b.convert(b.remainder(bits, b.full_like(bits, high - low)), i64)
-    return b.convert(b.add(found, b.full_like(found, low)), b.held)
+    remainders = b.convert(b.remainder(bits, b.full_like(bits, high - low)), i64)
+    return b.convert(b.add(remainders, b.full_like(remainders, low)), b.element_type)
 
 
 @translates("randint.default")
@@ -127,7 +127,7 @@ def randint_like_low(b: TorchBuilder, x: Value, low: int, high: int, **_: Any) -
 @translates("randperm.default")
 def randperm(b: TorchBuilder, n: int, **_: Any) -> Value:
     """The numbers below n in a random order: that of n random numbers."""
-    return b.convert(ordered(b, _bits(b, tensor((n,), ui64)), 0)[1], b.held)
+    return b.convert(ordered(b, _bits(b, tensor((n,), ui64)), 0)[1], b.element_type)
 
 
 def _below(b: TorchBuilder, chance: Value | Number) -> Value:
@@ -135,20 +135,20 @@ def _below(b: TorchBuilder, chance: Value | Number) -> Value:
     if not isinstance(chance, SSAValue):
         u = _uniform(b, b.extents, f32)
         return b.compare("LT", u, b.full_like(u, chance))
-    held = f64 if element(chance) == f64 else f32
-    return b.compare("LT", _uniform(b, b.extents, held), b.expanded(b.convert(b.stopped(chance), held), b.extents))
+    element_type = f64 if element(chance) == f64 else f32
+    return b.compare("LT", _uniform(b, b.extents, element_type), b.expanded(b.convert(b.stopped(chance), element_type), b.extents))
 
 
 @translates("bernoulli.default")
 def bernoulli(b: TorchBuilder, x: Value, **_: Any) -> Value:
     """1 with the probability x, else 0."""
-    return b.convert(_below(b, x), b.held)
+    return b.convert(_below(b, x), b.element_type)
 
 
 @translates("bernoulli.p", "bernoulli.Tensor")
 def bernoulli_of(b: TorchBuilder, x: Value, p: Value | Number = 0.5, **_: Any) -> Value:
     """1 with the probability p, else 0."""
-    return b.convert(_below(b, p), b.held)
+    return b.convert(_below(b, p), b.element_type)
 
 
 @translates("native_dropout.default")

@@ -76,11 +76,11 @@ class _Network:
 
     def _call(self, target: Any, *args: Any) -> Any:
         made = self.graph.call_function(target, args)
-        made.meta = {key: held for key, held in self.node.meta.items() if key in ("stack_trace", "nn_module_stack", "source_fn_stack")}
+        made.meta = {key: value for key, value in self.node.meta.items() if key in ("stack_trace", "nn_module_stack", "source_fn_stack")}
         made.meta["val"] = target(*torch_module("torch.fx").map_arg(args, _known))
         return made
 
 
 def _known(node: Any) -> Any:
-    """What is known of a node's result: a tensor without elements."""
+    """The type of a node's result: a tensor without elements."""
     return node.meta["val"]

@@ -22,19 +22,19 @@ def _rank(x: Value) -> int:
 @translates("sum.default", "sum.dim_IntList")
 def sum_(b: TorchBuilder, x: Value, dims: Dims = None, keepdim: bool = False) -> Value:
     """The sum, in the result's dtype."""
-    return b.reshape(b.reduce_sum(b.convert(x, b.held), axes(dims, _rank(x))), b.extents)
+    return b.reshape(b.reduce_sum(b.convert(x, b.element_type), axes(dims, _rank(x))), b.extents)
 
 
 @translates("mean.default", "mean.dim")
 def mean(b: TorchBuilder, x: Value, dims: Dims = None, keepdim: bool = False) -> Value:
     """The mean."""
-    return b.reshape(b.mean(b.convert(x, b.held), axes(dims, _rank(x))), b.extents)
+    return b.reshape(b.mean(b.convert(x, b.element_type), axes(dims, _rank(x))), b.extents)
 
 
 @translates("prod.default", "prod.dim_int")
 def prod(b: TorchBuilder, x: Value, dims: Dims = None, keepdim: bool = False) -> Value:
     """The product."""
-    return b.reshape(b.reduce(core.Kind.mul, b.convert(x, b.held), axes([dims] if isinstance(dims, int) else dims, _rank(x))), b.extents)
+    return b.reshape(b.reduce(core.Kind.mul, b.convert(x, b.element_type), axes([dims] if isinstance(dims, int) else dims, _rank(x))), b.extents)
 
 
 @translates("amax.default", "max.default")
@@ -87,19 +87,19 @@ def std(b: TorchBuilder, x: Value, dims: Dims = None, correction: Number | None 
 @translates("var_mean.correction")
 def var_mean(b: TorchBuilder, x: Value, dims: Dims = None, correction: Number | None = None, keepdim: bool = False) -> tuple[Value, Value]:
     """Variance and mean."""
-    found = _variance(b, x, dims, correction)
-    return b.reshape(found[0], b.extents), b.reshape(found[1], b.extents)
+    moments = _variance(b, x, dims, correction)
+    return b.reshape(moments[0], b.extents), b.reshape(moments[1], b.extents)
 
 
 @translates("linalg_vector_norm.default")
 def vector_norm(b: TorchBuilder, x: Value, order: Number = 2, dims: Dims = None, keepdim: bool = False) -> Value:
     """The norm of this order. The derivative of the Euclidean one at 0 is 0, as in PyTorch."""
-    size = b.convert(b.abs(x), b.held)
+    size = b.convert(b.abs(x), b.element_type)
     chosen = axes(dims, _rank(x))
     if order in (float("inf"), float("-inf")):
         return b.reshape(b.reduce(core.Kind.max if order == float("inf") else core.Kind.min, size, chosen), b.extents)
     if order == 0:
-        return b.reshape(b.reduce_sum(b.convert(truth(b, x), b.held), chosen), b.extents)
+        return b.reshape(b.reduce_sum(b.convert(truth(b, x), b.element_type), chosen), b.extents)
     if order == 1:
         return b.reshape(b.reduce_sum(size, chosen), b.extents)
     total = b.reduce_sum(b.multiply(size, size) if order == 2 else b.power(size, b.full_like(size, order)), chosen)
@@ -167,7 +167,7 @@ def argmin(b: TorchBuilder, x: Value, dim: int | None = None, keepdim: bool = Fa
 
 
 def _running(b: TorchBuilder, kind: core.Kind, x: Value, dim: int) -> Value:
-    x = b.convert(x, b.held)
+    x = b.convert(x, b.element_type)
     return b.cumulative(kind, x, axis(dim, _rank(x))) if shape(x) else x
 
 

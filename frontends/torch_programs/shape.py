@@ -51,10 +51,10 @@ def expand(b: TorchBuilder, x: Value, extents: Sequence[int], implicit: bool = F
 @translates("repeat.default")
 def repeat(b: TorchBuilder, x: Value, times: Sequence[int]) -> Value:
     """Tiles of x."""
-    found = (1,) * (len(times) - len(shape(x))) + shape(x)
-    split = [n for pair in zip(times, found, strict=True) for n in pair]
+    extents = (1,) * (len(times) - len(shape(x))) + shape(x)
+    split = [n for pair in zip(times, extents, strict=True) for n in pair]
     kept = [2 * d + 1 for d in range(len(times))]
-    return b.reshape(b.broadcast_in_dim(b.reshape(x, found), kept, split), b.extents)
+    return b.reshape(b.broadcast_in_dim(b.reshape(x, extents), kept, split), b.extents)
 
 
 @translates("flip.default")
@@ -136,8 +136,8 @@ def unbind(b: TorchBuilder, x: Value, dim: int = 0) -> tuple[Value, ...]:
 @translates("cat.default")
 def cat(b: TorchBuilder, parts: Sequence[Value], dim: int = 0) -> Value:
     """Joined along a dimension. An empty row joins with anything, by an old rule of PyTorch."""
-    held = [b.convert(x, b.held) for x in parts if shape(x) != (0,) or len(b.extents) == 1]
-    return b.concatenate(held, axis(dim, len(b.extents)))
+    converted = [b.convert(x, b.element_type) for x in parts if shape(x) != (0,) or len(b.extents) == 1]
+    return b.concatenate(converted, axis(dim, len(b.extents)))
 
 
 @translates("stack.default")
@@ -145,7 +145,7 @@ def stack(b: TorchBuilder, parts: Sequence[Value], dim: int = 0) -> Value:
     """Joined along a new dimension."""
     dim = axis(dim, len(b.extents))
     wide = [n if d != dim else 1 for d, n in enumerate(b.extents)]
-    return b.concatenate([b.reshape(b.convert(x, b.held), wide) for x in parts], dim)
+    return b.concatenate([b.reshape(b.convert(x, b.element_type), wide) for x in parts], dim)
 
 
 @translates("constant_pad_nd.default")
@@ -197,4 +197,4 @@ def arange(b: TorchBuilder, start: Number, end: Number, step: Number = 1, **_: A
 def eye(b: TorchBuilder, *_: Any, **__: Any) -> Value:
     """The identity matrix."""
     positions = tensor(b.extents, i64)
-    return b.convert(b.compare("EQ", b.iota(0, positions), b.iota(1, positions)), b.held)
+    return b.convert(b.compare("EQ", b.iota(0, positions), b.iota(1, positions)), b.element_type)

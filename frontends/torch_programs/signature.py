@@ -1,4 +1,4 @@
-"""What of an exported program becomes arguments and results, in which order, and under which names.
+"""The signature of an exported program: what becomes arguments and results, in which order, and under which names.
 
 Arguments: parameters, buffers, inputs, in the order in which ``torch.export`` lists them (that of ``named_parameters``,
 ``named_buffers`` and the call). Results: the outputs, then every buffer that a call changes, with its new contents. Tensors that the
@@ -93,21 +93,21 @@ def _read_inputs(exported: Any, roles: Roles) -> None:
     kinds = torch_module("torch.export.graph_signature").InputKind
     flat = 0
     for spec in exported.graph_signature.input_specs:
-        held, tensor = spec.arg, type(spec.arg).__name__ == "TensorArgument"
+        argument, tensor = spec.arg, type(spec.arg).__name__ == "TensorArgument"
         if spec.kind == kinds.USER_INPUT:
             if tensor:
-                roles.arguments.append(Argument(held.name, held.name, "input", flat))
-            elif type(held).__name__ == "ConstantArgument":
-                roles.fixed[flat] = held.value
+                roles.arguments.append(Argument(argument.name, argument.name, "input", flat))
+            elif type(argument).__name__ == "ConstantArgument":
+                roles.fixed[flat] = argument.value
             else:
-                raise InputError(f"the input {held.name} is a {type(held).__name__}; programs take tensors of static shape")
+                raise InputError(f"the input {argument.name} is a {type(argument).__name__}; programs take tensors of static shape")
             flat += 1
         elif spec.kind in (kinds.PARAMETER, kinds.BUFFER):
-            roles.arguments.append(Argument(held.name, spec.target, "parameter" if spec.kind == kinds.PARAMETER else "buffer"))
+            roles.arguments.append(Argument(argument.name, spec.target, "parameter" if spec.kind == kinds.PARAMETER else "buffer"))
         elif spec.kind == kinds.CONSTANT_TENSOR:
-            roles.constants[held.name] = exported.constants[spec.target]
+            roles.constants[argument.name] = exported.constants[spec.target]
         elif spec.kind != kinds.TOKEN:  # tokens order effects; the ops that have them have no translation
-            raise InputError(f"the input {held.name} is of the kind {spec.kind.name}, which has no translation")
+            raise InputError(f"the input {argument.name} is of the kind {spec.kind.name}, which has no translation")
 
 
 def _read_outputs(exported: Any, roles: Roles) -> None:
@@ -115,20 +115,20 @@ def _read_outputs(exported: Any, roles: Roles) -> None:
     changed: list[Result] = []
     inputs = {a.placeholder: a.name for a in roles.arguments}
     for spec in exported.graph_signature.output_specs:
-        held, tensor = spec.arg, type(spec.arg).__name__ == "TensorArgument"
+        argument, tensor = spec.arg, type(spec.arg).__name__ == "TensorArgument"
         if spec.kind in (kinds.USER_OUTPUT, kinds.LOSS_OUTPUT):
             if tensor:
                 roles.outputs.append((len(roles.results), None))
-                roles.results.append(Result(held.name, f"output {len(roles.results)}"))
-            elif type(held).__name__ == "ConstantArgument":
-                roles.outputs.append((None, held.value))
+                roles.results.append(Result(argument.name, f"output {len(roles.results)}"))
+            elif type(argument).__name__ == "ConstantArgument":
+                roles.outputs.append((None, argument.value))
             else:
-                raise InputError(f"the output {held.name} is a {type(held).__name__}; programs return tensors of static shape")
+                raise InputError(f"the output {argument.name} is a {type(argument).__name__}; programs return tensors of static shape")
         elif spec.kind == kinds.BUFFER_MUTATION:
-            changed.append(Result(held.name, spec.target, spec.target))
+            changed.append(Result(argument.name, spec.target, spec.target))
         elif spec.kind == kinds.USER_INPUT_MUTATION:
             name = inputs[spec.target]
-            changed.append(Result(held.name, name, name))
+            changed.append(Result(argument.name, name, name))
         elif spec.kind != kinds.TOKEN:
-            raise InputError(f"the output {held.name} is of the kind {spec.kind.name}, which has no translation")
+            raise InputError(f"the output {argument.name} is of the kind {spec.kind.name}, which has no translation")
     roles.results.extend(changed)

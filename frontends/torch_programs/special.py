@@ -50,10 +50,10 @@ def hypot(b: TorchBuilder, x: Value, y: Value) -> Value:
 @translates("signbit.default")
 def signbit(b: TorchBuilder, x: Value) -> Value:
     """Whether the sign is negative; zeros and NaN have one too."""
-    held = element(x)
-    if not is_float(held):
-        return b.full(0, b.type) if is_unsigned(held) else b.compare("LT", x, b.full_like(x, 0))
-    integers = element_of(np.dtype(f"int{8 * dtype_of(held).itemsize}"))
+    element_type = element(x)
+    if not is_float(element_type):
+        return b.full(0, b.type) if is_unsigned(element_type) else b.compare("LT", x, b.full_like(x, 0))
+    integers = element_of(np.dtype(f"int{8 * dtype_of(element_type).itemsize}"))
     bits = b.one(hlo.BitcastConvertOp, (x,), tensor(shape(x), integers))
     return b.compare("LT", bits, b.full_like(bits, 0))
 
@@ -108,10 +108,10 @@ def fmin(b: TorchBuilder, x: Value, y: Value) -> Value:
 @translates("tril_indices.default")
 def tril_indices(b: TorchBuilder, rows: int, columns: int, offset: int = 0, **_: Any) -> Value:
     """Rows and columns of the lower triangle."""
-    return b.constant(np.array(np.tril_indices(rows, offset, columns), dtype_of(b.held)))
+    return b.constant(np.array(np.tril_indices(rows, offset, columns), dtype_of(b.element_type)))
 
 
 @translates("triu_indices.default")
 def triu_indices(b: TorchBuilder, rows: int, columns: int, offset: int = 0, **_: Any) -> Value:
     """Rows and columns of the upper triangle."""
-    return b.constant(np.array(np.triu_indices(rows, offset, columns), dtype_of(b.held)))
+    return b.constant(np.array(np.triu_indices(rows, offset, columns), dtype_of(b.element_type)))

@@ -31,8 +31,8 @@ def solve(b: TorchBuilder, a: Value, y: Value, left: bool = True, check_errors: 
     given = b.reshape(y, [*shape(y), 1]) if column else y
     if not left:
         a, given = transposed(b, a), transposed(b, given)
-    found = b.by_numpy(wlinalg.solve, *_spread(b, a, given))
-    return b.reshape(found if left else transposed(b, found), b.extents), None, None, b.zeros(tensor(shape(a)[:-2], i32))
+    solution = b.by_numpy(wlinalg.solve, *_spread(b, a, given))
+    return b.reshape(solution if left else transposed(b, solution), b.extents), None, None, b.zeros(tensor(shape(a)[:-2], i32))
 
 
 @translates("linalg_solve_triangular.default")

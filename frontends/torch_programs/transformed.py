@@ -51,8 +51,8 @@ def _backward(context: Any, *y_bars: Any) -> tuple[Any, ...]:
     of = [j for j, p in enumerate(results) if p.differentiable and y_bars[j] is not None]
     x_bars: list[Any] = [None] * len(arguments)
     if wrt and of:
-        found = transformed(program.vjp(wrt, of), [*context.saved_tensors, *(y_bars[j].conj() for j in of)])
-        for i, x_bar in zip(wrt, found[len(results) :], strict=True):
+        gradients = transformed(program.vjp(wrt, of), [*context.saved_tensors, *(y_bars[j].conj() for j in of)])
+        for i, x_bar in zip(wrt, gradients[len(results) :], strict=True):
             x_bars[i] = x_bar.conj()
     return (None, *x_bars)
 
@@ -68,8 +68,8 @@ def pushed(program: Program, inputs: Sequence[Any], x_dots: Sequence[Any], call:
     of = [j for j, p in enumerate(results) if p.differentiable]
     y_dots: list[Any] = [None] * len(results)
     if wrt and of:
-        found = call(program.jvp(wrt, of), [*inputs, *(x_dots[i] for i in wrt)])
-        for j, y_dot in zip(of, found[len(results) :], strict=True):
+        tangents = call(program.jvp(wrt, of), [*inputs, *(x_dots[i] for i in wrt)])
+        for j, y_dot in zip(of, tangents[len(results) :], strict=True):
             y_dots[j] = y_dot
     return tuple(y_dots)
 

@@ -1,4 +1,4 @@
-"""What translations of ATen ops are written with: a table of them by name, and a builder that knows what the op's results are.
+"""The means to write translations of ATen ops: a table of them by name, and a builder that knows what the op's results are.
 
 A translation is a function from a :class:`TorchBuilder` and the op's arguments (values, numbers, lists; in the order of the op's
 schema, defaults filled in) to one value, or a tuple of values where the op has several results. PyTorch has inferred the types
@@ -132,9 +132,9 @@ class TorchBuilder(OpBuilder):
     @property
     def type(self) -> TensorType[Any]:
         """The type of the first result."""
-        found = self.types[0]
-        assert found is not None
-        return found
+        type = self.types[0]
+        assert type is not None
+        return type
 
     @property
     def extents(self) -> tuple[int, ...]:
@@ -142,29 +142,29 @@ class TorchBuilder(OpBuilder):
         return shape_of_type(self.type)
 
     @property
-    def held(self) -> Attribute:
+    def element_type(self) -> Attribute:
         """The element type of the first result."""
         return self.type.element_type
 
     # -- operands
 
-    def typed(self, x: Value | Number, held: Attribute) -> Value:
+    def typed(self, x: Value | Number, element_type: Attribute) -> Value:
         """A value or number with this element type; numbers become scalars."""
-        return self.convert(x, held) if isinstance(x, SSAValue) else self.scalar(x, held)
+        return self.convert(x, element_type) if isinstance(x, SSAValue) else self.scalar(x, element_type)
 
     def expanded(self, x: Value, extents: Sequence[int]) -> Value:
         """x broadcast to a shape by PyTorch's rule: dimensions are matched from the last one, and extents of one repeat."""
-        found = shape(x)
-        if found == tuple(extents):
+        own = shape(x)
+        if own == tuple(extents):
             return x
-        first = len(extents) - len(found)
-        kept = [d for d, n in enumerate(found) if n == extents[first + d]]
-        return self.broadcast_in_dim(self.reshape(x, [found[d] for d in kept]), [first + d for d in kept], extents)
+        first = len(extents) - len(own)
+        kept = [d for d, n in enumerate(own) if n == extents[first + d]]
+        return self.broadcast_in_dim(self.reshape(x, [own[d] for d in kept]), [first + d for d in kept], extents)
 
-    def fitted(self, x: Value | Number, held: Attribute | None = None) -> Value:
+    def fitted(self, x: Value | Number, element_type: Attribute | None = None) -> Value:
         """A value or number with the shape of the first result, and its element type unless another is named."""
-        held = self.held if held is None else held
-        return self.expanded(self.convert(x, held), self.extents) if isinstance(x, SSAValue) else self.full(x, tensor(self.extents, held))
+        element_type = self.element_type if element_type is None else element_type
+        return self.expanded(self.convert(x, element_type), self.extents) if isinstance(x, SSAValue) else self.full(x, tensor(self.extents, element_type))
 
     def compared(self, x: Value | Number) -> Value:
         """A value or number with the shape of the result, in the element type that the operands promote to."""
@@ -177,7 +177,7 @@ class TorchBuilder(OpBuilder):
         return self.like(ad.StopGradientOp, x)
 
     def along(self, x: Value, reduced: Value, dims: Sequence[int]) -> Value:
-        """What was reduced along dimensions of x, repeated along them."""
+        """Broadcasts what was reduced along dimensions of x along them again."""
         kept = [d for d in range(len(shape(x))) if d not in set(dims)]
         return self.broadcast_in_dim(reduced, kept, shape(x))
 
@@ -196,13 +196,13 @@ class TorchBuilder(OpBuilder):
         return mean, self.mean(self.multiply(centred, centred), dims), centred
 
     def by_numpy(self, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
-        """What a function of ``wengert.numpy`` makes of values: a value, or a tuple of them."""
+        """Calls a function of ``wengert.numpy`` on values; the result is a value, or a tuple of them."""
         trace = BlockTrace(ModuleTrace(), self.block, None, None)
         trace.builder = self
         with tracing(trace):
             given = [traced(cast(Value, x)) if isinstance(x, SSAValue) else x for x in args]
-            found = function(*given, **keywords)
-            return tuple(map(value_of, cast("tuple[Any, ...]", found))) if isinstance(found, tuple) else value_of(found)
+            result = function(*given, **keywords)
+            return tuple(map(value_of, cast("tuple[Any, ...]", result))) if isinstance(result, tuple) else value_of(result)
 
     def refuse(self, message: str, hint: str = "") -> Exception:
         """The error for a form of an op that has no translation, at the user's line."""

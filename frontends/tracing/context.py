@@ -1,4 +1,4 @@
-"""What is being traced: a block that operations are appended to, inside the block that it was begun in.
+"""The active trace: a block that operations are appended to, inside the block that it was begun in.
 
 Tracing a function writes a ``func.func``; a loop's body or a branch, a block of a closed region. Each is a :class:`BlockTrace`, and
 the innermost one is where operations go. A value of an outer block that is used inside becomes an argument of the inner block

@@ -1,4 +1,4 @@
-"""What is raised at the user's line while a function is traced.
+"""Errors at the user's line while a function is traced.
 
 Each is a diagnostic (file, line, column, message, hint), and also the exception of Python that the mistake would raise without
 tracing, so that code which catches ``TypeError`` or ``IndexError`` goes on working.

@@ -61,7 +61,7 @@ class Call:
         return [value_of(leaf, spec.dtype) for leaf, spec in zip(self.arrays, self.specs, strict=True)]
 
     def argument_positions(self, args: Sequence[Any], chosen: Sequence[int]) -> list[int]:
-        """Which of the arrays are leaves of these positional arguments."""
+        """The positions of the arrays that are leaves of these positional arguments."""
         counts = [len(flatten(a)[0]) for a in args]
         leaves = {j for k in chosen for j in range(sum(counts[:k]), sum(counts[: k + 1]))}
         return [p for p, i in enumerate(self.positions) if i in leaves]
@@ -72,12 +72,12 @@ class Call:
         for i, tracer in zip(self.positions, tracers, strict=True):
             leaves[i] = tracer
         args, kwargs = unflatten(self.spec, leaves)
-        found, self.out_spec = flatten(self.function(*args, **kwargs))
-        for leaf in found:
+        returned, self.out_spec = flatten(self.function(*args, **kwargs))
+        for leaf in returned:
             if not is_array_leaf(leaf):
                 raise type_error(f"{name_of(self.function)} returns {leaf!r} of type {type(leaf).__name__}, which is not an array")
-        self.results = [spec_of(leaf) for leaf in found]
-        return found
+        self.results = [spec_of(leaf) for leaf in returned]
+        return returned
 
     def result(self, leaves: Sequence[Any]) -> Any:
         """Leaves in the structure of the result."""
@@ -94,7 +94,7 @@ class Written:
 
     @property
     def symbol(self) -> SymbolRefAttr:
-        """What calls refer to it by."""
+        """The symbol by which calls refer to it."""
         return SymbolRefAttr(self.function.sym_name.data)
 
     @property

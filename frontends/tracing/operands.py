@@ -70,8 +70,8 @@ def value_of(x: Any, dtype: DType | None = None) -> Value:
     """An operand as a value of the block being traced, converted to a dtype if one is given."""
     trace = active_trace()
     if isinstance(x, TracedArray):
-        found = trace.use(x)
-        return found if dtype is None or dtype == x.dtype else convert(found, dtype)
+        value = trace.use(x)
+        return value if dtype is None or dtype == x.dtype else convert(value, dtype)
     dtype = dtype_of_operand(x)[0] if dtype is None else dtype
     if is_number(x):
         _check_fits(x, dtype)
@@ -94,14 +94,14 @@ def _wider(number: int) -> str:
 def convert(value: Value, dtype: DType) -> Value:
     """A value with another dtype, by the rules of NumPy's astype (a complex number loses its imaginary part; to bool: not zero)."""
     b, target = builder(), element_of(dtype)
-    held = value.type.element_type  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType, reportUnknownMemberType]
-    if held == target:
+    element_type = value.type.element_type  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType, reportUnknownMemberType]
+    if element_type == target:
         return value
     if dtype.kind == "b":
         return b.compare("NE", value, b.full_like(value, 0))
-    if is_complex(held) and not is_complex(target):  # pyright: ignore[reportUnknownArgumentType]
+    if is_complex(element_type) and not is_complex(target):  # pyright: ignore[reportUnknownArgumentType]
         value = b.real(value)
-    if is_complex(target) and not is_complex(held) and not is_float(held):  # pyright: ignore[reportUnknownArgumentType]
+    if is_complex(target) and not is_complex(element_type) and not is_float(element_type):  # pyright: ignore[reportUnknownArgumentType]
         value = b.convert(value, target.element_type)
     return b.convert(value, target)
 
@@ -127,12 +127,12 @@ def common_shape(*operands: Any) -> Shape:
 def broadcast(value: Value, extents: Sequence[int]) -> Value:
     """A value repeated to a shape that it fits: new dimensions in front, and extents of 1 stretched."""
     b, extents = builder(), tuple(extents)
-    found = shape(value)
-    if found == extents:
+    own = shape(value)
+    if own == extents:
         return value
-    offset = len(extents) - len(found)
-    kept = [d for d, n in enumerate(found) if n == extents[offset + d]]
-    value = b.reshape(value, [found[d] for d in kept])
+    offset = len(extents) - len(own)
+    kept = [d for d, n in enumerate(own) if n == extents[offset + d]]
+    value = b.reshape(value, [own[d] for d in kept])
     return b.broadcast_in_dim(value, [offset + d for d in kept], extents)
 
 
@@ -158,7 +158,7 @@ def axis_of(axis: Any, rank: int) -> int:
     if isinstance(axis, TracedArray) or not hasattr(axis, "__index__"):
         raise type_error(f"axis must be an integer, found {axis!r}")
     if not -rank <= int(axis) < rank:
-        raise value_error(f"axis {axis} is out of range for an array of {rank} dimensions")
+        raise value_error(f"axis {axis} is out of range for rank {rank}")
     return int(axis) % rank
 
 

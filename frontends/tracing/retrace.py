@@ -1,4 +1,4 @@
-"""Why a function was traced again: what each trace was made for, and in what it differs from the most similar one before."""
+"""Explains why a function was traced again: what each trace was made for, and in what it differs from the most similar one before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of an argument while a function is traced: shape, dtype, and whether the dtype is weak."""
+"""The types of arguments while a function is traced: shape, dtype, and whether the dtype is weak."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def is_array_leaf(leaf: Any) -> bool:
 
 
 def spec_of(leaf: Any) -> ArraySpec:
-    """What is known of an array leaf."""
+    """The shape and dtype of an array leaf, and whether the dtype is weak."""
     if isinstance(leaf, ArraySpec):
         return leaf
     if isinstance(leaf, TracedArray):

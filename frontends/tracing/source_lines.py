@@ -1,4 +1,4 @@
-"""Where the user's code is: the innermost frame that is not ours gives every op its file, line and column."""
+"""Finds the user's code: the innermost frame that is not ours gives every op its file, line and column."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def location_here() -> LocationAttr:
 
 
 def location_of(function: Any) -> LocationAttr:
-    """Where a Python function is defined; the expression being evaluated, where it has no code."""
+    """The place where a Python function is defined; the expression being evaluated, where it has no code."""
     code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
     return location_here() if code is None else at(code.co_filename, code.co_firstlineno, 1)
 

@@ -188,10 +188,10 @@ class TracedArray:
     # -- NumPy's functions on traced values are those of the namespace
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        found: Any = getattr(namespace(), str(_RENAMED.get(ufunc.__name__, ufunc.__name__)), None)
-        if method != "__call__" or options or found is None:
+        counterpart: Any = getattr(namespace(), str(_RENAMED.get(ufunc.__name__, ufunc.__name__)), None)
+        if method != "__call__" or options or counterpart is None:
             raise type_error(f"np.{ufunc.__name__}{'' if method == '__call__' else '.' + method} does not take traced values", "see wengert.numpy")
-        return found(*inputs)
+        return counterpart(*inputs)
 
     def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
         if function in (np.shape, np.ndim, np.size) and len(args) == 1 and not kwargs and isinstance(args[0], TracedArray):
@@ -199,10 +199,10 @@ class TracedArray:
         home = str(function.__module__)
         module: Any = namespace().linalg if ".linalg" in home else namespace().fft if ".fft" in home else namespace()
         name: str = function.__name__
-        found: Any = getattr(module, str(_RENAMED.get(name, name)), None)
-        if found is None:
+        counterpart: Any = getattr(module, str(_RENAMED.get(name, name)), None)
+        if counterpart is None:
             raise type_error(f"np.{function.__name__} does not take traced values, and wengert.numpy has no function of this name")
-        return found(*args, **kwargs)
+        return counterpart(*args, **kwargs)
 
     # -- indexing
 

@@ -1,4 +1,4 @@
-"""Which dtype the result of several operands has: NumPy's rules (NEP 50), by which Python numbers are weak.
+"""The dtype of the result of several operands: NumPy's rules (NEP 50), by which Python numbers are weak.
 
 A Python number takes the dtype of the arrays that it meets and only decides the *kind* (integer, float, complex) where theirs is
 lower: ``float32 + 1.0`` is float32, ``int32 + 1.0`` is the default float, float64. A Python number that is an argument of a traced

@@ -1,4 +1,4 @@
-"""``vmap``: a function of one instance for many, as ``ad.batch`` of it written privately."""
+"""``vmap``: a function of one batch element for many, as ``ad.batch`` of it written privately."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from wengert.ir.tensor_types import element_of, tensor
 
 
 def vmap(function: Function, in_axes: Any = 0, out_axes: Any = 0, *, axis_size: int | None = None) -> Transform:
-    """A function of many instances: it is applied to each, but batched operations are made, no loop.
+    """A function of many batch elements: it is applied to each, but batched operations are made, no loop.
 
     Args:
         function: takes and returns trees of arrays.
-        in_axes: the dimension of the arguments that holds the instances: one for all, or a tuple with one for each argument, which may
+        in_axes: the dimension of the arguments that holds the batch elements: one for all, or a tuple with one for each argument, which may
             be a tree itself; None for an argument that is the same for all. Arguments passed by name hold them in dimension 0.
-        out_axes: the same for the result; None only for what does not depend on the instance.
-        axis_size: the number of instances, where no argument holds them.
+        out_axes: the same for the result; None only for what does not depend on the batch element.
+        axis_size: the number of batch elements, where no argument holds them.
 
     Raises (when called):
-        TracedValueError: the axes do not fit the arguments, or these hold different numbers of instances.
+        TracedValueError: the axes do not fit the arguments, or these hold different numbers of batch elements.
     """
 
     def batched(*args: Any, **kwargs: Any) -> Any:
@@ -49,8 +49,8 @@ def vmap(function: Function, in_axes: Any = 0, out_axes: Any = 0, *, axis_size: 
         signed = [-1 if a is None else a for a in starts]
         operands = call.operands()
         if all(a is None for a in starts) and all(a is None for a in ends):
-            raise value_error(f"vmap of {name_of(function)}: neither an argument nor a result holds instances")
-        found = request(
+            raise value_error(f"vmap of {name_of(function)}: neither an argument nor a result holds batch elements")
+        batched_results = request(
             ad.BatchOp,
             written,
             [*operands, *written.captures],
@@ -58,9 +58,9 @@ def vmap(function: Function, in_axes: Any = 0, out_axes: Any = 0, *, axis_size: 
             in_axes=[*signed, *[-1] * len(written.captures)],
             out_axes=[-1 if a is None else a for a in ends],
         )
-        return call.result(for_user(found))
+        return call.result(for_user(batched_results))
 
-    batched.__name__, batched.__doc__ = f"batch_of_{name_of(function)}", f"{name_of(function)} for many instances."
+    batched.__name__, batched.__doc__ = f"batch_of_{name_of(function)}", f"{name_of(function)} for many batch elements."
     batched.__wrapped__ = function  # pyright: ignore[reportFunctionMemberAccess]
     return Transform(batched)
 
@@ -89,7 +89,9 @@ def _axis(axis: Any, spec: ArraySpec) -> int | None:
     if not isinstance(axis, int):
         raise type_error(f"in_axes holds dimensions or None, found {axis!r}")
     if not -len(spec.shape) <= axis < len(spec.shape):
-        raise value_error(f"an argument of {spec} has no dimension {axis} to hold instances", "use None in in_axes for what is the same for all")
+        raise value_error(
+            f"in_axes: axis {axis} is out of range for rank {len(spec.shape)} of an argument of {spec}", "use None in in_axes for what is the same for all"
+        )
     return axis % len(spec.shape)
 
 
@@ -98,15 +100,15 @@ def _out_axis(axis: Any, spec: ArraySpec) -> int | None:
         return None
     rank = len(spec.shape) + 1
     if not isinstance(axis, int) or not -rank <= axis < rank:
-        raise value_error(f"out_axes: a result of {spec} for each instance cannot hold instances along {axis!r}")
+        raise value_error(f"out_axes: axis {axis!r} is out of range for rank {rank} of a result of {spec} with its batch dimension")
     return axis % rank
 
 
 def _size(function: Function, call: Call, starts: Sequence[int | None], axis_size: int | None) -> int:
-    found = {spec.shape[a] for spec, a in zip(call.specs, starts, strict=True) if a is not None}
+    sizes = {spec.shape[a] for spec, a in zip(call.specs, starts, strict=True) if a is not None}
     if axis_size is not None:
-        found.add(axis_size)
-    if len(found) != 1:
-        told = f"found {' and '.join(map(str, sorted(found)))}" if found else "no argument holds any; say axis_size="
-        raise value_error(f"vmap of {name_of(function)} needs one number of instances: {told}")
-    return found.pop()
+        sizes.add(axis_size)
+    if len(sizes) != 1:
+        told = f"found {' and '.join(map(str, sorted(sizes)))}" if sizes else "no argument holds any; say axis_size="
+        raise value_error(f"vmap of {name_of(function)} needs one number of batch elements: {told}")
+    return sizes.pop()

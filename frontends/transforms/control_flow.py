@@ -73,8 +73,8 @@ def _case(index: SSAValue, branches: Sequence[Function], operands: Sequence[Any]
     if any(spec.dtype != dtype for call in calls for spec, dtype in zip(call.results, dtypes, strict=True)):
         group, regions = _branches(calls, dtypes)  # again, as weak numbers of one branch take the dtype of another
     types = [ArraySpec(spec.shape, dtype).type for spec, dtype in zip(calls[0].results, dtypes, strict=True)]
-    found = builder().create(core.CaseOp, [index, *group.captures, *values], types, {}, regions)
-    return calls[0].result(for_user(found))
+    results = builder().create(core.CaseOp, [index, *group.captures, *values], types, {}, regions)
+    return calls[0].result(for_user(results))
 
 
 def _branches(calls: Sequence[Call], dtypes: Sequence[np.dtype[Any]] | None) -> tuple[RegionGroup, list[Region]]:
@@ -83,8 +83,8 @@ def _branches(calls: Sequence[Call], dtypes: Sequence[np.dtype[Any]] | None) -> 
     for call in calls:
 
         def body(_: list[TracedArray], given: list[TracedArray], call: Call = call) -> list[Any]:
-            found = call.body(given)
-            return found if dtypes is None else [traced(convert(value_of(leaf), d)) for leaf, d in zip(found, dtypes, strict=True)]
+            leaves = call.body(given)
+            return leaves if dtypes is None else [traced(convert(value_of(leaf), d)) for leaf, d in zip(leaves, dtypes, strict=True)]
 
         regions.append(group.write(call.specs, body))
     return group, regions
@@ -110,7 +110,7 @@ def _common_dtypes(calls: Sequence[Call], what: str) -> list[np.dtype[Any]]:
 
 
 class _Carry:
-    """What a loop carries: a tree of arrays of types that stay."""
+    """The values that a loop carries: a tree of arrays of types that stay."""
 
     def __init__(self, init: Any):
         leaves, self.spec = flatten(init)
@@ -125,16 +125,16 @@ class _Carry:
         return [value_of(leaf, spec.dtype) for leaf, spec in zip(self.leaves, self.specs, strict=True)]
 
     def tree(self, leaves: Sequence[Any]) -> Any:
-        """What is carried, for the user."""
+        """The carried values as the user's tree."""
         return unflatten(self.spec, leaves)
 
     def checked(self, result: Any, what: str) -> list[Any]:
         """The leaves that a body returns, or the types of weak ones changed (:class:`_Retry`)."""
         leaves, spec = flatten(result)
         _check_structure(what, spec, self.spec)
-        found = [spec_of(leaf) if is_array_leaf(leaf) else leaf for leaf in leaves]
+        specs = [spec_of(leaf) if is_array_leaf(leaf) else leaf for leaf in leaves]
         changed = list(self.specs)
-        for i, (old, new) in enumerate(zip(self.specs, found, strict=True)):
+        for i, (old, new) in enumerate(zip(self.specs, specs, strict=True)):
             if isinstance(new, ArraySpec) and old.shape == new.shape and (old.dtype == new.dtype or new.weak):
                 if old.dtype != (joined := join([(old.dtype, old.weak), (new.dtype, new.weak)])[0]):
                     changed[i] = ArraySpec(old.shape, joined)
@@ -153,9 +153,9 @@ class _Carry:
         return [traced(value_of(leaf, spec.dtype)) for leaf, spec in zip(leaves, self.specs, strict=True)]
 
 
-def _check_structure(what: str, found: TreeSpec, initial: TreeSpec) -> None:
-    if found != initial:
-        raise type_error(f"the body of {what} carries {found}, but it began with {initial}", "return a tree of the same structure as the initial value")
+def _check_structure(what: str, spec: TreeSpec, initial: TreeSpec) -> None:
+    if spec != initial:
+        raise type_error(f"the body of {what} carries {spec}, but it began with {initial}", "return a tree of the same structure as the initial value")
 
 
 class _Retry(Exception):
@@ -194,14 +194,14 @@ def while_loop(cond_function: Function, body_function: Function, init: Any) -> A
     group, regions = _retried(write)
     captured, initial = group.captures, carry.values()
     properties = {"constants": int_attr(len(captured))}
-    found = builder().create(core.WhileOp, [*captured, *initial], [v.type for v in initial], properties, regions)
-    return carry.tree(for_user(found))
+    results = builder().create(core.WhileOp, [*captured, *initial], [v.type for v in initial], properties, regions)
+    return carry.tree(for_user(results))
 
 
-def _condition(found: Any) -> Any:
-    if shape_of(found) != () or (isinstance(found, TracedArray) and found.dtype.kind != "b"):
-        raise type_error(f"the condition of while_loop must be a boolean scalar, found {found!r}")
-    return found if isinstance(found, TracedArray) else np.bool_(found)
+def _condition(condition: Any) -> Any:
+    if shape_of(condition) != () or (isinstance(condition, TracedArray) and condition.dtype.kind != "b"):
+        raise type_error(f"the condition of while_loop must be a boolean scalar, found {condition!r}")
+    return condition if isinstance(condition, TracedArray) else np.bool_(condition)
 
 
 def fori_loop(lower: Any, upper: Any, body_function: Function, init: Any) -> Any:
@@ -267,28 +267,28 @@ def scan(function: Function, init: Any, xs: Any = None, length: int | None = Non
 
 
 def _python_scan(function: Function, init: Any, rows: Sequence[Any], rows_spec: TreeSpec, n: int, reverse: bool) -> tuple[Any, Any]:
-    found: list[Any] = []
+    ys: list[Any] = []
     carry = init
     for i in reversed(range(n)) if reverse else range(n):
         carry, y = _pair(function, function(carry, unflatten(rows_spec, [np.asarray(x)[i] for x in rows])))
         _check_structure("scan", flatten(carry)[1], flatten(init)[1])
-        found.append(y)
-    if not found:
+        ys.append(y)
+    if not ys:
         from wengert.frontends.transforms.shapes import eval_shape
 
         y = eval_shape(function, init, unflatten(rows_spec, [ArraySpec(shape_of(x)[1:], spec_of(x).dtype) for x in rows]))[1]
         leaves, spec = flatten(y)
         return init, unflatten(spec, [np.zeros((0, *leaf.shape), leaf.dtype) for leaf in leaves])
-    spec = flatten(found[0])[1]
-    columns = zip(*[flatten(y)[0] for y in (reversed(found) if reverse else found)], strict=True)
+    spec = flatten(ys[0])[1]
+    columns = zip(*[flatten(y)[0] for y in (reversed(ys) if reverse else ys)], strict=True)
     return carry, unflatten(spec, [np.stack(column) for column in columns])
 
 
-def _pair(function: Function, found: Any) -> tuple[Any, Any]:
-    """What a body of scan returns."""
-    if not isinstance(found, tuple) or len(cast("tuple[Any, ...]", found)) != 2:
+def _pair(function: Function, returned: Any) -> tuple[Any, Any]:
+    """Checks and returns the pair that a body of scan returns."""
+    if not isinstance(returned, tuple) or len(cast("tuple[Any, ...]", returned)) != 2:
         raise type_error(f"{name_of(function)} must return a pair for scan: what is carried, and the results of one row")
-    return cast("tuple[Any, Any]", found)
+    return cast("tuple[Any, Any]", returned)
 
 
 def _traced_scan(function: Function, init: Any, rows: Sequence[Any], rows_spec: TreeSpec, n: int, reverse: bool) -> tuple[Any, Any]:
@@ -296,8 +296,8 @@ def _traced_scan(function: Function, init: Any, rows: Sequence[Any], rows_spec: 
     tables = [traced(value_of(x)) for x in rows]
 
     def results(given: list[TracedArray], place: Any) -> tuple[list[Any], list[Any]]:
-        found = function(carry.tree(given), unflatten(rows_spec, [x[place] for x in tables]))
-        carried, y = _pair(function, found)
+        returned = function(carry.tree(given), unflatten(rows_spec, [x[place] for x in tables]))
+        carried, y = _pair(function, returned)
         leaves, spec = flatten(y)
         y_specs[:], y_tree[:] = [spec_of(leaf) for leaf in leaves], [spec]
         return carry.checked(carried, "scan"), leaves
@@ -316,8 +316,8 @@ def _traced_scan(function: Function, init: Any, rows: Sequence[Any], rows_spec: 
 
     group, region = _retried(write)
     initial = [*carry.values(), *(builder().zeros(tensor((n, *spec.shape), spec.type.element_type)) for spec in y_specs)]
-    found = for_user(_for(value_of(np.int64(n)), group.captures, initial, region))
-    return carry.tree(found[: len(carry.specs)]), unflatten(y_tree[0], found[len(carry.specs) :])
+    finals = for_user(_for(value_of(np.int64(n)), group.captures, initial, region))
+    return carry.tree(finals[: len(carry.specs)]), unflatten(y_tree[0], finals[len(carry.specs) :])
 
 
 def _with_row(stack: SSAValue, place: Any, y: Any) -> SSAValue:

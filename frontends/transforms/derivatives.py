@@ -72,9 +72,9 @@ def value_and_grad(function: Function, argnums: Positions = 0, *, has_aux: bool 
         _check_scalar(function, call, holomorphic)
         one = full((), 1, call.results[0].dtype)
         values = pulled(written, call.operands(), [one], wrt, [0], residuals)
-        outputs, found = values[: len(call.results)], iter(for_user(values[len(call.results) :]))
+        outputs, cotangents = values[: len(call.results)], iter(for_user(values[len(call.results) :]))
         value, aux = call.result(for_user(outputs))
-        by_position = {k: _with_leaves(args[k], found) for k in sorted(set(chosen))}  # the order in which arrays were asked for
+        by_position = {k: _with_leaves(args[k], cotangents) for k in sorted(set(chosen))}  # the order in which arrays were asked for
         gradients = tuple(by_position[k] for k in chosen)
         return (value, aux) if has_aux else value, gradients if isinstance(argnums, Sequence) else gradients[0]
 
@@ -167,9 +167,9 @@ def jvp(function: Function, primals: Sequence[Any] | None = None, tangents: Sequ
         value_count = leaf_count(call, 0)
         of = [j for j in range(value_count) if call.results[j].differentiable]
         values = for_user(pushed(written, call.operands(), x_dots, wrt, of))
-        outputs, found = values[: len(call.results)], iter(values[len(call.results) :])
+        outputs, out_tangents = values[: len(call.results)], iter(values[len(call.results) :])
         value, aux = call.result(outputs)
-        y_dots = [next(found) if j in of else None for j in range(len(call.results))]
+        y_dots = [next(out_tangents) if j in of else None for j in range(len(call.results))]
         value_dot = call.result(y_dots)[0]
         return (value, value_dot, aux) if has_aux else (value, value_dot)
 
@@ -203,20 +203,20 @@ def transform_of(function: Function, kind: Any, make: Callable[[], Any]) -> Any:
     """The transform of a function that was made before, or a new one. Only the last ones are kept, so that closures can go."""
     try:
         key = (function, kind)
-        found = _MADE.pop(key, None)
+        transform = _MADE.pop(key, None)
     except TypeError:  # not hashable
         return make()
-    if found is None:
-        found = make()
+    if transform is None:
+        transform = make()
     with LOCK:
-        found = _MADE.setdefault(key, found)  # another thread may have been first
+        transform = _MADE.setdefault(key, transform)  # another thread may have been first
         if len(_MADE) > _KEPT:
             del _MADE[next(iter(_MADE))]
-    return found
+    return transform
 
 
 def leaf_count(call: Call, part: int) -> int:
-    """How many leaves a part of the result has."""
+    """The number of leaves of a part of the result."""
     assert call.out_spec is not None
     return call.out_spec.children()[part].num_leaves
 
@@ -227,16 +227,16 @@ def _tangents(call: Call, primals: Sequence[Any], tangents: Sequence[Any], wrt: 
         given = matching_leaves(flatten((tuple(primals), {}))[1], (tuple(tangents), {}))
     except ValueError as error:
         raise value_error(f"tangents must be trees like the arguments: {error}") from None
-    found: list[SSAValue] = []
+    x_dots: list[SSAValue] = []
     for p in wrt:
         tangent, spec = given[call.positions[p]], call.specs[p]
         if tangent is None:
-            found.append(full(spec.shape, 0, spec.dtype))
+            x_dots.append(full(spec.shape, 0, spec.dtype))
             continue
         if shape_of(tangent) != spec.shape:
             raise value_error(f"the tangent of an argument of shape {spec.shape} has the shape {shape_of(tangent)}")
-        found.append(value_of(tangent, spec.dtype))
-    return found
+        x_dots.append(value_of(tangent, spec.dtype))
+    return x_dots
 
 
 def hvp(function: Function, primals: Sequence[Any] | None = None, tangents: Sequence[Any] | None = None, argnums: Positions = 0) -> Any:

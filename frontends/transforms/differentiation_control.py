@@ -1,4 +1,4 @@
-"""What tells derivatives how to be taken: ``stop_gradient``, ``checkpoint``, ``custom_jvp`` and ``custom_vjp``."""
+"""Control of how derivatives are taken: ``stop_gradient``, ``checkpoint``, ``custom_jvp`` and ``custom_vjp``."""
 
 from __future__ import annotations
 
@@ -87,15 +87,15 @@ class _Custom(Traceable):
         known = active_trace().module.custom_functions
         key = (self, call.spec, tuple(call.specs), *(leaf for i, leaf in enumerate(call.leaves) if i not in call.positions), *passed.known)
         try:
-            found = known.get(key)
+            declared = known.get(key)
         except TypeError:  # what is passed on as it is cannot be compared
-            found, key = None, object()
-        if found is None:
+            declared, key = None, object()
+        if declared is None:
             written = write_function(call.body, name_of(self.primal), call.specs, captures=False)
-            known[key] = found = call, written
+            known[key] = declared = call, written
             self._declare(call, written, passed)
-        call.out_spec, call.results = found[0].out_spec, found[0].results
-        return call.result(for_user(call_written(found[1], call.operands())))
+        call.out_spec, call.results = declared[0].out_spec, declared[0].results
+        return call.result(for_user(call_written(declared[1], call.operands())))
 
     def _declare(self, call: Call, written: Written, passed: _Passed) -> None:
         """Writes the derivative of a private function."""
@@ -170,10 +170,10 @@ class CustomJvp(_Custom):
             if spec.differentiable:
                 tangents[i] = next(pending)
         fixed, arguments = passed.split(unflatten(call.spec, primals)[0])
-        found = self.rule(*fixed, arguments, unflatten(call.spec, tangents)[0][: passed.count])
-        if not isinstance(found, tuple) or len(cast("tuple[Any, ...]", found)) != 2:
+        returned = self.rule(*fixed, arguments, unflatten(call.spec, tangents)[0][: passed.count])
+        if not isinstance(returned, tuple) or len(cast("tuple[Any, ...]", returned)) != 2:
             raise type_error(f"the rule of {name_of(self.primal)} must return a pair: the value and its tangent")
-        value, value_dot = cast("tuple[Any, Any]", found)
+        value, value_dot = cast("tuple[Any, Any]", returned)
         assert call.out_spec is not None
         return [*_results(self.primal, call, value), *_cotangent_leaves(f"the tangent from the rule of {name_of(self.primal)}", call, value_dot)]
 
@@ -194,18 +194,18 @@ class CustomVjp(_Custom):
         base = written.symbol.string_value()
 
         def with_passed(*given: Any) -> Any:
-            found = self.forward(*self._merged(*passed.split(given)))
-            if not isinstance(found, tuple) or len(cast("tuple[Any, ...]", found)) != 2:
+            returned = self.forward(*self._merged(*passed.split(given)))
+            if not isinstance(returned, tuple) or len(cast("tuple[Any, ...]", returned)) != 2:
                 raise type_error(f"the forward rule of {name_of(self.primal)} must return a pair: the value and residuals")
-            value, residuals = cast("tuple[Any, Any]", found)
+            value, residuals = cast("tuple[Any, Any]", returned)
             return value, (residuals, given[passed.count :])
 
         kept = Call(with_passed, unflatten(call.spec, call.leaves)[0], {})
 
         def forward(tracers: list[TracedArray]) -> list[Any]:
-            found = kept.body(tracers)
+            leaves = kept.body(tracers)
             assert kept.out_spec is not None
-            value, residuals = kept.result(found)
+            value, residuals = kept.result(leaves)
             return [*_results(self.primal, call, value), *flatten(residuals)[0]]
 
         forward_written = write_function(forward, f"{base}_forward", call.specs, captures=False)
@@ -224,14 +224,14 @@ class CustomVjp(_Custom):
         fixed, _ = passed.split([*[None] * passed.count, *moved])
         pending = iter(tracers[residual_spec.num_leaves :])
         cotangent = call.result([next(pending) if spec.differentiable else None for spec in call.results])
-        found = self.backward(*fixed, residuals, cotangent)
+        returned = self.backward(*fixed, residuals, cotangent)
         arguments = unflatten(call.spec, call.leaves)[0]
-        if not isinstance(found, tuple) or len(cast("tuple[Any, ...]", found)) != passed.count:
+        if not isinstance(returned, tuple) or len(cast("tuple[Any, ...]", returned)) != passed.count:
             raise type_error(f"the backward rule of {name_of(self.primal)} must return a tuple of {passed.count} cotangents, one for each argument")
-        found = (*cast("tuple[Any, ...]", found), *[None] * len(moved))
-        found = tuple(_nones(a) if f is None else f for f, a in zip(found, arguments, strict=True))
+        returned = (*cast("tuple[Any, ...]", returned), *[None] * len(moved))
+        returned = tuple(_nones(a) if f is None else f for f, a in zip(returned, arguments, strict=True))
         try:
-            leaves = _up_to(call.spec.children()[0], found)
+            leaves = _up_to(call.spec.children()[0], returned)
         except ValueError as error:
             raise value_error(f"the cotangents from the backward rule of {name_of(self.primal)} must be trees like the arguments: {error}") from None
         by_leaf = dict(enumerate(leaves))
@@ -254,10 +254,10 @@ def _up_to(spec: Any, tree: Any) -> list[Any]:
 def _results(function: Function, call: Call, value: Any) -> list[Any]:
     """The value from a rule, which must be like the function's own."""
     leaves, spec = flatten(value)
-    found = [(shape_of(leaf), getattr(leaf, "dtype", None)) for leaf in leaves]
-    if spec != call.out_spec or [s for s, _ in found] != [r.shape for r in call.results]:
+    types = [(shape_of(leaf), getattr(leaf, "dtype", None)) for leaf in leaves]
+    if spec != call.out_spec or [s for s, _ in types] != [r.shape for r in call.results]:
         raise value_error(
-            f"the rule of {name_of(function)} returns another value than the function: {[s for s, _ in found]} for {[r.shape for r in call.results]}"
+            f"the rule of {name_of(function)} returns another value than the function: {[s for s, _ in types]} for {[r.shape for r in call.results]}"
         )
     return [traced(value_of(leaf, r.dtype)) for leaf, r in zip(leaves, call.results, strict=True)]
 

@@ -37,8 +37,8 @@ def jacfwd(function: Function, argnums: Positions = 0, *, has_aux: bool = False,
             return jvp(point.function, point.chosen, tangents, has_aux=True)[1:]
 
         columns, aux = vmap(along, out_axes=(-1, None))(unflatten(spec, directions))
-        found = point.nested(columns, inputs, spec)
-        return (found, aux) if has_aux else found
+        nested = point.nested(columns, inputs, spec)
+        return (nested, aux) if has_aux else nested
 
     return _named(jacobian, function, "Jacobian (forward)")
 
@@ -54,8 +54,8 @@ def jacrev(function: Function, argnums: Positions = 0, *, has_aux: bool = False,
             _check_result(function, _spec(y), holomorphic)
         directions = _basis([_spec(y) for y in outputs])
         rows = vmap(pullback)(unflatten(out_spec, directions))
-        found = point.nested_rows(rows, outputs, out_spec)
-        return (found, aux) if has_aux else found
+        nested = point.nested_rows(rows, outputs, out_spec)
+        return (nested, aux) if has_aux else nested
 
     return _named(jacobian, function, "Jacobian (reverse)")
 
@@ -79,10 +79,10 @@ def jac(function: Function, argnums: Positions = 0, *, has_aux: bool = False, ho
 def hessian(function: Function, argnums: Positions = 0, *, has_aux: bool = False, holomorphic: bool = False) -> Transform:
     """A function that returns all second derivatives, forward over reverse; the trees nest as those of :func:`jacfwd`."""
     gradient = jacrev(function, argnums, has_aux=has_aux, holomorphic=holomorphic)
-    found = jacfwd(gradient, argnums, has_aux=has_aux, holomorphic=holomorphic)
+    forward_over_reverse = jacfwd(gradient, argnums, has_aux=has_aux, holomorphic=holomorphic)
 
     def second(*args: Any, **kwargs: Any) -> Any:
-        return found(*args, **kwargs)
+        return forward_over_reverse(*args, **kwargs)
 
     return _named(second, function, "Hessian")
 
@@ -113,7 +113,7 @@ class _Point:
     def nested(self, columns: Any, inputs: Sequence[Any], spec: Any) -> Any:
         """From results that hold the directions in their last dimension to a tree of trees."""
         outputs, out_spec = flatten(columns)
-        found: list[Any] = []
+        trees: list[Any] = []
         for column in outputs:
             extents, parts, start = column.shape[:-1], list[Any](), 0
             for x in inputs:
@@ -121,21 +121,21 @@ class _Point:
                 parts.append(column[..., start : start + size].reshape((*extents, *_spec(x).shape)))
                 start += size
             tree = unflatten(spec, parts)
-            found.append(tree[0] if self.is_single else tree)
-        return unflatten(out_spec, found)
+            trees.append(tree[0] if self.is_single else tree)
+        return unflatten(out_spec, trees)
 
     def nested_rows(self, rows: Any, outputs: Sequence[Any], out_spec: Any) -> Any:
         """From cotangents that hold the directions in their first dimension to a tree of trees."""
         leaves, spec = flatten(rows)
-        found: list[Any] = []
+        trees: list[Any] = []
         start = 0
         for y in outputs:
             size, extents = _spec(y).size, _spec(y).shape
             parts = [row[start : start + size].reshape((*extents, *row.shape[1:])) for row in leaves]
             start += size
             tree = unflatten(spec, parts)
-            found.append(tree[0] if self.is_single else tree)
-        return unflatten(out_spec, found)
+            trees.append(tree[0] if self.is_single else tree)
+        return unflatten(out_spec, trees)
 
 
 def _spec(x: Any) -> ArraySpec:
@@ -153,13 +153,13 @@ def _check_result(function: Function, spec: ArraySpec, holomorphic: bool) -> Non
 
 def _basis(specs: Sequence[ArraySpec]) -> list[Any]:
     """All unit vectors of a space of arrays, in one more dimension in front."""
-    total, start, found = sum(spec.size for spec in specs), 0, list[Any]()
+    total, start, units = sum(spec.size for spec in specs), 0, list[Any]()
     for spec in specs:
         rows = np.zeros((total, spec.size), spec.dtype)
         rows[start : start + spec.size] = np.eye(spec.size)
-        found.append(rows.reshape((total, *spec.shape)))
+        units.append(rows.reshape((total, *spec.shape)))
         start += spec.size
-    return found
+    return units
 
 
 def _named(jacobian: Function, function: Function, what: str) -> Transform:

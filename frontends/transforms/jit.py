@@ -69,8 +69,8 @@ class Entry:
 
     def run(self, arrays: Sequence[Any]) -> Any:
         """The function's result for the arrays among the leaves of its arguments."""
-        found = self.compiled(*[np.asarray(x, dtype) for x, dtype in zip(arrays, self.dtypes, strict=True)])
-        return unflatten(self.out_spec, found)
+        results = self.compiled(*[np.asarray(x, dtype) for x, dtype in zip(arrays, self.dtypes, strict=True)])
+        return unflatten(self.out_spec, results)
 
 
 class Traceable:
@@ -110,16 +110,16 @@ class Traceable:
         return text_at(self.program(*args, **kwargs), stage)
 
     def costs(self, *args: Any, **kwargs: Any) -> Any:
-        """What the program for these arguments costs, and its derivatives: a report, see :meth:`wengert.Program.costs`."""
+        """The costs of the program for these arguments and of its derivatives: a report, see :meth:`wengert.Program.costs`."""
         return self.program(*args, **kwargs).costs()
 
     def explain_retrace(self) -> RetraceReport:
-        """Why the function was traced as often as it was."""
+        """Explains why the function was traced as often as it was."""
         return RetraceReport(name_of(self._function), tuple(self._records))
 
     @property
     def traces(self) -> int:
-        """How often the function was traced for calls from outside."""
+        """The number of times that the function was traced for calls from outside."""
         return len(self._records)
 
     def clear_cache(self) -> None:
@@ -173,10 +173,10 @@ class Traceable:
         def several(*args: Any, **kwargs: Any) -> Any:
             if kwargs:
                 return dispatch(*args, **kwargs)
-            found = call(*args)
-            if type(found) is _Dispatched:
-                return found[0]
-            return found if flat else unflatten(spec, found)
+            results = call(*args)
+            if type(results) is _Dispatched:
+                return results[0]
+            return results if flat else unflatten(spec, results)
 
         self.__call__ = several
 
@@ -286,7 +286,7 @@ def jit(
 
 
 def explain_retrace(function: Traceable) -> RetraceReport:
-    """Why a function was traced as often as it was; print the report."""
+    """Explains why a function was traced as often as it was; print the report."""
     return function.explain_retrace()
 
 
@@ -295,7 +295,7 @@ def _class(value: Any) -> Any:
 
 
 def _key(leaf: Any) -> Any:
-    """What the program for a call depends on of one leaf."""
+    """The part of one leaf that the program for a call depends on."""
     kind = _class(leaf)
     if kind is np.ndarray:
         return leaf.dtype, leaf.shape
@@ -324,14 +324,14 @@ def _static(function: Function, numbers: int | Sequence[int], names: str | Itera
 
 def _parameter_names(function: Function) -> list[str]:
     try:
-        found = inspect.signature(function).parameters.values()
+        parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return []
-    return [p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
 
 def _leaf_names(function: Function, static: Sequence[int], args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:
-    """How the user would write each leaf of the arguments."""
+    """The Python expression of each leaf of the arguments."""
     names = [name for i, name in enumerate(_parameter_names(function)) if i not in static]
     named = [(names[i] if i < len(names) else f"args[{i}]", a) for i, a in enumerate(args)]
     return [path for name, tree in [*named, *sorted(kwargs.items())] for path in paths(tree, name)]

@@ -54,7 +54,7 @@ class LinearMap:
     """The derivative of a function at a point: what :func:`vjp` and :func:`linearize` return besides the value.
 
     It has two programs: ``forward`` computes the value and the residuals, which are kept; ``linear`` is the map itself, whose first arguments
-    are the residuals. Where residuals are no arrays (on the tape of a loop whose trips are not counted), ``forward`` is the function
+    are the residuals. Where residuals are no arrays (on the tape of a loop whose iterations are not counted), ``forward`` is the function
     and ``linear`` its whole JVP or VJP, which is given the arguments and whose first results are the value.
     """
 
@@ -83,7 +83,7 @@ class LinearMap:
         return text_at(self.program(part), stage)
 
     def costs(self, part: Part = "linear") -> Any:
-        """What one of the two programs costs: see :meth:`wengert.Program.costs`."""
+        """The costs of one of the two programs: see :meth:`wengert.Program.costs`."""
         return self.program(part).costs()
 
     @property
@@ -174,14 +174,14 @@ class Linearization:
             raise value_error(f"tangents must be trees like the arguments: {error}") from None
         return [_like(given[self.call.positions[p]], self.call.specs[p], "tangent of an argument") for p in self.wrt]
 
-    def arguments(self, found: Sequence[Any]) -> tuple[Any, ...]:
+    def arguments(self, cotangents: Sequence[Any]) -> tuple[Any, ...]:
         """Cotangents in the trees of the arguments."""
-        by_position = dict(zip([self.call.positions[p] for p in self.wrt], found, strict=True))
+        by_position = dict(zip([self.call.positions[p] for p in self.wrt], cotangents, strict=True))
         return unflatten(self.call.spec, [by_position.get(i) for i in range(len(self.call.leaves))])[0]
 
-    def results(self, found: Sequence[Any]) -> Any:
+    def results(self, tangents: Sequence[Any]) -> Any:
         """Tangents in the tree of the value."""
-        by_position = dict(zip(self.of, found, strict=True))
+        by_position = dict(zip(self.of, tangents, strict=True))
         return self.call.result([by_position.get(j) for j in range(len(self.call.results))])[0]
 
 
@@ -209,7 +209,7 @@ class TracedLinearization(Linearization):
         else:
             kind = ad.LinearType(FunctionType.from_lists([self.operands[p].type for p in self.wrt], [types[j] for j in self.of]))
             *outputs, self.map = request(ad.LinearizeOp, self.written, [*self.operands, *self.written.captures], [*types, kind], wrt=self.wrt, of=self.of)
-        self._held = [traced(v) for v in (*self.operands, *self.written.captures)]
+        self._primals = [traced(v) for v in (*self.operands, *self.written.captures)]
         self.value, self.aux = call.result(for_user(outputs))
 
     def push(self, tangents: Sequence[Any]) -> Sequence[Any]:
@@ -219,8 +219,8 @@ class TracedLinearization(Linearization):
         types = [self.written.result_types[j] for j in self.of]
         if active_trace() is self.trace:
             return for_user(active_trace().builder.create(ad.ApplyOp, [self.map, *x_dots], types))
-        held = [value_of(t) for t in self._held]
-        values = request(ad.JvpOp, self.written, [*held, *x_dots], [*self.written.result_types, *types], wrt=self.wrt, of=self.of)
+        primals = [value_of(t) for t in self._primals]
+        values = request(ad.JvpOp, self.written, [*primals, *x_dots], [*self.written.result_types, *types], wrt=self.wrt, of=self.of)
         return for_user(values[len(self.written.result_types) :])
 
     def pull(self, cotangents: Sequence[Any]) -> Sequence[Any]:
@@ -230,8 +230,8 @@ class TracedLinearization(Linearization):
         types = [self.operands[p].type for p in self.wrt]
         if active_trace() is self.trace:
             return for_user(active_trace().builder.create(ad.ApplyTransposeOp, [self.map, *y_bars], types))
-        held = [value_of(t) for t in self._held]
-        values = request(ad.VjpOp, self.written, [*held, *y_bars], [*self.written.result_types, *types], wrt=self.wrt, of=self.of)
+        primals = [value_of(t) for t in self._primals]
+        values = request(ad.VjpOp, self.written, [*primals, *y_bars], [*self.written.result_types, *types], wrt=self.wrt, of=self.of)
         return for_user(values[len(self.written.result_types) :])
 
 
@@ -242,8 +242,8 @@ class ConcreteLinearization(Linearization):
         super().__init__(function, primals, call)
         self.prepared = prepared
         arrays = [np.asarray(x, spec.dtype) for x, spec in zip(call.arrays, call.specs, strict=True)]
-        found, self.residuals = prepared.run(arrays)
-        self.value, self.aux = call.result(found)
+        outputs, self.residuals = prepared.run(arrays)
+        self.value, self.aux = call.result(outputs)
 
     def push(self, tangents: Sequence[Any]) -> Sequence[Any]:
         return self.prepared.push(self.residuals, tangents, call=apply_program)

@@ -46,13 +46,13 @@ def add_program(parser: argparse.ArgumentParser) -> None:
 
 
 def add_positions(parser: argparse.ArgumentParser) -> None:
-    """Which arguments and results a derivative is about."""
+    """Adds the options that choose the arguments and results of a derivative."""
     parser.add_argument("--wrt", type=integers, metavar="I,J", help="positions of the arguments to differentiate by (default: every float or complex one)")
     parser.add_argument("--of", type=integers, metavar="I,J", help="positions of the results to differentiate (default: every float or complex one)")
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
-    """Where the inputs come from."""
+    """Adds the options that say where the inputs come from."""
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--inputs", metavar="FILE.npz", help="arrays under the keys in_0, in_1, ... (or arg0, arr_0, or the arguments' names)")
     group.add_argument("--random", type=int, metavar="SEED", help="draw inputs: standard normal floats, integers in [0, 4)")

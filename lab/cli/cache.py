@@ -28,12 +28,19 @@ def execute(options: argparse.Namespace) -> int:
     removed = 0
     if options.clear or options.limit_mb:
         removed = cache.sweep(home, 0 if options.clear else options.limit_mb << 20)
-    held = cache.entries(home)
-    size = sum(size for _, size, _ in held)
+    objects = cache.entries(home)
+    size = sum(size for _, size, _ in objects)
     if options.json:
         print(
             json.dumps(
-                {"folder": str(home), "objects": len(held), "bytes": size, "limit_bytes": cache.limit(), "removed": removed, "not_used": cache.distrusted(home)}
+                {
+                    "folder": str(home),
+                    "objects": len(objects),
+                    "bytes": size,
+                    "limit_bytes": cache.limit(),
+                    "removed": removed,
+                    "not_used": cache.distrusted(home),
+                }
             )
         )
         return Exit.OK
@@ -41,9 +48,9 @@ def execute(options: argparse.Namespace) -> int:
         print(f"removed {removed} objects")
     if reason := cache.distrusted(home):
         print(f"{home} is not used: {reason}")
-    print(f"{home}: {len(held)} objects, {size / 2**20:.1f} MB of at most {cache.limit() / 2**20:.0f}")
-    if held:
-        print(f"last used: {_ago(held[-1][0])}; not used for longest: {_ago(held[0][0])}")
+    print(f"{home}: {len(objects)} objects, {size / 2**20:.1f} MB of at most {cache.limit() / 2**20:.0f}")
+    if objects:
+        print(f"last used: {_ago(objects[-1][0])}; not used for longest: {_ago(objects[0][0])}")
     return Exit.OK
 
 

@@ -27,11 +27,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def test_names(text: str) -> tuple[str, ...]:
     """Names of tests."""
-    found = arguments.names(text)
-    unknown = [name for name in found if name not in TESTS]
-    if unknown or not found:
+    names = arguments.names(text)
+    unknown = [name for name in names if name not in TESTS]
+    if unknown or not names:
         raise argparse.ArgumentTypeError(f"there is no test {', '.join(unknown) or 'named'}; known: {', '.join(TESTS)}")
-    return found
+    return names
 
 
 def execute(options: argparse.Namespace) -> int:

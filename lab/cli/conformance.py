@@ -41,11 +41,11 @@ def execute(options: argparse.Namespace) -> int:
         if report.ended:
             done += 1
             output.progress(f"{done}/{len(tasks)} {task.label}")
-            found = lost(task, outcomes, report.reason) if report.reason is not None else []
+            reported = lost(task, outcomes, report.reason) if report.reason is not None else []
         else:
-            found = [report.value]
-        outcomes += found
-        for outcome in found:
+            reported = [report.value]
+        outcomes += reported
+        for outcome in reported:
             if outcome.status != "passed":
                 output.end_progress()
                 print(outcome, flush=True)
@@ -59,7 +59,7 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def tasks_of(options: argparse.Namespace) -> list[Task]:
-    """What the command asks for; raises InputError."""
+    """The tasks that the command asks for; raises InputError."""
     if options.backend not in BACKENDS:
         raise unknown_backend(options.backend)
     kinds = expand_kinds(options.what)

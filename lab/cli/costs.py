@@ -25,6 +25,6 @@ def execute(options: argparse.Namespace) -> int:
     """Prints the report."""
     program = arguments.read_program(options)
     inputs = arguments.inputs_of(options, program) if options.measure or options.inputs is not None else None
-    found = report(program, inputs, wrt=options.wrt, of=options.of, measure=options.measure, backend=options.backend, strategies=options.strategies)
-    print(json.dumps(found.to_json(), indent=1) if options.json else found)
+    costs = report(program, inputs, wrt=options.wrt, of=options.of, measure=options.measure, backend=options.backend, strategies=options.strategies)
+    print(json.dumps(costs.to_json(), indent=1) if options.json else costs)
     return Exit.OK

@@ -1,4 +1,4 @@
-"""What the process's exit status means; the same for every command."""
+"""The exit statuses of the process; the same for every command."""
 
 from __future__ import annotations
 

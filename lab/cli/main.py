@@ -32,7 +32,7 @@ _MODULES = {"jvp": "differentiate", "vjp": "differentiate"}
 
 
 class Command(Protocol):
-    """What a command's module provides."""
+    """The interface of a command's module."""
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         """Declares the command's arguments."""

@@ -24,8 +24,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     """Tries the ops, and writes what can be done with them."""
     names = [_known(name) for name in options.names] or list(OPS)
-    found = rows(names) if options.markdown or not options.names else [row_of(name) for name in names]
-    text = markdown(found) if options.markdown else _one_by_one(found) if options.names else _listed(found)
+    table_rows = rows(names) if options.markdown or not options.names else [row_of(name) for name in names]
+    text = markdown(table_rows) if options.markdown else _one_by_one(table_rows) if options.names else _listed(table_rows)
     output.write_text(text, options.output)
     return Exit.OK
 
@@ -39,13 +39,13 @@ def _known(name: str) -> str:
     )
 
 
-def _listed(found: list[Row]) -> str:
-    return "\n".join(table(("op", *COLUMNS), [(row.op, *(row.cells[c] for c in COLUMNS)) for row in found])) + "\n"
+def _listed(table_rows: list[Row]) -> str:
+    return "\n".join(table(("op", *COLUMNS), [(row.op, *(row.cells[c] for c in COLUMNS)) for row in table_rows])) + "\n"
 
 
-def _one_by_one(found: list[Row]) -> str:
+def _one_by_one(table_rows: list[Row]) -> str:
     parts: list[str] = []
-    for row in found:
+    for row in table_rows:
         parts.append(f"{row.op}\n" + "".join(f"  {c:10} {row.cells[c]}\n" for c in COLUMNS) + "".join(f"  {note}\n" for note in row.notes))
         if row.op in EXAMPLES:
             parts.append("".join(f"  | {line}\n" for line in EXAMPLES[row.op].text.splitlines()))

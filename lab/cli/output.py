@@ -1,4 +1,4 @@
-"""How commands speak: findings on stderr as text or JSON, results on stdout or in a file."""
+"""The output of commands: findings on stderr as text or JSON, results on stdout or in a file."""
 
 from __future__ import annotations
 

@@ -80,11 +80,11 @@ def draw(program: Program, *, function: str | None = None, limit: int = LIMIT) -
     if not isinstance(given, Program):
         hint = "of a traced function it is f.program(*args)" if callable(getattr(given, "program", None)) else "such as wg.parse gives"
         raise InputError(f"draw takes a program, found {type(given).__name__}; {hint}")
-    found = entry_function(program.module, program.entry if function is None else function)
-    count = sum(op.name not in ("func.func", "func.return") for op in found.walk())
+    drawn = entry_function(program.module, program.entry if function is None else function)
+    count = sum(op.name not in ("func.func", "func.return") for op in drawn.walk())
     if count > limit:
-        others = [name for name in functions(program.module) if name != found.sym_name.data]
+        others = [name for name in functions(program.module) if name != drawn.sym_name.data]
         parts = [f"draw one of its functions (function={others[0]!r}, one of {len(others)})"] if others else []
         ways = [*parts, f"raise limit={count}", "or read the text: print(p)"]
-        raise InputError(f"@{found.sym_name.data} has {count} ops, and a drawing shows at most {limit}: {', '.join(ways)}")
-    return Drawing(graph_of(found, f"{program.name}: @{found.sym_name.data}", *names_of(found)))
+        raise InputError(f"@{drawn.sym_name.data} has {count} ops, and a drawing shows at most {limit}: {', '.join(ways)}")
+    return Drawing(graph_of(drawn, f"{program.name}: @{drawn.sym_name.data}", *names_of(drawn)))

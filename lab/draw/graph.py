@@ -40,7 +40,7 @@ _DIALECTS = ("stablehlo.", "chlo.", "core.", "func.")
 
 
 class Kind(StrEnum):
-    """What a node is, which its colour shows."""
+    """The kind of a node, which its colour shows."""
 
     ARGUMENT = "argument"
     RESULT = "result"
@@ -181,13 +181,13 @@ def _is_combiner(op: Operation) -> bool:
 def _captured(op: Operation) -> list[SSAValue]:
     """The values from outside of an op that its regions use, each once."""
     inside = {id(block) for region in op.regions for block in _blocks(region)}
-    found: dict[SSAValue, None] = {}
+    captured: dict[SSAValue, None] = {}
     for region in op.regions:
         for inner in region.walk():
             for value in inner.operands:
                 if id(value.owner if isinstance(value.owner, Block) else value.owner.parent) not in inside:
-                    found[value] = None
-    return list(found)
+                    captured[value] = None
+    return list(captured)
 
 
 def _blocks(region: Any) -> list[Block]:
@@ -201,9 +201,9 @@ def short_type(type: Attribute) -> str:
     """``f64[2,3]`` for a tensor type, other types as they print."""
     if not isinstance(type, TensorType):
         return _cut(str(type))
-    held = cast("TensorType[Any]", type)
-    extents = ",".join("?" if n == DYNAMIC else str(n) for n in shape_of_type(held))
-    return f"{held.element_type}[{extents}]" if extents else str(held.element_type)
+    tensor_type = cast("TensorType[Any]", type)
+    extents = ",".join("?" if n == DYNAMIC else str(n) for n in shape_of_type(tensor_type))
+    return f"{tensor_type.element_type}[{extents}]" if extents else str(tensor_type.element_type)
 
 
 def _cut(text: str) -> str:
@@ -228,7 +228,7 @@ def _lines(op: Operation) -> list[str]:
     types = ", ".join(short_type(r.type) for r in op.results[:3]) + (f", … ({len(op.results)})" if len(op.results) > 3 else "")
     if op.name == "stablehlo.constant":
         return [_constant(op.properties["value"]), types]
-    details = [text for key, held in op.properties.items() if key not in _HIDDEN and (text := _detail(key, held))]
+    details = [text for key, value in op.properties.items() if key not in _HIDDEN and (text := _detail(key, value))]
     return [short_name(op), *([_cut(" ".join(details))] if details else []), *([types] if types else [])]
 
 
@@ -244,25 +244,25 @@ def _constant(value: Attribute) -> str:
     return f"{shown}, …" if array.size > 4 else shown
 
 
-def _detail(key: str, held: Attribute) -> str:
+def _detail(key: str, value: Attribute) -> str:
     """``key=value`` in few characters, nothing for a flag that is off."""
-    if isinstance(held, DenseArrayBase):
-        return f"{key}={list(ints(held))}".replace(" ", "")  # pyright: ignore[reportUnknownArgumentType]
-    if isinstance(held, IntegerAttr):
-        number = cast("IntegerAttr[Any]", held)
+    if isinstance(value, DenseArrayBase):
+        return f"{key}={list(ints(value))}".replace(" ", "")  # pyright: ignore[reportUnknownArgumentType]
+    if isinstance(value, IntegerAttr):
+        number = cast("IntegerAttr[Any]", value)
         if number.type == IntegerType(1):
             return key if number.value.data else ""
         return f"{key}={number.value.data}"
-    if isinstance(held, FloatAttr):
-        return f"{key}={held.value.data:g}"
-    if isinstance(held, StringAttr):
-        return f"{key}={held.data}" if held.data else ""
-    if isinstance(held, SymbolRefAttr):
-        return f"@{held.string_value()}"
-    data = getattr(held, "data", None)
+    if isinstance(value, FloatAttr):
+        return f"{key}={value.value.data:g}"
+    if isinstance(value, StringAttr):
+        return f"{key}={value.data}" if value.data else ""
+    if isinstance(value, SymbolRefAttr):
+        return f"@{value.string_value()}"
+    data = getattr(value, "data", None)
     if isinstance(data, Enum):
         return str(data.value)
-    return _cut(f"{key}={held}")
+    return _cut(f"{key}={value}")
 
 
 def _tooltip(op: Operation) -> str:

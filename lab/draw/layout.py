@@ -74,10 +74,10 @@ def _placed(graph: Graph, layouts: Any, graphs: Any) -> Layout:
     paths: list[tuple[Point, ...]] = []
     left = 0.0
     for component in graphs.Graph(list(vertices.values()), arrows, directed=True).C:
-        found, routes = _component(component, layouts)
-        shift = left - min(b.x - b.width / 2 for b in found)
-        top = min(b.y - b.height / 2 for b in found)
-        moved = [_moved(b, shift, -top) for b in found]
+        component_boxes, routes = _component(component, layouts)
+        shift = left - min(b.x - b.width / 2 for b in component_boxes)
+        top = min(b.y - b.height / 2 for b in component_boxes)
+        moved = [_moved(b, shift, -top) for b in component_boxes]
         boxes += moved
         paths += [tuple((x + shift, y - top) for x, y in route) for route in routes]
         left = max([b.x + b.width / 2 for b in moved] + [x for route in paths for x, _ in route]) + GAP
@@ -88,7 +88,7 @@ def _placed(graph: Graph, layouts: Any, graphs: Any) -> Layout:
 
 
 class _Route:
-    """What grandalf tells where an edge bends."""
+    """The object that grandalf tells where an edge bends."""
 
     def __init__(self) -> None:
         self.points: list[Point] = []
@@ -118,13 +118,13 @@ def _component(component: Any, layouts: Any) -> tuple[list[Box], list[list[Point
 def _apart(boxes: dict[int, Box]) -> dict[int, Box]:
     """Boxes of one layer moved to the right until none overlaps, which grandalf does not promise."""
     ends: dict[float, float] = {}
-    found: dict[int, Box] = {}
+    moved: dict[int, Box] = {}
     for key, box in sorted(boxes.items(), key=lambda item: item[1].x):
         left = box.x - box.width / 2
         shift = max(0.0, ends.get(box.y, left - GAP) + GAP / 2 - left)
-        found[key] = _moved(box, shift, 0.0)
+        moved[key] = _moved(box, shift, 0.0)
         ends[box.y] = left + shift + box.width
-    return {key: found[key] for key in boxes}
+    return {key: moved[key] for key in boxes}
 
 
 def _route(start: Box, end: Box, points: Sequence[Point], layers: Mapping[float, float]) -> list[Point]:

@@ -1,4 +1,4 @@
-"""How kinds of nodes look, in DOT and SVG alike, and what the legend says of them."""
+"""The look of each kind of node, in DOT and SVG alike, and its text in the legend."""
 
 from __future__ import annotations
 

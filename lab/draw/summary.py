@@ -1,4 +1,4 @@
-"""How a program shows in a notebook: its signature, how many ops of which kind, and its text behind a fold."""
+"""The summary of a program in a notebook: its signature, how many ops of which kind, and its text behind a fold."""
 
 from __future__ import annotations
 

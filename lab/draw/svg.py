@@ -40,11 +40,11 @@ def _legend(graph: Graph) -> list[tuple[str, float]]:
     entries = [(look.legend, look.fill, look.border, 1.0) for kind, look in LOOKS.items() if look.legend and kind in graph.kinds]
     if entries and Kind.BACKWARD in graph.kinds:
         entries.append((SAVED_NOTE, "#ffffff", SAVED, 2.5))
-    found: list[tuple[str, float]] = []
+    samples: list[tuple[str, float]] = []
     for text, fill, border, stroke in entries:
         sample = f'<rect width="14" height="10" fill="{fill}" stroke="{border}" stroke-width="{stroke}"/>'
-        found.append((f'{sample}<text x="18" y="9">{text}</text>', 18 + CHARACTER * (len(text) + 2)))
-    return found
+        samples.append((f'{sample}<text x="18" y="9">{text}</text>', 18 + CHARACTER * (len(text) + 2)))
+    return samples
 
 
 def _drawn(layout: Layout) -> list[str]:

@@ -1,7 +1,7 @@
-"""What can be done with an op, found out by doing it: each ability is tried on the op's example.
+"""Tries out what can be done with an op: each ability is tried on the op's example.
 
 An op is read in both forms, verified, run on both backends, which must agree, differentiated in both modes, which must agree with each other
-(``<y_bar, J x_dot> = <J^T y_bar, x_dot>``), and batched, which must agree with running the instances one by one.
+(``<y_bar, J x_dot> = <J^T y_bar, x_dot>``), and batched, which must agree with running the batch elements one by one.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ REFUSED = "refused"
 FAILS = "FAILS"
 """A defect of ours: a wrong value, or an internal error."""
 
-INSTANCES = 2
+BATCH_SIZE = 2
 
 
 @dataclass
 class Row:
-    """What can be done with an op, column by column, and why not."""
+    """A row of the table: what can be done with an op, column by column, and why not."""
 
     op: str
     cells: dict[str, str] = field(default_factory=lambda: {**dict.fromkeys(COLUMNS, NO), "GPU": NOTHING})
@@ -67,8 +67,8 @@ def attempt(name: str, example: Example | None) -> Row:
     if program is None:
         return row
     for column, steps in (("interpret", _interpret), ("compile", _compile), ("JVP", _jvp), ("VJP", _vjp), ("batch", _batch)):
-        found = _outcome(row, lambda steps=steps: steps(program, example))
-        row.cells[column] = REFUSED if found == NOTHING and row.cells["interpret"] == REFUSED else found
+        outcome = _outcome(row, lambda steps=steps: steps(program, example))
+        row.cells[column] = REFUSED if outcome == NOTHING and row.cells["interpret"] == REFUSED else outcome
     return row
 
 
@@ -90,7 +90,7 @@ def _outcome(row: Row, steps: Callable[[], str]) -> str:
 
 
 def _reason(name: str, error: Exception) -> str:
-    """What an error says, without the place."""
+    """The message of an error, without the place."""
     message = error.diagnostics[0].message if isinstance(error, DiagnosticError) else str(error)
     message = message.partition(": error: ")[2] or message
     for said in (f"'{name}' ", f"{name}: ", f"{name} "):
@@ -142,8 +142,8 @@ def _draw(p: Parameter, example: Example, generator: np.random.Generator) -> Arr
     return floats().astype(p.dtype)
 
 
-def _agree(what: str, found: Sequence[Array], expected: Sequence[Array]) -> None:
-    for a, b in zip(found, expected, strict=True):
+def _agree(what: str, results: Sequence[Array], expected: Sequence[Array]) -> None:
+    for a, b in zip(results, expected, strict=True):
         if a.shape != b.shape or a.dtype != b.dtype or not np.allclose(*(_wide(x) for x in (a, b)), rtol=1e-5, atol=1e-6, equal_nan=True):
             raise DisagreementError(f"{what}: {a} against {b}")
 
@@ -167,9 +167,9 @@ def _interpret(program: Program, example: Example) -> str:
 def _compile(program: Program, example: Example) -> str:
     inputs = inputs_of(program, example)
     compiled = program.compile("cpu")
-    found = compiled(*inputs)
+    results = compiled(*inputs)
     if not example.random:
-        _agree(f"{example.op} compiled and interpreted", found, _run(program, inputs))
+        _agree(f"{example.op} compiled and interpreted", results, _run(program, inputs))
     return CALLED if example.op in compiled.stats.interpreted else YES
 
 
@@ -182,9 +182,9 @@ def _jvp(program: Program, example: Example) -> str:
         return NOTHING
     inputs = inputs_of(program, example)
     derivative = program.jvp()
-    found = _run(derivative, [*inputs, *_tangents(program, example)])
+    results = _run(derivative, [*inputs, *_tangents(program, example)])
     if not example.random:
-        _agree(f"the primal results of the jvp of {example.op}", found[: len(program.signature.results)], _run(program, inputs))
+        _agree(f"the primal results of the jvp of {example.op}", results[: len(program.signature.results)], _run(program, inputs))
     return YES
 
 
@@ -195,11 +195,11 @@ def _vjp(program: Program, example: Example) -> str:
     derivative, results = program.vjp(), program.signature.results
     x_dots = _tangents(program, example)
     y_bars = [_draw(p, example, np.random.default_rng(2)) for p in results if p.differentiable]
-    found = _run(derivative, [*inputs, *y_bars])
+    outputs = _run(derivative, [*inputs, *y_bars])
     if not example.random:
-        _agree(f"the primal results of the vjp of {example.op}", found[: len(results)], _run(program, inputs))
+        _agree(f"the primal results of the vjp of {example.op}", outputs[: len(results)], _run(program, inputs))
         y_dots = _run(program.jvp(), [*inputs, *x_dots])[len(results) :]
-        _agree(f"the modes of {example.op}", [_pairing(y_bars, y_dots)], [_pairing(found[len(results) :], x_dots)])
+        _agree(f"the modes of {example.op}", [_pairing(y_bars, y_dots)], [_pairing(outputs[len(results) :], x_dots)])
     return YES
 
 
@@ -215,10 +215,10 @@ def _pairing(bars: Sequence[Array], dots: Sequence[Array]) -> Array:
 
 def _batch(program: Program, example: Example) -> str:
     arguments = program.signature.arguments
-    batched = program.vmap(size=INSTANCES) if arguments else program.vmap((), size=INSTANCES)
-    instances = [inputs_of(program, example, seed) for seed in range(INSTANCES)]
-    found = _run(batched, [np.stack(column) for column in zip(*instances, strict=True)])
+    batched = program.vmap(size=BATCH_SIZE) if arguments else program.vmap((), size=BATCH_SIZE)
+    elements = [inputs_of(program, example, seed) for seed in range(BATCH_SIZE)]
+    results = _run(batched, [np.stack(column) for column in zip(*elements, strict=True)])
     if not example.random:
-        one_by_one = [_run(program, instance) for instance in instances]
-        _agree(f"{example.op} batched", found, [np.stack(column) for column in zip(*one_by_one, strict=True)])
+        one_by_one = [_run(program, element) for element in elements]
+        _agree(f"{example.op} batched", results, [np.stack(column) for column in zip(*one_by_one, strict=True)])
     return YES

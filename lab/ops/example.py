@@ -28,15 +28,15 @@ class Example:
 
 def types(text: str) -> list[str]:
     """The types of a comma-separated list in short notation."""
-    found: list[str] = []
+    parsed: list[str] = []
     for part in re.findall(r"(?:[^,<]|<(?:[^<>]|<[^<>]*>)*>)+", text):
         part = part.strip()
         if part and not re.match(r"!|tensor|tuple", part):
             part = re.sub(r"(^|x)c(64|128)$", lambda m: f"{m[1]}complex<f{int(m[2]) // 2}>", part)
             part = f"tensor<{part}>"
         if part:
-            found.append(part)
-    return found
+            parsed.append(part)
+    return parsed
 
 
 def region(arguments: str, *ops: str, returns: str) -> str:

@@ -9,12 +9,12 @@ from wengert.lab.ops.attempt import CALLED, COLUMNS, NOTHING, REFUSED, Row, atte
 from wengert.lab.ops.example import Example
 from wengert.lab.ops.names import CHLO, OPS, STABLEHLO
 
-EXAMPLES: dict[str, Example] = {held.op: held for held in (*stablehlo_examples.EXAMPLES, *chlo_examples.EXAMPLES)}
+EXAMPLES: dict[str, Example] = {example.op: example for example in (*stablehlo_examples.EXAMPLES, *chlo_examples.EXAMPLES)}
 """The program about each op, by the op's name."""
 
 
 def row_of(name: str) -> Row:
-    """What can be done with an op of this name, tried now."""
+    """The table row of the op of this name, tried now."""
     return attempt(name, EXAMPLES.get(name))
 
 
@@ -30,7 +30,7 @@ compiled for the CPU, differentiated in forward and in reverse mode, and batched
 each of these on a small program about the op; `wengert ops NAME` tries one op and shows its program. The tests hold this page to what is tried.
 
 - **yes**: it was done, and agreed with what it is compared with: compiled code with the interpreter, reverse mode with forward mode, a batch with its
-  instances one by one.
+  elements one by one.
 - **{CALLED}**: compiled code calls the interpreter for it.
 - **{REFUSED}**: the op is refused by name and place; the last column says with what words.
 - **no**: not there.
@@ -55,13 +55,13 @@ what reaches out of the program: `send`, `recv`, `infeed` and `outfeed`.
 """
 
 
-def markdown(found: Sequence[Row]) -> str:
+def markdown(table_rows: Sequence[Row]) -> str:
     """The page of the documentation."""
     parts = [_HEAD]
     for title, names in (("StableHLO", STABLEHLO), ("CHLO", CHLO)):
-        held = [row for row in found if row.op in names]
+        of_dialect = [row for row in table_rows if row.op in names]
         parts.append(f"\n## {title}\n\n| op | {' | '.join(COLUMNS)} | |\n|---|{'---|' * (len(COLUMNS) + 1)}\n")
-        parts += [markdown_line(row) + "\n" for row in held]
+        parts += [markdown_line(row) + "\n" for row in of_dialect]
     return "".join(parts)
 
 

@@ -9,20 +9,20 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from math import prod
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp
 
 from wengert.dialects.kernel import MatmulOp, NativeOp, NestOp
 from wengert.dialects.kernel.level import holds_kernels
+from wengert.dialects.kernel.memory import byte_size
 from wengert.ir import elements
 from wengert.ir.construction import copy_module, erase
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.dumps import Dumper
 from wengert.ir.stages import stage
-from wengert.ir.tensor_types import bytes_of_type
 from wengert.ir.traversal import all_ops, ops_of
 from wengert.runtime.cpu import interrupts, pool, tape_memory
 from wengert.runtime.cpu.engine import Library
@@ -40,7 +40,7 @@ from wengert.transforms.codegen.cpu.program import Code, generate
 from wengert.transforms.codegen.cpu.subnormals import can_flush
 from wengert.transforms.core import compound
 from wengert.transforms.lowering import alone, function, remaining
-from wengert.transforms.pipelines import emission, joined, lowering, parse_pipeline
+from wengert.transforms.pipelines import emission, joined, lowering, parse_pipeline, placing
 from wengert.transforms.schedule.chunks import BLAS_HOLD, DECLARATIONS
 from wengert.transforms.schedule.host import host
 
@@ -142,8 +142,9 @@ class _Compilation:
             module = self._own()
         signature = signature_of(entry_function(module, self.entry))
         with self.phase("fuse"), _refusals():
-            lowered = parse_pipeline(remaining(module, reassociate=not self.options.strict)).run(module, original=self._own)
-        with self.phase("codegen"):
+            strict = self.options.strict
+            lowered = parse_pipeline(joined(remaining(module, reassociate=not strict), placing(strict=strict))).run(module, original=self._own)
+        with self.phase("codegen"), _refusals():
             code = generate(lowered, host().target, strict=self.options.strict, flush=self.options.flush)
         self._check_memory(code, signature)
         with self.phase("llvm"):
@@ -157,10 +158,10 @@ class _Compilation:
                 tape_memory.register()
             register_symbols([symbol for symbol in code.symbols if symbol not in DECLARATIONS and symbol not in (ALLOWS, POLL)])
             library = Library(image)
-            constants = [np.ascontiguousarray(elements.to_numpy(op.value)) for op in code.buffers.constants]
+            constants = [np.ascontiguousarray(elements.to_numpy(op.value)) for op in code.constants]
             fallback = Fallback(code.interpreted, records=code.records) if code.interpreted else None
         return CompiledFunction(
-            library, signature, constants, code.buffers.arena_bytes, fallback, self._stats(code, lowered, constants, signature), code.text, lowered
+            library, signature, constants, code.memory.arena, fallback, self._stats(code, lowered, constants, signature), code.text, lowered
         )
 
     def _own(self) -> ModuleOp:
@@ -177,8 +178,8 @@ class _Compilation:
     def _check_memory(self, code: Code, signature: Signature) -> None:
         """Refuses a program that this machine cannot hold; nothing has been allocated yet."""
         results = {f"{r.label}, {r.type}": prod(r.shape) * r.dtype.itemsize for r in signature.results}
-        constants = {f"the constant of {op.results[0].type}": bytes_of_type(cast("TensorType[Any]", op.results[0].type)) for op in code.buffers.constants}
-        parts = {**results, **constants, "values in between": code.buffers.arena_bytes}
+        constants = {f"the constant of {op.value.type}": byte_size(op.memref) for op in code.constants}
+        parts = {**results, **constants, "values in between": code.memory.arena}
         missing = excess(sum(parts.values()))
         if missing:
             largest = max(parts, key=lambda part: parts[part])
@@ -188,7 +189,7 @@ class _Compilation:
         interpreted = Counter(op.body.block.first_op.name for op in code.interpreted if op.body.block.first_op is not None)
         calls = len(ops_of(lowered, NestOp, MatmulOp, NativeOp))
         results = sum(prod(r.shape) * r.dtype.itemsize for r in signature.results)
-        return Stats(code.kernels, calls, dict(interpreted), code.buffers.arena_bytes, sum(a.nbytes for a in constants), results, self.cache_hit, self.times)
+        return Stats(code.kernels, calls, dict(interpreted), code.memory.arena, sum(a.nbytes for a in constants), results, self.cache_hit, self.times)
 
 
 _NOT_CORE = compound.NAMES | frozenset(

@@ -1,10 +1,11 @@
 """The interpreter: NumPy definitions of every op, written for reading. It says what programs mean and counts what they cost.
 
 ``run`` executes a function of a module, ``evaluate`` and ``prepare`` one op, ``Counter`` counts. Each family of ops has
-its file; importing them fills the table of meanings.
+its file; importing them fills the table of rules.
 """
 
 from wengert.runtime.interpreter import (
+    buffers,
     compound,
     contraction,
     control,
@@ -27,9 +28,10 @@ from wengert.runtime.interpreter import (
 from wengert.runtime.interpreter.counter import Counter
 from wengert.runtime.interpreter.execution import evaluate, prepare, run
 from wengert.runtime.interpreter.machine import Machine
-from wengert.runtime.interpreter.meaning import MEANINGS
+from wengert.runtime.interpreter.rules import EVALUATION_RULES
 
 FAMILIES = (
+    buffers,
     compound,
     contraction,
     control,
@@ -50,4 +52,4 @@ FAMILIES = (
     windows,
 )
 
-__all__ = ["FAMILIES", "MEANINGS", "Counter", "Machine", "evaluate", "prepare", "run"]
+__all__ = ["EVALUATION_RULES", "FAMILIES", "Counter", "Machine", "evaluate", "prepare", "run"]

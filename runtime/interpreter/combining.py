@@ -1,4 +1,4 @@
-"""How elements combine: the kinds of ``core`` ops, and the regions of StableHLO's reductions that are such a kind.
+"""The functions that combine elements: the kinds of ``core`` ops, and the regions of StableHLO's reductions that are such a kind.
 
 A region of one commutative op on its two arguments is recognised and computed by NumPy's ufunc; its result is what
 folding with the region gives but for the order of summation, which StableHLO leaves open. Elements are combined in their working type
@@ -43,9 +43,9 @@ _BOOLEAN: dict[Kind, np.ufunc] = {
 }
 
 
-def ufunc_of(kind: Kind, held: Attribute) -> np.ufunc:
+def ufunc_of(kind: Kind, element_type: Attribute) -> np.ufunc:
     """The ufunc that combines elements of this type (not for ``set``)."""
-    return (_BOOLEAN if is_boolean(held) else _NUMERIC)[kind]
+    return (_BOOLEAN if is_boolean(element_type) else _NUMERIC)[kind]
 
 
 def kind_of(region: Region) -> Kind | None:

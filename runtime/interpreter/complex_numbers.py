@@ -60,23 +60,23 @@ def divide(x: Any, y: Any) -> Any:
     ratio = small / large
     below = large + small * ratio
     re, im = (p + q * ratio) / below, (q - p * ratio) / below
-    found = make_complex(np.ldexp(re, up - down), np.ldexp(_where(steep, -im, im), up - down))
-    return _limits_of_quotient(found, x, y).astype(dtype)
+    quotient = make_complex(np.ldexp(re, up - down), np.ldexp(_where(steep, -im, im), up - down))
+    return _limits_of_quotient(quotient, x, y).astype(dtype)
 
 
-def _limits_of_quotient(found: Any, x: Any, y: Any) -> Any:
+def _limits_of_quotient(quotient: Any, x: Any, y: Any) -> Any:
     """Quotients that are not finite, by C99, annex G.5.1."""
     a, b, c, d = x.real, x.imag, y.real, y.imag
-    undefined: Any = np.isnan(found.real) & np.isnan(found.imag)
+    undefined: Any = np.isnan(quotient.real) & np.isnan(quotient.imag)
     infinite = np.copysign(np.inf, c)
     nothing: Any = (c == 0) & (d == 0) & ~(np.isnan(a) & np.isnan(b))
-    found = _where(nothing, make_complex(infinite * a, infinite * b), found)
+    quotient = _where(nothing, make_complex(infinite * a, infinite * b), quotient)
     large, small = (np.isinf(z.real) | np.isinf(z.imag) for z in (x, y))
     a_, b_, c_, d_ = (np.copysign(np.isinf(part).astype(np.float64), part) for part in (a, b, c, d))
     upper = make_complex(np.inf * (a_ * c + b_ * d), np.inf * (b_ * c - a_ * d))
     lower = make_complex(0.0 * (a * c_ + b * d_), 0.0 * (b * c_ - a * d_))
-    found = _where(undefined & ~nothing & large & np.isfinite(y), upper, found)
-    return _where(undefined & ~nothing & small & np.isfinite(x), lower, found)
+    quotient = _where(undefined & ~nothing & large & np.isfinite(y), upper, quotient)
+    return _where(undefined & ~nothing & small & np.isfinite(x), lower, quotient)
 
 
 def exp(z: Any) -> Any:
@@ -158,10 +158,10 @@ def power(z: Any, w: Any) -> Any:
     product = np.empty(np.broadcast_shapes(np.shape(z), np.shape(w)), np.clongdouble)
     product.real = w.real * logarithm.real - w.imag * logarithm.imag
     product.imag = w.real * logarithm.imag + w.imag * logarithm.real
-    found = exp(product).astype(np.complex128)
+    result = exp(product).astype(np.complex128)
     zero = _where(w.real > 0, 0.0, np.nan)
-    found = _where(z == 0, make_complex(zero, zero), found)
-    return _where(w == 0, 1.0, _where(w == 1, z, found))
+    result = _where(z == 0, make_complex(zero, zero), result)
+    return _where(w == 0, 1.0, _where(w == 1, z, result))
 
 
 def atan2(y: Any, x: Any) -> Any:

@@ -10,10 +10,10 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
 from wengert.runtime.errors import UnsupportedOpError
 from wengert.runtime.interpreter import elementwise, random, reduction, shape  # noqa: F401  # pyright: ignore[reportUnusedImport]  (whose rules come first)
-from wengert.runtime.interpreter.meaning import MEANINGS, Function, Scope, evaluates_in_scope, one_or_tuple
+from wengert.runtime.interpreter.rules import EVALUATION_RULES, Function, Scope, evaluates_in_scope, one_or_tuple
 from wengert.transforms.core.compound import EXPANSIONS, expand
 
-_OWN = {op: MEANINGS[op] for op in EXPANSIONS if op in MEANINGS}
+_OWN = {op: EVALUATION_RULES[op] for op in EXPANSIONS if op in EVALUATION_RULES}
 """The rules of ops that have one besides: for those that have no expansion in themselves, such as random numbers of the standard distributions."""
 
 

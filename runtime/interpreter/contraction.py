@@ -18,14 +18,14 @@ from wengert.ir.attributes import bools, int_of, ints
 from wengert.ir.elements import to_numpy
 from wengert.ir.tensor_types import dtype_of, element, is_float, rank, shape
 from wengert.runtime.errors import UnsupportedOpError
-from wengert.runtime.interpreter.meaning import Array, Binary, Function, evaluates
 from wengert.runtime.interpreter.precision import working_dtype
+from wengert.runtime.interpreter.rules import Array, Binary, Function, evaluates
 from wengert.runtime.interpreter.shape import padded
 
 
-def _sum_dtype(*held: Attribute) -> np.dtype[Any]:
+def _sum_dtype(*element_types: Attribute) -> np.dtype[Any]:
     """The type that products of operands and a result of these element types are summed in."""
-    wide = [working_dtype(e) for e in held]
+    wide = [working_dtype(e) for e in element_types]
     if any(d.kind == "c" for d in wide) or all(d.kind == "f" for d in wide):
         return np.result_type(*wide)
     return wide[-1]
@@ -39,12 +39,12 @@ def dot_general(op: stablehlo.DotGeneralOp) -> Binary:
     lhs = _Side(op.lhs, numbers.dims("lhs_batching_dimensions"), numbers.dims("lhs_contracting_dimensions"), contracted_last=True)
     rhs = _Side(op.rhs, numbers.dims("rhs_batching_dimensions"), numbers.dims("rhs_contracting_dimensions"), contracted_last=False)
     result, dtype = shape(op.result), dtype_of(element(op.result))
-    held = [element(op.lhs), element(op.rhs), element(op.result)]
+    element_types = [element(op.lhs), element(op.rhs), element(op.result)]
     if op.algorithm is not None:
-        if not all(map(is_float, held)):
-            raise UnsupportedOpError(op, f"has an algorithm; these multiply real floating-point numbers, found {held[0]} and {held[1]}")
-        held.append(op.algorithm.accumulation_type)
-    summed = _sum_dtype(*held)
+        if not all(map(is_float, element_types)):
+            raise UnsupportedOpError(op, f"has an algorithm; these multiply real floating-point numbers, found {element_types[0]} and {element_types[1]}")
+        element_types.append(op.algorithm.accumulation_type)
+    summed = _sum_dtype(*element_types)
     return lambda x, y: np.matmul(lhs.matrix(x, summed), rhs.matrix(y, summed)).astype(dtype, copy=False).reshape(result)
 
 

@@ -12,7 +12,7 @@ from wengert.dialects import ad, stablehlo
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import dtype_of, element, shape
 from wengert.runtime.errors import UnsupportedOpError
-from wengert.runtime.interpreter.meaning import Function, Nullary, Scope, Unary, Variadic, evaluates, evaluates_in_scope, one_or_tuple
+from wengert.runtime.interpreter.rules import Function, Nullary, Scope, Unary, Variadic, evaluates, evaluates_in_scope, one_or_tuple
 from wengert.transforms.core import one_device
 
 
@@ -99,13 +99,13 @@ def async_start(op: stablehlo.AsyncStartOp, scope: Scope) -> Variadic:
 
 @evaluates(stablehlo.AsyncDoneOp)
 def async_done(op: stablehlo.AsyncDoneOp) -> Unary:
-    """What the future holds."""
+    """The value that the future holds."""
     return lambda future: future[0]
 
 
 @evaluates(*one_device.COLLECTIVES)
 def collective(op: Operation) -> Variadic:
-    """What it means on one device: the operands or zeros. Refused where other devices take part."""
+    """The collective on one device: the operands or zeros. Refused where other devices take part."""
     try:
         passed = one_device.passes_on(op)
     except one_device.NeedsOthersError as error:

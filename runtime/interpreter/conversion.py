@@ -13,14 +13,14 @@ from wengert.dialects.stablehlo.typing.checks import bit_width
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import dtype_of, element, f64, is_boolean, is_complex, is_float, is_integer, is_unsigned, real_element, shape
 from wengert.runtime.interpreter.integers import bits
-from wengert.runtime.interpreter.meaning import Array, Function, Unary, evaluates
 from wengert.runtime.interpreter.precision import rounded, working_dtype
+from wengert.runtime.interpreter.rules import Array, Function, Unary, evaluates
 
 _finfo: Any = ml_dtypes.finfo
 _where: Any = np.where  # its stubs cannot type elements that are Any
 
 
-@evaluates(stablehlo.ConvertOp, elementwise=True)
+@evaluates(stablehlo.ConvertOp)
 def convert(op: stablehlo.ConvertOp) -> Unary:
     """Conversion by value. Floats become integers by truncation, saturating, NaN as 0; complex numbers lose their
     imaginary part first; any real number but zero is true."""
@@ -54,9 +54,9 @@ def _through(wide: np.dtype[Any], dtype: np.dtype[Any]) -> Unary:
     return converted
 
 
-def _float_to_integer(held: Attribute) -> Unary:
-    dtype = dtype_of(held)
-    limits, wide = ml_dtypes.iinfo(dtype), working_dtype(held).type
+def _float_to_integer(element_type: Attribute) -> Unary:
+    dtype = dtype_of(element_type)
+    limits, wide = ml_dtypes.iinfo(dtype), working_dtype(element_type).type
     lowest, beyond = float(limits.min), float(limits.max) + 1.0  # both are exact, unlike float(limits.max)
 
     def converted(x: Any) -> Any:
@@ -95,18 +95,22 @@ def _to_bits(x: Any, width: int) -> Array:
     return np.unpackbits(octets, axis=1, bitorder="little")[:, :width]
 
 
-def _from_bits(rows: Array, held: Attribute) -> Array:
+def _from_bits(rows: Array, element_type: Attribute) -> Array:
     """The elements that rows of bits are."""
-    dtype, width = dtype_of(held), rows.shape[1]
+    dtype, width = dtype_of(element_type), rows.shape[1]
     if width >= 8:
         return np.packbits(rows, axis=1, bitorder="little").view(dtype).reshape(-1)
     low = np.packbits(rows, axis=1, bitorder="little").reshape(-1)
-    if not is_integer(held):
+    if not is_integer(element_type):
         return low.view(dtype)
-    return low.astype(dtype) if is_boolean(held) or is_unsigned(held) else ((low.astype(np.int8) ^ (1 << (width - 1))) - (1 << (width - 1))).astype(dtype)
+    return (
+        low.astype(dtype)
+        if is_boolean(element_type) or is_unsigned(element_type)
+        else ((low.astype(np.int8) ^ (1 << (width - 1))) - (1 << (width - 1))).astype(dtype)
+    )
 
 
-@evaluates(stablehlo.ReducePrecisionOp, elementwise=True)
+@evaluates(stablehlo.ReducePrecisionOp)
 def reduce_precision(op: stablehlo.ReducePrecisionOp) -> Function:
     """Rounds to nearest even in a format of fewer bits: overflow gives infinity, what would be subnormal gives zero.
 
@@ -129,9 +133,9 @@ def reduce_precision(op: stablehlo.ReducePrecisionOp) -> Function:
             tie = (word >> unsigned(cut)) & unsigned(1)
             word = (word + tie + unsigned((1 << (cut - 1)) - 1)) & ~unsigned((1 << cut) - 1)
         if exponent < info.nexp:
-            held = word & exponents
-            word = _where(held > unsigned((bias + small) << info.nmant), sign | exponents, word)
-            word = _where(held <= unsigned((bias - small) << info.nmant), sign, word)
+            biased = word & exponents
+            word = _where(biased > unsigned((bias + small) << info.nmant), sign | exponents, word)
+            word = _where(biased <= unsigned((bias - small) << info.nmant), sign, word)
         nan = x if mantissa else np.asarray(sign | exponents).view(x.dtype)  # without mantissa bits there is no NaN
         return _where(np.isnan(x), nan, np.asarray(word).view(x.dtype)).astype(own)
 

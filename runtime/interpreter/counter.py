@@ -20,7 +20,7 @@ from wengert.transforms.analysis.opcost import Cost, cost
 
 @dataclass
 class Counter:
-    """What has been executed so far; give one to several runs and they add up."""
+    """Counts what has been executed so far; give one to several runs and they add up."""
 
     ops: collections.Counter[str] = field(default_factory=collections.Counter[str])
     flops: int = 0
@@ -40,14 +40,14 @@ class Counter:
 
     def executed(self, op: Operation) -> None:
         """Counts one execution of the op."""
-        found = self._costs.get(op)
-        if found is None:
-            found = self._costs[op] = cost(op)
+        op_cost = self._costs.get(op)
+        if op_cost is None:
+            op_cost = self._costs[op] = cost(op)
         self.ops[op.name] += 1
-        self.flops += found.flops
-        self.transcendentals += found.transcendentals
-        self.bytes_read += found.bytes_read
-        self.bytes_written += found.bytes_written
+        self.flops += op_cost.flops
+        self.transcendentals += op_cost.transcendentals
+        self.bytes_read += op_cost.bytes_read
+        self.bytes_written += op_cost.bytes_written
 
     def hold(self, array: Any) -> None:
         """One more live value holds this array."""

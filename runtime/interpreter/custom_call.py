@@ -13,8 +13,8 @@ from wengert.ir.tensor_types import dtype_of, element, shape
 from wengert.runtime.errors import ExecutionError, UnsupportedOpError
 from wengert.runtime.interpreter.lapack import lapack_call, lapack_routine
 from wengert.runtime.interpreter.linalg import lapack_function, over_batches
-from wengert.runtime.interpreter.meaning import Array, Function, Scope, Unary, Variadic, evaluates, evaluates_in_scope, one_or_tuple
 from wengert.runtime.interpreter.precision import working_dtype
+from wengert.runtime.interpreter.rules import Array, Function, Scope, Unary, Variadic, evaluates, evaluates_in_scope, one_or_tuple
 from wengert.runtime.interpreter.sorting import top_k_of
 from wengert.transforms.core.shardings import IDENTITIES
 
@@ -37,7 +37,7 @@ def sharding_constraint(op: sdy.ShardingConstraintOp) -> Unary:
 
 @evaluates_in_scope(stablehlo.CustomCallOp)
 def custom_call(op: stablehlo.CustomCallOp, scope: Scope) -> Variadic:
-    """What the call target is known to do."""
+    """Runs the known function of the call target."""
     target = op.call_target_name.data
     if target in IDENTITIES and len(op.inputs) == len(op.results):
         return lambda *operands: one_or_tuple(op, operands)
@@ -132,8 +132,8 @@ def approx_top_k(op: stablehlo.CustomCallOp) -> Function:
     def run(values: Any, positions: Any, *_: Any) -> tuple[Array, Array]:
         moved = np.moveaxis(values, axis, -1)
         best, order = top_k_of(moved.astype(wide), moved, k, descending, np.dtype(np.int64))
-        found = np.take_along_axis(np.moveaxis(positions, axis, -1), order, -1)
-        return np.moveaxis(best, -1, axis), np.moveaxis(found, -1, axis)
+        best_positions = np.take_along_axis(np.moveaxis(positions, axis, -1), order, -1)
+        return np.moveaxis(best, -1, axis), np.moveaxis(best_positions, -1, axis)
 
     return run
 

@@ -12,12 +12,12 @@ from wengert.dialects import chlo, stablehlo
 from wengert.ir.tensor_types import element, is_boolean, is_complex, is_integer
 from wengert.runtime.errors import UnsupportedOpError
 from wengert.runtime.interpreter import complex_numbers, integers, special
-from wengert.runtime.interpreter.meaning import Binary, Function, Ternary, Unary, evaluates
 from wengert.runtime.interpreter.precision import arithmetic, transcendental
+from wengert.runtime.interpreter.rules import Binary, Function, Ternary, Unary, evaluates
 
 
 class Kernel(Struct, frozen=True):
-    """What an op does to real, complex, integer and boolean elements (None: not defined for them)."""
+    """The functions of an op on real, complex, integer and boolean elements (None: not defined for them)."""
 
     real: Function | None = None
     complex: Function | None = None
@@ -25,14 +25,14 @@ class Kernel(Struct, frozen=True):
     boolean: Function | None = None
     transcendental: bool = False
 
-    def function(self, held: Attribute) -> Function | None:
+    def function(self, element_type: Attribute) -> Function | None:
         """The kernel for this element type in the precision it is computed in."""
-        if is_boolean(held):
+        if is_boolean(element_type):
             return self.boolean
-        if is_integer(held):
-            return self.integer and arithmetic(self.integer, held)
-        found = self.complex if is_complex(held) else self.real
-        return found and (transcendental if self.transcendental else arithmetic)(found, held)
+        if is_integer(element_type):
+            return self.integer and arithmetic(self.integer, element_type)
+        kernel = self.complex if is_complex(element_type) else self.real
+        return kernel and (transcendental if self.transcendental else arithmetic)(kernel, element_type)
 
 
 def _numeric(function: Function, boolean: Function | None = None) -> Kernel:
@@ -115,75 +115,75 @@ KERNELS: dict[type[Operation], Kernel] = {
 }
 
 
-@evaluates(*KERNELS, elementwise=True)
+@evaluates(*KERNELS)
 def kernel(op: Operation) -> Function:
     """An op that is its kernel. The modulus of a complex number is rounded to its own, real type."""
-    held = element(op.operands[0])
-    function = KERNELS[type(op)].function(held)
+    element_type = element(op.operands[0])
+    function = KERNELS[type(op)].function(element_type)
     if function is None:
-        raise UnsupportedOpError(op, f"is not defined for elements of type {held}")
+        raise UnsupportedOpError(op, f"is not defined for elements of type {element_type}")
     return function
 
 
-@evaluates(stablehlo.SelectOp, elementwise=True)
+@evaluates(stablehlo.SelectOp)
 def select(op: stablehlo.SelectOp) -> Function:
     """on_true where the predicate, which may be a scalar, holds."""
     return np.where
 
 
-@evaluates(stablehlo.ClampOp, elementwise=True)
+@evaluates(stablehlo.ClampOp)
 def clamp(op: stablehlo.ClampOp) -> Ternary:
     """min(max(operand, low), high); the bounds may be scalars."""
-    held = element(op.operand)
-    greater, lesser = (KERNELS[cls].function(held) for cls in (stablehlo.MaximumOp, stablehlo.MinimumOp))
+    element_type = element(op.operand)
+    greater, lesser = (KERNELS[cls].function(element_type) for cls in (stablehlo.MaximumOp, stablehlo.MinimumOp))
     assert greater is not None
     assert lesser is not None
     return lambda low, x, high: lesser(greater(x, low), high)
 
 
-@evaluates(stablehlo.IsFiniteOp, elementwise=True)
+@evaluates(stablehlo.IsFiniteOp)
 def is_finite(op: stablehlo.IsFiniteOp) -> Function:
     """Neither infinite nor NaN."""
     return np.isfinite
 
 
-@evaluates(chlo.IsInfOp, elementwise=True)
+@evaluates(chlo.IsInfOp)
 def is_inf(op: chlo.IsInfOp) -> Function:
     """Infinite of either sign."""
     return np.isinf
 
 
-@evaluates(chlo.IsPosInfOp, elementwise=True)
+@evaluates(chlo.IsPosInfOp)
 def is_pos_inf(op: chlo.IsPosInfOp) -> Unary:
     """Positive infinity."""
     return lambda x: np.isinf(x) & (x > 0)
 
 
-@evaluates(chlo.IsNegInfOp, elementwise=True)
+@evaluates(chlo.IsNegInfOp)
 def is_neg_inf(op: chlo.IsNegInfOp) -> Unary:
     """Negative infinity."""
     return lambda x: np.isinf(x) & (x < 0)
 
 
-@evaluates(chlo.NextAfterOp, elementwise=True)
+@evaluates(chlo.NextAfterOp)
 def next_after(op: chlo.NextAfterOp) -> Function:
     """The neighbour of lhs towards rhs."""
     return np.nextafter
 
 
-@evaluates(stablehlo.RealOp, elementwise=True)
+@evaluates(stablehlo.RealOp)
 def real(op: stablehlo.RealOp) -> Function:
     """Real part."""
     return np.real
 
 
-@evaluates(stablehlo.ImagOp, elementwise=True)
+@evaluates(stablehlo.ImagOp)
 def imag(op: stablehlo.ImagOp) -> Function:
     """Imaginary part; zero for a real number."""
     return np.imag if is_complex(element(op.operand)) else _nothing
 
 
-@evaluates(stablehlo.ComplexOp, elementwise=True)
+@evaluates(stablehlo.ComplexOp)
 def complex_(op: stablehlo.ComplexOp) -> Function:
     """Real and imaginary part together."""
     return complex_numbers.make_complex
@@ -192,7 +192,7 @@ def complex_(op: stablehlo.ComplexOp) -> Function:
 COMPARISONS: dict[str, Function] = {"EQ": np.equal, "NE": np.not_equal, "GE": np.greater_equal, "GT": np.greater, "LE": np.less_equal, "LT": np.less}
 
 
-@evaluates(stablehlo.CompareOp, elementwise=True)
+@evaluates(stablehlo.CompareOp)
 def compare(op: stablehlo.CompareOp) -> Binary:
     """Comparison of numbers; in TOTALORDER of their bits: -NaN < -inf < ... < -0 < 0 < ... < inf < NaN."""
     function = COMPARISONS[op.comparison_direction.data]

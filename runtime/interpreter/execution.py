@@ -10,6 +10,8 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, TensorType, TupleType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from wengert.dialects.kernel.buffers import is_bufferized
+from wengert.dialects.kernel.memory import value_type
 from wengert.dialects.stablehlo.attributes import TokenType
 from wengert.dialects.stablehlo.leaves import all_leaves
 from wengert.ir.construction import copy_module
@@ -17,7 +19,7 @@ from wengert.ir.tensor_types import DYNAMIC, bytes_of_type, dtype_of, shape_of_t
 from wengert.runtime.errors import InputError
 from wengert.runtime.interpreter.counter import Counter
 from wengert.runtime.interpreter.machine import Frame, Machine
-from wengert.runtime.interpreter.meaning import Array
+from wengert.runtime.interpreter.rules import Array, RegionFunction
 from wengert.runtime.memory import excess
 from wengert.transforms.core.inline import call_depth, inline
 
@@ -31,8 +33,8 @@ def _check_input(name: str, number: int, value: Any, expected: Attribute) -> Any
     wanted, dtype = shape_of_type(expected), dtype_of(expected.element_type)
     fits = len(wanted) == array.ndim and all(w in (DYNAMIC, n) for w, n in zip(wanted, array.shape, strict=True))
     if array.dtype != dtype or not fits:
-        found = f"{array.dtype} of shape {array.shape}"
-        raise InputError(f"@{name}: argument {number} must be {expected} ({dtype} of shape {wanted}), found {found}")
+        given = f"{array.dtype} of shape {array.shape}"
+        raise InputError(f"@{name}: argument {number} must be {expected} ({dtype} of shape {wanted}), found {given}")
     return array[()]
 
 
@@ -71,6 +73,8 @@ def run(module: ModuleOp, inputs: Sequence[Any], *, entry: str = "main", counter
     if definition is None:
         known = ", ".join(f"@{name}" for name in machine.names()) or "none"
         raise InputError(f"there is no function @{entry} in this module (functions: {known})")
+    if is_bufferized(definition):
+        return _run_on_buffers(machine.function(entry, counting=counter is not None), definition, inputs)
     for number, type in enumerate(all_leaves(definition.function_type.outputs.data)):
         if not isinstance(type, TensorType):
             raise InputError(f"@{entry}: result {number} has type {type}, which cannot be passed outside")
@@ -90,6 +94,20 @@ def run(module: ModuleOp, inputs: Sequence[Any], *, entry: str = "main", counter
         for holder in holders:
             holder.drop_all(arrays)
     return [np.array(r) for r in _tensors(results)]
+
+
+def _run_on_buffers(function: RegionFunction, definition: func.FuncOp, inputs: Sequence[Any]) -> list[Array]:
+    """Runs a function on buffers: the arrays that it writes to those of its results."""
+    from wengert.runtime.interpreter.buffers import fresh, split_arguments
+
+    name, (taken, given) = definition.sym_name.data, split_arguments(definition)
+    if len(inputs) != len(taken):
+        raise InputError(f"@{name} takes {len(taken)} arguments, found {len(inputs)}")
+    arrays = [np.asarray(_check_input(name, i, x, value_type(type)), order="C") for i, (x, type) in enumerate(zip(inputs, taken, strict=True))]
+    results = [fresh(type) for type in given]
+    with np.errstate(all="ignore"):
+        function(*arrays, *results)
+    return results
 
 
 def _nested(type: Attribute, left: Iterator[Any]) -> Any:
@@ -124,8 +142,8 @@ def prepare(op: Operation, captured: Sequence[SSAValue] = ()) -> Callable[..., t
         for slot, value in zip(outer, values[count:], strict=True):
             frame.values[slot] = value
         with np.errstate(all="ignore"):
-            found = function(*values[:count])
-        return (np.asarray(found),) if single else tuple(np.asarray(f) for f in found)
+            results = function(*values[:count])
+        return (np.asarray(results),) if single else tuple(np.asarray(f) for f in results)
 
     return call
 

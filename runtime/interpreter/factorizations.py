@@ -13,7 +13,7 @@ from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import dtype_of, element, shape
 from wengert.runtime.interpreter.lapack import ROUTINES
 from wengert.runtime.interpreter.linalg import lapack_function, over_batches, triangular_solver
-from wengert.runtime.interpreter.meaning import Array, Ternary, Unary, Variadic, evaluates
+from wengert.runtime.interpreter.rules import Array, Ternary, Unary, Variadic, evaluates
 
 
 def _batched(op: Operation, routine: Callable[[Array], Sequence[Any]]) -> Unary:

@@ -10,7 +10,7 @@ import scipy.fft
 from wengert.dialects import stablehlo
 from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import dtype_of, element, shape
-from wengert.runtime.interpreter.meaning import Array, Function, evaluates
+from wengert.runtime.interpreter.rules import Array, Function, evaluates
 
 _fft: Any = scipy.fft
 _TRANSFORMS = {"FFT": _fft.fftn, "IFFT": _fft.ifftn, "RFFT": _fft.rfftn, "IRFFT": _fft.irfftn}

@@ -2,7 +2,7 @@
 
 The operand's slot dies with the op, and must be all that refers to the array: then no other value, no view, no caller and no constant
 can see the change. Python counts references, and a view refers to the array whose memory it shows. Arrays that do not own their memory
-are copied. So a loop that fills a stack row by row copies it once, at its first trip.
+are copied. So a loop that fills a stack row by row copies it once, at its first iteration.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation
 
-from wengert.runtime.interpreter.meaning import UPDATES, Function, Scope
+from wengert.runtime.interpreter.rules import UPDATES, Function, Scope
 
 Step = Callable[[], None]
 
@@ -42,9 +42,9 @@ def _is_owned(x: Any) -> bool:
 
 
 def _references(values: list[Any], slot: int) -> int:
-    """How many references there are to what a slot holds, counted always in the same way."""
+    """Counts the references to what a slot holds, always in the same way."""
     return sys.getrefcount(values[slot])
 
 
 _ALONE = _references([np.empty(1)], 0)
-"""What that is for an array that only its slot refers to."""
+"""The reference count of an array that only its slot refers to."""

@@ -17,8 +17,8 @@ from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, Sc
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.tensor_types import element_of, shape
 from wengert.runtime.interpreter.combining import accumulated, kind_of, ufunc_of
-from wengert.runtime.interpreter.meaning import Array, Binary, Function, RegionFunction, Scope, Variadic, evaluates, evaluates_in_scope, one_or_tuple, updates
 from wengert.runtime.interpreter.precision import working_dtype
+from wengert.runtime.interpreter.rules import Array, Binary, Function, RegionFunction, Scope, Variadic, evaluates, evaluates_in_scope, one_or_tuple, updates
 
 
 def _clamped(start: Any, limit: int) -> int:
@@ -81,7 +81,7 @@ def _grid(axis_of: dict[int, int], ndim: int, dimension: int, extent: int) -> Ar
 
 
 class _Placement:
-    """Where the slices of a gather, or the windows of a scatter, lie in the operand.
+    """The placement of a gather's slices, or a scatter's windows, in the operand.
 
     Axes of the index arrays are the batch dimensions first, then the window dimensions in order of the operand.
     """
@@ -152,7 +152,7 @@ def gather(op: stablehlo.GatherOp) -> Binary:
 
 
 def _scatter_placement(numbers: ScatterDimensionNumbersAttr, operand: tuple[int, ...], updates: tuple[int, ...]) -> tuple[_Placement, tuple[int, ...]]:
-    """Where windows lie, and the order of the updates' dimensions that puts those of the windows last."""
+    """The placement of the windows, and the order of the updates' dimensions that puts those of the windows last."""
     inserted, batching, window_dims = numbers.dims("inserted_window_dims"), numbers.dims("input_batching_dims"), numbers.dims("update_window_dims")
     sizes, extents = [1] * len(operand), iter(window_dims)
     for d in range(len(operand)):
@@ -198,10 +198,10 @@ def combine_at(results: Sequence[Array], positions: Array, updates: Sequence[Arr
     if kind is Kind.set:
         results[0][positions] = updates[0]  # of equal positions NumPy keeps the last
         return
-    held = element_of(results[0].dtype)
+    element_type = element_of(results[0].dtype)
     if kind is not None:  # combined in the working type, and rounded once
-        wide = results[0].astype(working_dtype(held), copy=False)
-        ufunc_of(kind, held).at(wide, positions, updates[0].astype(wide.dtype, copy=False))
+        wide = results[0].astype(working_dtype(element_type), copy=False)
+        ufunc_of(kind, element_type).at(wide, positions, updates[0].astype(wide.dtype, copy=False))
         if wide is not results[0]:
             results[0][...] = wide.astype(results[0].dtype)
         return

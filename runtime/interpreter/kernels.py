@@ -6,16 +6,14 @@ element per point. Scalar functions are those of the interpreter of StableHLO.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from functools import cache
 from math import prod
 from typing import Any
 
 import numpy as np
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from wengert.dialects import chlo, core, stablehlo
+from wengert.dialects import core, stablehlo
 from wengert.dialects.kernel import (
     STORE,
     ApplyOp,
@@ -30,19 +28,18 @@ from wengert.dialects.kernel import (
     NestOp,
     StripMineOp,
     WithinOp,
+    functions,
 )
 from wengert.dialects.kernel.positions import Position, Quotient
 from wengert.dialects.stablehlo import attributes as sa
 from wengert.ir import elements
 from wengert.ir.attributes import int_attr, ints
-from wengert.ir.tensor_types import dtype_of, element, i1, shape, size, tensor
+from wengert.ir.tensor_types import dtype_of, element, shape, size, tensor
 from wengert.runtime.interpreter.combining import neutral
 from wengert.runtime.interpreter.execution import prepare
-from wengert.runtime.interpreter.meaning import Binary, Nullary, Scope, Variadic, evaluates, evaluates_in_scope, one_or_tuple
+from wengert.runtime.interpreter.rules import Binary, Nullary, Scope, Variadic, evaluates, evaluates_in_scope, one_or_tuple
 
 Array = np.ndarray[Any, np.dtype[Any]]
-_PRECISION = re.compile(r"reduce_precision_e(\d+)m(\d+)")
-_COMPARISON = re.compile(r"(total_)?(eq|ne|lt|le|gt|ge)")
 
 
 @evaluates(NestOp)
@@ -59,10 +56,10 @@ def strip_mine(op: StripMineOp, scope: Scope) -> Variadic:
 
     def run(*operands: Any) -> Any:
         results = [np.zeros(shape(r), dtype_of(element(r))) for r in op.outputs]
-        for trip in range(op.trips.value.data):
-            parts = [np.reshape(x, -1)[trip * step : trip * step + n] for x, step, n in zip(operands, ints(op.input_steps), sizes, strict=True)]
+        for iteration in range(op.trips.value.data):
+            parts = [np.reshape(x, -1)[iteration * step : iteration * step + n] for x, step, n in zip(operands, ints(op.input_steps), sizes, strict=True)]
             for whole, step, part in zip(results, ints(op.output_steps), body(*parts), strict=True):
-                whole.reshape(-1)[trip * step : trip * step + part.size] = np.reshape(part, -1)
+                whole.reshape(-1)[iteration * step : iteration * step + part.size] = np.reshape(part, -1)
         return one_or_tuple(op, tuple(results))
 
     return run
@@ -83,13 +80,13 @@ def whole(op: InterpretOp | NativeOp, scope: Scope) -> Variadic:
 
 @evaluates(MatmulOp)
 def matmul(op: MatmulOp) -> Binary:
-    """The product of two strided views."""
+    """The product of two strided views. (An array may itself be a view of less, as a constant of equal elements is.)"""
     return lambda lhs, rhs: _matmul(op, np.asarray(lhs), np.asarray(rhs))[()]
 
 
 def _matmul(op: MatmulOp, lhs: Array, rhs: Array) -> Array:
     views = [
-        np.lib.stride_tricks.as_strided(buffer.reshape(-1)[offset:], ints(extents), [buffer.itemsize * step for step in ints(steps)])
+        np.lib.stride_tricks.as_strided(np.ascontiguousarray(buffer).reshape(-1)[offset:], ints(extents), [buffer.itemsize * step for step in ints(steps)])
         for buffer, extents, steps, offset in (
             (lhs, op.lhs_shape, op.lhs_strides, ints(op.offsets)[0]),
             (rhs, op.rhs_shape, op.rhs_strides, ints(op.offsets)[1]),
@@ -113,9 +110,9 @@ class _Nest:
         for op in self.op.body.block.ops:
             if op.results:
                 self.values[op.results[0]] = self._evaluate(op)
-        found = [self._initial(number, tie) for number, tie in enumerate(self.op.tied)]
+        outputs = [self._initial(number, tie) for number, tie in enumerate(self.op.tied)]
         for write in self.op.writes:
-            flat = found[write.target].reshape(-1)
+            flat = outputs[write.target].reshape(-1)
             at, value = self._position(write.at), np.broadcast_to(self.values[write.value], (self.points,))
             if write.base is not None:
                 at = at + self.values[write.base].astype(np.int64)
@@ -123,16 +120,16 @@ class _Nest:
                 holds = self.values[write.condition]
                 at, value = at[holds], value[holds]
             self._write(flat, at, value, write.kind)
-        return found
+        return outputs
 
     def _initial(self, number: int, tie: int) -> Array:
         result = self.op.outputs[number]
         if tie >= 0:
             return self.into[tie].copy()
         (kind, *_) = [write.kind for write in self.op.writes if write.target == number]
-        held = element(result)
-        fill = 0 if kind == STORE else neutral(core.Kind(kind), dtype_of(held))
-        return np.full(shape(result), fill, dtype_of(held))
+        element_type = element(result)
+        fill = 0 if kind == STORE else neutral(core.Kind(kind), dtype_of(element_type))
+        return np.full(shape(result), fill, dtype_of(element_type))
 
     def _write(self, flat: Array, at: Array, value: Array, kind: str) -> None:
         if kind == STORE:
@@ -154,11 +151,11 @@ class _Nest:
         return total
 
     def _holds(self, guards: tuple[Guard, ...]) -> Array:
-        found = np.ones(self.points, np.bool_)
+        inside = np.ones(self.points, np.bool_)
         for at, low, high in guards:
             position = self._position(at)
-            found &= (low <= position) & (position < high)
-        return found
+            inside &= (low <= position) & (position < high)
+        return inside
 
     def _evaluate(self, op: Operation) -> Array:
         if isinstance(op, LoadOp):
@@ -183,26 +180,22 @@ class _Nest:
         return np.where(inside, flat[np.where(inside, at, 0)], flat.dtype.type(0)) if flat.size else np.zeros(self.points, flat.dtype)
 
 
-@cache
-def _classes() -> dict[str, type[Operation]]:
-    return {cls.name.partition(".")[2]: cls for dialect in (chlo.Chlo, stablehlo.StableHLO) for cls in dialect.operations}
-
-
 def apply(function: str, arguments: Sequence[Array], types: Sequence[Attribute], result: Attribute) -> Array:
     """A scalar function by its name in ``kernel.apply``, on arrays of one shape."""
     extents = arguments[0].shape
-    operands = Block(arg_types=[tensor(extents, held) for held in types]).args
-    properties: dict[str, Attribute] = {}
-    if match := _COMPARISON.fullmatch(function):
-        cls: type[Operation] = stablehlo.CompareOp
-        properties["comparison_direction"] = sa.ComparisonDirectionAttr(sa.ComparisonDirection(match[2].upper()))
-        if match[1]:
-            properties["compare_type"] = sa.ComparisonTypeAttr(sa.ComparisonType.TOTALORDER)
-        result = i1
-    elif match := _PRECISION.fullmatch(function):
-        cls = stablehlo.ReducePrecisionOp
-        properties = {"exponent_bits": int_attr(int(match[1]), 32), "mantissa_bits": int_attr(int(match[2]), 32)}
-    else:
-        cls = _classes()[function]
-    op = cls.create(operands=operands, result_types=[tensor(extents, result)], properties=properties)
+    operands = Block(arg_types=[tensor(extents, type) for type in types]).args
+    cls = functions.op_class(function)
+    assert cls is not None, f"the verifier refuses {function}"
+    op = cls.create(operands=operands, result_types=[tensor(extents, result)], properties=_attributes(function))
     return prepare(op)(*arguments)[0]
+
+
+def _attributes(function: str) -> dict[str, Attribute]:
+    """The attributes of the op that a function is of, where they are part of its name."""
+    if match := functions.COMPARISON.fullmatch(function):
+        direction = sa.ComparisonDirectionAttr(sa.ComparisonDirection(match[2].upper()))
+        total = {"compare_type": sa.ComparisonTypeAttr(sa.ComparisonType.TOTALORDER)} if match[1] else {}
+        return {"comparison_direction": direction, **total}
+    if match := functions.PRECISION.fullmatch(function):
+        return {"exponent_bits": int_attr(int(match[2]), 32), "mantissa_bits": int_attr(int(match[3]), 32)}
+    return {}

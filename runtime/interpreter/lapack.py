@@ -17,7 +17,7 @@ from wengert.dialects import stablehlo
 from wengert.ir.tensor_types import dtype_of, element, rank, shape
 from wengert.runtime.errors import UnsupportedOpError
 from wengert.runtime.interpreter.linalg import lapack_function, over_batches, triangular_solver
-from wengert.runtime.interpreter.meaning import Array, Binary, Ternary, Unary, Variadic, one_or_tuple
+from wengert.runtime.interpreter.rules import Array, Binary, Ternary, Unary, Variadic, one_or_tuple
 
 Options = dict[str, Any]
 Routine = Callable[..., Sequence[Any]]
@@ -199,11 +199,11 @@ def _unpacked(imaginary: Array | None, v: Array) -> Array:
     """Eigenvectors of a real matrix as complex columns: LAPACK stores a conjugate pair as real part, imaginary part."""
     if imaginary is None:
         return v
-    found = v.astype(np.result_type(v.dtype, np.complex64))
+    vectors = v.astype(np.result_type(v.dtype, np.complex64))
     for j in np.flatnonzero(imaginary > 0):
-        found[:, j] = v[:, j] + 1j * v[:, j + 1]
-        found[:, j + 1] = found[:, j].conj()
-    return found
+        vectors[:, j] = v[:, j] + 1j * v[:, j + 1]
+        vectors[:, j + 1] = vectors[:, j].conj()
+    return vectors
 
 
 def _select_none(*_: Any) -> None:

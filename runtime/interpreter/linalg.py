@@ -11,8 +11,8 @@ import scipy.linalg
 from wengert.dialects import stablehlo
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import dtype_of, element, shape
-from wengert.runtime.interpreter.meaning import Array, Binary, Unary, evaluates
 from wengert.runtime.interpreter.precision import working_dtype
+from wengert.runtime.interpreter.rules import Array, Binary, Unary, evaluates
 
 _lapack: Any = scipy.linalg.lapack
 _blas: Any = scipy.linalg.blas
@@ -29,11 +29,11 @@ def over_batches(
     """Calls the routine on each matrix of a batch; ``ranks`` are the operands' ranks without the batch dimensions,
     ``results`` the shapes and dtypes of all that is returned."""
     batch = operands[0].shape[: operands[0].ndim - ranks[0]]
-    found = tuple(np.zeros(extents, dtype) for extents, dtype in results)
+    outputs = tuple(np.zeros(extents, dtype) for extents, dtype in results)
     for i in np.ndindex(*batch):
-        for result, part in zip(found, routine(*[np.asarray(x)[i] for x in operands]), strict=True):
+        for result, part in zip(outputs, routine(*[np.asarray(x)[i] for x in operands]), strict=True):
             result[i] = part
-    return found
+    return outputs
 
 
 @evaluates(stablehlo.CholeskyOp)

@@ -11,7 +11,7 @@ import numpy as np
 from wengert.dialects import core
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import dtype_of, type_of
-from wengert.runtime.interpreter.meaning import Binary, Function, Scope, Unary, evaluates, evaluates_in_scope, one_or_tuple
+from wengert.runtime.interpreter.rules import Binary, Function, Scope, Unary, evaluates, evaluates_in_scope, one_or_tuple
 from wengert.runtime.tape_memory import out_of_memory, tape_limit
 
 
@@ -101,12 +101,12 @@ def tape_read(op: core.TapeReadOp) -> Binary:
 @evaluates(core.TapeGetOp)
 def tape_get(op: core.TapeGetOp) -> Function:
     """One element, or zeros."""
-    held = type_of(op.value)
-    zeros = np.zeros(held.get_shape(), dtype_of(held.element_type))
+    tensor_type = type_of(op.value)
+    zeros = np.zeros(tensor_type.get_shape(), dtype_of(tensor_type.element_type))
 
     def get(tape: Any, index: Any) -> Any:
-        found = tape[int(index)] if int(index) < len(tape) else None
-        return zeros if found is None else found
+        value = tape[int(index)] if int(index) < len(tape) else None
+        return zeros if value is None else value
 
     return get
 
@@ -173,8 +173,8 @@ def _grow(tape: Any, size: int) -> None:
 
 def _accumulate(tape: Any, index: int, value: Any) -> None:
     _grow(tape, index + 1)
-    held = tape[index]
-    tape[index] = value if held is None else held + value
+    before = tape[index]
+    tape[index] = value if before is None else before + value
 
 
 _STEP = 1 << 10

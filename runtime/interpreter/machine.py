@@ -17,17 +17,20 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import IsTerminator
 
+from wengert.dialects.facts import Work, facts_of
 from wengert.ir.tensor_types import DYNAMIC, bytes_of_type, dtype_of, element, shape_of_type
 from wengert.runtime.errors import UnsupportedOpError
 from wengert.runtime.interpreter.counter import Counter
 from wengert.runtime.interpreter.in_place import Step, update_function, updating_step
-from wengert.runtime.interpreter.meaning import ELEMENTWISE, MEANINGS, Function, RegionFunction, TakingFunction
+from wengert.runtime.interpreter.rules import EVALUATION_RULES, Function, RegionFunction, TakingFunction
 from wengert.runtime.memory import excess
 
 _VIEWS = frozenset(f"stablehlo.{name}" for name in ("constant", "broadcast_in_dim", "reshape", "transpose", "slice", "reverse"))
 """Ops whose results may be views of what they are given."""
 
 _RETURNS = ("func.return", "stablehlo.return")
+_SCALARS = (*_RETURNS, "stablehlo.constant", "chlo.constant")
+"""Ops on scalars that may stand among those on arrays."""
 
 
 class Machine:
@@ -76,6 +79,7 @@ class Frame:
         self.counter = counter
         self.generator = machine.generator
         self.values: list[Any] = []
+        self.tapes: dict[int, Any] = {}
         self._slots: dict[SSAValue, int] = {}
 
     def slot(self, value: SSAValue) -> int:
@@ -122,15 +126,15 @@ class Frame:
             if isinstance(op, func.CallOp):
                 callee = self.machine.definition(op.callee.string_value())
                 return callee is not None and self._is_elementwise(callee.body)
-            return type(op) in ELEMENTWISE or op.name in _RETURNS
+            return facts_of(type(op)).work is Work.ELEMENTS or op.name in _SCALARS
 
         return all(accepts(op) for op in region.block.ops)
 
     def function(self, op: Operation) -> Function:
-        """What the op computes."""
-        rule = MEANINGS.get(type(op))
+        """The function that computes the op."""
+        rule = EVALUATION_RULES.get(type(op))
         if rule is None:
-            raise UnsupportedOpError(op, "has no meaning in the interpreter")
+            raise UnsupportedOpError(op, "is not implemented by the interpreter")
         try:
             return rule(op, self)
         except KeyError as missing:

@@ -17,35 +17,35 @@ import numpy as np
 from xdsl.ir import Attribute
 
 from wengert.ir.tensor_types import c64, dtype_of, f64, is_float
-from wengert.runtime.interpreter.meaning import Function
+from wengert.runtime.interpreter.rules import Function
 
 _BYTES = {ml_dtypes.int2: np.int8, ml_dtypes.int4: np.int8, ml_dtypes.uint2: np.uint8, ml_dtypes.uint4: np.uint8}
 
 
 @cache
-def working_dtype(held: Attribute) -> np.dtype[Any]:
+def working_dtype(element_type: Attribute) -> np.dtype[Any]:
     """The NumPy type that arithmetic on elements of this type is done in."""
-    dtype = dtype_of(held)
-    if is_float(held) and dtype.itemsize <= 2:
+    dtype = dtype_of(element_type)
+    if is_float(element_type) and dtype.itemsize <= 2:
         return np.dtype(np.float32)
     return np.dtype(_BYTES.get(dtype.type, dtype))
 
 
-def arithmetic(function: Function, held: Attribute) -> Function:
+def arithmetic(function: Function, element_type: Attribute) -> Function:
     """The function on elements of this type, computed in its working type."""
-    wide = working_dtype(held)
-    return function if wide == dtype_of(held) else _through(function, wide, held)
+    wide = working_dtype(element_type)
+    return function if wide == dtype_of(element_type) else _through(function, wide, element_type)
 
 
-def transcendental(function: Function, held: Attribute) -> Function:
+def transcendental(function: Function, element_type: Attribute) -> Function:
     """The function on elements of this type, computed in f64 or complex128."""
-    if is_float(held) and held != f64:
-        return _through(function, np.dtype(np.float64), held)
-    return _through(function, np.dtype(np.complex128), held) if held == c64 else function
+    if is_float(element_type) and element_type != f64:
+        return _through(function, np.dtype(np.float64), element_type)
+    return _through(function, np.dtype(np.complex128), element_type) if element_type == c64 else function
 
 
-def _through(function: Function, wide: np.dtype[Any], held: Attribute) -> Function:
-    narrow = dtype_of(held)
+def _through(function: Function, wide: np.dtype[Any], element_type: Attribute) -> Function:
+    narrow = dtype_of(element_type)
 
     def computed(*operands: Any) -> Any:
         return rounded(function(*[x.astype(wide) for x in operands]), narrow)

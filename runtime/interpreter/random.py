@@ -14,7 +14,7 @@ import numpy as np
 from wengert.dialects import stablehlo
 from wengert.ir.tensor_types import dtype_of, element, is_float, is_integer, shape
 from wengert.runtime.errors import UnsupportedOpError
-from wengert.runtime.interpreter.meaning import Array, Function, Scope, evaluates, evaluates_in_scope
+from wengert.runtime.interpreter.rules import Array, Function, Scope, evaluates, evaluates_in_scope
 
 _U32 = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
@@ -129,13 +129,13 @@ def rng(op: stablehlo.RngOp, scope: Scope) -> Function:
 
     Which numbers is left to the backend; here every run draws the same ones.
     """
-    extents, held = shape(op.result), element(op.result)
-    dtype, normal = dtype_of(held), op.rng_distribution.data == "NORMAL"
-    if not (is_float(held) or (is_integer(held) and not normal)):
-        raise UnsupportedOpError(op, f"is not defined for this distribution of {held}")
+    extents, element_type = shape(op.result), element(op.result)
+    dtype, normal = dtype_of(element_type), op.rng_distribution.data == "NORMAL"
+    if not (is_float(element_type) or (is_integer(element_type) and not normal)):
+        raise UnsupportedOpError(op, f"is not defined for this distribution of {element_type}")
 
     def run(a: Any, b: Any, _: Any) -> Array:
-        if is_integer(held):
+        if is_integer(element_type):
             return scope.generator.integers(int(a), max(int(b), int(a) + 1), extents).astype(dtype)
         if normal:
             return (float(a) + float(b) * scope.generator.standard_normal(extents)).astype(dtype)

@@ -13,8 +13,8 @@ from wengert.dialects.core import Kind
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.tensor_types import dtype_of, element, shape
 from wengert.runtime.interpreter.combining import accumulated, kind_of, neutral, ufunc_of
-from wengert.runtime.interpreter.meaning import Array, Binary, Function, Scope, Unary, Variadic, evaluates, evaluates_in_scope, one_or_tuple
 from wengert.runtime.interpreter.precision import working_dtype
+from wengert.runtime.interpreter.rules import Array, Binary, Function, Scope, Unary, Variadic, evaluates, evaluates_in_scope, one_or_tuple
 
 
 @evaluates_in_scope(stablehlo.ReduceOp)
@@ -22,8 +22,8 @@ def reduce(op: stablehlo.ReduceOp, scope: Scope) -> Binary:
     """Folds from the initial values, element by element in row-major order of the folded dimensions."""
     dims, kind = ints(op.dimensions), kind_of(op.body)
     if kind is not None and kind is not Kind.set:
-        held = element(op.results[0])
-        combine, wide, dtype = ufunc_of(kind, held), working_dtype(held), dtype_of(held)
+        element_type = element(op.results[0])
+        combine, wide, dtype = ufunc_of(kind, element_type), working_dtype(element_type), dtype_of(element_type)
         return lambda x, init: combine(init.astype(wide), _reduced(combine, x.astype(wide, copy=False), dims, neutral(kind, wide))).astype(dtype, copy=False)
     body, count, result = scope.scalar_region(op.body), len(op.inputs), shape(op.results[0])
     folded = prod(shape(op.inputs[0])[d] for d in dims)
@@ -58,16 +58,16 @@ def map_(op: stablehlo.MapOp, scope: Scope) -> Variadic:
 @evaluates(core.ReduceOp)
 def core_reduce(op: core.ReduceOp) -> Unary:
     """All elements along the dimensions combined."""
-    held, kind, dims = element(op.operand), op.kind.data, ints(op.dimensions)
-    combine, wide, dtype = ufunc_of(kind, held), working_dtype(held), dtype_of(held)
+    element_type, kind, dims = element(op.operand), op.kind.data, ints(op.dimensions)
+    combine, wide, dtype = ufunc_of(kind, element_type), working_dtype(element_type), dtype_of(element_type)
     return lambda x: _reduced(combine, x.astype(wide, copy=False), dims, neutral(kind, wide)).astype(dtype, copy=False)
 
 
 @evaluates(core.CumulativeOp)
 def cumulative(op: core.CumulativeOp) -> Function:
     """The running combination, from either end."""
-    held, axis = element(op.operand), int_of(op.dimension)
-    combine, wide, dtype = ufunc_of(op.kind.data, held), working_dtype(held), dtype_of(held)
+    element_type, axis = element(op.operand), int_of(op.dimension)
+    combine, wide, dtype = ufunc_of(op.kind.data, element_type), working_dtype(element_type), dtype_of(element_type)
     backward = bool(int_of(op.reverse))
 
     def run(x: Any) -> Array:

@@ -10,13 +10,13 @@ from wengert.dialects import chlo, stablehlo
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.elements import to_numpy
 from wengert.ir.tensor_types import dtype_of, element, shape
-from wengert.runtime.interpreter.meaning import Array, Binary, Function, Nullary, Unary, Variadic, evaluates
+from wengert.runtime.interpreter.rules import Array, Binary, Function, Nullary, Unary, Variadic, evaluates
 
 SMALL = 1 << 14
 """Broadcasts up to so many elements are written out: for them NumPy's views cost more than the elements."""
 
 
-@evaluates(stablehlo.ConstantOp, chlo.ConstantOp, elementwise=True)
+@evaluates(stablehlo.ConstantOp, chlo.ConstantOp)
 def constant(op: stablehlo.ConstantOp) -> Nullary:
     """The same array every time; rank 0 as a NumPy scalar."""
     value = to_numpy(op.value)[()]

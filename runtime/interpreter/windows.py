@@ -19,8 +19,8 @@ from wengert.ir.elements import to_numpy
 from wengert.ir.tensor_types import dtype_of, element, rank, shape
 from wengert.runtime.interpreter.combining import accumulated, kind_of, neutral, ufunc_of
 from wengert.runtime.interpreter.indexing import combination, combine_at
-from wengert.runtime.interpreter.meaning import Array, Function, Scope, Unary, evaluates, evaluates_in_scope, one_or_tuple
 from wengert.runtime.interpreter.precision import working_dtype
+from wengert.runtime.interpreter.rules import Array, Function, Scope, Unary, evaluates, evaluates_in_scope, one_or_tuple
 from wengert.runtime.interpreter.shape import padded
 
 
@@ -60,8 +60,8 @@ def reduce_window(op: stablehlo.ReduceWindowOp, scope: Scope) -> Function:
     windows = _windows_of(op, rank(op.inputs[0]), shape(op.results[0]))
     kind, count = kind_of(op.body), len(op.inputs)
     if kind is not None and kind is not Kind.set:
-        held = element(op.results[0])
-        combine, wide, dtype = ufunc_of(kind, held), working_dtype(held), dtype_of(held)
+        element_type = element(op.results[0])
+        combine, wide, dtype = ufunc_of(kind, element_type), working_dtype(element_type), dtype_of(element_type)
 
         def fold(x: Any, init: Any) -> Array:
             return _fold_windows(combination(combine), windows, [x.astype(wide)], [init.astype(wide)])[0].astype(dtype, copy=False)
@@ -86,8 +86,8 @@ def _fold_windows(body: Function, windows: Windows, inputs: Sequence[Any], inits
 @evaluates(core.WindowReduceOp)
 def window_reduce(op: core.WindowReduceOp) -> Unary:
     """Combines every window; padding holds the neutral element."""
-    held, kind, edges = element(op.operand), op.kind.data, ints(op.padding)
-    combine, wide, dtype = ufunc_of(kind, held), working_dtype(held), dtype_of(held)
+    element_type, kind, edges = element(op.operand), op.kind.data, ints(op.padding)
+    combine, wide, dtype = ufunc_of(kind, element_type), working_dtype(element_type), dtype_of(element_type)
     windows = Windows(
         ints(op.window_dimensions),
         ints(op.window_strides),

@@ -58,8 +58,8 @@ def differences(module: ModuleOp, inputs: Arrays, active: Sequence[int], x_dots:
     return [(ahead - behind) / (2 * step) for ahead, behind in zip(moved(1), moved(-1), strict=True)]
 
 
-def assert_near(found: Arrays, expected: Arrays, tolerance: float) -> None:
-    for a, b in zip(found, expected, strict=True):
+def assert_near(actual: Arrays, expected: Arrays, tolerance: float) -> None:
+    for a, b in zip(actual, expected, strict=True):
         assert a.shape == b.shape
         if a.size:
             assert np.abs(a - b).max() <= tolerance * max(1.0, float(np.abs(b).max())), (a, b)

@@ -85,8 +85,8 @@ class Grower:
         return choices[self.integer(0, len(choices) - 1)]
 
     def value(self, accepts: Callable[[Value], bool] = lambda v: True) -> Value | None:
-        found = [v for v in reversed(self.pool) if accepts(v)]
-        return self.one_of(found) if found else None
+        candidates = [v for v in reversed(self.pool) if accepts(v)]
+        return self.one_of(candidates) if candidates else None
 
     def any_value(self) -> Value:
         return self.pool[-1 - self.integer(0, len(self.pool) - 1)]

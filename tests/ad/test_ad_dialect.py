@@ -163,8 +163,8 @@ def test_requests_expand(text: str, expected: list[float]) -> None:
 def test_requests_are_differentiated() -> None:
     module = parse_module(JVP)
     vjp(module, wrt=[0], of=[1])
-    found = run(module, [X, C, T, np.array(1.0)])
-    np.testing.assert_allclose(found, [X**3 * C, 3 * X**2 * C * T, 6 * X * C * T], rtol=1e-15)
+    actual = run(module, [X, C, T, np.array(1.0)])
+    np.testing.assert_allclose(actual, [X**3 * C, 3 * X**2 * C * T, 6 * X * C * T], rtol=1e-15)
 
 
 @pytest.mark.parametrize("mode", [jvp, vjp])
@@ -221,8 +221,8 @@ def test_second_derivatives_of_custom_rules() -> None:
     vjp(module, wrt=[0])
     jvp(module, wrt=[0], of=[1])
     lower_ad(module)
-    found = run(module, [X, np.array(1, np.int32), np.array(1.0), T])
-    np.testing.assert_allclose(found[-1], -3 * np.sin(X) * T, rtol=1e-15)
+    actual = run(module, [X, np.array(1, np.int32), np.array(1.0), T])
+    np.testing.assert_allclose(actual[-1], -3 * np.sin(X) * T, rtol=1e-15)
 
 
 RULE_THAT_CALLS = """

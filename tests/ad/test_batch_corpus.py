@@ -17,7 +17,7 @@ from wengert.lab.corpus import CorpusProgram, array_error
 from wengert.transforms.ad import jvp, vjp
 
 sys.path.insert(0, str(Path(__file__).parent))
-from batch_checks import Instances, check_batch, check_derivatives, made
+from batch_checks import Batch, check_batch, check_derivatives, made
 
 if not HAVE_CORPUS:
     pytest.skip("WENGERT_CORPUS names no folder of reference programs", allow_module_level=True)
@@ -34,7 +34,7 @@ def tolerance(entry: CorpusProgram) -> float:
 
 
 def moved(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The inputs of another instance: near enough for the program to make sense."""
+    """The inputs of another batch element: near enough for the program to make sense."""
     return np.asarray(values * (1 + 0.03 * rng.standard_normal(values.shape)), values.dtype)
 
 
@@ -42,9 +42,9 @@ def moved(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def test_batched_over_each_argument(entry: CorpusProgram) -> None:
     program, reference, rng = wg.load(entry.path("f64")), entry.reference("f64"), np.random.default_rng(0)
     real = [p.position for p in program.signature.arguments if p.differentiable]
-    instances: Instances = [[a, moved(a, rng) if i in real else a] for i, a in enumerate(reference.inputs)]
+    elements: Batch = [[a, moved(a, rng) if i in real else a] for i, a in enumerate(reference.inputs)]
     for chosen in [*([i] for i in real), real]:
-        check_batch(program.optimized_module, instances, [i in chosen for i in range(len(instances))], tolerance(entry))
+        check_batch(program.optimized_module, elements, [i in chosen for i in range(len(elements))], tolerance(entry))
 
 
 @pytest.mark.parametrize("mode", [jvp, vjp])
@@ -54,19 +54,19 @@ def test_batched_derivatives(entry: CorpusProgram, mode: object) -> None:
     directions = reference.tangents if mode is jvp else reference.cotangents
     given = [directions[i] for i in sorted(directions)]
     real = [p.position for p in program.signature.arguments if p.differentiable]
-    instances: Instances = [[a, moved(a, rng) if i in real else a] for i, a in enumerate(reference.inputs)]
-    instances += [[a, np.asarray(-0.5 * a, a.dtype)] for a in given]
-    flags = [i in real or i >= len(reference.inputs) for i in range(len(instances))]
-    check_batch(made(program.optimized_module, mode), instances, flags, tolerance(entry))
+    elements: Batch = [[a, moved(a, rng) if i in real else a] for i, a in enumerate(reference.inputs)]
+    elements += [[a, np.asarray(-0.5 * a, a.dtype)] for a in given]
+    flags = [i in real or i >= len(reference.inputs) for i in range(len(elements))]
+    check_batch(made(program.optimized_module, mode), elements, flags, tolerance(entry))
 
 
 @pytest.mark.parametrize(("entry", "argument"), ARGUMENTS, ids=[f"{p.name}-{i}" for p, i in ARGUMENTS])
 def test_derivatives_batched_over_one_argument(entry: CorpusProgram, argument: int) -> None:
     """Batching, then differentiating is differentiating, then batching, in both modes. (Half precision rounds sums to 8 bits.)"""
     program, reference, rng = wg.load(entry.path("f64")), entry.reference("f64"), np.random.default_rng(0)
-    instances: Instances = [[a, moved(a, rng) if i == argument else a] for i, a in enumerate(reference.inputs)]
-    flags = [i == argument for i in range(len(instances))]
-    check_derivatives(program.optimized_module, instances, flags, rng, 1e-3 if entry.name in SINGLE else 1e-9)
+    elements: Batch = [[a, moved(a, rng) if i == argument else a] for i, a in enumerate(reference.inputs)]
+    flags = [i == argument for i in range(len(elements))]
+    check_derivatives(program.optimized_module, elements, flags, rng, 1e-3 if entry.name in SINGLE else 1e-9)
 
 
 @pytest.mark.parametrize("mode", ["jacfwd", "jacrev"])
@@ -74,7 +74,7 @@ def test_derivatives_batched_over_one_argument(entry: CorpusProgram, argument: i
 def test_jacobians(entry: CorpusProgram, mode: str) -> None:
     program, reference = wg.load(entry.path("f64")), entry.reference("f64")
     of, wrt = sorted({j for j, _ in reference.jac}), sorted({i for _, i in reference.jac})
-    found = getattr(program, mode)(wrt, of, holomorphic=True).compile("interpreter")(*reference.inputs)
-    blocks = dict(zip([(j, i) for j in of for i in wrt], found, strict=True))
+    actual = getattr(program, mode)(wrt, of, holomorphic=True).compile("interpreter")(*reference.inputs)
+    blocks = dict(zip([(j, i) for j in of for i in wrt], actual, strict=True))
     for place, expected in reference.jac.items():
         assert array_error(blocks[place], expected) <= entry.tolerance("jac", "f64"), place

@@ -18,7 +18,7 @@ from wengert.transforms.ad.batch import batch
 from wengert.transforms.ad.expand import expand_ad
 
 sys.path.insert(0, str(Path(__file__).parent))
-from batch_checks import Instances, batched, check_batch, made, subsets
+from batch_checks import Batch, batched, check_batch, made, subsets
 
 
 def main(signature: str, *lines: str) -> ModuleOp:
@@ -26,7 +26,7 @@ def main(signature: str, *lines: str) -> ModuleOp:
     return parse_module(f"func.func public @main{signature} {{\n  {body}\n}}\n")
 
 
-def numbers(*shapes: tuple[int, ...], dtype: str = "float64", high: int = 9) -> Instances:
+def numbers(*shapes: tuple[int, ...], dtype: str = "float64", high: int = 9) -> Batch:
     rng = np.random.default_rng(5)
     drawn = (lambda s: rng.integers(-2, high, s)) if dtype.startswith(("int", "uint")) else (lambda s: rng.normal(size=s))
     return [[np.asarray(drawn(shape), dtype) for _ in range(3)] for shape in shapes]
@@ -135,10 +135,10 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_equals_the_loop_over_instances(name: str) -> None:
-    module, instances = PROGRAMS[name]
-    for flags in subsets(len(instances)):
-        check_batch(module, instances, flags)
+def test_equals_the_loop_over_batch_elements(name: str) -> None:
+    module, elements = PROGRAMS[name]
+    for flags in subsets(len(elements)):
+        check_batch(module, elements, flags)
 
 
 def ops_of(module: ModuleOp, *flags: bool) -> Counter[str]:
@@ -152,9 +152,9 @@ def test_a_batched_product_is_one_product(flags: tuple[bool, bool]) -> None:
         "%0 = stablehlo.dot_general %x, %y, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x4x5xf64>, tensor<2x5x3xf64>) -> tensor<2x4x3xf64>",
         "return %0 : tensor<2x4x3xf64>",
     )
-    found = ops_of(module, *flags)
-    assert found["stablehlo.dot_general"] == 1
-    assert set(found) <= {"builtin.module", "func.func", "func.return", "stablehlo.dot_general", "stablehlo.transpose"}
+    counts = ops_of(module, *flags)
+    assert counts["stablehlo.dot_general"] == 1
+    assert set(counts) <= {"builtin.module", "func.func", "func.return", "stablehlo.dot_general", "stablehlo.transpose"}
     check_batch(module, numbers((2, 4, 5), (2, 5, 3)), flags)
 
 
@@ -169,15 +169,15 @@ GATHER = main(
 @pytest.mark.parametrize("flags", subsets(2))
 def test_a_batched_gather_is_one_gather_and_its_derivative_one_scatter(flags: tuple[bool, bool]) -> None:
     assert {name: n for name, n in ops_of(GATHER, *flags).items() if name.startswith("stablehlo")} == {"stablehlo.gather": 1}
-    instances = [numbers((6, 4))[0], numbers((3, 1), dtype="int32")[0]]
-    check_batch(GATHER, instances, flags)
+    elements = [numbers((6, 4))[0], numbers((3, 1), dtype="int32")[0]]
+    check_batch(GATHER, elements, flags)
     transposed = made(GATHER, vjp)
-    found = ops_of(transposed, *flags, True)
-    assert (found["stablehlo.gather"], found["core.scatter"], found["core.for"]) == (1, 1, 0)
-    check_batch(transposed, [*instances, numbers((3, 4))[0]], [*flags, True])
+    counts = ops_of(transposed, *flags, True)
+    assert (counts["stablehlo.gather"], counts["core.scatter"], counts["core.for"]) == (1, 1, 0)
+    check_batch(transposed, [*elements, numbers((3, 4))[0]], [*flags, True])
 
 
-def test_what_does_not_depend_on_the_instance_is_computed_once() -> None:
+def test_what_does_not_depend_on_the_batch_is_computed_once() -> None:
     module = main(
         "(%x: tensor<4xf64>, %y: tensor<4xf64>) -> (tensor<4xf64>, tensor<4xf64>)",
         "%0 = stablehlo.sine %x : tensor<4xf64>",
@@ -249,9 +249,9 @@ def test_batches_and_declared_derivatives_in_text(text: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("in_axes = [1, -1]", "in_axes = [0, -1]", "needs one number of instances, but finds 3 and 5"),
+        ("in_axes = [1, -1]", "in_axes = [0, -1]", "needs one number of batch elements, but finds 3 and 5"),
         ("in_axes = [1, -1]", "in_axes = [1, 0]", "has the wrong types for @f_batch"),
-        ("out_axes = [0]", "out_axes = [-1]", "result 0 of @f is the same for all instances, but it depends on a batched argument"),
+        ("out_axes = [0]", "out_axes = [-1]", "result 0 of @f is the same for all batch elements, but it depends on a batched argument"),
         ("in_axes = [1, -1], out_axes = [0]", "in_axes = [-1, -1], out_axes = [-1]", "has no batched argument or result"),
         ("in_axes = [1, -1]", "in_axes = [1]", "in_axes has 1 entries, but @f has 2 arguments"),
     ],

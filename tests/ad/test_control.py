@@ -196,7 +196,7 @@ CASES = {
     "counted": (COUNTED, [np.array([0.3, -0.2, 0.9]), np.array([1.1, 0.7, -0.4])]),
     "scan": (SCAN, [np.array([0.1, 0.2]), np.linspace(-1, 1, 10).reshape(5, 2), np.array([[0.5, -0.3], [0.2, 0.8]])]),
     "uncounted": (UNCOUNTED, [np.array(1.2), np.array(1.6)]),
-    "uncounted, no trip": (UNCOUNTED, [np.array(30.0), np.array(1.6)]),
+    "uncounted, no iteration": (UNCOUNTED, [np.array(30.0), np.array(1.6)]),
     "uncounted in counted": (UNCOUNTED_IN_COUNTED, [np.array(1.2), np.array(1.6)]),
     "uncounted in uncounted": (UNCOUNTED_IN_UNCOUNTED, [np.array(1.2), np.array(1.6)]),
     "branch in loop": (BRANCH_IN_LOOP, [np.array([0.3, -0.2]), np.array([0.5, 0.4])]),
@@ -221,7 +221,7 @@ def test_second_order(name: str) -> None:
 
 
 @pytest.mark.parametrize("bound", [0, 1])
-def test_loops_of_few_trips(bound: int) -> None:
+def test_loops_of_few_iterations(bound: int) -> None:
     text, inputs = CASES["counted"]
     check_second_order(parse_module(text.replace("dense<4>", f"dense<{bound}>")), inputs, np.random.default_rng(5))
 

@@ -1,4 +1,4 @@
-"""What reverse mode costs: a stated multiple of the primal for every rule, and memory linear in the trips of a loop."""
+"""What reverse mode costs: a stated multiple of the primal for every rule, and memory linear in the iterations of a loop."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def peak_of_scan(trips: int) -> int:
     return counter.peak_bytes
 
 
-def test_memory_of_a_counted_loop_is_linear_in_its_trips() -> None:
+def test_memory_of_a_counted_loop_is_linear_in_its_trip_count() -> None:
     """Two residuals of 32 bytes per trip, which the interpreter holds twice: the stacks that a loop begins with live as long as it."""
     short, long = peak_of_scan(1_000), peak_of_scan(10_000)
     assert long <= 10_000 * 4 * 32 + 4_096
@@ -114,15 +114,15 @@ def test_memory_of_a_counted_loop_is_linear_in_its_trips() -> None:
 
 
 @pytest.mark.parametrize("trips", [0, 1, 7, 1_000, 100_000])
-def test_memory_of_an_uncounted_loop_is_linear_in_its_trips(trips: int) -> None:
+def test_memory_of_an_uncounted_loop_is_linear_in_its_trip_count(trips: int) -> None:
     """The tape holds one number of 8 bytes per trip, and the reverse loop runs exactly as often as the forward one."""
     counter = Counter() if trips <= 1_000 else None
-    found = run(derived(parse_module(UNTIL), vjp), [np.array(0.5), np.array(float(trips)), np.array(1.0)], counter=counter)
+    actual = run(derived(parse_module(UNTIL), vjp), [np.array(0.5), np.array(float(trips)), np.array(1.0)], counter=counter)
     x, expected = 0.5, 1.0
     for _ in range(trips):
         expected *= np.cos(x)
         x = np.sin(x)
-    np.testing.assert_allclose(found, [x, expected, 0.0], rtol=1e-12)
+    np.testing.assert_allclose(actual, [x, expected, 0.0], rtol=1e-12)
     if counter is not None:
         assert counter.peak_bytes <= 24 * trips + 512
         assert counter.ops["stablehlo.sine"] == trips

@@ -39,23 +39,23 @@ def direct(module: ModuleOp) -> None:
     vjp(module, strategy="direct")
 
 
-def assert_same(found: Arrays, expected: Arrays, tolerance: float = 1e-10) -> None:
-    for a, b in zip(found, expected, strict=True):
+def assert_same(actual: Arrays, expected: Arrays, tolerance: float = 1e-10) -> None:
+    for a, b in zip(actual, expected, strict=True):
         assert (a.shape, a.dtype) == (b.shape, b.dtype)
-    assert_near(found, expected, tolerance)
+    assert_near(actual, expected, tolerance)
 
 
 def check_strategies(module: ModuleOp, inputs: Arrays, rng: np.random.Generator, *, against_differences: bool = True) -> Arrays:
     """The direct VJP equals the transposed one and the differences; returns the cotangents that were used."""
     outputs = run(module, inputs)
     y_bars = random_like([outputs[j] for j in active_results(module)], rng)
-    found = run(derived(module, direct), [*inputs, *y_bars])
-    assert_same(found, run(derived(module, vjp), [*inputs, *y_bars]))
+    actual = run(derived(module, direct), [*inputs, *y_bars])
+    assert_same(actual, run(derived(module, vjp), [*inputs, *y_bars]))
     if against_differences:
         active = active_arguments(module)
         x_dots = random_like([inputs[i] for i in active], rng)
         expected = pairing(y_bars, differences(module, inputs, active, x_dots))
-        assert abs(pairing(found[len(outputs) :], x_dots) - expected) <= 1e-6 * max(1.0, abs(expected))
+        assert abs(pairing(actual[len(outputs) :], x_dots) - expected) <= 1e-6 * max(1.0, abs(expected))
     return y_bars
 
 
@@ -81,7 +81,7 @@ def test_control_flow(name: str) -> None:
 
 
 @pytest.mark.parametrize("bound", [0, 1])
-def test_loops_of_few_trips(bound: int) -> None:
+def test_loops_of_few_iterations(bound: int) -> None:
     text, inputs = test_control.CASES["counted"]
     rng = np.random.default_rng(3)
     module = parse_module(text.replace("dense<4>", f"dense<{bound}>"))
@@ -234,7 +234,7 @@ def test_passes() -> None:
         module = parse_module(test_control.SCAN)
         to_core(module)
         after = Pipeline.parse(f"{text},simplify,cse,dce").run(module)
-        assert any((found := provenance(op.location)) is not None and found.pass_name == "vjp-direct" for op in after.walk())
+        assert any((origin := provenance(op.location)) is not None and origin.pass_name == "vjp-direct" for op in after.walk())
 
 
 def test_unknown_strategies_are_refused() -> None:
@@ -323,8 +323,8 @@ def test_checkpoints_are_computed_again() -> None:
     module, inputs = parse_module(CHECKPOINTED), [np.array([0.3, -0.2, 0.9]), np.array([1.1, 0.7, -0.4])]
     bar = np.array([0.5, -1.0, 2.0])
     p = wg.parse(CHECKPOINTED)
-    found, expected = (p.vjp(strategy=s).compile("interpreter")(*inputs, bar) for s in ("direct", "transpose"))
-    assert_same(list(found), list(expected))
+    actual, expected = (p.vjp(strategy=s).compile("interpreter")(*inputs, bar) for s in ("direct", "transpose"))
+    assert_same(list(actual), list(expected))
     reverse = derived(module, direct)
     stacks = [str(r.type) for op in reverse.walk() if isinstance(op, core.ForOp) for r in op.results if str(r.type).startswith("tensor<4x")]
     assert stacks == ["tensor<4x3xf64>"]
@@ -346,8 +346,8 @@ def test_reference_programs(entry: CorpusProgram, precision: str, backend: str) 
     """Against what is stored, and against the other strategy."""
     p, reference = wg.load(entry.path(precision)), entry.reference(precision)
     given = [*reference.inputs, *(reference.cotangents[j] for j in sorted(reference.cotangents))]
-    found = p.vjp(strategy="direct").compile(backend)(*given)
+    actual = p.vjp(strategy="direct").compile(backend)(*given)
     n = len(reference.outputs)
-    assert_agrees(entry, "primal", precision, found[:n], reference.outputs)
-    assert_agrees(entry, "vjp", precision, found[n:], [reference.vjp[i] for i in sorted(reference.vjp)])
-    assert_agrees(entry, "vjp", precision, found[n:], p.vjp().compile(backend)(*given)[n:])
+    assert_agrees(entry, "primal", precision, actual[:n], reference.outputs)
+    assert_agrees(entry, "vjp", precision, actual[n:], [reference.vjp[i] for i in sorted(reference.vjp)])
+    assert_agrees(entry, "vjp", precision, actual[n:], p.vjp().compile(backend)(*given)[n:])

@@ -34,48 +34,48 @@ def check(extents: tuple[int, ...], slices: list[Bounds], strategy: str = "trans
     for bounds, cotangent in zip(slices, cotangents, strict=True):
         expected[tuple(slice(a, b) for a, b in bounds)] += cotangent
     for backend in ("cpu", "interpreter"):
-        found = derivative.compile(backend)(np.zeros(extents), *cotangents)[-1]
-        np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-15)
+        actual = derivative.compile(backend)(np.zeros(extents), *cotangents)[-1]
+        np.testing.assert_allclose(actual, expected, rtol=1e-14, atol=1e-15)
     return Counter(op.name.removeprefix("stablehlo.") for op in derivative.optimized_module.walk())
 
 
 @pytest.mark.parametrize("strategy", ["transpose", "direct"])
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_vector_taken_entry_by_entry(strategy: str, order: int):
-    found = check((40,), [((n, n + 1),) for n in range(40)][::order], strategy)
-    assert found["concatenate"] == 1
-    assert found["pad"] == found["add"] == 0
+    counts = check((40,), [((n, n + 1),) for n in range(40)][::order], strategy)
+    assert counts["concatenate"] == 1
+    assert counts["pad"] == counts["add"] == 0
 
 
 def test_a_matrix_taken_entry_by_entry():
-    found = check((5, 4), [((i, i + 1), (j, j + 1)) for i in range(5) for j in range(4)])
-    assert found["concatenate"] == 6  # five rows, and the matrix
-    assert found["pad"] == found["add"] == 0
+    counts = check((5, 4), [((i, i + 1), (j, j + 1)) for i in range(5) for j in range(4)])
+    assert counts["concatenate"] == 6  # five rows, and the matrix
+    assert counts["pad"] == counts["add"] == 0
 
 
 def test_small_gaps_are_zeros():
-    found = check((9,), [((0, 3),), ((4, 6),), ((7, 9),)])
-    assert (found["concatenate"], found["pad"], found["add"]) == (1, 0, 0)
+    counts = check((9,), [((0, 3),), ((4, 6),), ((7, 9),)])
+    assert (counts["concatenate"], counts["pad"], counts["add"]) == (1, 0, 0)
 
 
 def test_what_is_mostly_zeros_stays_a_sum():
-    found = check((100,), [((0, 1),), ((99, 100),), ((50, 52),)])
-    assert (found["concatenate"], found["pad"], found["add"]) == (0, 3, 2)
+    counts = check((100,), [((0, 1),), ((99, 100),), ((50, 52),)])
+    assert (counts["concatenate"], counts["pad"], counts["add"]) == (0, 3, 2)
 
 
 def test_neighbours_are_joined_whatever_is_far_away():
-    found = check((100,), [((0, 2),), ((2, 3),), ((90, 95),), ((95, 100),)])
-    assert (found["concatenate"], found["pad"], found["add"]) == (2, 2, 1)
+    counts = check((100,), [((0, 2),), ((2, 3),), ((90, 95),), ((95, 100),)])
+    assert (counts["concatenate"], counts["pad"], counts["add"]) == (2, 2, 1)
 
 
 def test_what_overlaps_is_added():
-    found = check((10,), [((0, 9),), ((1, 10),)])
-    assert (found["concatenate"], found["pad"], found["add"]) == (0, 2, 1)
+    counts = check((10,), [((0, 9),), ((1, 10),)])
+    assert (counts["concatenate"], counts["pad"], counts["add"]) == (0, 2, 1)
 
 
 def test_what_overlaps_something_may_be_joined_with_something_else():
-    found = check((10,), [((0, 5),), ((2, 8),), ((5, 10),)])
-    assert (found["concatenate"], found["pad"], found["add"]) == (1, 1, 1)
+    counts = check((10,), [((0, 5),), ((2, 8),), ((5, 10),)])
+    assert (counts["concatenate"], counts["pad"], counts["add"]) == (1, 1, 1)
 
 
 def test_many_real_and_imaginary_parts():
@@ -86,8 +86,8 @@ def test_many_real_and_imaginary_parts():
     text = "\n".join(["func.func public @main(%x: tensor<3xcomplex<f64>>) -> (" + ", ".join(["tensor<3xf64>"] * 40) + ") {", *lines])
     derivative = wg.parse(f"{text}\n  return {', '.join(names)} : {', '.join(['tensor<3xf64>'] * 40)}\n}}").vjp()
     cotangents = list(np.random.default_rng(0).normal(size=(40, 3)))
-    found = derivative(np.zeros(3, np.complex128), *cotangents)[-1]
-    np.testing.assert_allclose(found, sum(cotangents[:20]) - 1j * sum(cotangents[20:]), rtol=1e-14, atol=1e-14)
+    actual = derivative(np.zeros(3, np.complex128), *cotangents)[-1]
+    np.testing.assert_allclose(actual, sum(cotangents[:20]) - 1j * sum(cotangents[20:]), rtol=1e-14, atol=1e-14)
 
 
 @st.composite

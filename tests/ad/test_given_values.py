@@ -36,8 +36,8 @@ def test_given_results_are_not_computed_again() -> None:
     verify(module)
     x, c, bar = np.array([0.1, 0.2, 0.3]), np.array([1.0, 2.0, 3.0]), np.array([1.0, -1.0, 0.5])
     e = np.exp(x)
-    (found,) = run(module, [c, bar, e])
-    np.testing.assert_allclose(found, bar * np.cos(e * c) * c * e, rtol=1e-14)
+    (actual,) = run(module, [c, bar, e])
+    np.testing.assert_allclose(actual, bar * np.cos(e * c) * c * e, rtol=1e-14)
 
 
 def test_a_value_that_is_given_twice_is_taken_once() -> None:

@@ -1,4 +1,4 @@
-"""Batched loops and branches, reversed where what is computed for the other instances has an infinite or undefined derivative."""
+"""Batched loops and branches, reversed where what is computed for the other batch elements has an infinite or undefined derivative."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ func.func public @main(%p: tensor<f64>, %a: tensor<f64>) -> tensor<f64> {
   return %0#1 : tensor<f64>
 }
 """
-"""An instance that starts in the root is done at once; what it would compute next is 0 / 0."""
+"""A batch element that starts in the root is done at once; what it would compute next is 0 / 0."""
 
 COUNTED = f"""
 func.func public @main(%x0: tensor<f64>, %k: tensor<f64>, %n: tensor<i64>) -> tensor<f64> {{
@@ -166,7 +166,7 @@ everything = pytest.mark.parametrize("name", CASES)
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
-def instances_of(name: str) -> list[Arrays]:
+def batch_of(name: str) -> list[Arrays]:
     return [[np.array(value) for value in values] for values in CASES[name][1]]
 
 
@@ -176,28 +176,28 @@ def direct(module: object) -> None:
 
 @everything
 def test_reverse_mode_of_the_batched_program(name: str) -> None:
-    """As the loop over instances, for every choice of batched arguments; the others' cotangents are sums over instances."""
-    module, instances = parse_module(CASES[name][0]), instances_of(name)
-    for flags in subsets(len(instances)):
+    """As the loop over batch elements, for every choice of batched arguments; the others' cotangents are sums over batch elements."""
+    module, elements = parse_module(CASES[name][0]), batch_of(name)
+    for flags in subsets(len(elements)):
         if name != "counted" or flags[0]:
-            check_derivatives(module, instances, flags, np.random.default_rng(0))
+            check_derivatives(module, elements, flags, np.random.default_rng(0))
 
 
 @everything
 @pytest.mark.parametrize("mode", [vjp, direct], ids=["transpose", "direct"])
 def test_second_derivatives(name: str, mode: object) -> None:
-    """Forward over reverse of the batched program equals that of each instance."""
-    module, instances = parse_module(CASES[name][0]), instances_of(name)
-    flags = [True] * len(instances)
+    """Forward over reverse of the batched program equals that of each batch element."""
+    module, elements = parse_module(CASES[name][0]), batch_of(name)
+    flags = [True] * len(elements)
     rng = np.random.default_rng(1)
     bars = [random_like([np.zeros(())] * 3, rng)]
-    real = [i for i, values in enumerate(instances) if values[0].dtype.kind == "f"]
+    real = [i for i, values in enumerate(elements) if values[0].dtype.kind == "f"]
     dots = [random_like([np.zeros(())] * 3, rng) for _ in range(len(real) + 1)]
-    given = [*instances, *bars, *dots]
-    found = run(made(made(batched(module, 3, flags), mode), jvp), stacked(given, [True] * len(given)))  # pyright: ignore[reportArgumentType]
+    given = [*elements, *bars, *dots]
+    actual = run(made(made(batched(module, 3, flags), mode), jvp), stacked(given, [True] * len(given)))  # pyright: ignore[reportArgumentType]
     expected = loop(made(made(module, vjp), jvp), given, [True] * len(given))
     for k, results in enumerate(expected):
-        for a, b in zip(found, results, strict=True):
+        for a, b in zip(actual, results, strict=True):
             np.testing.assert_allclose(a[k], b, rtol=1e-10, atol=1e-12)
 
 
@@ -206,10 +206,10 @@ def test_compiled(strategy: object) -> None:
     text, values = CASES["while"]
     p, bars = wg.parse(text), np.array([1.0, 2.0, 3.0])
     x, k = np.array(values[0]), np.array(1.2)
-    found = p.vmap([0, None], size=3).vjp(strategy=strategy).compile("cpu")(x, k, bars)  # pyright: ignore[reportArgumentType]
+    actual = p.vmap([0, None], size=3).vjp(strategy=strategy).compile("cpu")(x, k, bars)  # pyright: ignore[reportArgumentType]
     each = [p.vjp().compile("interpreter")(x[i], k, bars[i]) for i in range(3)]
-    np.testing.assert_allclose(found[1], [e[1] for e in each], rtol=1e-12)
-    np.testing.assert_allclose(found[2], sum(e[2] for e in each), rtol=1e-12)
+    np.testing.assert_allclose(actual[1], [e[1] for e in each], rtol=1e-12)
+    np.testing.assert_allclose(actual[2], sum(e[2] for e in each), rtol=1e-12)
 
 
 def test_batched_twice() -> None:
@@ -250,7 +250,7 @@ func.func public @main(%x0: tensor<8xf64>, %w: tensor<8x8xf64>) -> tensor<8xf64>
 @pytest.mark.parametrize("wrt", [(0,), (1,), (0, 1)])
 @pytest.mark.parametrize("strategy", ["transpose", "direct"])
 def test_what_a_loop_does_not_change_is_not_kept(wrt: tuple[int, ...], strategy: object) -> None:
-    """What stands in for a matrix is read again in the reverse loop: of each trip its number is kept, and the mask."""
+    """What stands in for a matrix is read again in the reverse loop: of each iteration its number is kept, and the mask."""
     reverse = wg.parse(MATRIX).vmap(size=4).vjp(wrt=wrt, strategy=strategy)  # pyright: ignore[reportArgumentType]
     tapes = {str(r.type) for op in reverse.module.walk() for r in op.results if isinstance(r.type, core.TapeType)}
     assert tapes == {"!core.tape<tensor<4x8xf64>>", "!core.tape<tensor<4xi1>>", "!core.tape<tensor<i64>>"}
@@ -273,8 +273,8 @@ def test_syntax_and_types() -> None:
             verify(parse_module(BAD.format(mask=mask)))
 
 
-def test_meaning() -> None:
-    """A guard is the identity; its cotangent is that of the instances that matter."""
+def test_a_guard_is_the_identity() -> None:
+    """A guard is the identity; its cotangent is that of the batch elements that matter."""
     p = wg.parse(BAD.format(mask="3xi1"))
     x, mask, bar = np.array([1.0, 2.0, 3.0]), np.array([True, False, True]), np.array([0.1, 0.2, 0.3])
     for backend in ("interpreter", "cpu"):

@@ -48,10 +48,10 @@ def direct(module: ModuleOp) -> None:
     vjp(module, strategy="direct")
 
 
-def assert_agree(found: Arrays, expected: Arrays, tolerance: float, what: str) -> None:
+def assert_agree(actual: Arrays, expected: Arrays, tolerance: float, what: str) -> None:
     """Equal to rounding, relative to the largest element of all results."""
     scale = max([1.0, *(float(np.abs(e).max()) for e in expected if e.size)])
-    for k, (a, e) in enumerate(zip(found, expected, strict=True)):
+    for k, (a, e) in enumerate(zip(actual, expected, strict=True)):
         assert (a.shape, a.dtype) == (e.shape, e.dtype), what
         assert np.isfinite(e).all(), f"{what}: result {k} is not finite"
         if a.size:
@@ -111,13 +111,13 @@ def test_compiled_derivatives(program: RandomProgram) -> None:
 @sampled(COUNT // 6)
 @given(programs(6))
 def test_batched_derivatives_agree(program: RandomProgram) -> None:
-    """Batching and both modes commute, for instances that go different ways."""
+    """Batching and both modes commute, for batch elements that go different ways."""
     show(program)
     rng = np.random.default_rng(program.seed)
     *floats, count = program.inputs
-    instances = [[a, *(np.asarray(rng.uniform(-1.2, 1.2, a.shape)) for _ in range(2))] for a in floats]
+    elements = [[a, *(np.asarray(rng.uniform(-1.2, 1.2, a.shape)) for _ in range(2))] for a in floats]
     flags = [True, *(bool(rng.integers(2)) for _ in floats)]
-    check_derivatives(program.module, [*instances, [count, np.array(3, np.int32), np.array(0, np.int32)]], flags, rng, 1e-9)
+    check_derivatives(program.module, [*elements, [count, np.array(3, np.int32), np.array(0, np.int32)]], flags, rng, 1e-9)
 
 
 @sampled(COUNT // 6)

@@ -212,10 +212,10 @@ def test_accumulating_in_a_wider_type(region: str) -> None:
     for op, result in cases:
         text = function("%x: 4xbf16, %y: 1xbf16, %k: 4x1xi32, %i: bf16", f"%r = {op}", result)
         given = [x, one.reshape(1), k, one]
-        (found,) = values(text, given, 1e-6)[1]
-        np.testing.assert_allclose(found.reshape(()), 260 if region is SUM else 256, rtol=1e-6)
+        (actual,) = values(text, given, 1e-6)[1]
+        np.testing.assert_allclose(actual.reshape(()), 260 if region is SUM else 256, rtol=1e-6)
         program = wengert.parse(text)
-        y_bar = np.ones(found.shape, np.float32)
+        y_bar = np.ones(actual.shape, np.float32)
         for strategy in ("transpose", "direct"):
             x_bar = program.vjp(wrt=[0], strategy=strategy)(*given, y_bar)[-1]
             assert x_bar.dtype == ml_dtypes.bfloat16

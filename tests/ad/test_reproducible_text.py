@@ -16,7 +16,7 @@ from wengert.runtime.cpu.compile import core_form
 from wengert.runtime.derivation import runnable
 from wengert.runtime.program import Program, load
 from wengert.transforms.codegen.cpu.program import generate
-from wengert.transforms.lowering import lower
+from wengert.transforms.lowering import placed
 from wengert.transforms.schedule.host import host
 
 FORMS: dict[str, Callable[[Program], Program]] = {
@@ -31,11 +31,11 @@ FORMS: dict[str, Callable[[Program], Program]] = {
 
 def texts(program: Program) -> dict[str, tuple[str, str]]:
     """The derivatives of a program at core level, and as LLVM text."""
-    found: dict[str, tuple[str, str]] = {}
+    texts_by_form: dict[str, tuple[str, str]] = {}
     for name, make in FORMS.items():
         module = runnable(make(program).optimized_module)
-        found[name] = str(module), generate(lower(core_form(module)), host().target).text
-    return found
+        texts_by_form[name] = str(module), generate(placed(core_form(module)), host().target).text
+    return texts_by_form
 
 
 @needs_corpus

@@ -122,7 +122,7 @@ def test_wrong_dtype_names_the_cast() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "found"),
+    ("value", "described"),
     [
         (np.zeros((4, 3)), "float64[4, 3]"),
         (np.zeros(12), "float64[12]"),
@@ -131,8 +131,8 @@ def test_wrong_dtype_names_the_cast() -> None:
         (1.0, "float64[]"),
     ],
 )
-def test_wrong_shape(value: Any, found: str) -> None:
-    assert f"argument 0 must be float64[3, 4], found {found}" in refused((3, 4), f64, value)
+def test_wrong_shape(value: Any, described: str) -> None:
+    assert f"argument 0 must be float64[3, 4], found {described}" in refused((3, 4), f64, value)
 
 
 def test_nothing_is_broadcast() -> None:

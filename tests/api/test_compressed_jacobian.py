@@ -61,15 +61,15 @@ def summed_over_rows(program: wg.Program, inputs: tuple[Any, ...]) -> list[np.nd
     """The definition: for each result its Jacobian summed over the rows of the argument, columns side by side."""
     wrt = [i for i, x in enumerate(inputs) if np.asarray(x).dtype.kind == "f"]
     blocks = iter(program.jacfwd()(*inputs))
-    found = list[np.ndarray[Any, Any]]()
+    summed = list[np.ndarray[Any, Any]]()
     for result in program.signature.results:
         columns = list[np.ndarray[Any, Any]]()
         for i in wrt:
             rank, block = np.ndim(inputs[i]), next(blocks)
             rows = block.sum(axis=len(result.shape)) if rank else block
             columns.append(rows.reshape(*result.shape, int(np.prod(np.shape(inputs[i])[1:]))))
-        found.append(np.concatenate(columns, -1))
-    return found
+        summed.append(np.concatenate(columns, -1))
+    return summed
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -79,9 +79,9 @@ def test_it_is_the_jacobian_summed_over_rows(name: str, backend: str) -> None:
     program = wg.from_jax(function, *inputs).program
     compressed = program.compressed_jacobian()
     expected = summed_over_rows(program, inputs)
-    found = compressed.compile(backend)(*inputs)
+    actual = compressed.compile(backend)(*inputs)
     assert [p.shape for p in compressed.signature.results] == [y.shape for y in expected]
-    for y, z in zip(found, expected, strict=True):
+    for y, z in zip(actual, expected, strict=True):
         np.testing.assert_allclose(y, z, rtol=1e-12, atol=1e-13)
 
 

@@ -29,15 +29,15 @@ def test_parts_agree_with_derivatives(wrt: tuple[int, ...], of: tuple[int, ...],
     results, residuals = linear.run([X, N, Y])
     tangents = [{0: X_DOT, 2: Y_DOT}[i] for i in wrt]
     cotangents = [np.asarray(np.cos(r)) for r in (results[j] for j in of)]
-    for found, wanted in zip(results, program(X, N, Y), strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-15)
-    for found, wanted in zip(linear.push(residuals, tangents), program.jvp(wrt, of)(X, N, Y, *tangents)[3:], strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-13)
-    for found, wanted in zip(linear.pull(residuals, cotangents), program.vjp(wrt, of)(X, N, Y, *cotangents)[3:], strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-13)
+    for actual, wanted in zip(results, program(X, N, Y), strict=True):
+        np.testing.assert_allclose(actual, wanted, rtol=1e-15)
+    for actual, wanted in zip(linear.push(residuals, tangents), program.jvp(wrt, of)(X, N, Y, *tangents)[3:], strict=True):
+        np.testing.assert_allclose(actual, wanted, rtol=1e-13)
+    for actual, wanted in zip(linear.pull(residuals, cotangents), program.vjp(wrt, of)(X, N, Y, *cotangents)[3:], strict=True):
+        np.testing.assert_allclose(actual, wanted, rtol=1e-13)
     for j, y_bar in zip(of, cotangents, strict=True):
-        for found, wanted in zip(linear.pull(residuals, [y_bar], [j]), program.vjp(wrt, j)(X, N, Y, y_bar)[3:], strict=True):
-            np.testing.assert_allclose(found, wanted, rtol=1e-13)
+        for actual, wanted in zip(linear.pull(residuals, [y_bar], [j]), program.vjp(wrt, j)(X, N, Y, y_bar)[3:], strict=True):
+            np.testing.assert_allclose(actual, wanted, rtol=1e-13)
     assert program.linearize(wrt, of, shared=shared) is linear
 
 
@@ -46,9 +46,9 @@ def test_residuals() -> None:
     program, x = wg.parse(TEXT), X.copy()
     linear = program.linearize((0, 2), shared=True)
     results, residuals = linear.run([x, N, Y])
-    found = dict(zip(linear.sources, residuals, strict=True))
-    assert found["argument", 0] is x
-    assert found["result", 2] is results[2]
+    by_source = dict(zip(linear.sources, residuals, strict=True))
+    assert by_source["argument", 0] is x
+    assert by_source["result", 2] is results[2]
     assert sum(place == "kept" for place, _ in linear.sources) == 1  # the cosine
     results, residuals = program.linearize((0, 2)).run([x, N, Y])
     before = program.linearize((0, 2)).pull(residuals, [results[0], np.float64(1), X])
@@ -77,9 +77,9 @@ def test_names_and_refusals() -> None:
     nothing = wg.LinearProgram(wg.parse(TEXT), (0,), ())
     with pytest.raises(wg.InputError, match="no float result"):
         nothing.transposed()
-    results, held = nothing.run([X, N, Y])
-    assert nothing.push(held, [X_DOT]) == []
-    np.testing.assert_array_equal(nothing.pull(held, [])[0], np.zeros(3))
+    results, no_residuals = nothing.run([X, N, Y])
+    assert nothing.push(no_residuals, [X_DOT]) == []
+    np.testing.assert_array_equal(nothing.pull(no_residuals, [])[0], np.zeros(3))
     assert len(results) == 3
 
 

@@ -134,8 +134,8 @@ def test_wrt_and_of_choose_and_order(scale: wg.Program) -> None:
 def test_derivatives_nest(scale: wg.Program) -> None:
     hvp = scale.vjp(wrt=0).jvp(wrt=0, of=2)
     c, v = np.array([1.0, 2.0, 3.0]), np.array([0.5, -0.5, 1.0])
-    *_, found = hvp(X, N, Y, c, v)
-    np.testing.assert_allclose(found, -np.sin(X) * c * v * 2, rtol=1e-13)
+    *_, actual = hvp(X, N, Y, c, v)
+    np.testing.assert_allclose(actual, -np.sin(X) * c * v * 2, rtol=1e-13)
     reverse_over_reverse = scale.vjp(wrt=0).vjp(wrt=0, of=2)
     np.testing.assert_allclose(reverse_over_reverse(X, N, Y, c, v)[-1], -np.sin(X) * c * v * 2, rtol=1e-13)
     forward_over_forward = scale.jvp(wrt=0).jvp(wrt=0, of=2)

@@ -49,7 +49,7 @@ def test_axes_anywhere() -> None:
     assert n.shape == (4,)
 
 
-def test_the_number_of_instances_is_found_in_the_arguments() -> None:
+def test_the_batch_size_is_read_from_the_arguments() -> None:
     any_size = AFFINE.vmap((0, None, None), (0, None))
     for size in (4, 2):
         np.testing.assert_allclose(any_size(X[:size], A, N)[0], np.sin(X[:size] @ A.T), rtol=1e-14)
@@ -99,8 +99,8 @@ def test_complex_jacobians_need_a_word() -> None:
 
 
 def test_a_batched_jacobian() -> None:
-    found = AFFINE.jacrev(wrt=0, of=0).vmap((0, None, None), size=4)(X, A, N)[0]
-    np.testing.assert_allclose(found, np.cos(X @ A.T)[:, :, None] * A, rtol=1e-13)
+    actual = AFFINE.jacrev(wrt=0, of=0).vmap((0, None, None), size=4)(X, A, N)[0]
+    np.testing.assert_allclose(actual, np.cos(X @ A.T)[:, :, None] * A, rtol=1e-13)
 
 
 def test_dumps(tmp_path: Path) -> None:
@@ -112,12 +112,12 @@ def test_dumps(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         ({"in_axes": (0, None)}, "in_axes has 2 entries, but the program has 3 arguments"),
-        ({"in_axes": (2, None, None)}, "there is none of number 2"),
+        ({"in_axes": (2, None, None)}, "axis 2 is out of range for rank 2"),
         ({"in_axes": ("x", None, None)}, "in_axes takes dimensions or None"),
         ({"in_axes": None}, "give size="),
         ({"out_axes": (0,)}, "out_axes has 1 entries, but the program has 2 results"),
-        ({"size": -1}, "size takes the number of instances, found -1"),
-        ({"size": 1.5}, "size takes the number of instances, found 1.5"),
+        ({"size": -1}, "size takes the number of batch elements, found -1"),
+        ({"size": 1.5}, "size takes the number of batch elements, found 1.5"),
     ],
 )
 def test_mistakes(arguments: dict[str, object], message: str) -> None:
@@ -127,9 +127,9 @@ def test_mistakes(arguments: dict[str, object], message: str) -> None:
 
 def test_mistakes_in_calls() -> None:
     program = AFFINE.vmap((0, 0, None), (0, None))
-    with pytest.raises(InputError, match="do not hold one number of instances: 4 by argument 0, 2 by argument 1"):
+    with pytest.raises(InputError, match="do not hold one number of batch elements: 4 by argument 0, 2 by argument 1"):
         program(X, np.stack([A, A]), N)
     with pytest.raises(InputError, match="a batch of it has 2 dimensions"):
         program(X[0], A, N)
-    with pytest.raises(DiagnosticError, match="result 0 of @main is the same for all instances, but it depends"):
+    with pytest.raises(DiagnosticError, match="result 0 of @main is the same for all batch elements, but it depends"):
         AFFINE.vmap((0, None, None), None, size=2)

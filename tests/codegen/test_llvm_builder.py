@@ -12,6 +12,7 @@ from file_check import file_check
 from machine_code import assembly, callable_of
 
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
+from wengert.transforms.codegen.llvm.math import SUPPORTED, emit
 from wengert.transforms.codegen.llvm.module import AddressSpaces, ModuleBuilder
 
 I64, I32, F64, POINTER = ctypes.c_int64, ctypes.c_int32, ctypes.c_double, ctypes.c_void_p
@@ -170,6 +171,21 @@ def test_nested_loops_with_blocks_between() -> None:
     assert [f(n) for n in range(7)] == [sum((i + j) % 2 == 0 for j in range(n) for i in range(j)) for n in range(7)]
 
 
+def test_a_while_loop_ends_at_its_first_test_that_fails() -> None:
+    """The number of halvings until a number is odd or small, and what is left."""
+
+    def write(b: FunctionBuilder) -> str:
+        with b.while_loop([("i64", "%x"), ("i64", 0)]) as loop:
+            x, count = loop.values
+            loop.test(b.icmp("sgt", "i64", x, "%least"))
+            loop.test(b.icmp("eq", "i64", b.binary("and", "i64", x, 1), 0))
+            loop.carry(b.binary("ashr", "i64", x, 1), str(b.add(count, 1)))
+        return str(b.linear([(loop.values[0], 100)], loop.values[1]))
+
+    f = integer_function(["%x", "%least"], write)
+    assert [f(*x) for x in ((40, 0), (40, 12), (7, 0), (0, 0))] == [503, 1002, 700, 0]
+
+
 def test_a_loop_that_forgets_to_carry_is_refused() -> None:
     builder = FunctionBuilder()
     with pytest.raises(AssertionError, match="carries on"), builder.loop(0, 3, [("i64", "0")]):
@@ -265,6 +281,30 @@ def test_vectors() -> None:
     assert memory.tolist() == [4.0, 3.0, 9.0, 2.0]
 
 
+@pytest.mark.parametrize("lanes", [2, 4, 8])
+def test_squares_are_transposed_in_registers(lanes: int) -> None:
+    builder = FunctionBuilder()
+    kind = f"<{lanes} x i64>"
+    rows = [builder.load(kind, builder.offset("%p", kind, row), 8) for row in range(lanes)]
+    for row, value in enumerate(builder.transposed("i64", rows)):
+        builder.store(kind, value, builder.offset("%p", kind, row), 8)
+    f = callable_of(builder.definition("f", ["ptr %p"], head=""), "f", None, POINTER)
+    memory = np.arange(lanes * lanes).reshape(lanes, lanes)
+    wanted = memory.T.copy()
+    f(memory.ctypes.data)
+    np.testing.assert_array_equal(memory, wanted)
+
+
+def test_bytes_are_set_and_moved() -> None:
+    builder = FunctionBuilder()
+    builder.set_bytes("%p", 4, 7)
+    builder.move_bytes("%p", builder.offset("%p", "i8", 2), "%n")
+    f = callable_of(builder.definition("f", ["ptr %p", "i64 %n"], head=""), "f", None, POINTER, I64)
+    memory = np.arange(8, dtype=np.uint8)
+    f(memory.ctypes.data, 5)
+    assert memory.tolist() == [7, 7, 7, 7, 7, 7, 4, 7]
+
+
 def test_the_stack_is_taken_at_the_beginning() -> None:
     """An alloca within a loop does not take memory in every iteration."""
     builder = FunctionBuilder()
@@ -341,3 +381,18 @@ def test_the_stack_of_a_gpu() -> None:
         CHECK-NEXT: store i64 1, ptr addrspace(5) [[PLACE]]
         """,
     )
+
+
+@pytest.mark.parametrize(("function", "element"), [("sin", "f32"), ("cos", "f64"), ("tanh", "f32"), ("pow", "f64"), ("lgamma", "f32"), ("erf", "f64")])
+def test_mathematics_of_a_gpu(function: str, element: str) -> None:
+    """Scalar functions at one lane are the same text on a GPU: no library, and the digits of 2/pi in constant memory."""
+    builder = FunctionBuilder(ModuleBuilder(AddressSpaces(constants=4)))
+    builder.address_spaces["%x"] = 1
+    kind = "float" if element == "f32" else "double"
+    place = builder.offset("%x", kind, builder.cast("zext", builder.op("call i32 @llvm.nvvm.read.ptx.sreg.tid.x()"), "i32", "i64"))
+    value = builder.load(kind, place)
+    builder.store(kind, emit(function, element, 1, [value] * SUPPORTED[function, element], builder), place)
+    text = assembly(builder.module.text() + builder.definition("kernel", ["ptr addrspace(1) %x"], head="ptx_kernel"), "nvptx64-nvidia-cuda", "sm_90", "+ptx80")
+    assert ".visible .entry kernel" in text
+    assert ".extern" not in text
+    assert ("ld.const.b64" in text) == (function in ("sin", "cos"))

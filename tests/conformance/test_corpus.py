@@ -49,9 +49,9 @@ def test_agrees_with_the_reference(program: CorpusProgram, backend: str, precisi
     assert outcomes[0].status == "passed", outcomes[0]
     for outcome in outcomes:
         if outcome.status == "refused":
-            found = re.search(rf"{precision}\.mlir:\d+:\d+: error: '?([\w.]+)", outcome.reason)
-            assert found, f"a refusal without a place: {outcome}"
-            assert found[1] in UNCOVERED, outcome
-            assert found[1] in program.meta["ops"] or found[1].startswith("core."), outcome
+            refusal = re.search(rf"{precision}\.mlir:\d+:\d+: error: '?([\w.]+)", outcome.reason)
+            assert refusal, f"a refusal without a place: {outcome}"
+            assert refusal[1] in UNCOVERED, outcome
+            assert refusal[1] in program.meta["ops"] or refusal[1].startswith("core."), outcome
         else:
             assert outcome.status == "passed", outcome

@@ -25,8 +25,8 @@ def test_values_positions_and_gradients(case: str) -> None:
     program = wg.parse(jax.jit(function).lower(x).as_text())
     compiled = program.compile()
     assert not compiled.stats.interpreted
-    for found, interpreted, expected in zip(compiled(x), program.compile("interpreter")(x), function(x), strict=True):
-        np.testing.assert_array_equal(found, np.asarray(expected))
+    for actual, interpreted, expected in zip(compiled(x), program.compile("interpreter")(x), function(x), strict=True):
+        np.testing.assert_array_equal(actual, np.asarray(expected))
         np.testing.assert_array_equal(interpreted, np.asarray(expected))
     y_bar = np.random.default_rng(1).normal(size=program.signature.results[0].shape).astype(np.float32)
     x_bar = program.vjp()(x, y_bar)[-1]
@@ -46,5 +46,5 @@ def test_what_is_not_numbered_stays_a_call() -> None:
         : (tensor<4xf32>, tensor<4xi32>, tensor<f32>, tensor<i32>) -> (tensor<2xf32>, tensor<2xi32>)
       return %1#0, %1#1 : tensor<2xf32>, tensor<2xi32>
     }"""
-    found = wg.parse(text).compile()(np.array([1.0, 4.0, 2.0, 3.0], np.float32), np.array([10, 20, 30, 40], np.int32))
-    np.testing.assert_array_equal(found[1], [20, 40])
+    actual = wg.parse(text).compile()(np.array([1.0, 4.0, 2.0, 3.0], np.float32), np.array([10, 20, 30, 40], np.int32))
+    np.testing.assert_array_equal(actual[1], [20, 40])

@@ -83,7 +83,9 @@ INTEGRAL = {
     "dot integers": apply("stablehlo.dot", ["2x3xi8", "3xi8"], ["2xi32"]),
 }
 HALVES = {
-    f"{kind} {held}": (norm(kind, f"2x3x4x{held}", f"3x{held}", 1), held) for kind in ("training", "inference", "grad") for held in ("f16", "bf16", "f32")
+    f"{kind} {element_type}": (norm(kind, f"2x3x4x{element_type}", f"3x{element_type}", 1), element_type)
+    for kind in ("training", "inference", "grad")
+    for element_type in ("f16", "bf16", "f32")
 }
 
 
@@ -95,9 +97,9 @@ def test_values_are_those_of_xla(text: str, xla: Callable[[str], Compiled]) -> N
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize(("text", "held"), HALVES.values(), ids=HALVES)
-def test_normalization_in_other_types(text: str, held: str, xla: Callable[[str], Compiled]) -> None:
-    tolerance = 1e-5 if held == "f32" else 5e-2
+@pytest.mark.parametrize(("text", "element_type"), HALVES.values(), ids=HALVES)
+def test_normalization_in_other_types(text: str, element_type: str, xla: Callable[[str], Compiled]) -> None:
+    tolerance = 1e-5 if element_type == "f32" else 5e-2
     inputs, results = values(text, tolerance=tolerance)
     assert_close(results, xla(text)(inputs), tolerance)
 
@@ -122,19 +124,19 @@ def test_unary_einsum(config: str) -> None:
 
 def test_broadcast_dimensions() -> None:
     text = apply("chlo.broadcast_multiply", ["2x3xf64", "2xf64"], ["2x3xf64"], "broadcast_dimensions = array<i64: 0>")
-    (x, y), (found,) = values(text)
-    assert_close([found], [x * y[:, None]], 1e-14)
+    (x, y), (result,) = values(text)
+    assert_close([result], [x * y[:, None]], 1e-14)
     derivatives(text)
 
 
-@pytest.mark.parametrize("held", ["i8", "ui8", "i16", "ui16", "i32", "ui32", "i64", "ui64"])
-def test_upper_halves_of_products(held: str) -> None:
-    dtype = np.dtype(f"{held[: -len(held.lstrip('ui'))].replace('i', 'int')}{held.lstrip('ui')}")
+@pytest.mark.parametrize("element_type", ["i8", "ui8", "i16", "ui16", "i32", "ui32", "i64", "ui64"])
+def test_upper_halves_of_products(element_type: str) -> None:
+    dtype = np.dtype(f"{element_type[: -len(element_type.lstrip('ui'))].replace('i', 'int')}{element_type.lstrip('ui')}")
     width, limits = 8 * dtype.itemsize, np.iinfo(dtype)
     edges = [limits.min, limits.max, limits.max - 1, 1, 0, limits.max // 3]
     numbers = np.array(edges + list(np.random.default_rng(0).integers(limits.min, limits.max, 10, dtype=dtype)), dtype)
     x, y = np.repeat(numbers, len(numbers)), np.tile(numbers, len(numbers))
-    short = f"{x.size}x{held}"
+    short = f"{x.size}x{element_type}"
     expected = np.array([(int(a) * int(b)) >> width for a, b in zip(x, y, strict=True)], object).astype(dtype)
     assert_close(values(apply("chlo.mulhi", [short, short], [short]), [x, y], 0)[1], [expected], 0)
 
@@ -145,9 +147,9 @@ def test_arcs_near_branch_points_and_ends_of_the_range(xla: Callable[[str], Comp
     text = apply("chlo._asin_acos_kernel", [f"{z.size}xcomplex<f64>"], [f"{z.size}xcomplex<f64>"])
     (expected,) = xla(text)([z])
     for backend in ("interpreter", "cpu"):
-        (found,) = wengert.parse(text).compile(backend)(z)
-        np.testing.assert_allclose(found.real, expected.real, rtol=1e-14)
-        np.testing.assert_allclose(found.imag, expected.imag, rtol=1e-14)
+        (actual,) = wengert.parse(text).compile(backend)(z)
+        np.testing.assert_allclose(actual.real, expected.real, rtol=1e-14)
+        np.testing.assert_allclose(actual.imag, expected.imag, rtol=1e-14)
 
 
 # -- ragged contractions
@@ -176,7 +178,7 @@ def test_ragged_dot(case: tuple[tuple[int, ...], tuple[int, ...], dict[str, list
     numbers = lax.RaggedDotDimensionNumbers(pairs, dims["lr"], dims.get("rg", []))
     expected = np.asarray(lax.ragged_dot_general(x, y, sizes, numbers))
     listed = ", ".join(f"{KEYS[key]}_dimensions = {values}" for key, values in dims.items())
-    shorts = ["x".join([*map(str, a.shape), held]) for a, held in ((x, "f32"), (y, "f32"), (sizes, "i32"), (expected, "f32"))]
+    shorts = ["x".join([*map(str, a.shape), element_type]) for a, element_type in ((x, "f32"), (y, "f32"), (sizes, "i32"), (expected, "f32"))]
     text = apply("chlo.ragged_dot", shorts[:3], shorts[3:], f"ragged_dot_dimension_numbers = #chlo.ragged_dot<{listed}>")
     assert_close(values(text, [x, y, sizes], 1e-5)[1], [expected], 1e-5)
     derivatives(text.replace("f32", "f64"), [x.astype(np.float64), y.astype(np.float64), sizes])
@@ -186,8 +188,8 @@ def test_infinities_stay_in_their_group() -> None:
     listed = "lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]"
     text = apply("chlo.ragged_dot", ["4x2xf64", "2x2x3xf64", "2xi32"], ["4x3xf64"], f"ragged_dot_dimension_numbers = #chlo.ragged_dot<{listed}>")
     y = np.stack([np.ones((2, 3)), np.full((2, 3), np.inf)])
-    (found,) = values(text, [np.ones((4, 2)), y, np.array([2, 2], np.int32)])[1]
-    assert_close([found], [np.array([[2.0] * 3] * 2 + [[np.inf] * 3] * 2)], 0)
+    (result,) = values(text, [np.ones((4, 2)), y, np.array([2, 2], np.int32)])[1]
+    assert_close([result], [np.array([[2.0] * 3] * 2 + [[np.inf] * 3] * 2)], 0)
 
 
 # -- scans
@@ -262,8 +264,8 @@ def test_random_numbers_are_differentiated_in_their_parameters(distribution: str
         primal, y_dot = program.jvp().compile(backend)(a, b, np.float64(1), np.float64(2))
         assert_close([primal, y_dot], [y, slopes[0] + 2 * slopes[1]], 1e-13)
         for strategy in ("transpose", "direct"):
-            found = program.vjp(strategy=strategy).compile(backend)(a, b, y_bar)
-            assert_close(found, [y, np.sum(y_bar * slopes[0]), np.sum(y_bar * slopes[1])], 1e-12)
+            actual = program.vjp(strategy=strategy).compile(backend)(a, b, y_bar)
+            assert_close(actual, [y, np.sum(y_bar * slopes[0]), np.sum(y_bar * slopes[1])], 1e-12)
 
 
 # -- what holds for all of them
@@ -278,8 +280,8 @@ def test_training_reverses_to_what_grad_computes() -> None:
         _, mean, variance = training(near, scale, offset)
         expected = grad(near, scale, mean, variance, y_bar)
         for strategy in ("transpose", "direct"):
-            found = training.vjp(of=[0], strategy=strategy)(near, scale, offset, y_bar)[-3:]
-            assert_close(found, expected, 1e-9)
+            actual = training.vjp(of=[0], strategy=strategy)(near, scale, offset, y_bar)[-3:]
+            assert_close(actual, expected, 1e-9)
 
 
 def test_sums_of_halves_do_not_overflow() -> None:
@@ -308,6 +310,6 @@ def test_every_expansion_has_a_case() -> None:
 
 def test_bfloat16_is_a_type_of_its_own() -> None:
     text = apply("chlo.broadcast_add", ["2xbf16", "bf16"], ["2xbf16"])
-    (x, y), (found,) = values(text)
-    assert found.dtype == ml_dtypes.bfloat16
-    assert_close([found], [x + y], 1e-2)
+    (x, y), (result,) = values(text)
+    assert result.dtype == ml_dtypes.bfloat16
+    assert_close([result], [x + y], 1e-2)

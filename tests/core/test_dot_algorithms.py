@@ -29,8 +29,8 @@ def test_no_less_precise_than_asked(algorithm: tuple[object, ...]) -> None:
     x, y = np.random.default_rng(0).uniform(-1, 1, (2, 1000)).astype(np.float32)
     exact = np.dot(x.astype(np.float64), y)
     for backend in ("cpu", "interpreter"):
-        (found,) = wg.parse(contraction(algorithm, "f32", "f32")).compile(backend)(x, y)
-        assert abs(found - exact) < 1e-4
+        (product,) = wg.parse(contraction(algorithm, "f32", "f32")).compile(backend)(x, y)
+        assert abs(product - exact) < 1e-4
 
 
 def test_sums_in_f64_where_asked() -> None:

@@ -31,18 +31,18 @@ def drawn(text: str, kind: str, seed: int = 0) -> list[Array]:
     generator = np.random.default_rng(seed)
 
     def one(extents: Sequence[int]) -> Array:
-        held = generator.standard_normal(extents)
-        return np.asarray(held + 1j * generator.standard_normal(extents) if kind in "DF" else held)
+        normal = generator.standard_normal(extents)
+        return np.asarray(normal + 1j * generator.standard_normal(extents) if kind in "DF" else normal)
 
-    found: list[Array] = []
+    arrays: list[Array] = []
     for part in text.split():
         shape = [int(n) for n in part.lstrip("p+").split("x")]
         if part[0] == "p":
             a = one([*shape, shape[-1]])
-            found.append(a @ np.swapaxes(a, -1, -2).conj() + shape[-1] * np.eye(shape[-1]))
+            arrays.append(a @ np.swapaxes(a, -1, -2).conj() + shape[-1] * np.eye(shape[-1]))
         else:
-            found.append(one(shape) + 4 * (part[0] == "+"))
-    return [np.asarray(x).astype(kind) for x in found]
+            arrays.append(one(shape) + 4 * (part[0] == "+"))
+    return [np.asarray(x).astype(kind) for x in arrays]
 
 
 def pivoted(full: bool) -> Callable[..., Any]:
@@ -83,9 +83,9 @@ REFUSED: dict[str, tuple[str, Callable[..., Any], str]] = {
 }
 
 
-def close(found: Sequence[Array], expected: Sequence[Any], kind: str) -> None:
+def close(actual: Sequence[Array], expected: Sequence[Any], kind: str) -> None:
     tolerance = 2e-3 if kind in "fF" else 1e-8
-    for a, b in zip(found, map(np.asarray, expected), strict=True):
+    for a, b in zip(actual, map(np.asarray, expected), strict=True):
         assert (a.shape, a.dtype) == (b.shape, b.dtype)
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * max(1.0, float(np.max(np.abs(b), initial=0))))
 
@@ -140,7 +140,7 @@ def test_wide_matrices_with_pivots_against_differences(kind: str) -> None:
         kind = kind.translate({ord("f"): "d", ord("F"): "D"})
     (a,), (a_dot,) = drawn("3x5", kind), drawn("3x5", kind, 1)
     program, values = lowered(pivoted(False), [a])
-    found = program.jvp()(a, a_dot)[len(values) :]
+    tangents = program.jvp()(a, a_dot)[len(values) :]
     ends = [program(a + step * a_dot) for step in (1e-6, -1e-6)]
-    for have, x, y in zip(found, *ends, strict=False):
+    for have, x, y in zip(tangents, *ends, strict=False):
         np.testing.assert_allclose(have, (x - y) / 2e-6, rtol=1e-6, atol=1e-6)

@@ -27,8 +27,8 @@ def test_derivatives_at_ties_are_those_of_jax(f, strategy: str) -> None:
         program = wg.parse(jax.jit(f).lower(x).as_text())
         expected = np.asarray(jax.vmap(jax.grad(f))(x))
     for backend in ("interpreter", "cpu"):
-        found = program.vjp(strategy=strategy).compile(backend)(x, np.ones_like(x))[1]
-        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-300)
+        actual = program.vjp(strategy=strategy).compile(backend)(x, np.ones_like(x))[1]
+        np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-300)
 
 
 def test_values_do_not_change() -> None:

@@ -83,9 +83,9 @@ def test_a_reduction_in_a_wider_type() -> None:
     )
     p = wg.parse(text)
     for run in (p, p.compile("interpreter")):
-        (found,) = run(X.astype(np.float32))
-        assert found.dtype == np.float64
-        np.testing.assert_array_equal(found, X.astype(np.float32))
+        (actual,) = run(X.astype(np.float32))
+        assert actual.dtype == np.float64
+        np.testing.assert_array_equal(actual, X.astype(np.float32))
 
 
 @pytest.mark.parametrize("op", ["partition_id", "replica_id"])

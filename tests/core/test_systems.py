@@ -32,8 +32,8 @@ WATCHED = (
 
 def counts(module: Any) -> dict[str, int]:
     """How many of the watched ops a module holds."""
-    found = Counter(op.name for op in module.walk() if op.name in WATCHED)
-    return {name.split(".")[1]: found[name] for name in WATCHED if found[name]}
+    ops_by_name = Counter(op.name for op in module.walk() if op.name in WATCHED)
+    return {name.split(".")[1]: ops_by_name[name] for name in WATCHED if ops_by_name[name]}
 
 
 # -- from what JAX writes
@@ -141,8 +141,8 @@ def test_what_jax_writes(name: str, xla: Any) -> None:
     seeds = [np.asarray(rng.normal(size=y.shape), y.dtype) for y in expected]
     results = derivative.compile("interpreter")(*inputs, *seeds)
     others = [program.vjp(strategy="direct"), wg.parse(str(derivative))]
-    for found in (derivative(*inputs, *seeds), xla(str(derivative))([*inputs, *seeds]), *(other.compile("interpreter")(*inputs, *seeds) for other in others)):
-        for mine, theirs in zip(found, results, strict=True):
+    for actual in (derivative(*inputs, *seeds), xla(str(derivative))([*inputs, *seeds]), *(other.compile("interpreter")(*inputs, *seeds) for other in others)):
+        for mine, theirs in zip(actual, results, strict=True):
             np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-8)
 
 
@@ -168,14 +168,14 @@ def test_factors_are_not_differentiated() -> None:
     assert second == SOLVE | {"lu_solve": 4, "dot_general": 5}
 
 
-def test_instances_with_one_matrix_are_one_system() -> None:
+def test_batch_elements_with_one_matrix_are_one_system() -> None:
     batched = wg.parse(SYSTEM).vmap([None, 0], size=3)
     (op,) = [op for op in batched.optimized_module.walk() if op.name == "core.lu_solve"]
     assert [shape(x) for x in op.operands] == [(4, 4), (4, 4), (4,), (4, 6)]
 
 
 def test_loops_do_not_keep_matrices() -> None:
-    """A loop that solves a system in each trip, run backward: factors are kept, and the matrix neither kept nor computed again."""
+    """A loop that solves a system in each iteration, run backward: factors are kept, and the matrix neither kept nor computed again."""
     text = """
     func.func public @main(%s: tensor<3x4x4xf64>, %b: tensor<4x1xf64>) -> tensor<4x1xf64> {
       %n = stablehlo.constant dense<3> : tensor<i64>
@@ -258,10 +258,10 @@ def test_arrangements() -> None:
         assert isinstance(source.owner, hlo.NegateOp)
         assert is_in_place(shape(source), moves) == (x.shape == (2, 3, 4, 1) and bool((x.ravel() == np.arange(24)).all()))
         in_place += is_in_place(shape(source), moves)
-        found = arrangement(shape(source), moves)
-        if found is not None:
+        dims = arrangement(shape(source), moves)
+        if dims is not None:
             place = np.zeros(1, int)
-            for dim in found:
+            for dim in dims:
                 for extent, step in dim:
                     place = (place[:, None] + step * np.arange(extent)).ravel()
             np.testing.assert_array_equal(place, x.ravel())

@@ -46,30 +46,30 @@ ARGMAX_OTHERWISE = """
 ARGMAX_OTHERWISE = re.sub(r"\bT\b", "tensor<i64>", ARGMAX_OTHERWISE)
 
 
-def argument_reduce(region: str, held: str = "f64", first: str = "0xFFF0000000000000", start: str = "0") -> str:
+def argument_reduce(region: str, element_type: str = "f64", first: str = "0xFFF0000000000000", start: str = "0") -> str:
     return f"""
-    func.func public @main(%x: tensor<5x7x{held}>) -> (tensor<5x{held}>, tensor<5xi32>) {{
-      %first = stablehlo.constant dense<{first}> : tensor<{held}>
+    func.func public @main(%x: tensor<5x7x{element_type}>) -> (tensor<5x{element_type}>, tensor<5xi32>) {{
+      %first = stablehlo.constant dense<{first}> : tensor<{element_type}>
       %zero = stablehlo.constant dense<{start}> : tensor<i32>
       %count = stablehlo.iota dim = 1 : tensor<5x7xi32>
       %0:2 = "stablehlo.reduce"(%x, %count, %first, %zero) <{{dimensions = array<i64: 1>}}> ({{{region}}})
-        : (tensor<5x7x{held}>, tensor<5x7xi32>, tensor<{held}>, tensor<i32>) -> (tensor<5x{held}>, tensor<5xi32>)
-      return %0#0, %0#1 : tensor<5x{held}>, tensor<5xi32>
+        : (tensor<5x7x{element_type}>, tensor<5x7xi32>, tensor<{element_type}>, tensor<i32>) -> (tensor<5x{element_type}>, tensor<5xi32>)
+      return %0#0, %0#1 : tensor<5x{element_type}>, tensor<5xi32>
     }}"""
 
 
-def reduce(op: str, init: str, held: str = "f64") -> str:
+def reduce(op: str, init: str, element_type: str = "f64") -> str:
     return f"""
-    func.func public @main(%x: tensor<5x7x{held}>, %s: tensor<{held}>) -> tensor<7x{held}> {{
-      %init = stablehlo.constant dense<{init}> : tensor<{held}>
+    func.func public @main(%x: tensor<5x7x{element_type}>, %s: tensor<{element_type}>) -> tensor<7x{element_type}> {{
+      %init = stablehlo.constant dense<{init}> : tensor<{element_type}>
       %0 = stablehlo.reduce(%x init: {"%s" if init == "%s" else "%init"}) across dimensions = [0]
-        : (tensor<5x7x{held}>, tensor<{held}>) -> tensor<7x{held}>
-        reducer(%a: tensor<{held}>, %b: tensor<{held}>) {{
-          %1 = stablehlo.{op} %a, %b : tensor<{held}>
-          stablehlo.return %1 : tensor<{held}>
+        : (tensor<5x7x{element_type}>, tensor<{element_type}>) -> tensor<7x{element_type}>
+        reducer(%a: tensor<{element_type}>, %b: tensor<{element_type}>) {{
+          %1 = stablehlo.{op} %a, %b : tensor<{element_type}>
+          stablehlo.return %1 : tensor<{element_type}>
         }}
-      return %0 : tensor<7x{held}>
-    }}""".replace("dense<%s>", "dense<1>" if held[0] == "i" else "dense<1.0>")
+      return %0 : tensor<7x{element_type}>
+    }}""".replace("dense<%s>", "dense<1>" if element_type[0] == "i" else "dense<1.0>")
 
 
 def two_regions(body: str) -> str:
@@ -223,8 +223,8 @@ def test_neutral_starts_are_not_left_behind() -> None:
 def test_a_sum_of_negative_zeros_is_positive_zero() -> None:
     module = parse_module(reduce("add", "0.0"))
     to_core(module)
-    (found,) = run(module, [np.full((5, 7), -0.0), np.array(0.0)])
-    assert not np.signbit(found).any()
+    (total,) = run(module, [np.full((5, 7), -0.0), np.array(0.0)])
+    assert not np.signbit(total).any()
 
 
 def test_locations_are_kept() -> None:

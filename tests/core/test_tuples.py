@@ -130,9 +130,9 @@ PROGRAMS: dict[str, tuple[str, list[object], int]] = {
 def test_both_backends_agree(name: str) -> None:
     text, inputs, count = PROGRAMS[name]
     p = wg.parse(text)
-    found, expected = p(*inputs), p.compile("interpreter")(*inputs)
-    assert len(found) == len(expected) == count
-    for a, b in zip(found, expected, strict=True):
+    actual, expected = p(*inputs), p.compile("interpreter")(*inputs)
+    assert len(actual) == len(expected) == count
+    for a, b in zip(actual, expected, strict=True):
         assert a.dtype == b.dtype
         np.testing.assert_allclose(a, b, rtol=1e-14)
 
@@ -145,13 +145,13 @@ def test_derivatives_are_right(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_batch_is_its_instances(name: str) -> None:
+def test_a_batch_is_its_elements(name: str) -> None:
     text, inputs, _ = PROGRAMS[name]
     p = wg.parse(text)
     rows = [inputs, [x * 2 if np.asarray(x).dtype.kind == "f" else x for x in inputs]]
-    found = p.vmap(size=2)(*[np.stack(column) for column in zip(*rows, strict=True)])
+    batched = p.vmap(size=2)(*[np.stack(column) for column in zip(*rows, strict=True)])
     for i, row in enumerate(rows):
-        for a, b in zip(found, p(*row), strict=True):
+        for a, b in zip(batched, p(*row), strict=True):
             np.testing.assert_allclose(a[i], b, rtol=1e-14)
 
 
@@ -197,9 +197,9 @@ func.func private @rule(%x: tensor<2xf64>, %i: tensor<i32>, %x_dot: tensor<2xf64
   return %y, %i, %y_dot : tensor<2xf64>, tensor<i32>, tensor<2xf64>
 }
 """
-    found = wg.parse(text).jvp()(X, FOUR, np.ones(2))
-    np.testing.assert_allclose(found[0], np.exp(np.exp(X)))
-    np.testing.assert_allclose(found[2], [9.0, 9.0])
+    actual = wg.parse(text).jvp()(X, FOUR, np.ones(2))
+    np.testing.assert_allclose(actual[0], np.exp(np.exp(X)))
+    np.testing.assert_allclose(actual[2], [9.0, 9.0])
 
 
 @pytest.mark.parametrize(
@@ -231,6 +231,6 @@ def test_drawn_as_it_is_written() -> None:
 def test_called_from_traced_python(name: str) -> None:
     text, inputs, count = PROGRAMS[name]
     p = wg.parse(text)
-    found = wg.jit(lambda *xs: apply_program(p, xs))(*inputs)
-    assert len(found) == count
-    np.testing.assert_allclose(found[0], p(*inputs)[0], rtol=1e-14)
+    actual = wg.jit(lambda *xs: apply_program(p, xs))(*inputs)
+    assert len(actual) == count
+    np.testing.assert_allclose(actual[0], p(*inputs)[0], rtol=1e-14)

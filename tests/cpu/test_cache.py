@@ -43,8 +43,8 @@ def entry(home: Path, text: str = SINE) -> Path:
     from wengert.runtime.cpu.objects import entry_name
     from wengert.transforms.schedule.host import host
 
-    (found,) = [path for path in new if path.stem == entry_name(code, "best", host())]
-    return found
+    (object_file,) = [path for path in new if path.stem == entry_name(code, "best", host())]
+    return object_file
 
 
 def test_nobody_else_can_read_or_write_what_is_kept(home: Path):

@@ -40,9 +40,9 @@ class Subclass(np.ndarray):
 
 def unaligned(a: np.ndarray) -> np.ndarray:
     memory = np.zeros(a.nbytes + 1, np.uint8)
-    found = memory[1:].view(a.dtype).reshape(a.shape)
-    found[...] = a
-    return found
+    shifted = memory[1:].view(a.dtype).reshape(a.shape)
+    shifted[...] = a
+    return shifted
 
 
 @pytest.mark.parametrize(

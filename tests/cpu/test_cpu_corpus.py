@@ -17,6 +17,6 @@ from wengert.runtime.cpu import compile
 def test_primal(program: CorpusProgram, precision: str) -> None:
     data = program.reference(precision)
     kept = [x.copy() for x in data.inputs]
-    found = compile(parse_module(program.path(precision).read_text(), program.name))(*data.inputs)
-    assert_agrees(program, "primal", precision, found, data.outputs)
+    actual = compile(parse_module(program.path(precision).read_text(), program.name))(*data.inputs)
+    assert_agrees(program, "primal", precision, actual, data.outputs)
     assert all(np.array_equal(a, b, equal_nan=a.dtype.kind in "fc") for a, b in zip(data.inputs, kept, strict=True))

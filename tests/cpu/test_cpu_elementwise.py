@@ -88,29 +88,29 @@ def both(text: str, arrays: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     module = parse_module(text)
     compiled = compile(module)
     assert not compiled.stats.interpreted, compiled.stats
-    (found,) = compiled(*arrays)
+    (actual,) = compiled(*arrays)
     (expected,) = run(module, arrays)
-    assert found.dtype == expected.dtype
-    assert found.shape == expected.shape
-    return found, expected
+    assert actual.dtype == expected.dtype
+    assert actual.shape == expected.shape
+    return actual, expected
 
 
-def assert_identical(found: np.ndarray, expected: np.ndarray) -> None:
+def assert_identical(actual: np.ndarray, expected: np.ndarray) -> None:
     """Bit for bit, but for the payload of NaN."""
-    if found.dtype.kind in "biu":
-        assert np.array_equal(found, expected)
+    if actual.dtype.kind in "biu":
+        assert np.array_equal(actual, expected)
         return
     nan = np.isnan(expected)
-    assert np.array_equal(np.isnan(found), nan)
-    assert np.array_equal(found[~nan], expected[~nan])
-    if found.dtype.kind != "c":
-        assert np.array_equal(np.signbit(found[~nan].astype(np.float64)), np.signbit(expected[~nan].astype(np.float64)))
+    assert np.array_equal(np.isnan(actual), nan)
+    assert np.array_equal(actual[~nan], expected[~nan])
+    if actual.dtype.kind != "c":
+        assert np.array_equal(np.signbit(actual[~nan].astype(np.float64)), np.signbit(expected[~nan].astype(np.float64)))
 
 
-def assert_near(found: np.ndarray, expected: np.ndarray, ulps: float) -> None:
-    wide = np.complex128 if found.dtype.kind == "c" else np.float64
-    a, b = found.astype(wide), expected.astype(wide)
-    info = ml_dtypes.finfo(found.dtype if found.dtype.kind != "c" else np.real(found).dtype)
+def assert_near(actual: np.ndarray, expected: np.ndarray, ulps: float) -> None:
+    wide = np.complex128 if actual.dtype.kind == "c" else np.float64
+    a, b = actual.astype(wide), expected.astype(wide)
+    info = ml_dtypes.finfo(actual.dtype if actual.dtype.kind != "c" else np.real(actual).dtype)
     assert np.array_equal(np.isnan(a), np.isnan(b))
     finite = np.isfinite(b)
     assert np.array_equal(a[~finite & ~np.isnan(b)], b[~finite & ~np.isnan(b)])
@@ -153,9 +153,9 @@ def test_complex_limits(op: str) -> None:
     arrays = [values.ravel()]
     text = program(op, arrays, "complex<f64>", "f64" if op == "abs" else None)
     module = parse_module(text)
-    (found,), (expected,) = compile(module)(*arrays), run(module, arrays)
+    (actual,), (expected,) = compile(module)(*arrays), run(module, arrays)
     for read in (np.real, np.imag):
-        np.testing.assert_allclose(read(found), read(expected), rtol=1e-15)
+        np.testing.assert_allclose(read(actual), read(expected), rtol=1e-15)
 
 
 @pytest.mark.parametrize("name", INTEGERS)
@@ -261,8 +261,8 @@ def test_polygamma(name: str, order: int) -> None:
     module, x = parse_module(text), np.array([0.0, 0.25, 1, 12, np.inf, np.nan, -0.75, -2.0], DTYPES[name])
     compiled = compile(module)
     assert not compiled.stats.interpreted
-    found, wanted = compiled(x)[0].astype(np.float64), run(module, [x])[0].astype(np.float64)
-    np.testing.assert_allclose(found, wanted, rtol=4 * float(ml_dtypes.finfo(DTYPES[name]).eps))
+    actual, wanted = compiled(x)[0].astype(np.float64), run(module, [x])[0].astype(np.float64)
+    np.testing.assert_allclose(actual, wanted, rtol=4 * float(ml_dtypes.finfo(DTYPES[name]).eps))
 
 
 def _of_a_product(results: str, body: str) -> str:

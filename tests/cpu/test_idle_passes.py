@@ -72,8 +72,8 @@ def test_every_option_is_set_and_set_back(triple: str, place: str, monkeypatch: 
 
 def test_other_users_of_llvm_notice_nothing() -> None:
     def compiled() -> bytes:
-        found = host()
-        machine: Any = llvm.Target.from_triple(found.triple).create_target_machine(cpu=found.cpu, features=found.features, opt=2, jit=True)
+        this_host = host()
+        machine: Any = llvm.Target.from_triple(this_host.triple).create_target_machine(cpu=this_host.cpu, features=this_host.features, opt=2, jit=True)
         module = llvm.parse_assembly(LOOP)
         module.triple = machine.triple
         module.data_layout = str(machine.target_data)

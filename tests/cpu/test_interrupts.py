@@ -76,14 +76,14 @@ def test_tapes_of_an_interrupted_call_are_freed():
 
 def test_another_thread_is_not_asked():
     program = wg.parse(LOOP.format(n=4, test="LT")).compile()
-    found: list[object] = []
-    thread = threading.Thread(target=lambda: found.append(program(np.ones(4), np.int64(5_000_000))[0]))
+    results: list[object] = []
+    thread = threading.Thread(target=lambda: results.append(program(np.ones(4), np.int64(5_000_000))[0]))
     thread.start()
     signal.setitimer(signal.ITIMER_REAL, 0.02)
     with pytest.raises(Stop):
         time.sleep(5)
     thread.join()
-    assert len(found) == 1
+    assert len(results) == 1
 
 
 def test_a_handler_that_returns_changes_nothing():

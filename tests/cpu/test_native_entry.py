@@ -31,8 +31,8 @@ def compiled(n: int = 4):
 
 def test_results_that_are_held_are_never_written_again():
     call = compiled()
-    held = [call(np.full(4, float(i)), np.ones(4)) for i in range(10)]
-    for i, (total, product) in enumerate(held):
+    results = [call(np.full(4, float(i)), np.ones(4)) for i in range(10)]
+    for i, (total, product) in enumerate(results):
         assert (total == i + 1).all()
         assert (product == i).all()
 
@@ -125,8 +125,8 @@ def test_threads_have_arenas_of_their_own():
     def work(value: float) -> None:
         x, ones = np.full(n, value), np.ones(n)
         for _ in range(40):
-            found = call(x, ones, ones, ones)
-            if not (found[0] == value + 1).all() or not (found[2] == 2).all():
+            results = call(x, ones, ones, ones)
+            if not (results[0] == value + 1).all() or not (results[2] == 2).all():
                 wrong.append(value)
 
     threads = [threading.Thread(target=work, args=(float(i),)) for i in range(4)]

@@ -22,15 +22,15 @@ LEAST = {"f32": np.finfo(np.float32).tiny, "f64": np.finfo(np.float64).tiny}
 known = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64", "aarch64", "arm64"), reason="there is no such mode that we know of")
 
 
-def text(count: int, held: str) -> str:
-    return TEXT.replace("N", str(count)).replace("TYPE", held)
+def text(count: int, element_type: str) -> str:
+    return TEXT.replace("N", str(count)).replace("TYPE", element_type)
 
 
 @known
-@pytest.mark.parametrize("held", ["f32", "f64"])
-def test_results_and_operands(held: str) -> None:
-    program = wg.parse(text(3, held))
-    x = np.array([SMALL[held], LEAST[held], 1.0], SMALL[held].dtype)
+@pytest.mark.parametrize("element_type", ["f32", "f64"])
+def test_results_and_operands(element_type: str) -> None:
+    program = wg.parse(text(3, element_type))
+    x = np.array([SMALL[element_type], LEAST[element_type], 1.0], SMALL[element_type].dtype)
     kept, flushed = program.compile()(x)[0], program.compile(flush_subnormals=True)(x)[0]
     np.testing.assert_array_equal(kept, x * x.dtype.type(0.5))
     assert kept[0] > 0

@@ -104,12 +104,12 @@ def test_any_number_of_threads_gives_the_same_bits(name: str, fine: None) -> Non
     to_core(module)
     compiled = compile(module)
     assert POOL_RUN in compiled.llvm_text
-    found = []
+    actual = []
     for count in (1, 2, 3, 1, 3):
         pool.set_threads(count)
-        found += [[result.copy() for result in compiled(*inputs)] for _ in range(5)]
-    assert len({tuple(result.tobytes() for result in results) for results in found}) == 1
-    for result, expected in zip(found[0], run(module, inputs), strict=True):
+        actual += [[result.copy() for result in compiled(*inputs)] for _ in range(5)]
+    assert len({tuple(result.tobytes() for result in results) for results in actual}) == 1
+    for result, expected in zip(actual[0], run(module, inputs), strict=True):
         np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5 * max(float(np.abs(expected).max()), 1.0))
 
 

@@ -104,10 +104,10 @@ def test_what_constants_allow(text: str) -> None:
 def test_what_constants_contradict(text: str, message: str) -> None:
     with pytest.raises(DiagnosticError) as caught:
         verify(parse_module(text, "wrong.mlir"), text)
-    found = caught.value.diagnostic
-    assert message in found.message
-    assert found.file == "wrong.mlir"
-    assert "%r =" in found.source_line
+    diagnostic = caught.value.diagnostic
+    assert message in diagnostic.message
+    assert diagnostic.file == "wrong.mlir"
+    assert "%r =" in diagnostic.source_line
 
 
 def test_an_equal_op_with_another_constant_is_looked_at_again() -> None:

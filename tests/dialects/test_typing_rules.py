@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from typing_cases import WELL_TYPED, name_of, verdict
+from typing_facts import ILL, WELL
 from typing_ill_cases import ILL_TYPED
 from typing_ill_forms import UNREADABLE
 
@@ -12,6 +13,8 @@ from wengert.dialects.core import Core
 from wengert.dialects.stablehlo import StableHLO
 from wengert.ir.typing_rules import TYPING_RULES
 
+WELL_TYPED = [*WELL_TYPED, *WELL]
+ILL_TYPED = [*ILL_TYPED, *ILL]
 ALL_OPS = {op.name: op for dialect in (StableHLO, Chlo, Core) for op in dialect.operations}
 WITHOUT_OWN_ERRORS = {"stablehlo.return"}
 """Ops that can be wrong only together with the op around them."""
@@ -28,9 +31,9 @@ def test_well_typed(text: str) -> None:
 
 @pytest.mark.parametrize(("text", "message"), ILL_TYPED, ids=numbered([text for text, _ in ILL_TYPED]))
 def test_ill_typed(text: str, message: str) -> None:
-    found = verdict(text)
-    assert message in found
-    assert name_of(text) in found
+    refusal = verdict(text)
+    assert message in refusal
+    assert name_of(text) in refusal
 
 
 @pytest.mark.parametrize(("text", "message"), UNREADABLE, ids=numbered([text for text, _ in UNREADABLE]))

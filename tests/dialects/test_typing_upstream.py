@@ -129,12 +129,12 @@ def compare(texts: list[str], rounds: int, seed: int, upstream: Upstream) -> dic
 
 
 def test_upstream_accepts_the_well_typed_cases(upstream: Upstream) -> None:
-    rejected = [(text, found) for text in ALL_FORMS if (found := upstream(text))]
+    rejected = [(text, refusal) for text in ALL_FORMS if (refusal := upstream(text))]
     assert not rejected
 
 
 def test_forms_are_accepted() -> None:
-    rejected = [(text, found) for text in FORMS if (found := verdict(text))]
+    rejected = [(text, refusal) for text in FORMS if (refusal := verdict(text))]
     assert not rejected
 
 

@@ -17,7 +17,7 @@ from wengert.ir.verifier import verify
 
 def expand(types: str) -> list[str]:
     """The types of a comma-separated list in short notation."""
-    found: list[str] = []
+    expanded: list[str] = []
     depth, parts = 0, [""]
     for c in types:
         depth += (c in "<{(") - (c in ">})")
@@ -31,8 +31,8 @@ def expand(types: str) -> list[str]:
             part = re.sub(r"(^|x)c(64|128)$", lambda m: f"{m[1]}complex<f{int(m[2]) // 2}>", part)
             part = f"tensor<{part}>"
         if part:
-            found.append(part)
-    return found
+            expanded.append(part)
+    return expanded
 
 
 def region(arguments: str, *ops: str, returns: str = "%a0") -> str:
@@ -83,9 +83,9 @@ def verdict(text: str) -> str:
 
 def name_of(text: str) -> str:
     """The op that a case is about."""
-    found = re.search(r'"((?:stablehlo|chlo|core)\.[-a-z_0-9]+)"\(', text)
-    assert found is not None
-    return found[1]
+    named = re.search(r'"((?:stablehlo|chlo|core)\.[-a-z_0-9]+)"\(', text)
+    assert named is not None
+    return named[1]
 
 
 FLOATS = [

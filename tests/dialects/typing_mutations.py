@@ -141,10 +141,10 @@ def change_all(rng: random.Random, function: FuncOp, op: Operation) -> None:
 
 def change_element_everywhere(rng: random.Random, function: FuncOp, op: Operation) -> None:
     """One element type by another, in operands, results and regions."""
-    held = [v.type.element_type for v in (*op.operands, *op.results) if isinstance(v.type, TensorType)]
-    if not held:
+    elements = [v.type.element_type for v in (*op.operands, *op.results) if isinstance(v.type, TensorType)]
+    if not elements:
         return
-    old, new = rng.choice(held), rng.choice(ELEMENTS)
+    old, new = rng.choice(elements), rng.choice(ELEMENTS)
     values = [*op.operands, *op.results]
     for region in op.regions:
         for block in region.blocks:

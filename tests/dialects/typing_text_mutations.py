@@ -82,26 +82,26 @@ def _matches(text: str, pattern: re.Pattern[str]) -> list[re.Match[str]]:
 
 def change_number(rng: random.Random, text: str) -> str:
     """One integer in the attributes."""
-    found = _matches(text, _NUMBER)
-    if not found:
+    numbers = _matches(text, _NUMBER)
+    if not numbers:
         return text
-    m = rng.choice(found)
+    m = rng.choice(numbers)
     n = int(m.group())
     return _replace(text, *m.span(), str(rng.choice([-1, 0, 1, 2, n + 1, n - 1, -n, 7, 100_000, 2**63])))
 
 
 def change_real(rng: random.Random, text: str) -> str:
     """One number with a point."""
-    found = _matches(text, _REAL)
-    return _replace(text, *(m := rng.choice(found)).span(), rng.choice(["0.0", "-1.0", "1", f"-{m.group()}", "1.0e400", "0x10"])) if found else text
+    reals = _matches(text, _REAL)
+    return _replace(text, *(m := rng.choice(reals)).span(), rng.choice(["0.0", "-1.0", "1", f"-{m.group()}", "1.0e400", "0x10"])) if reals else text
 
 
 def change_list(rng: random.Random, text: str) -> str:
     """One list: an item more or less, or two exchanged."""
-    found = _matches(text, _LIST)
-    if not found:
+    lists = _matches(text, _LIST)
+    if not lists:
         return text
-    m = rng.choice(found)
+    m = rng.choice(lists)
     items = m.group().strip("[]").split(", ")
     what, i = rng.randrange(4), rng.randrange(len(items))
     if what == 0:
@@ -118,20 +118,20 @@ def change_list(rng: random.Random, text: str) -> str:
 
 def change_word(rng: random.Random, text: str) -> str:
     """One word of an enumeration, or a boolean."""
-    found = _matches(text, _WORD)
-    return _replace(text, *rng.choice(found).span(), rng.choice(WORDS)) if found else text
+    words = _matches(text, _WORD)
+    return _replace(text, *rng.choice(words).span(), rng.choice(WORDS)) if words else text
 
 
 def change_string(rng: random.Random, text: str) -> str:
     """One string."""
-    found = _matches(text, _STRING)
-    return _replace(text, *rng.choice(found).span(1), rng.choice(STRINGS)) if found else text
+    strings = _matches(text, _STRING)
+    return _replace(text, *rng.choice(strings).span(1), rng.choice(STRINGS)) if strings else text
 
 
 def change_type(rng: random.Random, text: str) -> str:
     """One type in an attribute."""
-    found = _matches(text, _TYPE)
-    return _replace(text, *rng.choice(found).span(), rng.choice(TYPES)) if found else text
+    types = _matches(text, _TYPE)
+    return _replace(text, *rng.choice(types).span(), rng.choice(TYPES)) if types else text
 
 
 def _entries(text: str) -> list[str]:
@@ -172,10 +172,10 @@ def change_entry(rng: random.Random, text: str) -> str:
 
 def change_counts(rng: random.Random, text: str) -> str:
     """One operand or one result more or less."""
-    found = _op(text)
-    if found is None:
+    parts = _op(text)
+    if parts is None:
         return text
-    head, signature = found
+    head, signature = parts
     uses, types = [u for u in head["operands"].split(", ") if u], _split(signature["operands"])
     results = _split(signature["results"])
     what = rng.randrange(4)
@@ -208,10 +208,10 @@ def _split(types: str) -> list[str]:
 
 def change_to_constant(rng: random.Random, text: str) -> str:
     """An operand that holds integers becomes a constant."""
-    found = _op(text)
-    if found is None:
+    parts = _op(text)
+    if parts is None:
         return text
-    head, signature = found
+    head, signature = parts
     uses = [u for u in head["operands"].split(", ") if u]
     places = [(i, m) for i, t in enumerate(_split(signature["operands"])) if (m := re.fullmatch(r"tensor<(?:(\d)x)?(i32|i64)>", t.strip()))]
     if not places:
@@ -253,10 +253,10 @@ def quantize(rng: random.Random, text: str) -> str:
     if rng.random() < 0.1:
         return _FLOAT_TENSOR.sub(lambda m: f"tensor<{m[1]}{rng.choice([first, 'f32'])}>", text)
     changed = _FLOAT_TENSOR.sub(lambda m: f"tensor<{m[1]}{first}>", text)
-    found = _op(changed)
-    if found is None or rng.random() < 0.3:
+    parts = _op(changed)
+    if parts is None or rng.random() < 0.3:
         return changed
-    head, signature = found
+    head, signature = parts
     operands, results = _split(signature["operands"]), _split(signature["results"])
     place = rng.randrange(len(operands) + len(results)) if operands or results else 0
     types = [*operands, *results]

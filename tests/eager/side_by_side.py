@@ -121,19 +121,19 @@ def plain(value: Any) -> Any:
     return value
 
 
-def compare(found: Any, expected: Any, tolerance: float, path: str = "result") -> None:
+def compare(actual: Any, expected: Any, tolerance: float, path: str = "result") -> None:
     """Fails with the place where two results differ."""
     if isinstance(expected, np.ndarray | float | np.generic):
-        assert np.shape(found) == np.shape(expected), path
+        assert np.shape(actual) == np.shape(expected), path
         if isinstance(expected, np.ndarray):
-            assert found.dtype == expected.dtype, path
-        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance, err_msg=path)
+            assert actual.dtype == expected.dtype, path
+        np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance, err_msg=path)
     elif isinstance(expected, list):
-        assert len(found) == len(expected), path
-        for i, (f, e) in enumerate(zip(found, expected, strict=True)):
+        assert len(actual) == len(expected), path
+        for i, (f, e) in enumerate(zip(actual, expected, strict=True)):
             compare(f, e, tolerance, f"{path}[{i}]")
     else:
-        assert found == expected, path
+        assert actual == expected, path
 
 
 def agree(snippet: Callable[[Any], Any], tolerance: float = 1e-6) -> None:

@@ -31,16 +31,16 @@ def kept(T: Any, make: Callable[[], Any]) -> tuple[Any, int]:
     if T is eager:
         made = make()
         return made, eager.saved_bytes(made)
-    found: dict[int, int] = {}
+    saved: dict[int, int] = {}
 
     def pack(x: Any) -> Any:
         if not (x.is_leaf and x.requires_grad):
-            found[x.untyped_storage().data_ptr()] = x.untyped_storage().nbytes()
+            saved[x.untyped_storage().data_ptr()] = x.untyped_storage().nbytes()
         return x
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
         made = make()
-    return made, sum(found.values())
+    return made, sum(saved.values())
 
 
 def layers(w: Any) -> Callable[[Any], Any]:
@@ -103,9 +103,9 @@ def arguments_of_all_kinds(T: Any) -> Any:
         h = (h**power * pair[0]).sin() + named["shift"]
         return {"out": h.exp() if flag else h, "plain": pair[1], "list": [h * 2, "text"]}
 
-    found = again(T, f, x * 1, 3, pair=(c, 7), named={"shift": x}, flag=True)
-    (found["out"].sum() + found["list"][0].sum()).backward()
-    return found["out"], found["plain"], found["list"], x.grad
+    outputs = again(T, f, x * 1, 3, pair=(c, 7), named={"shift": x}, flag=True)
+    (outputs["out"].sum() + outputs["list"][0].sum()).backward()
+    return outputs["out"], outputs["plain"], outputs["list"], x.grad
 
 
 @snippet
@@ -262,19 +262,19 @@ def test_snippet(code: Snippet) -> None:
 def test_dropout_is_the_same_the_second_time() -> None:
     """With the state kept, the gradient is that of what was computed; without, of another mask. What is drawn later is not disturbed."""
     x = eager.ones(2000, requires_grad=True)
-    found = []
+    same_mask = []
     for preserve in (True, False):
         eager.manual_seed(3)
         y = eager.checkpoint(lambda h: nn.dropout(h, 0.5).exp() * nn.dropout(h, 0.5), x * 1, preserve_rng_state=preserve)
         before = eager.rand(3).tolist()
         (g,) = eager.autograd.grad(y.sum(), x)
-        found.append(((g.numpy() == 0) == (y.detach().numpy() == 0)).all())
+        same_mask.append(((g.numpy() == 0) == (y.detach().numpy() == 0)).all())
         after = eager.rand(3).tolist()
         if preserve:
             eager.manual_seed(3)
             eager.rand(2000), eager.rand(2000)
             assert (before, after) == (eager.rand(3).tolist(), eager.rand(3).tolist())
-    assert found == [True, False]
+    assert same_mask == [True, False]
 
 
 def raised(function: Callable[[], Any]) -> str:
@@ -315,9 +315,9 @@ def test_values_are_dropped_after_the_pass() -> None:
     before = eager.saved_bytes(y)
     y.sum().backward(retain_graph=True)
     assert eager.saved_bytes(y) == before == 8
-    held = y.grad_fn.holds()[1]
-    assert held is not None
-    assert not held.frame._values
+    deferred = y.grad_fn.holds()[1]
+    assert deferred is not None
+    assert not deferred.frame._values
 
 
 def test_memory_is_given_back() -> None:

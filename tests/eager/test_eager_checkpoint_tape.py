@@ -67,15 +67,15 @@ def test_compiled_forward_keeps_arguments_only() -> None:
         peaks.append(peak(y.grad_fn.signature.backward.module) + sizes[-1])
         y.backward()
         results.append([y.detach().numpy(), x.grad.numpy(), w.grad.numpy()])
-    for plain, held in zip(*results, strict=True):
-        np.testing.assert_allclose(held, plain, rtol=1e-4, atol=1e-6)
+    for plain, again in zip(*results, strict=True):
+        np.testing.assert_allclose(again, plain, rtol=1e-4, atol=1e-6)
     assert sizes == [BLOCKS * LAYERS * ONE, (BLOCKS - 1) * ONE]
     assert peaks[1] < peaks[0] / 1.5
 
 
 def test_compiled_step_computes_again() -> None:
     """The whole step in one program: what is computed again stays so, behind a barrier, and the program needs less memory."""
-    found: list[Any] = []
+    actual: list[Any] = []
     for checkpointed in (False, True):
         w, run = matrix(1, SIZE), deep(checkpointed)
 
@@ -91,10 +91,10 @@ def test_compiled_step_computes_again() -> None:
         losses = [step(matrix(i, requires_grad=False)).item() for i in range(3)]
         assert step.reasons == ["recorded: the first call of this kind"]
         (trace,) = next(iter(step._traces.values()))
-        found.append((losses, w.detach().numpy(), peak(trace.tape.steps.module(trace.values))))
-    np.testing.assert_allclose(found[1][0], found[0][0], rtol=1e-4)
-    np.testing.assert_allclose(found[1][1], found[0][1], rtol=1e-4, atol=1e-6)
-    assert found[1][2] < found[0][2] / 2
+        actual.append((losses, w.detach().numpy(), peak(trace.tape.steps.module(trace.values))))
+    np.testing.assert_allclose(actual[1][0], actual[0][0], rtol=1e-4)
+    np.testing.assert_allclose(actual[1][1], actual[0][1], rtol=1e-4, atol=1e-6)
+    assert actual[1][2] < actual[0][2] / 2
 
 
 def test_compiled_dropout_is_the_same_the_second_time() -> None:

@@ -73,8 +73,8 @@ def test_results_and_gradients(function: Callable[..., Any]) -> None:
                 tracked = [y for y in outputs if isinstance(y, eager.Tensor) and y.requires_grad]
                 sum((y * y).sum() for y in tracked).backward()
                 results.append([x.grad.numpy(), len(tracked), *(y.detach().numpy() if isinstance(y, eager.Tensor) else y for y in outputs)])
-            for found, expected in zip(results[1], results[0], strict=True):
-                np.testing.assert_allclose(found, expected, rtol=2e-6)
+            for actual, expected in zip(results[1], results[0], strict=True):
+                np.testing.assert_allclose(actual, expected, rtol=2e-6)
     assert not any("as it is" in reason for reason in compiled.reasons)
 
 
@@ -87,14 +87,14 @@ def test_gradients_of_gradients(function: Callable[..., Any]) -> None:
     """The derivative of a compiled function's derivative goes through the values that it keeps."""
     compiled = eager.compile(function)
     for i in range(6):
-        found: list[Any] = []
+        actual: list[Any] = []
         for f in (function, compiled):
             x = leaf([0.5 + i / 8, 1.0, -0.25])
             (g,) = eager.autograd.grad((f(x, 3) * x).sum(), x, create_graph=True)
             (h,) = eager.autograd.grad((g * g).sum(), x, create_graph=True)
             h.sum().backward()
-            found.append([g.detach().numpy(), h.detach().numpy(), x.grad.numpy()])
-        np.testing.assert_allclose(found[1], found[0], rtol=2e-4, atol=1e-5)
+            actual.append([g.detach().numpy(), h.detach().numpy(), x.grad.numpy()])
+        np.testing.assert_allclose(actual[1], actual[0], rtol=2e-4, atol=1e-5)
     assert not any("as it is" in reason for reason in compiled.reasons)
 
 
@@ -137,10 +137,10 @@ def test_a_whole_training_step() -> None:
 def test_random_numbers_are_drawn_anew() -> None:
     eager.manual_seed(0)
     f = eager.compile(lambda x: x + eager.randn(3))
-    found = [f(eager.zeros(3)).tolist() for _ in range(3)]
-    assert len({tuple(v) for v in found}) == 3
+    drawn = [f(eager.zeros(3)).tolist() for _ in range(3)]
+    assert len({tuple(v) for v in drawn}) == 3
     eager.manual_seed(0)
-    assert [eager.randn(3).tolist() for _ in range(3)] == found
+    assert [eager.randn(3).tolist() for _ in range(3)] == drawn
 
 
 def test_effects_on_arguments() -> None:

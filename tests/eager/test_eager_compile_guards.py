@@ -119,8 +119,8 @@ def reached_in_many_ways() -> tuple[Any, dict[str, tuple[Any, str]]]:
     partial = functools.partial(lambda x, k: x * k, k=2.0)
     numbers = {"n": np.float32(2.0), "t": (1.0,)}
 
-    def f(x: Any, *, held: Any = slotted) -> Any:
-        y = functions[0](x) * Settings.rate * held.rate * pairs[0].a + scaler(x) * array + len(members)
+    def f(x: Any, *, settings: Any = slotted) -> Any:
+        y = functions[0](x) * Settings.rate * settings.rate * pairs[0].a + scaler(x) * array + len(members)
         return partial(y) * module.rate * numbers["n"] + sum(numbers["t"])
 
     def power() -> None:

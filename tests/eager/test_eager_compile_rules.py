@@ -88,19 +88,19 @@ def test_custom_functions_keep_their_rules(name: str) -> None:
         function(x, w).sum().backward()
         return x.grad, w.grad
 
-    found: list[list[Any]] = []
+    actual: list[list[Any]] = []
     compiled = eager.compile(function), eager.compile(inside)
     for f, step in ((function, inside), compiled):
-        found.append([])
+        actual.append([])
         for start in (0.5, 0.75):
             x, w = (eager.tensor(v, dtype=eager.float64, requires_grad=True) for v in ([start, 1.0, -0.3], [1.0, 2.0, 3.0]))
             y = f(x, w).sum()
             for _ in range(3):
                 gradients = eager.autograd.grad(y, [x, w], create_graph=True, materialize_grads=True)
-                found[-1] += [g.detach().numpy() for g in gradients]
+                actual[-1] += [g.detach().numpy() for g in gradients]
                 y = sum((g * g * 0.1).sum() for g in gradients)
-            found[-1] += [g.numpy() for g in step(x, w)]
-    for ours, expected in zip(found[1], found[0], strict=True):
+            actual[-1] += [g.numpy() for g in step(x, w)]
+    for ours, expected in zip(actual[1], actual[0], strict=True):
         np.testing.assert_allclose(ours, expected, rtol=1e-10)
     assert all(f.reasons == ["recorded: the first call of this kind"] for f in compiled)
 

@@ -82,9 +82,9 @@ def test_batched_cotangents(create: bool) -> None:
         x, m = inputs(T)
         y = (m * x).exp()
         rows = T.arange(12, dtype=T.float64).reshape(2, 2, 3)
-        found = T.autograd.grad(y, (x, m), rows, is_grads_batched=True, create_graph=create)
-        again = T.autograd.grad(found[0].sum(), (x, m)) if create else kind_of_error(lambda: T.autograd.grad(y, x, rows[0]))
-        return [found, again]
+        gradients = T.autograd.grad(y, (x, m), rows, is_grads_batched=True, create_graph=create)
+        again = T.autograd.grad(gradients[0].sum(), (x, m)) if create else kind_of_error(lambda: T.autograd.grad(y, x, rows[0]))
+        return [gradients, again]
 
     agree(snippet, 1e-9)
 

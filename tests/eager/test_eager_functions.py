@@ -189,7 +189,7 @@ def custom_function_without_grad(T: Any) -> Any:
 @snippet
 def custom_function_gradients_of_other_shapes(T: Any) -> Any:
     """What was broadcast is summed, what does not fit is an error, dtypes are converted."""
-    found = []
+    gradients = []
     for change in (lambda g: g.sum(), lambda g: T.ones(5), lambda g: g.expand(3, 2), lambda g: g.double()):
 
         class Scaled(T.autograd.Function):
@@ -204,10 +204,10 @@ def custom_function_gradients_of_other_shapes(T: Any) -> Any:
         x = leaf(T, 1.0, 2.0)
         try:
             Scaled.apply(x).sum().backward()
-            found.append(x.grad)
+            gradients.append(x.grad)
         except RuntimeError:
-            found.append("refused")
-    return found
+            gradients.append("refused")
+    return gradients
 
 
 @pytest.mark.parametrize("code", snippet, ids=lambda code: code.__name__)

@@ -229,13 +229,13 @@ def jacobian_row_by_row(T: Any) -> Any:
 @snippet
 def the_same_partial_gradient_many_times(T: Any) -> Any:
     x, y = leaf(T, 1.0, 2.0), leaf(T, 3.0, 4.0)
-    found = []
+    gradients = []
     for _ in range(5):
         first, second = (y * y).split(1)
         z = (x.exp() * y.sin() * first * second).sum()
-        found.append(T.autograd.grad(z, x, retain_graph=True)[0])
-        found.append(T.autograd.grad(z, y)[0])
-    return found
+        gradients.append(T.autograd.grad(z, x, retain_graph=True)[0])
+        gradients.append(T.autograd.grad(z, y)[0])
+    return gradients
 
 
 # -- double backward
@@ -253,11 +253,11 @@ def second_derivative(T: Any) -> Any:
 def third_derivative(T: Any) -> Any:
     x = leaf(T, 0.7)
     y = x**4 + x.exp()
-    found = []
+    derivatives = []
     for _ in range(3):
         (y,) = T.autograd.grad(y.sum(), x, create_graph=True)
-        found.append(y)
-    return found
+        derivatives.append(y)
+    return derivatives
 
 
 @snippet

@@ -158,15 +158,15 @@ def hooks_on_what_is_asked_for(T: Any) -> Any:
 
 @snippet
 def hooks_that_return_something_else(T: Any) -> Any:
-    found = []
+    refusals = []
     for wrong in (3.0, "text"):
         y = leaf(T, 1.0, 2.0) * 2
         y.register_hook(lambda g, wrong=wrong: wrong)
         try:
             y.sum().backward()
         except (TypeError, RuntimeError):
-            found.append(True)
-    return found
+            refusals.append(True)
+    return refusals
 
 
 @snippet
@@ -189,7 +189,7 @@ def retained_through_changes(T: Any) -> Any:
 
 @snippet
 def branches_and_loops(T: Any) -> Any:
-    found = []
+    results = []
     for start in (0.5, 3.0, -2.0):
         x = leaf(T, start)
         y = x * 1
@@ -198,8 +198,8 @@ def branches_and_loops(T: Any) -> Any:
             y = y * 2 if y.item() > 0 else y * y
             steps += 1
         y.sum().backward()
-        found.append((y, x.grad, steps))
-    return found
+        results.append((y, x.grad, steps))
+    return results
 
 
 @snippet

@@ -65,7 +65,7 @@ def test_layer(name: str) -> None:
     for x in [*models[torch].parameters(), *models[torch].buffers()]:
         x.data += torch.rand_like(x) if x.is_floating_point() else 3
     models[eager].load_state_dict(models[torch].state_dict())
-    found: list[Any] = []
+    results_of: list[Any] = []
     for T, model in models.items():
         runs: list[Any] = []
         for i, mode in enumerate((True, True, False)):
@@ -75,12 +75,12 @@ def test_layer(name: str) -> None:
             y.backward(random(T, *y.shape, seed=9, requires_grad=False))
             runs.append([y, x.grad, [p.grad for p in model.parameters()]])
         names = [n for n, _ in model.named_parameters()], [n for n, _ in model.named_buffers()], [n for n, _ in model.named_modules()], list(model.state_dict())
-        found.append([plain(runs), [*map(list, names)], [np.asarray(v) for v in model.state_dict().values()]])
-    compare(found[1], found[0], 1e-6 if name in ("activations", "nested") else 1e-9)
+        results_of.append([plain(runs), [*map(list, names)], [np.asarray(v) for v in model.state_dict().values()]])
+    compare(results_of[1], results_of[0], 1e-6 if name in ("activations", "nested") else 1e-9)
 
 
 def test_embedding_and_losses() -> None:
-    found: list[Any] = []
+    results_of: list[Any] = []
     theirs = torch.nn.Embedding(6, 3).double()
     for T, model in ((torch, theirs), (eager, nn.Embedding(6, 3).double())):
         model.load_state_dict(theirs.state_dict())
@@ -88,8 +88,8 @@ def test_embedding_and_losses() -> None:
         logits = model(T.tensor([0, 5, 5, 2]))
         loss = N.CrossEntropyLoss(label_smoothing=0.1)(logits, T.tensor([0, 2, 1, 1])) + N.MSELoss(reduction="sum")(logits, random(T, 4, 3))
         loss.backward()
-        found.append(plain([loss, model.weight.grad]))
-    compare(found[1], found[0], 1e-9)
+        results_of.append(plain([loss, model.weight.grad]))
+    compare(results_of[1], results_of[0], 1e-9)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_training_beside_torch_and_compiled() -> None:
     torch.manual_seed(0)
     theirs = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.BatchNorm1d(8), torch.nn.ReLU(), torch.nn.Linear(8, 3)).double()
     start = {name: v.clone() for name, v in theirs.state_dict().items()}
-    found: list[Any] = []
+    results_of: list[Any] = []
     for T, compiled in ((torch, False), (eager, False), (eager, True)):
         model = theirs if T is torch else nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 3)).double()
         model.load_state_dict(start)
@@ -240,11 +240,11 @@ def test_training_beside_torch_and_compiled() -> None:
 
         run = eager.compile(step) if compiled else step
         losses = [run(random(T, 10, 6, seed=i, requires_grad=False), T.tensor([i % 3] * 5 + [1, 2, 0, 1, 2])).item() for i in range(6)]
-        found.append([losses, [np.asarray(v) for v in model.state_dict().values()]])
+        results_of.append([losses, [np.asarray(v) for v in model.state_dict().values()]])
         if compiled:
             assert len(run.reasons) <= 2, run.reasons
-    compare(found[1], found[0], 1e-8)
-    compare(found[2], found[0], 1e-8)
+    compare(results_of[1], results_of[0], 1e-8)
+    compare(results_of[2], results_of[0], 1e-8)
 
 
 def test_compiled_functions_see_every_mode() -> None:
@@ -278,7 +278,7 @@ def test_traced_code_takes_the_tree() -> None:
 
 
 def test_checkpointed_modules() -> None:
-    found: list[Any] = []
+    results_of: list[Any] = []
     torch.manual_seed(0)
     theirs = block(torch.nn)
     for T, model in ((torch, theirs), (eager, block(nn))):
@@ -286,8 +286,8 @@ def test_checkpointed_modules() -> None:
         x = T.tensor([[0.1 * i for i in range(6)]], requires_grad=True)
         y = eager.checkpoint(model, x) if T is eager else torch.utils.checkpoint.checkpoint(model, x, use_reentrant=False)
         y.sum().backward()
-        found.append(plain([y, x.grad, [p.grad for p in model.parameters()]]))
-    compare(found[1], found[0], 1e-5)
+        results_of.append(plain([y, x.grad, [p.grad for p in model.parameters()]]))
+    compare(results_of[1], results_of[0], 1e-5)
 
 
 def test_examples() -> None:

@@ -162,7 +162,7 @@ def test_optimizer(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["nesterov", "adamw"])
 def test_a_compiled_step_is_the_step(name: str) -> None:
-    found: list[Any] = []
+    results_of: list[Any] = []
     for compiling in (False, True):
         tree = {"w": random(eager, 3, 2), "b": [random(eager, 2)]}
         optimizer = OPTIMIZERS[name](optim, tree)
@@ -176,10 +176,10 @@ def test_a_compiled_step_is_the_step(name: str) -> None:
 
         run = eager.compile(step) if compiling else step
         losses = [run(random(eager, 5, 3, seed=i, requires_grad=False)).item() for i in range(6)]
-        found.append([losses, tree["w"].tolist(), tree["b"][0].tolist()])
+        results_of.append([losses, tree["w"].tolist(), tree["b"][0].tolist()])
         if compiling:
             assert len(run.reasons) <= 2, run.reasons
-    for plain, compiled in zip(*found, strict=True):
+    for plain, compiled in zip(*results_of, strict=True):
         np.testing.assert_allclose(compiled, plain, rtol=1e-9)
 
 

@@ -260,8 +260,8 @@ def test_sorting_einsum_and_named_results_in_compiled_functions() -> None:
     x = eager.tensor([[3.0, 1.0, 2.0], [4.0, 6.0, 5.0]], requires_grad=True)
 
     def step(w: eager.Tensor, index: eager.Tensor) -> Any:
-        found = w.topk(2)
-        total = eager.einsum("ij,kj->ik", found.values, w.gather(1, index)).tril().scatter_add(1, index.clamp(max=1), w.sin())
+        top = w.topk(2)
+        total = eager.einsum("ij,kj->ik", top.values, w.gather(1, index)).tril().scatter_add(1, index.clamp(max=1), w.sin())
         x.grad = None
         (total * x[:, :2].detach()).sum().backward()
         return w.sort(1), total.detach()
@@ -270,8 +270,8 @@ def test_sorting_einsum_and_named_results_in_compiled_functions() -> None:
     expected, wanted = step(x, index), x.grad
     compiled = eager.compile(step)
     for _ in range(3):
-        (values, positions), total = found = compiled(x, index)
-        assert type(found[0]) is type(expected[0])
+        (values, positions), total = actual = compiled(x, index)
+        assert type(actual[0]) is type(expected[0])
         assert (values.tolist(), positions.tolist()) == (expected[0].values.tolist(), expected[0].indices.tolist())
         np.testing.assert_allclose(total.numpy(), expected[1].numpy(), rtol=1e-6)
         np.testing.assert_allclose(x.grad.numpy(), wanted.numpy(), rtol=1e-6)

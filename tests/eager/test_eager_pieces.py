@@ -156,8 +156,8 @@ def test_repeated(case: Callable[[Any, Any, Any], Any], monkeypatch: pytest.Monk
         runs = []
         for i in range(RUNS):
             x, w = leaf(T, 0.3 + i / 20, -0.2), leaf(T, 0.5, 0.7 - i / 20)
-            found = case(T, x, w)
-            runs.append(plain([found, x.grad, w.grad]))
+            outcome = case(T, x, w)
+            runs.append(plain([outcome, x.grad, w.grad]))
         results.append(runs)
     compare(results[1], results[0], 2e-5)
     compiled = [entry for entry in graphs.values() if entry.program is not None]
@@ -184,11 +184,11 @@ def test_a_hook_that_is_taken_away_leaves_the_whole_tape_to_one_program(monkeypa
 def test_gradients_that_others_hold_are_not_written_to() -> None:
     """What arrives at a leaf from a program is taken as it is, unless a hook has seen it on its way there."""
     for _ in range(graph.COMPILE_AFTER + 2):
-        x, held = leaf(eager, 1.0, 2.0), []
-        x.register_hook(held.append)
+        x, seen = leaf(eager, 1.0, 2.0), []
+        x.register_hook(seen.append)
         h = chain(x, x)
         h.retain_grad()
         chain(h, x).sum().backward(retain_graph=True)
-        before = held[0].clone()
+        before = seen[0].clone()
         x.sum().backward()
-        assert held[0].tolist() == before.tolist()
+        assert seen[0].tolist() == before.tolist()

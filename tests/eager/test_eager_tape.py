@@ -27,9 +27,9 @@ def test_the_program_of_a_tape_computes_what_was_computed() -> None:
     with eager.Tape() as tape:
         total = everything(leaves)
     program = tape.program()
-    found = program.compile("interpreter")(*[tape.externals[i].detach().numpy() for i in tape.steps.inputs])
+    actual = program.compile("interpreter")(*[tape.externals[i].detach().numpy() for i in tape.steps.inputs])
     position = tape.outputs.index(tape.number(total))
-    np.testing.assert_allclose(found[position], total.detach().numpy(), rtol=1e-12)
+    np.testing.assert_allclose(actual[position], total.detach().numpy(), rtol=1e-12)
 
 
 def test_a_compiled_backward_pass_is_the_walked_one() -> None:
@@ -71,8 +71,8 @@ def test_changes_in_place_are_new_values() -> None:
         y[1:].add_(10)
         first.mul_(5)
         total = (y * first).sum()
-    (found,) = (tape.program().compile("interpreter")(x.numpy())[i] for i, v in enumerate(tape.outputs) if v == tape.number(total))
-    assert found == total.item() == 10 * (10 + 14 + 16)
+    (result,) = (tape.program().compile("interpreter")(x.numpy())[i] for i, v in enumerate(tape.outputs) if v == tape.number(total))
+    assert result == total.item() == 10 * (10 + 14 + 16)
 
 
 def test_backward_passes_are_on_the_tape() -> None:
@@ -80,8 +80,8 @@ def test_backward_passes_are_on_the_tape() -> None:
     with eager.Tape() as tape:
         (x.sin() * x).sum().backward()
         g = x.grad.clone()
-    found = tape.program().compile("interpreter")(x.detach().numpy())
-    np.testing.assert_allclose(found[tape.outputs.index(tape.number(g))], np.sin([0.5, 1.5]) + np.cos([0.5, 1.5]) * [0.5, 1.5], rtol=1e-6)
+    actual = tape.program().compile("interpreter")(x.detach().numpy())
+    np.testing.assert_allclose(actual[tape.outputs.index(tape.number(g))], np.sin([0.5, 1.5]) + np.cos([0.5, 1.5]) * [0.5, 1.5], rtol=1e-6)
 
 
 def test_what_has_no_ir_is_refused() -> None:

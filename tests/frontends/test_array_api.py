@@ -99,7 +99,7 @@ CASES: list[tuple[Any, ...]] = [
 ]
 
 
-def found(namespace: Any, name: str, *arguments: Any) -> Any:
+def resolved(namespace: Any, name: str, *arguments: Any) -> Any:
     for part in name.split("."):
         namespace = getattr(namespace, part)
     options = arguments[-1] if isinstance(arguments[-1], dict) else {}
@@ -108,12 +108,12 @@ def found(namespace: Any, name: str, *arguments: Any) -> Any:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{'-'.join(str(getattr(a, 'dtype', a)) for a in case[1:])}"[:60])
 def test_agrees_with_the_standard(case: tuple[Any, ...]) -> None:
-    function, arguments, options = found(strict, *case)
+    function, arguments, options = resolved(strict, *case)
     reference = function(
         *[strict.asarray(a) if isinstance(a, np.ndarray) else getattr(strict, np.dtype(a).name) if isinstance(a, type) else a for a in arguments], **options
     )
     wanted = [np.asarray(leaf) for leaf in optree.tree_leaves(tuple(reference) if isinstance(reference, tuple | list) else reference)]
-    ours, arguments, options = found(wnp, *case)
+    ours, arguments, options = resolved(wnp, *case)
     arrays = [a for a in arguments if isinstance(a, np.ndarray)]
 
     def call(*given: Any) -> Any:
@@ -170,9 +170,9 @@ OPERANDS = [
 def test_dtypes_of_mixed_operands_are_numpys(x: np.ndarray[Any, Any]) -> None:
     functions = (wnp.add, wnp.multiply, lambda a, b: wnp.where(True, a, b))
     call = lambda a: [function(a, other) for other in OPERANDS for function in functions]
-    for found, wanted in zip(wg.jit(call).program(x).compile("interpreter")(x), call(x), strict=True):
-        assert found.dtype == wanted.dtype
-        np.testing.assert_array_equal(found, wanted)
+    for actual, wanted in zip(wg.jit(call).program(x).compile("interpreter")(x), call(x), strict=True):
+        assert actual.dtype == wanted.dtype
+        np.testing.assert_array_equal(actual, wanted)
 
 
 def test_isin_has_a_static_shape() -> None:
@@ -187,7 +187,7 @@ def test_division_by_zero_as_at_once(dtype: str) -> None:
     x, y = (np.array(v).astype(dtype) for v in ([5, 5 * sign, 0, 7, 7 * sign], [0, 0, 0, 2, 2]))
     with np.errstate(all="ignore"):
         expected = x // y, x % y
-    for found, right in zip(wg.jit(lambda x, y: (x // y, x % y))(x, y), expected, strict=True):
-        np.testing.assert_array_equal(found, right, strict=True)
+    for actual, right in zip(wg.jit(lambda x, y: (x // y, x % y))(x, y), expected, strict=True):
+        np.testing.assert_array_equal(actual, right, strict=True)
     if dtype.startswith("f"):
         assert not wg.grad(lambda x: wnp.sum(x // y))(x).any()

@@ -42,7 +42,7 @@ def names_and_defaults(xp: Any, t: Any) -> Any:
     def f(x: Any, y: Any = 2.0) -> Any:
         return x * y
 
-    f.defvjp(lambda x, y: (x * y, (x, y)), lambda held, bar: (5 * bar * held[1], bar * held[0]))
+    f.defvjp(lambda x, y: (x * y, (x, y)), lambda residuals, bar: (5 * bar * residuals[1], bar * residuals[0]))
     return t.grad(lambda x: f(x))(2.0), t.grad(lambda x: f(x, y=3.0))(2.0), t.grad(lambda x: f(y=x, x=3.0))(2.0), f(1.0)
 
 
@@ -78,9 +78,9 @@ def unrolled(xp: Any, t: Any) -> Any:
     ids=lambda c: c.__name__,
 )
 def test_agrees_with_jax(case: Any) -> None:
-    (found, structure), (expected, same) = (optree.tree_flatten(case(*SIDES[side][:2])) for side in ("ours", "jax"))
+    (actual, structure), (expected, same) = (optree.tree_flatten(case(*SIDES[side][:2])) for side in ("ours", "jax"))
     assert structure == same
-    for ours, theirs in zip(found, expected, strict=True):
+    for ours, theirs in zip(actual, expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
 
 
@@ -93,9 +93,9 @@ def rule(backward: Any, forward: Any = lambda x, y: (x * y, (x, y))) -> Any:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: rule(lambda held, bar: (bar,)), "must return a tuple of 2 cotangents"),
-        (lambda: rule(lambda held, bar: (wg.numpy.sum(bar), bar)), r"has the shape \(\) where \(3,\) is expected"),
-        (lambda: rule(lambda held, bar: (bar, 0), lambda x, y: x * y), "the forward rule of f must return a pair"),
+        (lambda: rule(lambda residuals, bar: (bar,)), "must return a tuple of 2 cotangents"),
+        (lambda: rule(lambda residuals, bar: (wg.numpy.sum(bar), bar)), r"has the shape \(\) where \(3,\) is expected"),
+        (lambda: rule(lambda residuals, bar: (bar, 0), lambda x, y: x * y), "the forward rule of f must return a pair"),
         (lambda: wg.custom_vjp(lambda x, *, k: x * k)(1.0, k=2.0), "arguments that cannot be passed by position: k"),
         (lambda: wg.custom_vjp(lambda x: x)(1.0, 2.0), "too many positional arguments"),
         (lambda: wg.scan(lambda c, x: c, 1.0, X), "must return a pair for scan"),
@@ -146,4 +146,4 @@ def test_affine_rules_have_no_transpose(rule: Any) -> None:
 
 
 def test_zero_as_a_cotangent() -> None:
-    np.testing.assert_allclose(rule(lambda held, bar: (bar * held[1], 0)), X)
+    np.testing.assert_allclose(rule(lambda residuals, bar: (bar * residuals[1], 0)), X)

@@ -44,8 +44,8 @@ def test_imported_functions_agree(name: str) -> None:
     inputs = program.inputs("f64")
     ours = wg.from_jax(program.function, *inputs)
     wanted = jax.tree_util.tree_leaves(jax.jit(program.function)(*inputs))
-    for found, value in zip(jax.tree_util.tree_leaves(ours(*inputs)), wanted, strict=True):
-        np.testing.assert_allclose(found, value, rtol=1e-9, atol=1e-9 * program.tolerance)
+    for actual, value in zip(jax.tree_util.tree_leaves(ours(*inputs)), wanted, strict=True):
+        np.testing.assert_allclose(actual, value, rtol=1e-9, atol=1e-9 * program.tolerance)
     moving = tuple(i for i, x in enumerate(inputs) if x.dtype.kind == "f")
     ours_scalar = lambda *args: scalar(wnp, jax.tree_util.tree_leaves(ours(*args)))
     reference_scalar = lambda *args: scalar(jnp, jax.tree_util.tree_leaves(program.function(*args)))
@@ -54,8 +54,8 @@ def test_imported_functions_agree(name: str) -> None:
     except ValueError as error:  # JAX does not reverse loops that it cannot count
         assert "Reverse-mode differentiation does not work" in str(error)  # noqa: PT017
         reference = jax.jit(jax.jacfwd(reference_scalar, argnums=moving))(*inputs)
-    found = wg.grad(ours_scalar, argnums=moving)(*inputs)
-    for ours_bar, theirs in zip(found, reference, strict=True):
+    actual = wg.grad(ours_scalar, argnums=moving)(*inputs)
+    for ours_bar, theirs in zip(actual, reference, strict=True):
         np.testing.assert_allclose(ours_bar, theirs, rtol=1e-8, atol=1e-8 * program.tolerance * max(1.0, float(np.max(np.abs(theirs), initial=0))))
 
 
@@ -65,8 +65,8 @@ def model(p: Any, x: Any) -> Any:
 
 def test_imported_functions_keep_trees_lines_and_unused_arguments() -> None:
     f = wg.from_jax(model, {"w": W, "unused": X}, X)
-    found = f({"w": W, "unused": X}, X)
-    np.testing.assert_allclose(found["y"], np.sin(W @ X))
+    actual = f({"w": W, "unused": X}, X)
+    np.testing.assert_allclose(actual["y"], np.sin(W @ X))
     assert [p.name for p in f.program.signature.arguments] == ["args[0]['unused']", "args[0]['w']", "args[1]"]
     assert "test_jax_exchange.py" in f.program.text(locations=True)
     with pytest.raises(InputError, match="was imported for arguments of the structure"):
@@ -107,8 +107,8 @@ TRANSFORMS = {
 def test_programs_are_functions_of_jax(name: str) -> None:
     program = wg.jit(lambda w, x: g(wnp, w, x)).program(W, X)
     ours, theirs = program.to_jax(), lambda w, x: g(jnp, w, x)
-    found, wanted = (jax.jit(TRANSFORMS[name](JAX, lambda w, x, f=f: jnp.sum(f(w, x)[0] ** 2) + f(w, x)[1]))(W, X) for f in (ours, theirs))
-    np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-12)
+    actual, wanted = (jax.jit(TRANSFORMS[name](JAX, lambda w, x, f=f: jnp.sum(f(w, x)[0] ** 2) + f(w, x)[1]))(W, X) for f in (ours, theirs))
+    np.testing.assert_allclose(actual, wanted, rtol=1e-11, atol=1e-12)
 
 
 def test_the_backward_part_computes_nothing_again() -> None:
@@ -120,8 +120,8 @@ def test_the_backward_part_computes_nothing_again() -> None:
 def test_derivatives_are_functions_of_jax() -> None:
     program = wg.jit(lambda w, x: g(wnp, w, x)).program(W, X)
     outputs = program.vjp().to_jax()(W, X, np.ones(2), 1.0)
-    for found, wanted in zip(outputs[2:], jax.vjp(lambda w, x: g(jnp, w, x), W, X)[1]((np.ones(2), 1.0)), strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    for actual, wanted in zip(outputs[2:], jax.vjp(lambda w, x: g(jnp, w, x), W, X)[1]((np.ones(2), 1.0)), strict=True):
+        np.testing.assert_allclose(actual, wanted, rtol=1e-12)
     with pytest.raises(InputError, match="was given float32"):
         program.to_jax()(W.astype(np.float32), X)
     assert optree.tree_leaves(outputs)[0].shape == (2,)

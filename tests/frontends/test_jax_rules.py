@@ -84,8 +84,8 @@ def fixed_point(a: Any) -> Any:
     return lax.while_loop(lambda s: jnp.max(jnp.abs(s[0] - s[1])) > 1e-14, lambda s: (jnp.cos(a * s[0]), s[0]), (jnp.zeros_like(a), jnp.ones_like(a)))[0]
 
 
-def _fixed_point_bwd(held: Any, x_bar: Any) -> Any:
-    a, x = held
+def _fixed_point_bwd(residuals: Any, x_bar: Any) -> Any:
+    a, x = residuals
     _, pull = jax.vjp(lambda a, x: jnp.cos(a * x), a, x)
     u = lax.fori_loop(0, 60, lambda _, u: x_bar + pull(u)[1], x_bar)  # u = x_bar + (df/dx)^T u
     return (pull(u)[0],)
@@ -160,8 +160,8 @@ def test_gradients_agree(case: Case) -> None:
     for ours, theirs in zip(reverse.compile("interpreter")(case.x, 1.0), (value, gradient), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-13)
     if case.twice:
-        found = reverse.vjp(wrt=0, of=1).compile("interpreter")(case.x, 1.0, x_bar)[-1]
-        np.testing.assert_allclose(found, jax.jit(jax.grad(lambda x: jnp.sum(jax.grad(total)(x) * x_bar)))(case.x), rtol=1e-10, atol=1e-12)
+        actual = reverse.vjp(wrt=0, of=1).compile("interpreter")(case.x, 1.0, x_bar)[-1]
+        np.testing.assert_allclose(actual, jax.jit(jax.grad(lambda x: jnp.sum(jax.grad(total)(x) * x_bar)))(case.x), rtol=1e-10, atol=1e-12)
 
 
 def test_second_derivatives_in_loops_follow_the_rule() -> None:
@@ -212,12 +212,12 @@ def test_rules_that_cannot_be_traced() -> None:
 
 def test_rules_without_end() -> None:
     """The rule of sinc at 0 calls another function for each derivative."""
-    program, found = wg.from_jax(jnp.sinc, 0.0).program, []
+    program, actual = wg.from_jax(jnp.sinc, 0.0).program, []
     for order in range(6):
-        found.append(float(program(*[0.0, *[1.0] * order])[-1]))
+        actual.append(float(program(*[0.0, *[1.0] * order])[-1]))
         if order < 5:
             program = program.jvp(wrt=0, of=len(program.signature.results) - 1)
-    np.testing.assert_allclose(found[:5], [1.0, 0.0, -(np.pi**2) / 3, 0.0, np.pi**4 / 5], atol=1e-12)
+    np.testing.assert_allclose(actual[:5], [1.0, 0.0, -(np.pi**2) / 3, 0.0, np.pi**4 / 5], atol=1e-12)
     with pytest.raises(wg.DiagnosticError, match="rule_of_sinc_maclaurin_which_is_more_than_6_rules_deep"):
         program.jvp(wrt=0, of=5).jvp(wrt=0, of=6)
 

@@ -57,7 +57,7 @@ ERRORS = {
     "branches": (lambda x: wg.cond(x[0] > 0, lambda: x, lambda: x[:2]), (X,), TypeError, r"different types: f float64\[2\], f float64\[3\]", "agree"),
     "carry": (lambda x: wg.fori_loop(0, 3, lambda i, s: s[:2], x), (X,), TypeError, r"carries float64\[2\] where it began with float64\[3\]", "begin with"),
     "carry structure": (lambda x: wg.scan(lambda c, _: ((c, c), c), x, None, 2), (X,), TypeError, "the body of scan carries", "same structure"),
-    "sizes": (wg.vmap(lambda x, y: x + y), (X, np.ones(4)), ValueError, "one number of instances: found 3 and 4", ""),
+    "sizes": (wg.vmap(lambda x, y: x + y), (X, np.ones(4)), ValueError, "one number of batch elements: found 3 and 4", ""),
     "axes": (wg.vmap(lambda x, y: x + y, in_axes=(0,)), (X, X), ValueError, "in_axes has 1 entries for 2 arguments", ""),
     "rows": (lambda x: wg.scan(lambda c, r: (c, r), 0.0, (x, np.ones(4))), (X,), ValueError, "one number of rows, found 3 and 4", ""),
     "complex": (wg.grad(lambda x: x), (1j,), TypeError, "returns a complex number", "holomorphic"),
@@ -81,9 +81,9 @@ def test_errors_are_at_the_users_line() -> None:
     with pytest.raises(wg.TracingError) as caught:
         wg.jit(_branches)(1.0)
     lines, first = inspect.getsourcelines(_branches)
-    found = caught.value.diagnostic
-    assert (found.file, found.line, found.source_line.strip()) == (__file__, first + 1, lines[1].strip())
-    assert found.source_line[found.column - 1 :].startswith("x > 0")
+    diagnostic = caught.value.diagnostic
+    assert (diagnostic.file, diagnostic.line, diagnostic.source_line.strip()) == (__file__, first + 1, lines[1].strip())
+    assert diagnostic.source_line[diagnostic.column - 1 :].startswith("x > 0")
 
 
 def test_ops_carry_the_users_line() -> None:
@@ -138,10 +138,10 @@ def test_traced_again_when_types_change() -> None:
 
 def test_results_and_arguments_are_trees() -> None:
     f = wg.jit(lambda p, *, flag: {"y": (p["a"] * p["b"][0], None), "z": [flag + 1]})
-    found = f({"a": X, "b": (2.0, "ignored")}, flag=1)
-    np.testing.assert_array_equal(found["y"][0], 2 * X)
-    assert found["y"][1] is None
-    assert found["z"][0].dtype == np.int64
+    actual = f({"a": X, "b": (2.0, "ignored")}, flag=1)
+    np.testing.assert_array_equal(actual["y"][0], 2 * X)
+    assert actual["y"][1] is None
+    assert actual["z"][0].dtype == np.int64
     assert f.program({"a": X, "b": (2.0, "ignored")}, flag=1).signature.arguments[1].name == "p['b'][0]"
 
 
@@ -154,8 +154,8 @@ def test_repeated_calls_take_any_arguments(result: Any) -> None:
     import optree
 
     for x, y in [(X, X), (X, X), (X[:2], 2.0), (X, X), (X[::-1], X), (np.float32(1), X), ([1.0, 2.0][0], X), (X, X)]:
-        for found, wanted in zip(optree.tree_leaves(f(x, y)), optree.tree_leaves(result(np.asarray(x), y)), strict=True):
-            np.testing.assert_array_equal(found, wanted)
+        for actual, wanted in zip(optree.tree_leaves(f(x, y)), optree.tree_leaves(result(np.asarray(x), y)), strict=True):
+            np.testing.assert_array_equal(actual, wanted)
     np.testing.assert_array_equal(optree.tree_leaves(f(X, y=X))[0], optree.tree_leaves(result(X, X))[0])
     with pytest.raises(TypeError):
         f(X)
@@ -208,11 +208,11 @@ def test_arrays_are_updated_traced_or_not() -> None:
     index, y = np.array([2, 0, 2]), np.array([1.0, 2.0, 3.0])
     for name, wanted in {"set": None, "add": [2.0, 1.0, 6.0], "multiply": [0.0, 1.0, 6.0], "max": [2.0, 1.0, 3.0], "min": [0.0, 1.0, 1.0]}.items():
         f = lambda x, i, y, name=name: getattr(wnp.at(x)[i], name)(y)
-        for found in (f(X, index, y), wg.jit(f)(X, index, y), wg.jit(lambda y, f=f: f(X, index, y))(y)):
+        for actual in (f(X, index, y), wg.jit(f)(X, index, y), wg.jit(lambda y, f=f: f(X, index, y))(y)):
             if wanted is not None:
-                np.testing.assert_array_equal(found, wanted)
+                np.testing.assert_array_equal(actual, wanted)
             else:
-                assert (found[0], found[1], found[2] in (1.0, 3.0)) == (2.0, 1.0, True)
+                assert (actual[0], actual[1], actual[2] in (1.0, 3.0)) == (2.0, 1.0, True)
     with pytest.raises(wg.TracingError, match=r"elements of shape \(2,\) cannot be updated with an array of shape \(3,\)"):
         wg.jit(lambda x, y: x.at[:2].set(y))(X, y)
     np.testing.assert_array_equal(wg.jit(lambda i: wnp.take(X, i))(2), 2.0)
@@ -258,8 +258,8 @@ def test_linear_maps_show_what_they_run() -> None:
     assert "stablehlo.cosine" in pullback.ir("forward")
     y, *residuals = forward(X, 2)
     np.testing.assert_array_equal(y, value["y"])
-    for kept, held in zip(residuals, pullback.residuals, strict=True):
-        np.testing.assert_array_equal(kept, held)
+    for kept, residual in zip(residuals, pullback.residuals, strict=True):
+        np.testing.assert_array_equal(kept, residual)
     np.testing.assert_array_equal(wg.parse(pullback.ir())(*residuals, X)[0], pullback({"y": X})[0]["x"])
     np.testing.assert_array_equal(push.program()(*push.residuals, X)[0], push({"x": X}, None)["y"])
     assert pullback.costs().primal.cost.flops < pullback.costs("forward").primal.cost.flops

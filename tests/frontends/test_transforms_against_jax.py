@@ -53,19 +53,19 @@ def transforms(program: JaxProgram, side: str, inputs: list[Any]) -> Callable[..
     reverse = t.grad(scalar) if program.name not in NO_REVERSE else None
 
     def everything(args: Any, chosen: Any, direction: Any) -> dict[str, Any]:
-        found: dict[str, Any] = {"value": f(*args)}
+        results: dict[str, Any] = {"value": f(*args)}
         if program.name not in NO_FORWARD:
-            found["jvp"] = t.jvp(lambda c: scalar(c, args), (chosen,), (direction,))[1]
-            found["vmap jvp"] = t.vmap(lambda d: t.jvp(lambda c: scalar(c, args), (chosen,), (d,))[1])(tuple(xp.stack([d, 2 * d]) for d in direction))
+            results["jvp"] = t.jvp(lambda c: scalar(c, args), (chosen,), (direction,))[1]
+            results["vmap jvp"] = t.vmap(lambda d: t.jvp(lambda c: scalar(c, args), (chosen,), (d,))[1])(tuple(xp.stack([d, 2 * d]) for d in direction))
         if reverse is not None:
-            found["grad"] = reverse(chosen, args)
-            found["vmap grad"] = t.vmap(lambda c: reverse(c, args))(tuple(xp.stack([c, c * 0.9]) for c in chosen))
+            results["grad"] = reverse(chosen, args)
+            results["vmap grad"] = t.vmap(lambda c: reverse(c, args))(tuple(xp.stack([c, c * 0.9]) for c in chosen))
             if program.second and program.name not in NO_FORWARD:
-                found["jvp grad"] = t.jvp(lambda c: reverse(c, args), (chosen,), (direction,))[1]
+                results["jvp grad"] = t.jvp(lambda c: reverse(c, args), (chosen,), (direction,))[1]
             if program.second:
                 weighted = lambda c: sum(xp.sum(g * d) for g, d in zip(reverse(c, args), direction, strict=True))
-                found["grad grad"] = t.grad(weighted)(chosen)
-        return found
+                results["grad grad"] = t.grad(weighted)(chosen)
+        return results
 
     return everything
 
@@ -79,15 +79,15 @@ def test_agrees_with_jax(name: str) -> None:
     chosen = tuple(x for x in inputs if x.dtype.kind in "fc")
     rng = np.random.default_rng(1)
     direction = tuple(rng.standard_normal(x.shape).astype(x.dtype) for x in chosen)
-    found = {}
+    by_side = {}
     for side, (_, _, compiled) in SIDES.items():
         function = compiled(transforms(program, side, inputs))
-        found[side] = function(inputs, chosen, direction)
+        by_side[side] = function(inputs, chosen, direction)
         if side == "ours":
             verify(function.program(inputs, chosen, direction).module)
     wrong = []
-    for kind in found["jax"]:
-        for ours, theirs in zip(optree.tree_leaves(found["ours"][kind]), optree.tree_leaves(found["jax"][kind]), strict=True):
+    for kind in by_side["jax"]:
+        for ours, theirs in zip(optree.tree_leaves(by_side["ours"][kind]), optree.tree_leaves(by_side["jax"][kind]), strict=True):
             theirs = np.asarray(theirs)
             if ours.shape != theirs.shape or ours.dtype.kind != theirs.dtype.kind:
                 wrong.append(f"{kind}: {ours.dtype}{ours.shape} against {theirs.dtype}{theirs.shape}")

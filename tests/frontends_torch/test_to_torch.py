@@ -40,10 +40,10 @@ def test_gradcheck() -> None:
     x, y = (torch.randn(3, dtype=torch.float64, requires_grad=True) for _ in range(2))
     assert torch.autograd.gradcheck(lambda x, y: f(x, n, y)[::2], (x, y))
     assert torch.autograd.gradgradcheck(lambda x, y: f(x, n, y)[::2], (x, y))
-    found = f(x, n, y)
-    assert torch.equal(found[1], n)
-    assert not found[1].requires_grad
-    torch.testing.assert_close(found[0], x.sin() * y, rtol=1e-12, atol=0)
+    actual = f(x, n, y)
+    assert torch.equal(actual[1], n)
+    assert not actual[1].requires_grad
+    torch.testing.assert_close(actual[0], x.sin() * y, rtol=1e-12, atol=0)
 
 
 def test_only_what_is_asked_is_differentiated() -> None:
@@ -85,8 +85,8 @@ OLD_JIT = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarni
 def test_transforms_of_functions(name: str) -> None:
     program = wg.parse(TEXT).to_torch()
     x, n, y = _tensors()
-    found, expected = (TRANSFORMED[name](lambda x, y, f=f: f(x, n, y)[2] + f(x, n, y)[0][1])(x, y) for f in (program, _plain))
-    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-12)
+    actual, expected = (TRANSFORMED[name](lambda x, y, f=f: f(x, n, y)[2] + f(x, n, y)[0][1])(x, y) for f in (program, _plain))
+    torch.testing.assert_close(actual, expected, rtol=1e-10, atol=1e-12)
 
 
 @OLD_JIT
@@ -151,9 +151,9 @@ def test_there_and_back() -> None:
     x = torch.randn(5, 3, dtype=torch.float64)
     f = wg.from_torch(exported(model, x)).program.to_torch()
     parameters = list(model.parameters())
-    found = torch.autograd.grad(f(*parameters, x)[0].square().mean(), parameters)
+    actual = torch.autograd.grad(f(*parameters, x)[0].square().mean(), parameters)
     expected = torch.autograd.grad(model(x).square().mean(), parameters)
-    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-14)
+    torch.testing.assert_close(actual, expected, rtol=1e-12, atol=1e-14)
 
 
 def test_the_backward_pass_computes_nothing_again() -> None:
@@ -196,7 +196,7 @@ def test_a_result_that_is_not_used_takes_no_part() -> None:
     assert torch.autograd.grad(x_bar, x)[0] == 0.0
 
 
-def test_a_loop_that_nobody_counts_is_run_again() -> None:
+def test_an_uncounted_loop_is_run_again() -> None:
     """Its tape is no array, which autograd could keep."""
     f = wg.parse("""func.func public @main(%x: tensor<f64>) -> tensor<f64> {
       %c = stablehlo.constant dense<9.0> : tensor<f64>

@@ -153,9 +153,9 @@ def test_loss_and_gradients(name: str, dtype: Any) -> None:
 def test_values_in_eval_mode(name: str) -> None:
     model, inputs = made(name, torch.float32, training=False)
     module = imported(model.model, *inputs[:-1])
-    found, expected = module(*inputs[:-1]), model.model(*inputs[:-1])
-    leaves = list(zip(flat(found), flat(expected), strict=True))
-    assert type(found) is dict or isinstance(found, np.ndarray)
+    actual, expected = module(*inputs[:-1]), model.model(*inputs[:-1])
+    leaves = list(zip(flat(actual), flat(expected), strict=True))
+    assert type(actual) is dict or isinstance(actual, np.ndarray)
     assert max(distance(x, y) for x, y in leaves if y is not None) < 1e-5
 
 

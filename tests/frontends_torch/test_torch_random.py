@@ -47,20 +47,20 @@ def test_distributions() -> None:
     x = torch.zeros(4000)
     model = Draws()
     module = wg.from_torch(exported(model, x), seed=3)
-    found, later = module.step(x)
+    actual, later = module.step(x)
     again, expected = module(x), model(x)
     for name, (mean, variance) in MOMENTS.items():
-        drawn = np.asarray(found[name], np.float64)
+        drawn = np.asarray(actual[name], np.float64)
         fourth = np.mean((drawn - drawn.mean()) ** 4)
-        assert found[name].dtype == expected[name].numpy().dtype, name
+        assert actual[name].dtype == expected[name].numpy().dtype, name
         assert abs(drawn.mean() - mean) <= 5 * np.sqrt(variance / 4000), name
         assert abs(drawn.var() - variance) <= 5 * np.sqrt(abs(fourth - variance**2) / 4000) + 1e-3, name
-        assert np.array_equal(found[name], again[name]), name
-        assert not np.array_equal(found[name], later(x)[name]), name
-    assert sorted(found["randperm"]) == list(range(4000))
-    assert set(found["randint"]) == {3, 4, 5, 6}
-    assert set(np.unique(found["dropout"])) == {np.float32(0), np.float32(1 / 0.75)}
-    assert not np.array_equal(wg.from_torch(exported(model, x), seed=4)(x)["rand"], found["rand"])
+        assert np.array_equal(actual[name], again[name]), name
+        assert not np.array_equal(actual[name], later(x)[name]), name
+    assert sorted(actual["randperm"]) == list(range(4000))
+    assert set(actual["randint"]) == {3, 4, 5, 6}
+    assert set(np.unique(actual["dropout"])) == {np.float32(0), np.float32(1 / 0.75)}
+    assert not np.array_equal(wg.from_torch(exported(model, x), seed=4)(x)["rand"], actual["rand"])
 
 
 def test_training_with_dropout() -> None:
@@ -131,13 +131,13 @@ def test_dropout_between_layers() -> None:
     model = Summed(nn.RNN(2, 3, 2, dropout=0.5))
     module = wg.from_torch(exported(model, x), seed=0)
     assert module(x) == module(x)
-    found: list[float] = []
+    ours: list[float] = []
     for _ in range(150):
         y, module = module.step(x)
-        found.append(float(y))
+        ours.append(float(y))
     theirs = [model(x).item() for _ in range(400)]
-    assert abs(np.mean(found) - np.mean(theirs)) < 4 * np.std(theirs) * (1 / 150 + 1 / 400) ** 0.5
-    assert 0.7 < np.std(found) / np.std(theirs) < 1.4
+    assert abs(np.mean(ours) - np.mean(theirs)) < 4 * np.std(theirs) * (1 / 150 + 1 / 400) ** 0.5
+    assert 0.7 < np.std(ours) / np.std(theirs) < 1.4
     with pytest.raises(wg.DiagnosticError, match="come from the state of a generator"):
         wg.from_torch(exported(model, x))
     np.testing.assert_allclose(wg.from_torch(exported(model.eval(), x))(x), model(x).item(), rtol=1e-5)

@@ -55,18 +55,18 @@ def flat(tree: Any) -> list[Any]:
     return torch.utils._pytree.tree_flatten(tree)[0]
 
 
-def distance(found: Any, expected: Any) -> float:
+def distance(actual: Any, expected: Any) -> float:
     """The largest difference, relative to the largest element where that is above 1."""
     expected = np.asarray(expected.detach().resolve_conj().resolve_neg() if hasattr(expected, "detach") else expected)
-    found = np.asarray(found)
-    assert found.shape == expected.shape, f"shape {found.shape}, expected {expected.shape}"
-    assert found.dtype == expected.dtype, f"dtype {found.dtype}, expected {expected.dtype}"
+    actual = np.asarray(actual)
+    assert actual.shape == expected.shape, f"shape {actual.shape}, expected {expected.shape}"
+    assert actual.dtype == expected.dtype, f"dtype {actual.dtype}, expected {expected.dtype}"
     if expected.dtype.kind not in "fc":
-        return 0.0 if np.array_equal(found, expected) else np.inf
-    if not np.array_equal(np.isnan(found), np.isnan(expected)):
+        return 0.0 if np.array_equal(actual, expected) else np.inf
+    if not np.array_equal(np.isnan(actual), np.isnan(expected)):
         return np.inf
     with np.errstate(invalid="ignore"):
-        difference = np.where(found == expected, 0, np.abs(found - expected))
+        difference = np.where(actual == expected, 0, np.abs(actual - expected))
     scale = max(1.0, float(np.max(np.abs(expected[np.isfinite(expected)]), initial=0)))
     return float(np.nanmax(difference, initial=0)) / scale
 
@@ -84,11 +84,11 @@ def compare_family(cases: Sequence[Case], tolerance: float, seed: int = 0) -> No
     bars = [torch.randn(expected[j][1].shape, generator=generator, dtype=expected[j][1].dtype) for j in of]
     program = module.program.vjp(wrt, of) if of else module.program
     # The interpreter, as it is the translations that are in question; the models are compiled.
-    found = program.compile("interpreter")(*module.arguments(*inputs), *(b.conj().resolve_conj().numpy() for b in bars))
-    distances = [(name, distance(x, y)) for (name, y), x in zip(expected, found[: len(expected)], strict=True)]
+    actual = program.compile("interpreter")(*module.arguments(*inputs), *(b.conj().resolve_conj().numpy() for b in bars))
+    distances = [(name, distance(x, y)) for (name, y), x in zip(expected, actual[: len(expected)], strict=True)]
     if of:
         gradients = torch.autograd.grad([expected[j][1] for j in of], [leaves[i] for i in wrt], bars, allow_unused=True)
         references = [torch.zeros_like(leaves[i]) if g is None else g for i, g in zip(wrt, gradients, strict=True)]
-        distances += [(f"gradient of {owners[i]}", distance(x, y)) for i, x, y in zip(wrt, map(np.conj, found[len(expected) :]), references, strict=True)]
+        distances += [(f"gradient of {owners[i]}", distance(x, y)) for i, x, y in zip(wrt, map(np.conj, actual[len(expected) :]), references, strict=True)]
     wrong = {name: d for name, d in distances if d > tolerance}
     assert not wrong, f"distances: {wrong}"

@@ -53,12 +53,12 @@ def replay(which: str, name: str | None) -> int:
     program, failed = generate(int(which)) if which.isdigit() else load(Path(which)), 0
     for check in CHECKS:
         if name in (None, check.name):
-            found = attempt(Case(program), check)
-            if isinstance(found, Finding):
+            outcome = attempt(Case(program), check)
+            if isinstance(outcome, Finding):
                 failed = 1
-                print(f"{check.name}: {found.what}\n  {found.details}")
-            elif found is not None:
-                print(f"{check.name}: refused: {found}")
+                print(f"{check.name}: {outcome.what}\n  {outcome.details}")
+            elif outcome is not None:
+                print(f"{check.name}: refused: {outcome}")
     print("ok" if not failed else "fails")
     return failed
 

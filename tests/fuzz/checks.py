@@ -245,8 +245,8 @@ def second_order(case: Case) -> None:
 # -- batching
 
 
-def instances(case: Case) -> tuple[list[list[Array]], list[bool]]:
-    """Two instances of the inputs, the second with other elements, and which arguments are batched."""
+def batch_of(case: Case) -> tuple[list[list[Array]], list[bool]]:
+    """Two batch elements of the inputs, the second with other values, and which arguments are batched."""
     rng = np.random.default_rng([4, case.seed])
     flags = [bool(rng.random() < 0.75) for _ in case.inputs]
     if not any(flags):
@@ -273,13 +273,13 @@ def assert_batched(
 @check("vmap", one_in=2)
 def vmap(case: Case) -> None:
     if case.inputs:
-        assert_batched("vmap against a loop", case.program, *instances(case))
+        assert_batched("vmap against a loop", case.program, *batch_of(case))
 
 
 @check("vmap-of-derivatives", one_in=8, needs="differentiable")
 def vmap_of_derivatives(case: Case) -> None:
     """A sum in a derivative has no order: where it overflows, inf - inf may come before or after (seed 3642)."""
-    each, flags = instances(case)
+    each, flags = batch_of(case)
     rng = np.random.default_rng([5, case.seed])
     dots = [[direction(rng, x) for x in case.x_dots] for _ in each]
     bars = [[direction(rng, y) for y in case.y_bars] for _ in each]
@@ -289,8 +289,8 @@ def vmap_of_derivatives(case: Case) -> None:
 
 @check("derivatives-of-vmap", one_in=8, needs="differentiable")
 def derivatives_of_vmap(case: Case) -> None:
-    """The JVP of the batched program is that of each instance."""
-    each, flags = instances(case)
+    """The JVP of the batched program is that of each batch element."""
+    each, flags = batch_of(case)
     batched = case.program.vmap([0 if flag else None for flag in flags], size=2)
     rng, n = np.random.default_rng([6, case.seed]), len(case.outputs)
     moving = [flags[i] for i in case.moving]
@@ -305,7 +305,7 @@ def derivatives_of_vmap(case: Case) -> None:
         given = [*inputs, *x_dots]
         assert_agree("JVP of the batched program", [y[k] for y in made], interpreted(case.jvp, given), noise_of(case.jvp, given), singular=case.singular)
     bars = [[direction(rng, y) for y in case.y_bars] for _ in each]
-    # the cotangent of what all instances share is a sum, which is compared elsewhere
+    # the cotangent of what all batch elements share is a sum, which is compared elsewhere
     kept = [*range(n), *(n + i for i, flag in enumerate(moving) if flag)]
     made = interpreted(batched.vjp(), [*stacked(each, flags), *stacked(bars, [True] * len(case.asked))])
     for k, (inputs, y_bars) in enumerate(zip(each, bars, strict=True)):
@@ -351,7 +351,7 @@ def compiled_direct(case: Case) -> None:
 @check("compiled-vmap", one_in=8)
 def compiled_vmap(case: Case) -> None:
     if case.inputs:
-        assert_batched("compiled vmap against a loop", case.program, *instances(case), backend="cpu")
+        assert_batched("compiled vmap against a loop", case.program, *batch_of(case), backend="cpu")
 
 
 # -- JAX as an oracle

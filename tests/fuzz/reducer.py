@@ -243,14 +243,14 @@ def _made_arguments(module: ModuleOp, main: FuncOp, positions: range, inputs: li
     values = [_operations(twin)[numbers[r.op]].results[r.index] for r in wanted]
     _returning(twin, values, inputs)
     _retype(twin)
-    found = run(whole, inputs)
+    actual = run(whole, inputs)
     block = main.body.block
     for r in wanted:
         r.replace_all_uses_with(block.insert_arg(r.type, len(block.args)))
     for op in reversed(ops):
         op.detach()
         op.erase()
-    return [*inputs, *found]
+    return [*inputs, *actual]
 
 
 def _bypassed(op: Operation, inputs: list[Array], way: int = 0) -> list[Array] | None:

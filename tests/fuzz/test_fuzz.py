@@ -62,10 +62,10 @@ def test_a_seed_is_one_program_in_every_process() -> None:
 
 def test_all_ops_and_types_come_up() -> None:
     """Every op of arrays of static shape, every element type, every rank."""
-    from wengert.runtime.interpreter import MEANINGS
+    from wengert.runtime.interpreter import EVALUATION_RULES
 
     text = "\n".join(generate(seed).text for seed in range(1000))
-    ops = {cls.name for cls in MEANINGS if cls.name.startswith(("stablehlo.", "chlo.")) and not NOT_GENERATED.search(cls.name)}
+    ops = {cls.name for cls in EVALUATION_RULES if cls.name.startswith(("stablehlo.", "chlo.")) and not NOT_GENERATED.search(cls.name)}
     absent = sorted(name for name in ops if f'"{name}"' not in text)
     assert not absent
     types = set(re.findall(r"tensor<((?:\d+x)*)([^>]+>?)>", text))
@@ -157,9 +157,9 @@ def test_a_finding_is_read_back(tmp_path: Path) -> None:
 
 def test_an_exception_is_a_finding_and_a_refusal_is_none() -> None:
     broken = Case(Program("func.func public @main() -> tensor<f64> {\n return %x : tensor<f64>\n}", ()))
-    found = attempt(broken, CHECKS[0])
-    assert isinstance(found, Finding)
-    assert "undefined" in found.what
+    outcome = attempt(broken, CHECKS[0])
+    assert isinstance(outcome, Finding)
+    assert "undefined" in outcome.what
 
 
 def misbehaving(job: Job, begins: object, oracle: bool) -> Outcome:

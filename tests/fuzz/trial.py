@@ -16,7 +16,7 @@ from wengert.ir.diagnostics import DiagnosticError
 from wengert.runtime.errors import UnsupportedOpError
 
 REFUSALS = re.compile(
-    r"has no derivative rule|has no adjoint|has no batching rule|has no meaning in the interpreter|is not supported"
+    r"has no derivative rule|has no adjoint|has no batching rule|is not implemented by the interpreter|is not supported"
     r"|StableHLO has no|no plain StableHLO|cannot be written as plain StableHLO|cannot be batched"
 )
 """What a documented refusal says: the op is named, and that there is no rule for it."""
@@ -96,13 +96,13 @@ def put_to_test(program: Program, checks: Sequence[Check], begins: Callable[[str
     for check in checks:
         begins(check.name)
         before = time.perf_counter()
-        found = attempt(case, check)
+        outcome_of_check = attempt(case, check)
         outcome.checks += 1
         outcome.times[check.name] = time.perf_counter() - before
-        if isinstance(found, str):
-            refusals[found] = None
-        elif found is not None:
-            outcome.finding = found
+        if isinstance(outcome_of_check, str):
+            refusals[outcome_of_check] = None
+        elif outcome_of_check is not None:
+            outcome.finding = outcome_of_check
             break
     outcome.refusals = tuple(refusals)
     outcome.seconds = time.perf_counter() - started

@@ -48,7 +48,7 @@ def garbage(count: int = 2000) -> list[weakref.ref[Node]]:
 
 
 def generations(node: object) -> list[int]:
-    return [number for number in range(3) if any(found is node for found in gc.get_objects(generation=number))]
+    return [number for number in range(3) if any(tracked is node for tracked in gc.get_objects(generation=number))]
 
 
 def test_nothing_is_collected_inside():

@@ -11,9 +11,9 @@ def test_roles_are_changed_inside_of_calls() -> None:
     op = stablehlo.SineOp.create(operands=[], result_types=[tensor((), f64)], location=at("f.py", 3, 5))
     inlined = called_from(derived(op, Role.TANGENT, "jvp"), at("g.py", 7, 1))
     changed = with_role(inlined, Role.PRIMAL)
-    found = provenance(changed)
-    assert found is not None
-    assert (found.pass_name, found.role, found.op_name) == ("jvp", Role.PRIMAL, "stablehlo.sine")
+    origin = provenance(changed)
+    assert origin is not None
+    assert (origin.pass_name, origin.role, origin.op_name) == ("jvp", Role.PRIMAL, "stablehlo.sine")
     assert describe(changed) == "f.py:3:5"
     assert 'g.py":7:1' in str(changed)
     assert with_role(at("f.py", 1, 1), Role.PRIMAL) == at("f.py", 1, 1)

@@ -124,10 +124,10 @@ IN_FUNCTION = {
 @pytest.mark.parametrize("case", IN_FUNCTION)
 def test_mistakes_in_a_function(case: str) -> None:
     body, place, message, hint = IN_FUNCTION[case]
-    found = error(HEAD + body)
-    assert (f"{found.line}:{found.column}", found.message[: len(message)]) == (place, message)
-    assert hint in found.hint
-    assert found.source_line == (HEAD + body).split("\n")[found.line - 1]
+    diagnostic = error(HEAD + body)
+    assert (f"{diagnostic.line}:{diagnostic.column}", diagnostic.message[: len(message)]) == (place, message)
+    assert hint in diagnostic.hint
+    assert diagnostic.source_line == (HEAD + body).split("\n")[diagnostic.line - 1]
 
 
 @pytest.mark.parametrize(
@@ -147,49 +147,49 @@ def test_mistakes_in_a_function(case: str) -> None:
     ],
 )
 def test_mistakes_in_a_text(text: str | bytes, place: str, message: str) -> None:
-    found = error(text)
-    assert (found.place, found.message) == (place, message)
+    diagnostic = error(text)
+    assert (diagnostic.place, diagnostic.message) == (place, message)
 
 
 def test_names_of_one_function_are_not_known_in_another() -> None:
-    found = error(
+    diagnostic = error(
         "func.func @f() {\n  %x = stablehlo.constant dense<1.0> : tensor<f32>\n  return\n}\nfunc.func @g() -> tensor<f32> {\n  return %x : tensor<f32>\n}"
     )
-    assert (found.place, found.message) == ("t.mlir:6:10", "use of undefined value '%x'")
+    assert (diagnostic.place, diagnostic.message) == ("t.mlir:6:10", "use of undefined value '%x'")
 
 
 def test_names_of_a_region_are_not_known_after_it() -> None:
     text = HEAD + "core.for %k to %n {\n  %x = stablehlo.abs %a : tensor<2xf32>\n  stablehlo.return\n}\n return %x : tensor<2xf32>\n}"
-    found = error(text.replace("%b: tensor<f64>", "%n: tensor<i64>"))
-    assert (found.place, found.message) == ("t.mlir:6:9", "use of undefined value '%x'")
+    diagnostic = error(text.replace("%b: tensor<f64>", "%n: tensor<i64>"))
+    assert (diagnostic.place, diagnostic.message) == ("t.mlir:6:9", "use of undefined value '%x'")
 
 
 def test_notes_point_at_the_definition() -> None:
-    found = error(HEAD + "%0 = stablehlo.abs %a : tensor<2xf32>\n  %0 = stablehlo.abs %a : tensor<2xf32>\n}")
-    assert [(note.place, note.message) for note in found.notes] == [("t.mlir:2:3", "first defined here")]
+    diagnostic = error(HEAD + "%0 = stablehlo.abs %a : tensor<2xf32>\n  %0 = stablehlo.abs %a : tensor<2xf32>\n}")
+    assert [(note.place, note.message) for note in diagnostic.notes] == [("t.mlir:2:3", "first defined here")]
 
 
 def test_rendering() -> None:
-    found = error(HEAD + "%0 = stablehlo.add %a, %aa : tensor<2xf32>\n}")
-    assert found.render() == (
+    diagnostic = error(HEAD + "%0 = stablehlo.add %a, %aa : tensor<2xf32>\n}")
+    assert diagnostic.render() == (
         "t.mlir:2:26: error: use of undefined value '%aa'\n    %0 = stablehlo.add %a, %aa : tensor<2xf32>\n                           ^~~\nhint: did you mean '%a'?"
     )
-    assert "\x1b[" in found.render(color=True)
+    assert "\x1b[" in diagnostic.render(color=True)
 
 
 def test_rendering_of_endless_lines_is_short() -> None:
-    found = error(HEAD + f"%0 = stablehlo.constant dense<[{'1, ' * 100000} x]> : tensor<100001xi32>")
-    assert len(found.render()) < 600
-    caret = found.render().split("\n")[2].index("^")
-    assert found.render().split("\n")[1][caret] == "x"
+    diagnostic = error(HEAD + f"%0 = stablehlo.constant dense<[{'1, ' * 100000} x]> : tensor<100001xi32>")
+    assert len(diagnostic.render()) < 600
+    caret = diagnostic.render().split("\n")[2].index("^")
+    assert diagnostic.render().split("\n")[1][caret] == "x"
 
 
 def test_json() -> None:
     with pytest.raises(DiagnosticError) as caught:
         parse_module(HEAD + "%0 = stablehlo.add %a, %b : tensor<2xf32>\n}", "t.mlir")
-    found = json.loads(json.dumps(caught.value.to_json()))[0]
-    assert (found["file"], found["line"], found["column"], found["severity"]) == ("t.mlir", 2, 26, "error")
-    assert found["notes"][0]["message"] == "'%b' is defined here"
+    diagnostic = json.loads(json.dumps(caught.value.to_json()))[0]
+    assert (diagnostic["file"], diagnostic["line"], diagnostic["column"], diagnostic["severity"]) == ("t.mlir", 2, 26, "error")
+    assert diagnostic["notes"][0]["message"] == "'%b' is defined here"
 
 
 @pytest.mark.parametrize(

@@ -67,29 +67,29 @@ LOCATIONS: st.SearchStrategy[LocationAttr] = st.recursive(
 
 def function(name: str = "f", attributes: dict[str, Attribute] | None = None, location: LocationAttr | None = None) -> ModuleOp:
     """A module that declares a function."""
-    held = FuncOp.external(name, [], [])
-    held.attributes.update(attributes or {})
-    held.location = location or UnknownLoc()
-    return ModuleOp([held])
+    declaration = FuncOp.external(name, [], [])
+    declaration.attributes.update(attributes or {})
+    declaration.location = location or UnknownLoc()
+    return ModuleOp([declaration])
 
 
 def read_again(module: ModuleOp) -> FuncOp:
     """The function, printed in both forms and read again."""
-    found: list[FuncOp] = []
+    functions: list[FuncOp] = []
     for generic in (False, True):
         again = parse_module(print_module(module, generic=generic, locations=True))
         assert again.is_structurally_equivalent(module)
         assert print_module(again, generic=generic, locations=True) == print_module(module, generic=generic, locations=True)
-        held = again.body.block.first_op
-        assert isinstance(held, FuncOp)
-        found.append(held)
-    return found[0]
+        declaration = again.body.block.first_op
+        assert isinstance(declaration, FuncOp)
+        functions.append(declaration)
+    return functions[0]
 
 
 @given(STRINGS, STRINGS, STRINGS)
 def test_strings_names_and_keys(text: str, name: str, key: str) -> None:
-    held = read_again(function(name, {key or "k": StringAttr(text)}))
-    assert (held.sym_name.data, held.attributes[key or "k"]) == (name, StringAttr(text))
+    declaration = read_again(function(name, {key or "k": StringAttr(text)}))
+    assert (declaration.sym_name.data, declaration.attributes[key or "k"]) == (name, StringAttr(text))
 
 
 @given(LOCATIONS)
@@ -125,10 +125,10 @@ def same(one: float, other: float) -> bool:
 def test_numbers(type: Attribute) -> None:
     format = format_of(type)
     assert format is not None
-    found = {f"n{bits:x}": held for bits in patterns(type, 200) if (held := number(type, bits)) is not None}
-    again = read_again(function(attributes=dict(found)))
-    for key, held in found.items():
-        one, other = held.value.data, again.attributes[key].value.data  # pyright: ignore[reportAttributeAccessIssue]
+    numbers_by_name = {f"n{bits:x}": attribute for bits in patterns(type, 200) if (attribute := number(type, bits)) is not None}
+    again = read_again(function(attributes=dict(numbers_by_name)))
+    for key, attribute in numbers_by_name.items():
+        one, other = attribute.value.data, again.attributes[key].value.data  # pyright: ignore[reportAttributeAccessIssue]
         assert same(one, other), (key, one, other)
         assert bits_of(one, format) == int(key[1:], 16) or (format.special is not Special.IEEE and math.isnan(one))
 
@@ -139,10 +139,10 @@ def test_jax_reads_the_same_numbers(type: Attribute, jax_text: JaxText) -> None:
     """JAX's reading of the numbers that we print is its reading of their bit patterns."""
     format = format_of(type)
     assert format is not None
-    found = {f"n{bits:x}": held for bits in patterns(type, 100) if (held := number(type, bits)) is not None}
-    written = ", ".join(f"{key} = 0x{int(key[1:], 16):0{-(-format.width // 4)}X} : {type}" for key in found)
+    actual = {f"n{bits:x}": attribute for bits in patterns(type, 100) if (attribute := number(type, bits)) is not None}
+    written = ", ".join(f"{key} = 0x{int(key[1:], 16):0{-(-format.width // 4)}X} : {type}" for key in actual)
     wanted = jax_text(f"module {{ func.func private @f() attributes {{{written}}} }}")
-    assert jax_text(print_module(function(attributes=dict(found)))).partition(" loc(")[0] == wanted.partition(" loc(")[0]
+    assert jax_text(print_module(function(attributes=dict(actual)))).partition(" loc(")[0] == wanted.partition(" loc(")[0]
 
 
 @pytest.mark.oracle

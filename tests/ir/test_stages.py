@@ -109,13 +109,13 @@ def test_a_property_is_computed_once():
             threading.Event().wait(0.002)
             return 7
 
-    owner, found = Owner(), list[int]()
-    threads = [threading.Thread(target=lambda: found.append(owner.value)) for _ in range(5)]
+    owner, values = Owner(), list[int]()
+    threads = [threading.Thread(target=lambda: values.append(owner.value)) for _ in range(5)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [7] * 5
+    assert values == [7] * 5
     assert Owner.computed == 1
     assert owner.__dict__["value"] == 7
 

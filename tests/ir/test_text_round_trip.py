@@ -50,11 +50,11 @@ PROGRAM = """module @jit_f attributes {mhlo.num_partitions = 1 : i32, mhlo.num_r
 
 def places(module: ModuleOp) -> list[LocationAttr]:
     """The locations of all ops and block arguments."""
-    found: list[LocationAttr] = []
+    locations: list[LocationAttr] = []
     for op in module.walk():
-        found.append(op.location)
-        found += [argument.location for region in op.regions for block in region.blocks for argument in block.args]
-    return found
+        locations.append(op.location)
+        locations += [argument.location for region in op.regions for block in region.blocks for argument in block.args]
+    return locations
 
 
 FORMS = [(generic, locations) for generic in (False, True) for locations in (False, True)]
@@ -122,10 +122,10 @@ func.func @f(%a: tensor<f64> {location}) {{
 #later = loc("outer"(#last))
 #last = loc("z.py":7:8)
 """
-    found = by_name(parse_module(text, "f.mlir"), "stablehlo.sine").location
-    assert isinstance(found, kind)
+    location_read = by_name(parse_module(text, "f.mlir"), "stablehlo.sine").location
+    assert isinstance(location_read, kind)
     if shown is not None:
-        assert describe(found) == shown
+        assert describe(location_read) == shown
     check(text)
 
 

@@ -29,27 +29,27 @@ def errors(text: str) -> list[Diagnostic]:
 
 def only(text: str) -> Diagnostic:
     """The one thing that the verifier finds."""
-    found = errors(text)
-    assert len(found) == 1, "\n".join(map(str, found))
-    return found[0]
+    diagnostics = errors(text)
+    assert len(diagnostics) == 1, "\n".join(map(str, diagnostics))
+    return diagnostics[0]
 
 
 # -- dominance
 
 
 def test_use_before_definition_in_a_block() -> None:
-    found = only("""func.func @f(%x: tensor<f64>) -> tensor<f64> {
+    diagnostic = only("""func.func @f(%x: tensor<f64>) -> tensor<f64> {
   %a = stablehlo.sine %b : tensor<f64>
   %b = stablehlo.cosine %x : tensor<f64>
   return %a : tensor<f64>
 }""")
-    assert found.message == "stablehlo.sine: operand #0 is '%b', which is defined later"
-    assert found.place == "t.mlir:2:3"
-    assert [(note.place, note.message) for note in found.notes] == [("t.mlir:3:3", "defined here")]
+    assert diagnostic.message == "stablehlo.sine: operand #0 is '%b', which is defined later"
+    assert diagnostic.place == "t.mlir:2:3"
+    assert [(note.place, note.message) for note in diagnostic.notes] == [("t.mlir:3:3", "defined here")]
 
 
 def test_use_before_definition_from_a_region() -> None:
-    found = only("""func.func @f(%p: tensor<i1>, %x: tensor<f64>) -> tensor<f64> {
+    diagnostic = only("""func.func @f(%p: tensor<i1>, %x: tensor<f64>) -> tensor<f64> {
   %r = "stablehlo.if"(%p) ({
     "stablehlo.return"(%b) : (tensor<f64>) -> ()
   }, {
@@ -58,7 +58,7 @@ def test_use_before_definition_from_a_region() -> None:
   %b = stablehlo.cosine %x : tensor<f64>
   return %r : tensor<f64>
 }""")
-    assert found.message == "stablehlo.return: operand #0 is '%b', which is defined later"
+    assert diagnostic.message == "stablehlo.return: operand #0 is '%b', which is defined later"
 
 
 def graft(use_in: str, define_in: str) -> list[Diagnostic]:
@@ -102,9 +102,9 @@ func.func private @g(%y: tensor<f64>) -> tensor<f64> {{
     ],
 )
 def test_values_that_are_not_visible(use_in: str, define_in: str, why: str) -> None:
-    (found,) = graft(use_in, define_in)
-    assert found.message.startswith("stablehlo.sine: operand #0 is ")
-    assert found.message.endswith(why)
+    (diagnostic,) = graft(use_in, define_in)
+    assert diagnostic.message.startswith("stablehlo.sine: operand #0 is ")
+    assert diagnostic.message.endswith(why)
 
 
 def test_own_result() -> None:
@@ -158,17 +158,19 @@ CFG = """func.func @f(%p: i1, %x: tensor<f64>) -> tensor<f64> {{
 
 def test_blocks_see_what_dominates_them() -> None:
     assert not errors(CFG.format("%x"))
-    found = only(CFG.format("%a"))
-    assert found.message == "func.return: operand #0 is '%a', which is defined in a block that does not dominate this one"
+    diagnostic = only(CFG.format("%a"))
+    assert diagnostic.message == "func.return: operand #0 is '%a', which is defined in a block that does not dominate this one"
 
 
 # -- symbols and functions
 
 
 def test_call_of_an_unknown_function() -> None:
-    found = only("func.func @main(%x: tensor<f64>) { func.call @norn(%x) : (tensor<f64>) -> () return }\nfunc.func private @norm(%x: tensor<f64>) { return }")
-    assert found.message == "func.call: there is no symbol @norn in this module"
-    assert found.hint == "did you mean @norm?"
+    diagnostic = only(
+        "func.func @main(%x: tensor<f64>) { func.call @norn(%x) : (tensor<f64>) -> () return }\nfunc.func private @norm(%x: tensor<f64>) { return }"
+    )
+    assert diagnostic.message == "func.call: there is no symbol @norn in this module"
+    assert diagnostic.hint == "did you mean @norm?"
 
 
 @pytest.mark.parametrize(
@@ -182,20 +184,20 @@ def test_call_of_an_unknown_function() -> None:
 )
 def test_call_with_other_types(call: str, message: str) -> None:
     left = "" if call.endswith("()") else "%r = "
-    found = only(
+    diagnostic = only(
         f"func.func @f(%x: tensor<f64>, %y: tensor<2xf64>) {{ {left}{call} return }}\n"
         "func.func private @g(%x: tensor<f64>) -> tensor<f64> { return %x : tensor<f64> }"
     )
-    assert found.message == f"func.call: {message}"
+    assert diagnostic.message == f"func.call: {message}"
 
 
 def test_functions_must_not_call_themselves() -> None:
-    found = only("""func.func @f(%x: tensor<f64>) { func.call @g(%x) : (tensor<f64>) -> () return }
+    diagnostic = only("""func.func @f(%x: tensor<f64>) { func.call @g(%x) : (tensor<f64>) -> () return }
 func.func private @g(%x: tensor<f64>) { func.call @h(%x) : (tensor<f64>) -> () return }
 func.func private @h(%x: tensor<f64>) { func.call @g(%x) : (tensor<f64>) -> () return }""")
-    assert found.message == "func.call: functions must not call themselves, but @g -> @h -> @g"
-    assert found.line == 3
-    assert "stablehlo.while" in found.hint
+    assert diagnostic.message == "func.call: functions must not call themselves, but @g -> @h -> @g"
+    assert diagnostic.line == 3
+    assert "stablehlo.while" in diagnostic.hint
 
 
 def test_a_function_may_be_called_twice() -> None:
@@ -205,10 +207,10 @@ func.func private @h(%x: tensor<f64>) { return }""")
 
 
 def test_duplicate_functions() -> None:
-    found = only("func.func @f() { return }\nfunc.func @f() { return }")
-    assert found.message == "func.func: the symbol @f is defined twice"
-    assert found.line == 2
-    assert found.notes[0].line == 1
+    diagnostic = only("func.func @f() { return }\nfunc.func @f() { return }")
+    assert diagnostic.message == "func.func: the symbol @f is defined twice"
+    assert diagnostic.line == 2
+    assert diagnostic.notes[0].line == 1
 
 
 @pytest.mark.parametrize(
@@ -224,22 +226,26 @@ def test_returns_fit_the_signature(returned: str, message: str) -> None:
 
 
 def test_body_arguments_fit_the_signature() -> None:
-    found = only('"func.func"() <{function_type = (tensor<f64>) -> (), sym_name = "f"}> ({\n^bb0(%x: tensor<f32>):\n"func.return"() : () -> ()\n}) : () -> ()')
-    assert found.message == "func.func: the body takes arguments of the types (tensor<f32>), but the function's type says (tensor<f64>)"
+    diagnostic = only(
+        '"func.func"() <{function_type = (tensor<f64>) -> (), sym_name = "f"}> ({\n^bb0(%x: tensor<f32>):\n"func.return"() : () -> ()\n}) : () -> ()'
+    )
+    assert diagnostic.message == "func.func: the body takes arguments of the types (tensor<f32>), but the function's type says (tensor<f64>)"
 
 
 def test_return_inside_an_op() -> None:
-    found = errors('func.func @f(%p: tensor<i1>) { "stablehlo.if"(%p) ({ func.return }, { "stablehlo.return"() : () -> () }) : (tensor<i1>) -> () return }')
-    assert any("must be directly inside a func.func" in d.message and "stablehlo.return" in d.hint for d in found)
+    diagnostics = errors(
+        'func.func @f(%p: tensor<i1>) { "stablehlo.if"(%p) ({ func.return }, { "stablehlo.return"() : () -> () }) : (tensor<i1>) -> () return }'
+    )
+    assert any("must be directly inside a func.func" in d.message and "stablehlo.return" in d.hint for d in diagnostics)
 
 
 # -- terminators and structure
 
 
 def test_missing_terminator() -> None:
-    found = only("func.func @f(%x: tensor<f64>) { %y = stablehlo.sine %x : tensor<f64> }")
-    assert found.message == "stablehlo.sine: the last operation of a block of func.func must be a terminator"
-    assert found.hint == "a function ends in func.return"
+    diagnostic = only("func.func @f(%x: tensor<f64>) { %y = stablehlo.sine %x : tensor<f64> }")
+    assert diagnostic.message == "stablehlo.sine: the last operation of a block of func.func must be a terminator"
+    assert diagnostic.hint == "a function ends in func.return"
 
 
 def test_empty_body() -> None:
@@ -249,9 +255,9 @@ def test_empty_body() -> None:
 
 
 def test_terminator_in_the_middle() -> None:
-    found = only('func.func @f(%x: tensor<f64>) { "func.return"() : () -> ()\n %y = stablehlo.sine %x : tensor<f64>\n return }')
-    assert found.message == "func.return: a terminator must be the last operation of its block"
-    assert found.notes[0].line == 2
+    diagnostic = only('func.func @f(%x: tensor<f64>) { "func.return"() : () -> ()\n %y = stablehlo.sine %x : tensor<f64>\n return }')
+    assert diagnostic.message == "func.return: a terminator must be the last operation of its block"
+    assert diagnostic.notes[0].line == 2
 
 
 @pytest.mark.parametrize(
@@ -287,8 +293,8 @@ def test_all_errors_are_reported_up_to_a_limit() -> None:
 
 
 def test_report_shows_the_line() -> None:
-    found = only("func.func @f(%x: tensor<2xf64>) {\n  %y = stablehlo.transpose %x, dims = [1] : (tensor<2xf64>) -> tensor<2xf64>\n  return\n}")
-    lines = found.render().splitlines()
+    diagnostic = only("func.func @f(%x: tensor<2xf64>) {\n  %y = stablehlo.transpose %x, dims = [1] : (tensor<2xf64>) -> tensor<2xf64>\n  return\n}")
+    lines = diagnostic.render().splitlines()
     assert lines[0] == "t.mlir:2:3: error: stablehlo.transpose: permutation must hold each of the dimensions 0 to 0 once, found [1]"
     assert lines[1].strip() == "%y = stablehlo.transpose %x, dims = [1] : (tensor<2xf64>) -> tensor<2xf64>"
     assert lines[2].strip() == "^" + "~" * (len("%y = stablehlo.transpose") - 1)
@@ -304,9 +310,9 @@ def test_report_names_what_an_op_was_derived_from() -> None:
     block.insert_op_before(wrong, sine)
     with pytest.raises(DiagnosticError) as caught:
         verify(module, text)
-    (found,) = caught.value.diagnostics
-    assert found.place == "t.mlir:2:3"
-    assert "derived by vjp from stablehlo.sine (as its coefficient)" in found.notes[0].message
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.place == "t.mlir:2:3"
+    assert "derived by vjp from stablehlo.sine (as its coefficient)" in diagnostic.notes[0].message
 
 
 def test_ops_of_other_dialects_keep_their_own_checks() -> None:
@@ -325,8 +331,8 @@ def test_an_unknown_dialect_is_carried_along() -> None:
 
 
 def test_low_precision_and_dynamic_types_verify() -> None:
-    for held in ("f8E4M3FN", "f8E5M2", "f4E2M1FN", "i4", "ui2", "bf16"):
-        assert not errors(f"func.func @f(%x: tensor<?x2x{held}>) {{ %y = stablehlo.add %x, %x : tensor<?x2x{held}> return }}")
+    for element_type in ("f8E4M3FN", "f8E5M2", "f4E2M1FN", "i4", "ui2", "bf16"):
+        assert not errors(f"func.func @f(%x: tensor<?x2x{element_type}>) {{ %y = stablehlo.add %x, %x : tensor<?x2x{element_type}> return }}")
 
 
 def test_deep_nesting_does_not_crash() -> None:

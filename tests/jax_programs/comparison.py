@@ -56,14 +56,14 @@ def differences(program: JaxProgram, wanted: Expected, precision: str, backend: 
         yield "hvp", _worst(dict(zip(wrt, results[-len(wrt) :], strict=True)), wanted.hvp), bound("hvp")
 
 
-def _worst(found: dict[int, Any], reference: dict[int, Array]) -> float:
-    mistyped = [k for k, a in reference.items() if np.asarray(found[k]).dtype != a.dtype]
-    return float("inf") if mistyped else max((array_error(found[k], a) for k, a in reference.items()), default=0.0)
+def _worst(actual: dict[int, Any], reference: dict[int, Array]) -> float:
+    mistyped = [k for k, a in reference.items() if np.asarray(actual[k]).dtype != a.dtype]
+    return float("inf") if mistyped else max((array_error(actual[k], a) for k, a in reference.items()), default=0.0)
 
 
-def _distance(found: dict[int, Any], reference: dict[int, Array]) -> float:
+def _distance(actual: dict[int, Any], reference: dict[int, Array]) -> float:
     """Relative where elements are large, absolute where they are small: differences of a constant are rounding."""
-    return max((float(np.max(np.abs(found[k] - a) / (1 + np.abs(a)), initial=0)) for k, a in reference.items()), default=0.0)
+    return max((float(np.max(np.abs(actual[k] - a) / (1 + np.abs(a)), initial=0)) for k, a in reference.items()), default=0.0)
 
 
 def _dot_error(wanted: Expected, jvp: dict[int, Array], vjp: dict[int, Array]) -> float:

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
+from wengert.dialects.kernel.memory import ALIGNMENT
 from wengert.ir import elements
 from wengert.runtime.cpu import interrupts, pool
 from wengert.runtime.cpu.engine import Library
 from wengert.runtime.cpu.objects import object_code
 from wengert.runtime.signature import signature_of
-from wengert.transforms.bufferize.buffers import ALIGNMENT
 from wengert.transforms.codegen.cpu.native import register_symbols
 from wengert.transforms.codegen.cpu.polls import POLL
 from wengert.transforms.codegen.cpu.program import generate
-from wengert.transforms.lowering import function, lower
+from wengert.transforms.lowering import function, placed
 from wengert.transforms.schedule.chunks import BLAS_HOLD, DECLARATIONS
 from wengert.transforms.schedule.host import host
 
@@ -47,7 +47,7 @@ class Guarded:
 
 def run_guarded(module: ModuleOp, inputs: Sequence[Array], *, at_end: bool) -> list[Array] | None:
     """The results of @main of a core-level module; None if a part of it would run in the interpreter."""
-    code = generate(lower(module), host().target)
+    code = generate(placed(module), host().target)
     if code.interpreted:
         return None
     if any(symbol in DECLARATIONS for symbol in code.symbols):
@@ -57,15 +57,15 @@ def run_guarded(module: ModuleOp, inputs: Sequence[Array], *, at_end: bool) -> l
     register_symbols([symbol for symbol in code.symbols if symbol not in DECLARATIONS and symbol != POLL])
     library = Library(object_code(code.text)[0])
     results = signature_of(function(module, "main")).results
-    constants = [np.ascontiguousarray(elements.to_numpy(op.value)) for op in code.buffers.constants]
+    constants = [np.ascontiguousarray(elements.to_numpy(op.value)) for op in code.constants]
     sizes = [prod(r.shape) * r.dtype.itemsize for r in results]
     given = [*map(np.ascontiguousarray, inputs), *[np.zeros(size, np.uint8) for size in sizes], *constants]
-    held = [Guarded(array.nbytes, at_end=at_end) for array in given]
-    for place, array in zip(held, given, strict=True):
+    guarded = [Guarded(array.nbytes, at_end=at_end) for array in given]
+    for place, array in zip(guarded, given, strict=True):
         ctypes.memmove(place.address, array.ctypes.data, array.nbytes)
-    table = (ctypes.c_void_p * (len(held) + 1))(*[place.address for place in held], 0)
-    arena = Guarded(code.buffers.arena_bytes, at_end=at_end, alignment=ALIGNMENT)
+    table = (ctypes.c_void_p * (len(guarded) + 1))(*[place.address for place in guarded], 0)
+    arena = Guarded(code.memory.arena, at_end=at_end, alignment=ALIGNMENT)
     entry = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(library.address("entry"))
     assert entry(ctypes.addressof(table), arena.address) == 0
-    outputs = held[len(inputs) :]
+    outputs = guarded[len(inputs) :]
     return [np.frombuffer(ctypes.string_at(o.address, n), r.dtype).reshape(r.shape) for o, n, r in zip(outputs, sizes, results, strict=False)]

@@ -1,6 +1,6 @@
 """What JAX makes of a program: its StableHLO text, and its values and derivatives at inputs drawn from a seed.
 
-All derivatives come from one compilation. Where JAX refuses reverse mode (a loop whose trips are not known), the VJP is
+All derivatives come from one compilation. Where JAX refuses reverse mode (a loop whose iterations are not known), the VJP is
 the transposed Jacobian by forward mode. Where a custom rule hides in the function, the text's JVP is estimated by
 differences, and its VJP is left to the dot product test.
 """

@@ -68,9 +68,9 @@ class Table(dict[str, JaxProgram]):
 
 def draw(text: str, rng: np.random.Generator, precision: str) -> Array:
     """An array as the module docstring describes."""
-    found = re.fullmatch(r"([a-z]?)([\dx]*)(?:<(-?)(\d+))?", text)
-    assert found, text
-    kind, extents, signed, bound = found.groups()
+    match = re.fullmatch(r"([a-z]?)([\dx]*)(?:<(-?)(\d+))?", text)
+    assert match, text
+    kind, extents, signed, bound = match.groups()
     shape = tuple(int(n) for n in extents.split("x") if n)
     real = np.dtype(np.float64 if precision == "f64" else np.float32)
     if kind == "i":

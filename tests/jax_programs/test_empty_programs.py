@@ -1,4 +1,4 @@
-"""Programs with empty arrays: values, both modes, the direct adjoint and batches (also of no instance) are those of JAX.
+"""Programs with empty arrays: values, both modes, the direct adjoint and batches (also of no batch element) are those of JAX.
 
 Where JAX refuses a derivative (a loop without a count in reverse), ours only has to give arrays of the right shapes.
 """
@@ -32,8 +32,8 @@ def asked(function: Any, *arguments: Any) -> list[Array] | None:
         return None
 
 
-def assert_same(found: Any, wanted: list[Array], what: str) -> None:
-    for a, b in zip(found, wanted, strict=True):
+def assert_same(actual: Any, wanted: list[Array], what: str) -> None:
+    for a, b in zip(actual, wanted, strict=True):
         assert (a.shape, a.dtype) == (b.shape, b.dtype), what
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12, err_msg=what)
 
@@ -52,8 +52,8 @@ def test_agrees_with_jax(name: str) -> None:
 
         def some(*moved: Any) -> list[Any]:
             at = dict(enumerate(inputs)) | dict(zip(wrt, moved, strict=True))
-            found = [jax.numpy.asarray(y) for y in jax.tree.leaves(P[name].function(*(at[i] for i in range(len(inputs)))))]
-            return [found[j] for j in of]
+            outputs = [jax.numpy.asarray(y) for y in jax.tree.leaves(P[name].function(*(at[i] for i in range(len(inputs)))))]
+            return [outputs[j] for j in of]
 
         xs = [inputs[i] for i in wrt]
         x_dots, y_bars = [np.full_like(x, 0.5) for x in xs], [np.full_like(outputs[j], 0.7) for j in of]
@@ -67,10 +67,10 @@ def test_agrees_with_jax(name: str) -> None:
         for backend in ("cpu", "interpreter"):
             assert_same(program.compile(backend)(*inputs), outputs, f"values, {backend}")
             for mode, derivative, directions, wanted, shaped in derivatives:
-                found = derivative.compile(backend)(*inputs, *directions)[len(outputs) :]
-                assert [a.shape for a in found] == [a.shape for a in shaped], mode
+                actual = derivative.compile(backend)(*inputs, *directions)[len(outputs) :]
+                assert [a.shape for a in actual] == [a.shape for a in shaped], mode
                 if wanted is not None:
-                    assert_same(found, wanted, f"{mode}, {backend}")
+                    assert_same(actual, wanted, f"{mode}, {backend}")
         for size in (0, 2):
             batch = [np.stack([x] * 2)[:size] for x in inputs]
             wanted = asked(jax.vmap(P[name].function), *batch)

@@ -29,8 +29,8 @@ def test_nothing_beyond_the_arrays_is_touched(name: str, precision: str) -> None
         programs.append((vjp, [*inputs, *[rng.normal(size=t.shape).astype(t.dtype) for t in vjp.signature.arguments[len(inputs) :]]]))
     for program, arrays in programs:
         module = runnable(program.optimized_module)
-        found = [run_guarded(module, arrays, at_end=at_end) for at_end in (True, False)]
-        for results in found:
+        actual = [run_guarded(module, arrays, at_end=at_end) for at_end in (True, False)]
+        for results in actual:
             if results is not None:
                 for result, expected in zip(results, program(*arrays), strict=True):
                     np.testing.assert_array_equal(result, expected)

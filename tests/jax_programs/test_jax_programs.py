@@ -33,6 +33,6 @@ def cases() -> list[object]:
 @pytest.mark.parametrize(("name", "precision", "backend"), cases())
 def test_agrees_with_jax(name: str, precision: str, backend: str) -> None:
     program = PROGRAMS[name]
-    found = list(differences(program, expected(program, precision), precision, backend))
-    assert found
-    assert [f"{kind}: {error:.1e} > {bound:.0e}" for kind, error, bound in found if not error <= bound] == []
+    actual = list(differences(program, expected(program, precision), precision, backend))
+    assert actual
+    assert [f"{kind}: {error:.1e} > {bound:.0e}" for kind, error, bound in actual if not error <= bound] == []

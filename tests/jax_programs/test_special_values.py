@@ -23,17 +23,17 @@ from wengert.lab.corpus import CorpusProgram
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def disagreement(found: Any, wanted: Any, tolerance: float) -> str:
+def disagreement(actual: Any, wanted: Any, tolerance: float) -> str:
     """Where two arrays differ in NaN, infinity or value; subnormal numbers count as zero, as XLA flushes them."""
-    a, b = (np.asarray(x).astype(complex).view(float) if np.iscomplexobj(x) else np.asarray(x, float) for x in (found, wanted))
+    a, b = (np.asarray(x).astype(complex).view(float) if np.iscomplexobj(x) else np.asarray(x, float) for x in (actual, wanted))
     with np.errstate(invalid="ignore"):
         near = np.isclose(a, b, rtol=tolerance, atol=1e-12, equal_nan=True)
     return "" if near.all() else f"{a[~near][:4]} instead of {b[~near][:4]} at {np.argwhere(~near)[:4].tolist()}"
 
 
-def assert_near(found: Sequence[Any], wanted: Sequence[Any], tolerance: float, what: Sequence[str] | str) -> None:
-    names = [what] * len(found) if isinstance(what, str) else what
-    assert [f"{name}: {text}" for a, b, name in zip(found, wanted, names, strict=True) if (text := disagreement(a, b, tolerance))] == []
+def assert_near(actual: Sequence[Any], wanted: Sequence[Any], tolerance: float, what: Sequence[str] | str) -> None:
+    names = [what] * len(actual) if isinstance(what, str) else what
+    assert [f"{name}: {text}" for a, b, name in zip(actual, wanted, names, strict=True) if (text := disagreement(a, b, tolerance))] == []
 
 
 @pytest.mark.oracle
@@ -60,14 +60,14 @@ def test_small_functions(group: str) -> None:
 
 def poisoned(program: CorpusProgram, value: float) -> list[list[Array]]:
     """The inputs of a program with a value put into the middle of each float input in turn."""
-    found: list[list[Array]] = []
+    cases: list[list[Array]] = []
     inputs = program.reference("f64").inputs
     for i, x in enumerate(inputs):
         if x.dtype.kind in "fc" and x.size:
             changed = x.copy()
             changed.reshape(-1)[x.size // 2] = value
-            found.append([*inputs[:i], changed, *inputs[i + 1 :]])
-    return found
+            cases.append([*inputs[:i], changed, *inputs[i + 1 :]])
+    return cases
 
 
 BRIEF = [p for p in PROGRAMS if sum(p.meta["ops"].values()) < 60 and not p.meta.get("dynamic_while") and "LU" not in str(p.meta["ops"])]

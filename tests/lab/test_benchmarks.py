@@ -21,10 +21,10 @@ def test_a_group(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     done = _run("--groups", "calls,loops", "--json", str(report), "--markdown")
     assert done.returncode == 0, done.stderr
-    found = json.loads(report.read_text())
-    assert {"cpu", "versions", "flags", "load at start", "load at end", "limits"} <= found["environment"].keys()
-    assert [(row["group"], row["name"]) for row in found["rows"]] == [("calls", "five arrays"), ("loops", "van der Pol, 100 of RK4")]
-    for row in found["rows"]:
+    written = json.loads(report.read_text())
+    assert {"cpu", "versions", "flags", "load at start", "load at end", "limits"} <= written["environment"].keys()
+    assert [(row["group"], row["name"]) for row in written["rows"]] == [("calls", "five arrays"), ("loops", "van der Pol, 100 of RK4")]
+    for row in written["rows"]:
         assert row["ours"]["error"] <= 1e-9
         assert row["ratios"]["jax"] > 0
     assert "| loops | van der Pol, 100 of RK4 |" in done.stdout

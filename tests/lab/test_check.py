@@ -208,16 +208,16 @@ def declared(forward: str = "exponential", backward: str = "multiply") -> str:
 def test_a_wrong_declared_derivative_is_named(text: str, n: int, function: str, rule: tuple[str, ...], place: str, called: str, finding: str) -> None:
     report = check(wg.parse(text, "p.mlir"), [n, [0.1, 0.2, 0.3]])
     assert not report
-    found = report.culprit
-    assert isinstance(found, WrongRule)
-    assert (found.function, found.rule, found.place, found.called) == (function, rule, place, called)
-    assert f"operand 0: {finding}: MISMATCH" in found.finding
+    culprit = report.culprit
+    assert isinstance(culprit, WrongRule)
+    assert (culprit.function, culprit.rule, culprit.place, culprit.called) == (function, rule, place, called)
+    assert f"operand 0: {finding}: MISMATCH" in culprit.finding
 
 
 def test_declared_derivatives_that_are_right_or_not_met_are_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
     x = [0.1, 0.2, 0.3]
     assert check(wg.parse(declared()), [2, x]).ok
-    assert check(wg.parse(declared(backward="divide")), [0, x]).ok  # no trip
+    assert check(wg.parse(declared(backward="divide")), [0, x]).ok  # no iteration
     wrong_rule(monkeypatch)
     text = declared(backward="divide").replace("return %r#1", "%s = stablehlo.sine %r#1 : tensor<3xf64>\n  return %s")
     report = check(wg.parse(text), [0, x])
@@ -266,11 +266,11 @@ def test_slopes_know_their_error() -> None:
 
     x = [np.linspace(-2, 2, 7), np.array(0.3)]
     v = [np.ones(7), np.array(0.0)]
-    (found,) = slopes(f, x, v, 2.2e-16)
+    (slope,) = slopes(f, x, v, 2.2e-16)
     actual = np.cos(x[0]) * np.exp(0.3)
-    assert (np.abs(found.value - actual) <= found.error).all()
-    assert found.error.max() < 1e-8
-    assert not found.kink.any()
+    assert (np.abs(slope.value - actual) <= slope.error).all()
+    assert slope.error.max() < 1e-8
+    assert not slope.kink.any()
 
 
 def test_ladders_end_where_rounding_begins() -> None:

@@ -68,9 +68,9 @@ def test_run_writes_an_npz(program: str, inputs: str, tmp_path: Path) -> None:
     for backend in ("cpu", "interpreter"):
         out = tmp_path / f"{backend}.npz"
         assert main(["run", program, "--inputs", inputs, "-o", str(out), "--backend", backend]) == 0
-        with np.load(out) as held:
-            np.testing.assert_allclose(held["out_0"], np.sin([0.1, 0.2, 0.3]), rtol=1e-15)
-            assert held["out_1"] == 4
+        with np.load(out) as archive:
+            np.testing.assert_allclose(archive["out_0"], np.sin([0.1, 0.2, 0.3]), rtol=1e-15)
+            assert archive["out_1"] == 4
 
 
 def test_run_prints(program: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -161,9 +161,9 @@ def test_diagnostics_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     path = tmp_path / "bad.mlir"
     path.write_text(BAD_TEXTS["undefined value"])
     assert main(["run", str(path), "--diagnostics=json"]) == 1
-    found = json.loads(capsys.readouterr().err.splitlines()[0])
-    assert (found["severity"], found["line"]) == ("error", 2)
-    assert "%y" in found["message"]
+    diagnostic = json.loads(capsys.readouterr().err.splitlines()[0])
+    assert (diagnostic["severity"], diagnostic["line"]) == ("error", 2)
+    assert "%y" in diagnostic["message"]
 
 
 BAD_INPUTS: dict[str, dict[str, Any]] = {

@@ -73,9 +73,9 @@ def test_command(corpus: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
     assert any(line.startswith("wrong f64 vjp: failed: cotangent of input 0 differs by 6.25e-08, tolerance 1e-12") for line in lines)
     assert any(line.startswith("broken f64 primal: failed: ") and "f64.mlir:1:" in line for line in lines)
     assert any(line.startswith("refused f64 jvp: refused: ") and "has no derivative rule" in line and "custom_call of @" in line for line in lines)
-    found = json.loads(out.read_text())
-    assert len(found["outcomes"]) == 20
-    assert found["backend"] == "interpreter"
+    written = json.loads(out.read_text())
+    assert len(written["outcomes"]) == 20
+    assert written["backend"] == "interpreter"
 
 
 def test_only_and_what(corpus: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -134,7 +134,7 @@ def test_kinds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "reference", "error"),
+    ("actual", "reference", "error"),
     [
         ([1.0, 2.0], [1.0, 2.0], 0.0),
         ([1.0, 2.1], [1.0, 2.0], 0.05),
@@ -148,8 +148,8 @@ def test_kinds() -> None:
         ([1j], [1.0], 2**0.5),
     ],
 )
-def test_array_error(found: list[Any], reference: list[Any], error: float) -> None:
-    assert array_error(np.array(found), np.array(reference)) == pytest.approx(error)
+def test_array_error(actual: list[Any], reference: list[Any], error: float) -> None:
+    assert array_error(np.array(actual), np.array(reference)) == pytest.approx(error)
 
 
 def test_array_error_of_integers_and_empty_arrays() -> None:

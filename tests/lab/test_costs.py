@@ -88,8 +88,8 @@ DATA_DEPENDENT = """func.func public @main(%x: tensor<f64>) -> tensor<f64> {
     ],
 )
 def test_trip_counts(text: str, trips: int | None) -> None:
-    (found,) = [op for op in wg.parse(text).module.walk() if op.name == "stablehlo.while"]
-    assert trip_count(found) == trips
+    (loop,) = [op for op in wg.parse(text).module.walk() if op.name == "stablehlo.while"]
+    assert trip_count(loop) == trips
 
 
 def counted(program: wg.Program, inputs: list[Any]) -> Counter:
@@ -143,17 +143,17 @@ def test_peak_of_a_chain_is_two_values_beside_the_input() -> None:
     ],
 )
 def test_recommendations(name: str, decision: str) -> None:
-    found = report(wg.load(EXAMPLES / f"{name}.mlir"))
-    assert found.decision.startswith(decision)
-    assert decision in str(found)
+    costs = report(wg.load(EXAMPLES / f"{name}.mlir"))
+    assert costs.decision.startswith(decision)
+    assert decision in str(costs)
 
 
 def test_measuring_confirms_what_was_counted() -> None:
-    found = report(wg.load(EXAMPLES / "decay_curve.mlir"), measure=True)
-    assert found.measured_mode == found.predicted_mode == "forward"
-    assert "by the clock" in found.decision
-    assert all(row.measured is not None and row.measured.minimum <= row.measured.median for row in found.rows)
-    assert "time min" in str(found)
+    costs = report(wg.load(EXAMPLES / "decay_curve.mlir"), measure=True)
+    assert costs.measured_mode == costs.predicted_mode == "forward"
+    assert "by the clock" in costs.decision
+    assert all(row.measured is not None and row.measured.minimum <= row.measured.median for row in costs.rows)
+    assert "time min" in str(costs)
 
 
 def test_what_is_not_known_is_said() -> None:
@@ -164,10 +164,10 @@ def test_what_is_not_known_is_said() -> None:
 
 
 def test_json() -> None:
-    found = json.loads(json.dumps(report(wg.load(EXAMPLES / "scalar.mlir")).to_json()))
-    assert found["rows"]["primal"]["transcendentals"] == 2
-    assert "to-core" in found["stage"]
-    assert set(found["rows"]) == {"primal", "forward", "reverse"}
+    costs = json.loads(json.dumps(report(wg.load(EXAMPLES / "scalar.mlir")).to_json()))
+    assert costs["rows"]["primal"]["transcendentals"] == 2
+    assert "to-core" in costs["stage"]
+    assert set(costs["rows"]) == {"primal", "forward", "reverse"}
 
 
 def test_through_the_program() -> None:
@@ -185,11 +185,11 @@ CHAIN = """func.func public @main(%x: tensor<4xf64>, %n: tensor<i32>) -> tensor<
 
 @pytest.mark.parametrize(("name", "text"), [("chain", CHAIN), ("loop_of_unknown_length", DATA_DEPENDENT)])
 def test_the_text_of_the_report(name: str, text: str) -> None:
-    found = str(report(wg.parse(text, f"{name}.mlir"))) + "\n"
+    shown = str(report(wg.parse(text, f"{name}.mlir"))) + "\n"
     path = GOLDEN / f"costs_{name}.txt"
     if os.environ.get("WENGERT_UPDATE_GOLDEN"):
-        path.write_text(found)
-    assert found == path.read_text()
+        path.write_text(shown)
+    assert shown == path.read_text()
 
 
 def test_numbers_as_people_read_them() -> None:

@@ -40,8 +40,8 @@ func.func private @f(%x: tensor<f64>) -> tensor<f64> {
 
 
 def node(graph: Graph, first: str) -> Node:
-    (found,) = [n for n in graph.nodes if n.lines[0] == first]
-    return found
+    (match,) = [n for n in graph.nodes if n.lines[0] == first]
+    return match
 
 
 def edges(graph: Graph) -> list[tuple[str, str]]:

@@ -95,9 +95,9 @@ def test_upstream_accepts_the_examples_as_they_are_written_and_printed() -> None
     pytest.importorskip("jax")
     mlir, ir = import_module("jax._src.interpreters.mlir"), import_module("jaxlib.mlir.ir")
     with mlir.make_ir_context():
-        for name, held in EXAMPLES.items():
-            if "!quant." in held.text:
+        for name, example in EXAMPLES.items():
+            if "!quant." in example.text:
                 continue  # jaxlib comes without the dialect of these types
-            ir.Module.parse(held.text).operation.verify()
+            ir.Module.parse(example.text).operation.verify()
             if is_known(name):
-                ir.Module.parse(print_module(parse_module(held.text))).operation.verify()
+                ir.Module.parse(print_module(parse_module(example.text))).operation.verify()

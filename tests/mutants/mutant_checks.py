@@ -93,8 +93,8 @@ def uses(program: wg.Program, small: bool, choose: random.Random) -> list[Callab
     if not small:
         return [program.text, program.costs, lambda: differentiate().text(), lambda: program.compile("interpreter"), program.compile]
 
-    def run(found: wg.Program, backend: str) -> None:
-        found.compile(backend)(*random_inputs(found.signature, choose.randrange(100)))
+    def run(program: wg.Program, backend: str) -> None:
+        program.compile(backend)(*random_inputs(program.signature, choose.randrange(100)))
 
     steps = [program.text, program.costs, lambda: differentiate().text(), lambda: run(program, "interpreter")]
     return [*steps, lambda: run(program, "cpu"), lambda: run(differentiate(), backend)]

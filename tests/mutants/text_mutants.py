@@ -47,10 +47,12 @@ class Mutant:
 @cache
 def programs() -> tuple[str, ...]:
     """What is changed: small programs of every kind, the examples, and the reference programs where there are some; pretty and generic."""
-    found = [*SOURCES, *(path.read_text() for path in EXAMPLES)]
-    found += [path.read_text() for path in texts("dev/*/f64*.mlir", "survey/*/*.mlir") if path.stat().st_size < MOST_BYTES]
-    found = [text for text in found if len(text) < MOST_BYTES]
-    return tuple(found + [print_module(parse_module(text), generic=True, locations=number % 3 == 0) for number, text in enumerate(found[: len(SOURCES)])])
+    originals = [*SOURCES, *(path.read_text() for path in EXAMPLES)]
+    originals += [path.read_text() for path in texts("dev/*/f64*.mlir", "survey/*/*.mlir") if path.stat().st_size < MOST_BYTES]
+    originals = [text for text in originals if len(text) < MOST_BYTES]
+    return tuple(
+        originals + [print_module(parse_module(text), generic=True, locations=number % 3 == 0) for number, text in enumerate(originals[: len(SOURCES)])]
+    )
 
 
 def mutate_texts(seed: int) -> Iterator[Mutant]:

@@ -60,8 +60,8 @@ CASES = [
     Case("known-condition", "%x: tensor<3xf64>", IF, "abs"),
     Case("known-case", "%x: tensor<3xf64>", CASE, "negate"),
     Case("known-closed-case", "%x: tensor<3xf64>", CLOSED_CASE, "negate"),
-    Case("loop-of-few-trips", "%x: tensor<3xf64>", FOR.replace("TRIPS", "0"), ""),
-    Case("loop-of-few-trips", "%x: tensor<3xf64>", FOR.replace("TRIPS", "1"), "negate"),
+    Case("loop-of-at-most-one-iteration", "%x: tensor<3xf64>", FOR.replace("TRIPS", "0"), ""),
+    Case("loop-of-at-most-one-iteration", "%x: tensor<3xf64>", FOR.replace("TRIPS", "1"), "negate"),
     Case("carried-unchanged", "%x: tensor<3xf64>", UNCHANGED, "constant for negate"),
     Case("carried-unchanged", "%x: tensor<f64>", UNCHANGED_WHILE, "while"),
 ]

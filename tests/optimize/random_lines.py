@@ -51,9 +51,9 @@ class Program:
         kind = FunctionType.from_lists([a.type for a in self.block.args], [r.type for r in results])
         return ModuleOp([FuncOp("main", kind, Region([self.block]), visibility=StringAttr("public"))])
 
-    def pick(self, held: Any = None) -> SSAValue:
+    def pick(self, element_type: Any = None) -> SSAValue:
         # Late values are picked more often, so that ops build on one another.
-        known = [v for v in self.values if held is None or element(v) == held]
+        known = [v for v in self.values if element_type is None or element(v) == element_type]
         return known[-1 - min(int(self.rng.expovariate(0.4)), len(known) - 1)]
 
     def partner(self, x: SSAValue) -> SSAValue:
@@ -95,8 +95,8 @@ class Program:
 
     def convert(self) -> SSAValue:
         x = self.pick()
-        held = self.rng.choice([f64, i32, i1] if element(x) != f64 else [f64, i1])
-        return self.b.convert(x, held)
+        element_type = self.rng.choice([f64, i32, i1] if element(x) != f64 else [f64, i1])
+        return self.b.convert(x, element_type)
 
     def move(self) -> SSAValue | None:
         x = self.pick()

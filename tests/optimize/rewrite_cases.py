@@ -237,9 +237,9 @@ COMPLEX = [
 
 CONVERSIONS = [
     case("convert-to-same-type", X, "stablehlo.convert %x : T", "%0 : T"),
-    case("convert-of-widening", "%x: S", "stablehlo.convert %x : (S) -> T", "stablehlo.convert %0 : (T) -> S", "%1 : S"),
-    case("convert-of-widening", B, "stablehlo.convert %x : (B) -> I", "stablehlo.convert %0 : (I) -> T", "%1 : T", left="convert"),
-    case("convert-of-widening", "%x: U", "stablehlo.convert %x : (U) -> I", "stablehlo.convert %0 : (I) -> S", "%1 : S", left="convert"),
+    case("convert-of-lossless", "%x: S", "stablehlo.convert %x : (S) -> T", "stablehlo.convert %0 : (T) -> S", "%1 : S"),
+    case("convert-of-lossless", B, "stablehlo.convert %x : (B) -> I", "stablehlo.convert %0 : (I) -> T", "%1 : T", left="convert"),
+    case("convert-of-lossless", "%x: U", "stablehlo.convert %x : (U) -> I", "stablehlo.convert %0 : (I) -> S", "%1 : S", left="convert"),
     case(
         "convert-of-wrapping",
         "%x: tensor<121xi64>",

@@ -115,6 +115,14 @@ SHAPES = [
         "%2 : tensor<3x5xf64>",
         left="constant divide broadcast_in_dim",
     ),
+    case(
+        "compute-before-broadcast",
+        "%x: tensor<3xf64>",
+        broadcast("%x", "0", "3xf64", "3x5xf64"),
+        "chlo.sinh %0 : tensor<3x5xf64> -> tensor<3x5xf64>",
+        "%1 : tensor<3x5xf64>",
+        left="sinh broadcast_in_dim",
+    ),
     case("iota-of-one-element", "", "stablehlo.iota dim = 0 : tensor<1x5xi32>", "%0 : tensor<1x5xi32>", left="constant"),
 ]
 

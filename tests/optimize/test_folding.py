@@ -28,24 +28,24 @@ SHIFTS = [stablehlo.ShiftLeftOp, stablehlo.ShiftRightArithmeticOp, stablehlo.Shi
 ROUNDING = [stablehlo.FloorOp, stablehlo.CeilOp, stablehlo.RoundNearestEvenOp, stablehlo.SqrtOp]
 
 BINARY = [
-    *((cls, held) for cls in ARITHMETIC for held in BOTH),
-    *((cls, held) for cls in LOGIC for held in [*INTEGERS, i1]),
-    *((cls, held) for cls in SHIFTS for held in INTEGERS),
+    *((cls, element_type) for cls in ARITHMETIC for element_type in BOTH),
+    *((cls, element_type) for cls in LOGIC for element_type in [*INTEGERS, i1]),
+    *((cls, element_type) for cls in SHIFTS for element_type in INTEGERS),
     *((cls, c128) for cls in (stablehlo.AddOp, stablehlo.SubtractOp)),
     *((cls, i1) for cls in (stablehlo.AddOp, stablehlo.MultiplyOp)),
 ]
 UNARY = [
-    *((cls, held) for cls in ROUNDING for held in FLOATS),
-    *((cls, held) for cls in (stablehlo.NegateOp, stablehlo.AbsOp, stablehlo.SignOp) for held in [*FLOATS, i32, i8]),
-    *((chlo.SquareOp, held) for held in FLOATS),
-    *((stablehlo.NotOp, held) for held in [*INTEGERS, i1]),
+    *((cls, element_type) for cls in ROUNDING for element_type in FLOATS),
+    *((cls, element_type) for cls in (stablehlo.NegateOp, stablehlo.AbsOp, stablehlo.SignOp) for element_type in [*FLOATS, i32, i8]),
+    *((chlo.SquareOp, element_type) for element_type in FLOATS),
+    *((stablehlo.NotOp, element_type) for element_type in [*INTEGERS, i1]),
     *((cls, c128) for cls in (stablehlo.NegateOp, chlo.ConjOp)),
 ]
 CONVERSIONS = [(source, target) for source in [*BOTH, i1] for target in [*BOTH, i1] if source != target]
 
 
-def values(held: Attribute, count: int, shape: tuple[int, ...] = (121,)) -> list[np.ndarray[Any, np.dtype[Any]]]:
-    return special_inputs([(shape, dtype_of(held))] * count, 0)
+def values(element_type: Attribute, count: int, shape: tuple[int, ...] = (121,)) -> list[np.ndarray[Any, np.dtype[Any]]]:
+    return special_inputs([(shape, dtype_of(element_type))] * count, 0)
 
 
 def module_of(build: Any) -> ModuleOp:
@@ -64,8 +64,8 @@ def check(build: Any) -> bool:
         (expected,) = run(module, [])
         simplify(module)
         verify(module)
-        (found,) = run(module, [])
-    assert_same_bits(np.asarray(expected), np.asarray(found))
+        (actual,) = run(module, [])
+    assert_same_bits(np.asarray(expected), np.asarray(actual))
     ops = [op.name for op in module.walk()]
     return ops.count("stablehlo.constant") == len(ops) - 3 == 1
 
@@ -75,15 +75,15 @@ def splits(arrays: list[Any]) -> list[list[Any]]:
     return [arrays, *([np.asarray(a[k]) for a in arrays] for k in range(0, 121, 17))]
 
 
-@pytest.mark.parametrize(("cls", "held"), BINARY, ids=lambda p: p.name if isinstance(p, Attribute) else getattr(p, "name", str(p)))
-def test_binary(cls: type[Operation], held: Attribute) -> None:
-    folded = [check(lambda b, s=s: b.like(cls, *(b.constant(a) for a in s))) for s in splits(values(held, 2))]
+@pytest.mark.parametrize(("cls", "element_type"), BINARY, ids=lambda p: p.name if isinstance(p, Attribute) else getattr(p, "name", str(p)))
+def test_binary(cls: type[Operation], element_type: Attribute) -> None:
+    folded = [check(lambda b, s=s: b.like(cls, *(b.constant(a) for a in s))) for s in splits(values(element_type, 2))]
     assert any(folded)
 
 
-@pytest.mark.parametrize(("cls", "held"), UNARY, ids=lambda p: getattr(p, "name", str(p)))
-def test_unary(cls: type[Operation], held: Attribute) -> None:
-    assert check(lambda b: b.like(cls, b.constant(values(held, 1)[0])))
+@pytest.mark.parametrize(("cls", "element_type"), UNARY, ids=lambda p: getattr(p, "name", str(p)))
+def test_unary(cls: type[Operation], element_type: Attribute) -> None:
+    assert check(lambda b: b.like(cls, b.constant(values(element_type, 1)[0])))
 
 
 @pytest.mark.parametrize(("source", "target"), CONVERSIONS, ids=str)
@@ -93,9 +93,9 @@ def test_convert(source: Attribute, target: Attribute) -> None:
 
 
 @pytest.mark.parametrize("direction", ["EQ", "NE", "LT", "LE", "GT", "GE"])
-@pytest.mark.parametrize("held", [*BOTH, i1], ids=str)
-def test_compare(direction: str, held: Attribute) -> None:
-    assert check(lambda b: b.compare(direction, *(b.constant(a) for a in values(held, 2))))
+@pytest.mark.parametrize("element_type", [*BOTH, i1], ids=str)
+def test_compare(direction: str, element_type: Attribute) -> None:
+    assert check(lambda b: b.compare(direction, *(b.constant(a) for a in values(element_type, 2))))
 
 
 def test_movement() -> None:

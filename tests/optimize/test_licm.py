@@ -96,7 +96,7 @@ def test_out_of_two_loops_at_once() -> None:
 @pytest.mark.parametrize(
     ("trips", "moves"), [("stablehlo.constant dense<3> : tensor<i64>", True), ("stablehlo.constant dense<0> : tensor<i64>", False), (None, False)]
 )
-def test_only_out_of_loops_that_make_a_trip(trips: str | None, moves: bool) -> None:
+def test_only_out_of_loops_that_run(trips: str | None, moves: bool) -> None:
     text = FOR.replace("BODY", "%t = stablehlo.sine %a : tensor<2xf64>\n %r = stablehlo.multiply %s, %t : tensor<2xf64>")
     if trips is not None:
         text = text.replace("%0 = core.for %i to %n", f"%k = {trips}\n  %0 = core.for %i to %k")

@@ -52,8 +52,8 @@ def test_case(case: Case) -> None:
     finite = Assumption.FINITE in assume
     for seed in range(3):
         inputs = special_inputs(arguments(before), seed, finite=finite)
-        expected, found = run(before, inputs), run(module, inputs)
-        for x, y in zip(expected, found, strict=True):
+        expected, actual = run(before, inputs), run(module, inputs)
+        for x, y in zip(expected, actual, strict=True):
             if Assumption.UNORDERED in assume:
                 np.testing.assert_allclose(x, y, rtol=1e-13)
             else:
@@ -87,9 +87,9 @@ def test_provenance_is_kept(case: Case) -> None:
 def test_sums_over_dimensions_of_one_stay_after_the_product() -> None:
     """Taken before it, the initial zero would be added to a whole operand."""
     product = "stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<1x4xf64>, tensor<4x5xf64>) -> tensor<1x5xf64>"
-    found = rewrite_cases.case(
+    example = rewrite_cases.case(
         "none", "%x: tensor<1x4xf64>, %y: tensor<4x5xf64>", product, reduction_cases.reduces("%0", "add", "0", "1x5xf64", "5xf64"), "%1 : tensor<5xf64>"
     )
-    module = parse_module(found.text)
+    module = parse_module(example.text)
     simplify(module)
     assert op_names(module) == "dot_general reshape constant add"

@@ -24,8 +24,8 @@ def package_name(folder: Path) -> str:
 
 def package_folders() -> list[Path]:
     """Every folder that holds modules, relative to the root."""
-    found = {path.parent.relative_to(ROOT) for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")}
-    return sorted(found)
+    folders = {path.parent.relative_to(ROOT) for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")}
+    return sorted(folders)
 
 
 def test_packages_are_listed() -> None:

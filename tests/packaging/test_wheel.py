@@ -18,8 +18,8 @@ BUILD = "import sys; from setuptools import build_meta; print(build_meta.build_w
 
 def shipped_as(path: Path) -> str:
     """Where the wheel holds a source file; some packages lie in folders of other names."""
-    found = re.sub("^frontends/(?=(eager|nn|optim)/)", "", path.relative_to(ROOT).as_posix())
-    return "wengert/" + found.replace("frontends/numpy_namespace/", "numpy/")
+    module_path = re.sub("^frontends/(?=(eager|nn|optim)/)", "", path.relative_to(ROOT).as_posix())
+    return "wengert/" + module_path.replace("frontends/numpy_namespace/", "numpy/")
 
 
 @pytest.fixture(scope="module")

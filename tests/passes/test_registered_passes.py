@@ -21,7 +21,12 @@ func.func public @main(%x: tensor<3xf64>) -> tensor<3xf64> {
   return %0 : tensor<3xf64>
 }
 """
-PIPELINES = {"transpose": "linearize,transpose{wrt=1}", "join": "linearize,transpose,join", "batch": "batch{size=2}"}
+PIPELINES = {
+    "bufferize": "fuse,bufferize",
+    "transpose": "linearize,transpose{wrt=1}",
+    "join": "linearize,transpose,join",
+    "batch": "batch{size=2}",
+}
 """Passes that need another one before them, or an option."""
 
 

@@ -84,9 +84,9 @@ def is_inexact(dtype: np.dtype[Any]) -> bool:
     return dtype.kind == "c" or "float" in dtype.name
 
 
-def complaints(names: list[str], found: list[Array], wanted: list[Array], compare: Any = agree) -> list[str]:
+def complaints(names: list[str], actual: list[Array], wanted: list[Array], compare: Any = agree) -> list[str]:
     said: list[str] = []
-    for name, a, b in zip(names, found, wanted, strict=True):
+    for name, a, b in zip(names, actual, wanted, strict=True):
         if a.dtype != b.dtype or a.shape != b.shape:
             said.append(f"{name}: {a.dtype}{a.shape} instead of {b.dtype}{b.shape}")
         elif not (ok := compare(a, b, name)).all():

@@ -25,8 +25,8 @@ def test_outputs(program: CorpusProgram, precision: str) -> None:
 
 def _other(program: CorpusProgram, precision: str, mode: str) -> list[np.ndarray[Any, Any]]:
     """The other derivative that may be meant, of the text as it stands, where the function has a rule of its own; else empty."""
-    with np.load(program.folder / f"{precision}.npz") as held:
-        return [held[key] for key in sorted(held) if key.startswith(f"alt_{mode}_")]
+    with np.load(program.folder / f"{precision}.npz") as archive:
+        return [archive[key] for key in sorted(archive) if key.startswith(f"alt_{mode}_")]
 
 
 @pytest.mark.parametrize("mode", ["jvp", "vjp"])
@@ -38,8 +38,8 @@ def test_derivative_programs(program: CorpusProgram, precision: str, mode: str) 
     data = program.reference(precision)
     seeds, reference = (data.tangents, data.jvp) if mode == "jvp" else (data.cotangents, data.vjp)
     results = run(parse_module(path.read_text(), path.name), [*data.inputs, *(seeds[k] for k in sorted(seeds))])
-    outputs, found = results[: len(data.outputs)], results[len(data.outputs) :]
+    outputs, derivatives = results[: len(data.outputs)], results[len(data.outputs) :]
     assert_agrees(program, "primal", precision, outputs, data.outputs)
     other = _other(program, precision, mode)
-    if not (other and all(np.allclose(a, b, rtol=1e-4) for a, b in zip(found, other, strict=True))):
-        assert_agrees(program, mode, precision, found, [reference[k] for k in sorted(reference)])
+    if not (other and all(np.allclose(a, b, rtol=1e-4) for a, b in zip(derivatives, other, strict=True))):
+        assert_agrees(program, mode, precision, derivatives, [reference[k] for k in sorted(reference)])

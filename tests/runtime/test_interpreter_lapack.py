@@ -34,14 +34,14 @@ def custom_call(target: str, element: str, operands: list[Any], results: list[st
     real = element.removeprefix("complex<").removesuffix(">")
     names = {np.dtype(t): e for e, (_, t) in TYPES.items()} | {np.dtype(np.int32): "i32"}
     types = [f"tensor<{''.join(f'{n}x' for n in x.shape)}{names[x.dtype]}>" for x in operands]
-    found = [f"tensor<{r.replace('$T', element).replace('$R', real)}>" for r in results]
+    result_types = [f"tensor<{r.replace('$T', element).replace('$R', real)}>" for r in results]
     args = ", ".join(f"%a{i}: {t}" for i, t in enumerate(types))
-    passed, returned = ", ".join(f"%a{i}" for i in range(len(types))), ", ".join(f"%r#{i}" if len(found) > 1 else "%r" for i in range(len(found)))
-    many = f":{len(found)}" if len(found) > 1 else ""
+    passed, returned = ", ".join(f"%a{i}" for i in range(len(types))), ", ".join(f"%r#{i}" if len(result_types) > 1 else "%r" for i in range(len(result_types)))
+    many = f":{len(result_types)}" if len(result_types) > 1 else ""
     text = (
-        f"func.func public @main({args}) -> ({', '.join(found)}) {{\n"
+        f"func.func public @main({args}) -> ({', '.join(result_types)}) {{\n"
         f'  %r{many} = "stablehlo.custom_call"({passed}) <{{call_target_name = "{target}"}}> {{{attributes}}} '
-        f": ({', '.join(types)}) -> ({', '.join(found)})\n  return {returned} : {', '.join(found)}\n}}"
+        f": ({', '.join(types)}) -> ({', '.join(result_types)})\n  return {returned} : {', '.join(result_types)}\n}}"
     )
     return run(parse_module(text, "call.mlir"), operands)
 

@@ -79,7 +79,7 @@ def test_loop_with_call_and_captured_values() -> None:
     assert trips == 10
 
 
-def test_counter_counts_trips_and_live_bytes() -> None:
+def test_counter_counts_iterations_and_live_bytes() -> None:
     counter = Counter()
     run(parse_module(LOOP), [np.int32(10), np.zeros(3)], counter=counter)
     assert counter.ops == {"stablehlo.constant": 2, "stablehlo.while": 1, "stablehlo.compare": 11, "stablehlo.add": 20, "func.call": 10, "stablehlo.sine": 10}

@@ -17,7 +17,7 @@ from wengert.transforms.analysis.opcost import Cost, cost, total
 
 
 def _block(*types: tuple[tuple[int, ...], Attribute]) -> tuple[Block, OpBuilder]:
-    block = Block(arg_types=[tensor(shape, held) for shape, held in types])
+    block = Block(arg_types=[tensor(shape, element_type) for shape, element_type in types])
     return block, OpBuilder(block)
 
 

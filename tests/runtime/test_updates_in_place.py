@@ -9,7 +9,7 @@ import pytest
 
 import wengert as wg
 from wengert.dialects import stablehlo
-from wengert.runtime.interpreter.meaning import MEANINGS
+from wengert.runtime.interpreter.rules import EVALUATION_RULES
 
 T = "tensor<3x2xf64>"
 ROW = "tensor<1x2xf64>"
@@ -76,7 +76,7 @@ PROGRAMS = {
     "a carried stack with scattered sums": (program(loop(scatter("%t", "%s", ADD)), "%r#1", T), 1),
     "a turned stack with scattered rows": (program(f"%w = stablehlo.transpose %x, dims = [1, 0] : ({T}) -> tensor<2x3xf64>\n%v = stablehlo.sine %w : tensor<2x3xf64>\n"
         f"%m = stablehlo.transpose %v, dims = [1, 0] : (tensor<2x3xf64>) -> {T}\n%s = stablehlo.cosine %m : {T}\n" + scatter("%a", "%s", at="%i"), "%a", T), 0),
-    "no trip": (program(loop(update("%t", "%s", at="%k"), count=0), "%r#1", T), 0),
+    "no iteration": (program(loop(update("%t", "%s", at="%k"), count=0), "%r#1", T), 0),
 }  # fmt: skip
 
 
@@ -101,12 +101,12 @@ def test_results_and_copies(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given = [x.copy(), u.copy(), np.int32(1)]
     wanted = p.compile("cpu")(*given)
     for op in (stablehlo.DynamicUpdateSliceOp, stablehlo.ScatterOp):
-        monkeypatch.setitem(MEANINGS, op, counted(MEANINGS[op]))
+        monkeypatch.setitem(EVALUATION_RULES, op, counted(EVALUATION_RULES[op]))
     compiled = p.compile("interpreter")
     for _ in range(2):  # a second run finds nothing of the first
         made.clear()
-        for found, right_one in zip(compiled(*given), wanted, strict=True):
-            np.testing.assert_allclose(found, right_one, rtol=1e-15)
+        for actual, right_one in zip(compiled(*given), wanted, strict=True):
+            np.testing.assert_allclose(actual, right_one, rtol=1e-15)
         assert len(made) == copies
         np.testing.assert_array_equal(given[0], x)
         np.testing.assert_array_equal(given[1], u)
@@ -125,5 +125,5 @@ def test_core_loops() -> None:
     """Loops in core form, as derivatives have them."""
     p = PROGRAMS["a carried stack and its old row"][0].vjp()
     given = [np.arange(6.0).reshape(3, 2), np.array([[7.0, 8.0]]), np.int32(1), np.ones((3, 2))]
-    for found, wanted in zip(p.compile("interpreter")(*given), p.compile("cpu")(*given), strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-14)
+    for actual, wanted in zip(p.compile("interpreter")(*given), p.compile("cpu")(*given), strict=True):
+        np.testing.assert_allclose(actual, wanted, rtol=1e-14)

@@ -76,11 +76,11 @@ def test_derivatives_of_any_order(program: wg.Program) -> None:
         ]
         for ours, theirs, inputs in pairs:
             assert isinstance(ours, DerivedProgram)
-            found, expected = ours.compile("interpreter")(*inputs), theirs.compile("interpreter")(*inputs)
+            actual, expected = ours.compile("interpreter")(*inputs), theirs.compile("interpreter")(*inputs)
             assert len(ours.signature.results) == len(expected)
             assert [p.name for p in ours.signature.results] == [p.name for p in theirs.signature.results]
             assert [p.name for p in ours.signature.arguments] == [p.name for p in theirs.signature.arguments]
-            for a, b in zip(found, expected, strict=True):
+            for a, b in zip(actual, expected, strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-12)
 
 
@@ -98,7 +98,7 @@ def test_batches(program: wg.Program) -> None:
         np.testing.assert_allclose(program.vmap((0, None)).vjp()(xs, W, bars)[1], by_hand)
         only_bars = program.vjp().vmap((None, None, 0))(xs[0], W, bars)
         np.testing.assert_allclose(only_bars[1], np.stack([by_hand[0]] * size))
-    with pytest.raises(InputError, match="one number of instances: 2 by argument 0, 3 by argument 1"):
+    with pytest.raises(InputError, match="one number of batch elements: 2 by argument 0, 3 by argument 1"):
         program.vmap()(np.zeros((2, 1, 2)), np.zeros((3, 2)))
 
 
@@ -221,8 +221,8 @@ def test_as_a_jax_function(program: wg.Program) -> None:
     jax.config.update("jax_enable_x64", True)
     function = program.to_jax()
     for n in (2, 3):
-        found = jax.grad(lambda x: function(x, jax.numpy.asarray(W))[0].sum())(points(n))
-        np.testing.assert_allclose(found, program.vjp(wrt=0)(points(n), W, np.ones(n))[1])
+        actual = jax.grad(lambda x: function(x, jax.numpy.asarray(W))[0].sum())(points(n))
+        np.testing.assert_allclose(actual, program.vjp(wrt=0)(points(n), W, np.ones(n))[1])
 
 
 class TestTheCommandLine:
@@ -272,6 +272,6 @@ def test_threads_share_the_specialisations(program: wg.Program) -> None:
         return program.specialize((n, 2)), float(program.vjp().compile("interpreter")(points(n), W, np.ones(n))[1].sum())
 
     with ThreadPoolExecutor(6) as pool:
-        found = list(pool.map(work, range(24)))
-    assert len({id(static) for static, _ in found}) == 3
-    assert len({total for _, total in found}) == 3
+        specialised = list(pool.map(work, range(24)))
+    assert len({id(static) for static, _ in specialised}) == 3
+    assert len({total for _, total in specialised}) == 3

@@ -15,9 +15,9 @@ from wengert.transforms.shapes.dynamism import DYNAMIC_OPS, is_dynamic
 PARAMETERS = [pytest.param(p, id=p.name) for p in DYNAMIC_PROGRAMS]
 
 
-def assert_same(found: tuple[np.ndarray, ...], expected: tuple[np.ndarray, ...]) -> None:
-    assert len(found) == len(expected)
-    for a, b in zip(found, expected, strict=True):
+def assert_same(actual: tuple[np.ndarray, ...], expected: tuple[np.ndarray, ...]) -> None:
+    assert len(actual) == len(expected)
+    for a, b in zip(actual, expected, strict=True):
         assert a.dtype == b.dtype
         assert a.shape == b.shape
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)

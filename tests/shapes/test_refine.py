@@ -64,8 +64,8 @@ class TestThePass:
         assert "stablehlo.sine" in refined(text, "")
 
     def test_refines_another_function_than_main(self) -> None:
-        found = refined(FLAT.replace("@main", "@f"), "{fn=f shapes=2x4}")
-        assert "@f(%x: tensor<2x4xf64>" in found
+        text = refined(FLAT.replace("@main", "@f"), "{fn=f shapes=2x4}")
+        assert "@f(%x: tensor<2x4xf64>" in text
 
     def test_keeps_places(self) -> None:
         module = parse_module(FLAT, "open.mlir")
@@ -139,7 +139,7 @@ REFUSED = {
         ),
         "3",
         2,
-        "stablehlo.while: carries value #0 as tensor<3xf64> into the first trip and as tensor<6xf64> into the second",
+        "stablehlo.while: carries value #0 as tensor<3xf64> into the first iteration and as tensor<6xf64> into the second",
     ),
     "branches of different shapes": (
         main(
@@ -216,10 +216,10 @@ def test_refused_by_name_and_place(text: str, shapes: str, place: int, message: 
     module = parse_module(text, "open.mlir")
     with pytest.raises(DiagnosticError) as caught:
         parse_pipeline(f"refine-shapes{{shapes={shapes}}}" if shapes else "refine-shapes").run(module)
-    found = caught.value.diagnostic
-    assert message in found.message
-    assert (found.file, found.line) == ("open.mlir", place)
-    assert found.column > 0
+    diagnostic = caught.value.diagnostic
+    assert message in diagnostic.message
+    assert (diagnostic.file, diagnostic.line) == ("open.mlir", place)
+    assert diagnostic.column > 0
 
 
 def test_other_passes_refuse_open_extents() -> None:
@@ -306,8 +306,8 @@ def test_arithmetic_on_extents_is_what_the_interpreter_computes(expression: obje
     with np.errstate(all="ignore"):
         (expected,) = run(parse_module(text), [x])
     special = wg.parse(text).specialize((a, b))
-    (found,) = special.compile("interpreter")(x)
-    assert found == expected
+    (actual,) = special.compile("interpreter")(x)
+    assert actual == expected
     if "divide" not in text and "remainder" not in text:  # division by zero is left to those who run it
         kinds = {type(op) for op in all_ops(special.module)} & {stablehlo.AddOp, stablehlo.SelectOp, stablehlo.ReduceOp, stablehlo.ClampOp, stablehlo.ConvertOp}
         assert not kinds
@@ -383,6 +383,6 @@ CALLS = {
 
 @pytest.mark.parametrize(("text", "expected"), CALLS.values(), ids=CALLS)
 def test_custom_calls_that_take_extents(text: str, expected: str) -> None:
-    found = refined(text, '{shapes="4","4"}' if "%i: tensor<?xi32>" in text else '{shapes="4"}')
-    assert expected in found
-    assert "?" not in found
+    actual = refined(text, '{shapes="4","4"}' if "%i: tensor<?xi32>" in text else '{shapes="4"}')
+    assert expected in actual
+    assert "?" not in actual

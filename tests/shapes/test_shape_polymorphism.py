@@ -33,16 +33,16 @@ def exported(case: Polymorphic, **options: Any) -> Any:
 
 def inputs_of(case: Polymorphic, sizes: dict[str, int], seed: int) -> list[Any]:
     rng = np.random.default_rng(seed)
-    found = []
+    inputs = []
     for text in case.shapes:
         dims, _, kind = text.partition(":")
         shape = tuple(eval(d, {}, sizes) for d in dims.split(",")) if dims else ()
-        found.append(rng.integers(0, 2, shape) if kind else rng.standard_normal(shape))
-    return found
+        inputs.append(rng.integers(0, 2, shape) if kind else rng.standard_normal(shape))
+    return inputs
 
 
-def assert_close(found: Any, expected: Any) -> None:
-    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+def assert_close(actual: Any, expected: Any) -> None:
+    for a, b in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
         assert np.shape(a) == np.shape(b)
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
 
@@ -69,8 +69,8 @@ def test_values_and_gradients_are_those_of_jax(case: Polymorphic) -> None:
             return [leaves[j] for j in of]
 
         _, pull = jax.vjp(moved, *[inputs[i] for i in wrt])
-        found = program.vjp(wrt=wrt, of=of)(*inputs, *bars)[len(expected) :]
-        assert_close(found, pull([jnp.asarray(b) for b in bars]))
+        actual = program.vjp(wrt=wrt, of=of)(*inputs, *bars)[len(expected) :]
+        assert_close(actual, pull([jnp.asarray(b) for b in bars]))
 
 
 def test_the_shapes_that_the_export_excludes_are_refused_in_its_words() -> None:

@@ -95,8 +95,8 @@ def recorded(k: int, r: int) -> None:
 JOBS: tuple[Callable[[int, int], None], ...] = (parsed, traced, called, recorded)
 
 
-def close(found: Any, wanted: Any) -> None:
-    np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-5, atol=1e-6)
+def close(actual: Any, wanted: Any) -> None:
+    np.testing.assert_allclose(np.asarray(actual), wanted, rtol=1e-5, atol=1e-6)
 
 
 def main() -> None:

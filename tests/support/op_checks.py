@@ -28,20 +28,20 @@ def tensor(short: str) -> str:
 def inputs_of(program: Program, seed: int = 0) -> list[Array]:
     """Arguments: floats between 0.3 and 1.5, complex numbers beside them, small integers, booleans."""
     rng = np.random.default_rng(seed)
-    found: list[Array] = []
+    inputs: list[Array] = []
     for parameter in program.signature.arguments:
         if parameter.dtype.kind in "biu":
-            found.append(rng.integers(0, 2 if parameter.dtype.kind == "b" else 3, parameter.shape).astype(parameter.dtype))
+            inputs.append(rng.integers(0, 2 if parameter.dtype.kind == "b" else 3, parameter.shape).astype(parameter.dtype))
         else:
             x = rng.uniform(0.3, 1.5, parameter.shape)
-            found.append(np.asarray(x + 1j * rng.uniform(-1, 1, parameter.shape) if parameter.dtype.kind == "c" else x).astype(parameter.dtype))
-    return found
+            inputs.append(np.asarray(x + 1j * rng.uniform(-1, 1, parameter.shape) if parameter.dtype.kind == "c" else x).astype(parameter.dtype))
+    return inputs
 
 
-def assert_close(found: Sequence[Any], expected: Sequence[Any], tolerance: float) -> None:
+def assert_close(actual: Sequence[Any], expected: Sequence[Any], tolerance: float) -> None:
     """Arrays have the same shapes and types, and elements that differ by little."""
-    assert len(found) == len(expected)
-    for x, y in zip(found, expected, strict=True):
+    assert len(actual) == len(expected)
+    for x, y in zip(actual, expected, strict=True):
         x, y = np.asarray(x), np.asarray(y)
         assert (x.shape, x.dtype) == (y.shape, y.dtype)
         np.testing.assert_allclose(x.astype(complex), y.astype(complex), rtol=tolerance, atol=tolerance)

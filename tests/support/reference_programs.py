@@ -36,8 +36,8 @@ def texts(*patterns: str) -> list[Path]:
 
 def share(items: Iterable[T], one_in: int) -> list[T]:
     """One in so many of the items, others from day to day, or all of them with WENGERT_TEST_ALL=1."""
-    held = list(items)
-    return held if TAKE_ALL else held[ROTATION % one_in :: one_in]
+    listed = list(items)
+    return listed if TAKE_ALL else listed[ROTATION % one_in :: one_in]
 
 
 def in_all_precisions(programs: Sequence[CorpusProgram] = PROGRAMS) -> list[Any]:
@@ -45,8 +45,8 @@ def in_all_precisions(programs: Sequence[CorpusProgram] = PROGRAMS) -> list[Any]
     return [pytest.param(program, precision, id=f"{program.name}-{precision}") for program in programs for precision in program.precisions]
 
 
-def assert_agrees(program: CorpusProgram, kind: str, precision: str, found: Iterable[Any], reference: Iterable[Any]) -> None:
+def assert_agrees(program: CorpusProgram, kind: str, precision: str, actual: Iterable[Any], reference: Iterable[Any]) -> None:
     """The arrays are as near to the reference as the program's tolerance for this kind of result asks."""
-    distances = [array_error(a, np.asarray(b)) for a, b in zip(found, reference, strict=True)]
+    distances = [array_error(a, np.asarray(b)) for a, b in zip(actual, reference, strict=True)]
     tolerance = program.tolerance(kind, precision)
     assert max(distances, default=0.0) <= tolerance, f"{program.name} {kind} {precision}: errors {distances}, tolerance {tolerance}"

@@ -12,16 +12,9 @@ from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects import ad, core
 from wengert.dialects import stablehlo as hlo
+from wengert.dialects.facts import facts_of
 from wengert.ir import elements
 
-_SUMS: dict[type[Operation], tuple[int, ...]] = {
-    hlo.AddOp: (0, 1),
-    hlo.SubtractOp: (0, 1),
-    hlo.SelectOp: (1, 2),
-    hlo.PadOp: (0, 1),
-    hlo.DynamicUpdateSliceOp: (0, 1),
-}
-"""Operands that an op is jointly linear in."""
 _ZERO_OF_ZEROS = (
     hlo.BroadcastInDimOp, hlo.ReshapeOp, hlo.TransposeOp, hlo.ConvertOp, hlo.NegateOp, hlo.SliceOp, hlo.ReverseOp, hlo.AddOp, hlo.SubtractOp, hlo.PadOp,
     hlo.ConcatenateOp, hlo.SineOp, hlo.TanhOp, hlo.SqrtOp, core.ReduceOp, ad.StopGradientOp,
@@ -31,7 +24,7 @@ _NEVER_ZERO = (hlo.CosineOp, hlo.ExponentialOp)
 
 def adds_a_constant(op: Operation, operands: Sequence[SSAValue], linear: Sequence[bool]) -> bool:
     """Whether an op adds to what depends on a tangent (its operands so flagged) something that does not and is not zero."""
-    positions = range(len(operands)) if isinstance(op, hlo.ConcatenateOp) else _SUMS.get(type(op), ())
+    positions = facts_of(type(op)).linear_operands(len(operands))
     return any(linear[i] for i in positions) and any(not linear[i] and _differs_from_zero(operands[i], {}) for i in positions)
 
 

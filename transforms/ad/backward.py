@@ -11,9 +11,8 @@ from typing import Any
 
 from xdsl.ir import Operation, SSAValue
 
-from wengert.dialects import core
-from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
+from wengert.dialects.facts import facts_of
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.locations import Role, with_role
 from wengert.ir.traversal import operands_of
@@ -49,23 +48,13 @@ def affine_op(op: Operation) -> DiagnosticError:
     return refuse(op, "adds something that does not depend on a tangent, so that the function is affine, not linear, and has no transpose")
 
 
-ONE_OF_TWO = (hlo.MultiplyOp, hlo.DotGeneralOp, hlo.ConvolutionOp)
-"""Ops that are linear in each of their first two operands, but not in both."""
-NONLINEAR_OPERANDS: dict[type[Operation], tuple[int, ...]] = {
-    hlo.DivideOp: (1,),
-    hlo.TriangularSolveOp: (0,),
-    core.CholeskySolveOp: (0, 1),
-    core.LuSolveOp: (0, 1, 2),
-    core.TridiagonalSolveOp: (0, 1, 2),
-}
-"""Operands that an op with a transpose is not linear in."""
-
-
 def _is_linear(op: Operation, flags: Sequence[bool]) -> bool:
     """Whether an op is linear in the flagged operands jointly; an op without a transpose is refused elsewhere."""
-    if isinstance(op, ONE_OF_TWO):
+    facts = facts_of(type(op))
+    if facts.bilinear:
         return not (flags[0] and flags[1])
-    return not any(flags[position] for position in NONLINEAR_OPERANDS.get(type(op), ()))
+    positions = facts.linear_operands(len(flags))
+    return not positions or all(position in positions for position, flag in enumerate(flags) if flag)
 
 
 def transpose_ops(b: OpBuilder, ops: Iterable[Operation], linear: set[SSAValue], cotangents: Cotangents) -> None:

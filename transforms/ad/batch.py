@@ -38,7 +38,7 @@ class BatchPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.size is None:
-            raise error_at(op.location, "batch needs the number of instances: batch{size=8}")
+            raise error_at(op.location, "batch needs the number of batch elements: batch{size=8}")
         batch(op, self.size, self.fn, from_signed(self.in_axes), from_signed(self.out_axes))
 
 

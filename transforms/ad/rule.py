@@ -18,7 +18,7 @@ An op is declared in one of four ways, and an op that is not declared is refused
     one partial derivative per operand, each a scaling of that operand's tangent;
 ``@derivative(Op)``
     any linear map;
-``bilinear(Op, i, j)``, and the fact ``linear`` (:mod:`wengert.dialects.facts`)
+``linear`` and ``bilinear`` among the op's facts (:mod:`wengert.dialects.facts`)
     the op itself, applied to tangents in place of primals;
 ``inactive(Op, ...)``
     the derivative is zero wherever it exists.

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable
 from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects import core
+from wengert.dialects.facts import facts_of
 from wengert.dialects.stablehlo import ConstantOp
 from wengert.ir import elements
 from wengert.ir.tensor_types import is_differentiable, size, type_of
-from wengert.transforms.ad.backward import NONLINEAR_OPERANDS, ONE_OF_TWO, copy_linear
+from wengert.transforms.ad.backward import copy_linear
 from wengert.transforms.ad.linear import LinearBuilder
 from wengert.transforms.ad.rule import TRANSPOSE_STEPS, TRANSPOSES
 
@@ -38,10 +39,12 @@ def keeps_zero(op: Operation, zero: Callable[[SSAValue], bool]) -> bool:
         return False
     if (kind := op.properties.get("kind")) is not None and getattr(kind, "data", None) not in (core.Kind.add, core.Kind.set):
         return False
-    if isinstance(op, ONE_OF_TWO):
+    facts = facts_of(type(op))
+    if facts.bilinear:
         return any(zero(operand) for operand in op.operands[:2])
-    fixed = NONLINEAR_OPERANDS.get(type(op), ())
-    linear = [operand for position, operand in enumerate(op.operands) if position not in fixed and is_differentiable(operand.type)]
+    count = len(op.operands)
+    positions = facts.linear_operands(count) or range(count)
+    linear = [op.operands[position] for position in positions if is_differentiable(op.operands[position].type)]
     return bool(linear) and all(zero(operand) for operand in linear)
 
 

@@ -1,4 +1,4 @@
-"""What kernels compute: the flops and transcendental functions of a nest are those of its body, once for each iteration."""
+"""The costs of kernels: the flops and transcendental functions of a nest are those of its body, once for each iteration."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ComplexType
 from xdsl.ir import Attribute, Block, Operation
 
 from wengert.dialects.kernel import STORE, ApplyOp, InterpretOp, MatmulOp, NativeOp, NestOp, StripMineOp, YieldOp
+from wengert.dialects.kernel.buffers import LaunchOp
 from wengert.dialects.scalar_functions import function_facts
 from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import element, is_float, size
@@ -45,13 +46,13 @@ def _nest(op: NestOp) -> Work:
 def _matmul(op: MatmulOp) -> Work:
     extents = ints(op.lhs_shape)
     contracted = prod(extents[d] for d in op.dimension_numbers.dims("lhs_contracting_dimensions"))
-    held = element(op.result)
-    return (8 if isinstance(held, ComplexType) else 2 if is_float(held) else 0) * size(op.result) * contracted, 0
+    element_type = element(op.result)
+    return (8 if isinstance(element_type, ComplexType) else 2 if is_float(element_type) else 0) * size(op.result) * contracted, 0
 
 
 def _inside(block: Block) -> Work:
-    found = [work(op) for op in block.ops if not isinstance(op, YieldOp)]
-    return sum(flops for flops, _ in found), sum(functions for _, functions in found)
+    works = [work(op) for op in block.ops if not isinstance(op, YieldOp)]
+    return sum(flops for flops, _ in works), sum(functions for _, functions in works)
 
 
 def _strips(op: StripMineOp) -> Work:
@@ -64,4 +65,15 @@ def _whole(op: NativeOp | InterpretOp) -> Work:
     return _inside(op.body.block)
 
 
-_WORK: dict[type[Operation], Callable[[Any], Work]] = {NestOp: _nest, MatmulOp: _matmul, StripMineOp: _strips, NativeOp: _whole, InterpretOp: _whole}
+def _launch(op: LaunchOp) -> Work:
+    return kernel_work(op.kernel)
+
+
+_WORK: dict[type[Operation], Callable[[Any], Work]] = {
+    LaunchOp: _launch,
+    NestOp: _nest,
+    MatmulOp: _matmul,
+    StripMineOp: _strips,
+    NativeOp: _whole,
+    InterpretOp: _whole,
+}

@@ -5,8 +5,8 @@ The arguments of a function belong to its caller and live throughout. While an o
 are both live (nothing is computed in place). This is what the interpreter's counter measures, except that it knows
 which results share an array with an operand.
 
-Inside a loop the carried values that a trip replaces exist twice: the ones the loop was entered with, which the
-enclosing block still holds, and those of the trip. What a tape holds is not known from the text and counts nothing.
+Inside a loop the carried values that an iteration replaces exist twice: the ones the loop was entered with, which the
+enclosing block still holds, and those of the iteration. What a tape holds is not known from the text and counts nothing.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _inside(op: Operation, functions: Functions) -> int:
 
 
 def _replaced(loop: Operation, block: Block) -> tuple[SSAValue, ...]:
-    """The arguments of a loop's block that nobody else holds: the iteration, and what a trip before has made of the carried values."""
+    """The arguments of a loop's block that nobody else holds: the iteration, and what an iteration before has made of the carried values."""
     body = loop.regions[-1].block
     last = body.last_op
     assert last is not None

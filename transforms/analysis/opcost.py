@@ -1,4 +1,4 @@
-"""What one op costs, from its facts and types alone: flops, transcendental functions, bytes.
+"""The costs of one op, from its facts and types alone: flops, transcendental functions, bytes.
 
 Which ops count by elements, by a formula or not at all is a fact of each (:mod:`wengert.dialects.facts`); here are the formulas.
 
@@ -38,10 +38,11 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from wengert.dialects import chlo, core, stablehlo
 from wengert.dialects.builder import OpBuilder
-from wengert.dialects.facts import Facts, Traffic, Work, facts_of
+from wengert.dialects.facts import Facts, MissingFactsError, Traffic, Work, facts_of
+from wengert.dialects.kernel.memory import byte_size
 from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import dtype_of, element, is_complex, is_float, shape, size
-from wengert.transforms.core import compound
+from wengert.transforms.core import compound, functions
 
 
 class Cost(Struct, frozen=True):
@@ -144,7 +145,19 @@ def _written_on_tape(op: Operation) -> tuple[int, int]:
     return bytes_of(op.operands[-1]), bytes_of(op.operands[-1])
 
 
+def _copied(op: Operation) -> tuple[int, int]:
+    return byte_size(op.operands[0]), byte_size(op.operands[1])
+
+
+def _in_body(op: Operation) -> tuple[int, int]:
+    kernel = op.regions[0].block.first_op
+    assert kernel is not None
+    return moved(kernel)
+
+
 _PARTS: dict[Traffic, Callable[[Operation], tuple[int, int]]] = {
+    Traffic.COPY: _copied,
+    Traffic.BODY: _in_body,
     Traffic.SLICE: _slice,
     Traffic.UPDATE: _update,
     Traffic.SCATTER: _scattered,
@@ -154,8 +167,8 @@ _PARTS: dict[Traffic, Callable[[Operation], tuple[int, int]]] = {
 
 def region_work(region: Region) -> tuple[int, int]:
     """Flops and transcendental functions of one application of a scalar region."""
-    found = [work(op) for op in region.block.ops if not op.regions]
-    return sum(flops for flops, _ in found), sum(functions for _, functions in found)
+    works = [work(op) for op in region.block.ops if not op.regions]
+    return sum(flops for flops, _ in works), sum(functions for _, functions in works)
 
 
 def _times(count: int, region: Region) -> tuple[int, int]:
@@ -207,13 +220,16 @@ def _sort(op: stablehlo.SortOp) -> tuple[int, int]:
 
 
 def _expanded(op: Operation) -> tuple[int, int]:
-    """What the ops of the expansion do together."""
+    """The work of the ops of the expansion together."""
     block = Block(arg_types=[value.type for value in op.operands])
     copy = op.clone(value_mapper=dict(zip(op.operands, block.args, strict=True)))
-    if compound.expand(OpBuilder(block), copy) is None:
+    expand = functions.EXPANSIONS.get(type(op)) or (compound.expand if type(op) in compound.EXPANSIONS else None)
+    if expand is None:
+        raise MissingFactsError(f"by its facts '{op.name}' costs what it is written out in, but nobody writes it out (wengert.transforms.core.functions)")
+    if expand(OpBuilder(block), copy) is None:
         return 0, 0
-    found = [work(inner) for inner in block.ops]
-    return sum(flops for flops, _ in found), sum(functions for _, functions in found)
+    works = [work(inner) for inner in block.ops]
+    return sum(flops for flops, _ in works), sum(functions for _, functions in works)
 
 
 @_costs(chlo.ScanOp)
@@ -257,9 +273,9 @@ def _core_scatter(op: core.ScatterOp) -> tuple[int, int]:
     return size(op.updates) * _combination(op.kind.data, op.operand), 0
 
 
-def _product(held: Attribute) -> int:
+def _product(element_type: Attribute) -> int:
     """Flops of a multiplication and an addition."""
-    return 8 if is_complex(held) else 2 if is_float(held) else 0
+    return 8 if is_complex(element_type) else 2 if is_float(element_type) else 0
 
 
 @_costs(stablehlo.DotGeneralOp)

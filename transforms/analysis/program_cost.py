@@ -1,4 +1,4 @@
-"""What a program costs when it is run once: the costs of its ops, loops as often as they go round.
+"""The costs of one run of a program: the costs of its ops, loops as often as they go round.
 
 Counts are exact for straight-line programs and counted loops. Where a loop's trip count depends on data, its body is
 counted once and the result says so; of a branch the costliest alternative is counted, which is an upper bound.
@@ -59,7 +59,7 @@ class ProgramCost(Struct):
 
 
 def program_cost(module: ModuleOp, entry: str = "main") -> ProgramCost:
-    """What one run of the entry function costs."""
+    """The costs of one run of the entry function."""
     functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
     require_static(functions[entry], "counting costs")
     total = _Counting(functions).block(functions[entry].body.block)
@@ -82,11 +82,11 @@ class _Counting:
         return total
 
     def _op(self, op: Operation, total: ProgramCost) -> None:
-        found = cost(op)
+        op_cost = cost(op)
         total.ops[op.name] += 1
-        total.flops += found.flops
-        total.transcendentals += found.transcendentals
-        total.bytes += found.bytes
+        total.flops += op_cost.flops
+        total.transcendentals += op_cost.transcendentals
+        total.bytes += op_cost.bytes
         if isinstance(op, LOOPS):
             self._loop(op, total)
         elif isinstance(op, BRANCHES):
@@ -106,8 +106,8 @@ class _Counting:
         total.add(self.block(body), trips)
 
     def _costliest(self, op: Operation) -> ProgramCost:
-        found = [self.block(region.block) for region in op.regions if region.blocks]
-        return max(found, key=lambda c: (c.flops + c.bytes, c.count), default=ProgramCost())
+        costs = [self.block(region.block) for region in op.regions if region.blocks]
+        return max(costs, key=lambda c: (c.flops + c.bytes, c.count), default=ProgramCost())
 
     def _callee(self, name: str) -> ProgramCost:
         if name not in self._callees:

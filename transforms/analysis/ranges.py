@@ -28,17 +28,17 @@ def interval(value: SSAValue, depth: int = _DEPTH) -> Interval | None:
     """
     if not is_integer(element(value)) or depth == 0:
         return None
-    found = _iteration(value) if isinstance(value, BlockArgument) else _of_result(value, depth - 1)
-    return found if found is not None and _fits(found, value) else None
+    bounds = _iteration(value) if isinstance(value, BlockArgument) else _of_result(value, depth - 1)
+    return bounds if bounds is not None and _fits(bounds, value) else None
 
 
-def _fits(found: Interval, value: SSAValue) -> bool:
+def _fits(bounds: Interval, value: SSAValue) -> bool:
     if is_boolean(element(value)):
-        return found[0] >= 0 and found[1] <= 1
+        return bounds[0] >= 0 and bounds[1] <= 1
     info = dtype_of(element(value))
     bits = info.itemsize * 8
     low, high = (0, 2**bits - 1) if info.kind == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-    return low <= found[0] and found[1] <= high
+    return low <= bounds[0] and bounds[1] <= high
 
 
 def _iteration(argument: BlockArgument) -> Interval | None:

@@ -1,9 +1,9 @@
-"""How often a loop runs, where its text says so.
+"""The trip count of a loop, where its text says it.
 
 A loop is counted if its condition compares one carried integer with a constant, its body adds a constant to that
 integer, and it starts at a constant::
 
-    while (i = 0) cond { i < 7 } do { return i + 1 }          # 7 trips
+    while (i = 0) cond { i < 7 } do { return i + 1 }          # 7 iterations
 
 A ``core.for`` states its trip count as an operand.
 """
@@ -19,7 +19,7 @@ _MIRRORED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "NE": "NE"}
 
 
 def trip_count(loop: Operation) -> int | None:
-    """The number of trips of a loop, or None where it depends on data or is written in another way."""
+    """The number of iterations of a loop, or None where it depends on data or is written in another way."""
     if isinstance(loop, core_control.ForOp):
         stated = _integer(loop.trip_count)
         return None if stated is None else max(0, stated)
@@ -53,7 +53,7 @@ def _bound(condition: Block) -> tuple[int, str, int] | None:
 
 
 def _step(body: Block, position: int) -> int | None:
-    """What a trip adds to the carried value, if that is a constant."""
+    """The constant that an iteration adds to the carried value, if it is one."""
     last = body.last_op
     assert last is not None
     update = last.operands[position].owner
@@ -62,13 +62,13 @@ def _step(body: Block, position: int) -> int | None:
         left, right = update.operands
         return _integer(right) if left is counter else _integer(left) if right is counter else None
     if isinstance(update, stablehlo.SubtractOp) and update.operands[0] is counter:
-        found = _integer(update.operands[1])
-        return -found if found is not None else None
+        change = _integer(update.operands[1])
+        return -change if change is not None else None
     return None
 
 
 def _count(start: int, step: int, direction: str, bound: int) -> int | None:
-    """How many of start, start + step, ... satisfy the comparison before the first that does not."""
+    """The number of values of start, start + step, ... that satisfy the comparison before the first that does not."""
     if direction == "NE":
         trips, rest = divmod(bound - start, step)
         return trips if rest == 0 and trips >= 0 else None
@@ -85,5 +85,5 @@ def _integer(value: SSAValue) -> int | None:
     owner = value.owner
     if not isinstance(owner, stablehlo.ConstantOp):
         return None
-    found = splat_value(owner.value)
-    return int(found) if found is not None and found.dtype.kind in "biu" else None
+    number = splat_value(owner.value)
+    return int(number) if number is not None and number.dtype.kind in "biu" else None

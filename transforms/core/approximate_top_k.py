@@ -28,7 +28,7 @@ def recognise_top_k(b: OpBuilder, op: stablehlo.CustomCallOp) -> Sequence[SSAVal
     dimension, k = options.get("reduction_dim"), options.get("top_k")
     values, positions = op.inputs[0], op.inputs[1].owner
     numbered = isinstance(positions, stablehlo.IotaOp) and int_of(positions.iota_dimension) == dimension and element(positions.output) == i32
-    if not numbered or dimension is None or k is None or [shape(found)[dimension] for found in op.results] != [k, k]:
+    if not numbered or dimension is None or k is None or [shape(result)[dimension] for result in op.results] != [k, k]:
         return None
     if ("top_k_gt" in compared) == ("top_k_lt" in compared):
         return None
@@ -38,5 +38,5 @@ def recognise_top_k(b: OpBuilder, op: stablehlo.CustomCallOp) -> Sequence[SSAVal
     kept, smallest = [*shape(moved)[:-1], k], "top_k_lt" in compared
     largest = b.negate(moved) if smallest else moved
     best, places = b.create(chlo.TopKOp, [largest], [tensor(kept, element(values)), tensor(kept, i32)], {"k": int_attr(k)})
-    found = [b.negate(best) if smallest else best, places]
-    return found if dimension == last else [b.transpose(value, [order.index(d) for d in range(last + 1)]) for value in found]
+    results = [b.negate(best) if smallest else best, places]
+    return results if dimension == last else [b.transpose(value, [order.index(d) for d in range(last + 1)]) for value in results]

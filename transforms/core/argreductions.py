@@ -44,15 +44,15 @@ def recognise_argreduce(b: OpBuilder, op: stablehlo.ReduceOp) -> list[SSAValue] 
     dims = ints(op.dimensions)
     if len(op.inputs) != 2 or len(dims) != 1 or not _counts_along(op.inputs[1], dims[0]):
         return None
-    x, held = op.inputs[0], element(op.inputs[0])
-    if not (is_float(held) or is_integer(held)) or element(op.results[0]) != held:
+    x, element_type = op.inputs[0], element(op.inputs[0])
+    if not (is_float(element_type) or is_integer(element_type)) or element(op.results[0]) != element_type:
         return None
     start = constant_scalar(op.init_values[1])
     if start is None or start != 0:
         return None
     for extreme, kind in ((Extreme.max, Kind.max), (Extreme.min, Kind.min)):
         initial = constant_scalar(op.init_values[0])
-        if initial is not None and initial == neutral(kind, held) and _picks(op.body.block, extreme, held):
+        if initial is not None and initial == neutral(kind, element_type) and _picks(op.body.block, extreme, element_type):
             return list(b.argreduce(extreme, x, dims[0], element(op.inputs[1])))
     return None
 
@@ -61,17 +61,17 @@ def _counts_along(value: SSAValue, dim: int) -> bool:
     return isinstance(value.owner, stablehlo.IotaOp) and int_of(value.owner.iota_dimension) == dim
 
 
-def _picks(block: Block, extreme: Extreme, held: Attribute) -> bool:
+def _picks(block: Block, extreme: Extreme, element_type: Attribute) -> bool:
     """Whether the region, on every case of order, returns the extreme value and its lowest position."""
-    low, high = (False, True) if is_boolean(held) else (1, 2)
+    low, high = (False, True) if is_boolean(element_type) else (1, 2)
     values: list[tuple[Any, Any]] = [(low, high), (high, low), (low, low), (high, high)]
-    if is_float(held):
+    if is_float(element_type):
         values += [(low, _NAN), (_NAN, low), (_NAN, _NAN)]
     for x, y in values:
         # From the left, positions come in increasing order, or equal where the initial value meets position 0.
         for i, j in ((3, 4), (3, 3)):
-            found = _outcome(block, (x, i, y, j))
-            if found is None or not _same(found, _expected(extreme, x, i, y, j)):
+            outcome = _outcome(block, (x, i, y, j))
+            if outcome is None or not _same(outcome, _expected(extreme, x, i, y, j)):
                 return False
         if x == y and not _same(_outcome(block, (x, 4, y, 3)), (x, 3)):
             return False
@@ -86,14 +86,14 @@ def _expected(extreme: Extreme, x: Any, i: int, y: Any, j: int) -> tuple[Any, in
     return (x, i) if (x > y) == (extreme is Extreme.max) else (y, j)
 
 
-def _same(found: tuple[Any, ...] | None, expected: tuple[Any, int]) -> bool:
-    if found is None:
+def _same(outcome: tuple[Any, ...] | None, expected: tuple[Any, int]) -> bool:
+    if outcome is None:
         return False
-    return (found[0] == expected[0] or (found[0] != found[0] and expected[0] != expected[0])) and found[1] == expected[1]
+    return (outcome[0] == expected[0] or (outcome[0] != outcome[0] and expected[0] != expected[0])) and outcome[1] == expected[1]
 
 
 def _outcome(block: Block, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """What the region returns for these scalars; None if it does anything but compare, select and combine booleans."""
+    """Evaluates the region on these scalars; None if it does anything but compare, select and combine booleans."""
     values: dict[SSAValue, Any] = dict(zip(block.args, arguments, strict=True))
     for op in block.ops:
         if isinstance(op, stablehlo.ReturnOp):
@@ -102,8 +102,8 @@ def _outcome(block: Block, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None
         if result is None:
             return None
         values[op.results[0]] = result
-    found = tuple(values.get(v) for v in returned_values(block))
-    return found if len(found) == 2 and None not in found else None
+    outcome = tuple(values.get(v) for v in returned_values(block))
+    return outcome if len(outcome) == 2 and None not in outcome else None
 
 
 def _evaluate(op: Operation, x: list[Any]) -> Any:
@@ -131,22 +131,22 @@ def _extreme(x: Any, y: Any, *, largest: bool) -> Any:
 
 def expand_argreduce(b: OpBuilder, op: core.ArgReduceOp) -> list[SSAValue]:
     """core.argreduce(x) = reduce of x and iota together, with the region that JAX writes."""
-    dim, held, counted = int_of(op.dimension), element(op.operand), element(op.index)
+    dim, element_type, counted = int_of(op.dimension), element(op.operand), element(op.index)
     extreme = op.extreme.data
     positions = b.iota(dim, tensor(shape(op.operand), counted))
-    first = b.scalar(neutral(Kind.max if extreme is Extreme.max else Kind.min, held), held)
+    first = b.scalar(neutral(Kind.max if extreme is Extreme.max else Kind.min, element_type), element_type)
     operands = (op.operand, positions, first, b.scalar(0, counted))
-    region = _region(extreme, held, counted)
+    region = _region(extreme, element_type, counted)
     return list(b.create(stablehlo.ReduceOp, operands, [r.type for r in op.results], {"dimensions": int_array((dim,))}, (region,)))
 
 
-def _region(extreme: Extreme, held: Attribute, counted: Attribute) -> Region:
-    value, position = tensor((), held), tensor((), counted)
+def _region(extreme: Extreme, element_type: Attribute, counted: Attribute) -> Region:
+    value, position = tensor((), element_type), tensor((), counted)
     block = Block(arg_types=[value, position, value, position])
     b = OpBuilder(block)
     x, i, y, j = block.args
     wins = b.compare("GT" if extreme is Extreme.max else "LT", x, y)
-    if is_float(held):
+    if is_float(element_type):
         wins = b.or_(wins, b.compare("NE", x, x))
     tie = b.and_(b.compare("EQ", x, y), b.compare("LT", i, j))
     results = (b.select(wins, x, y), b.select(b.or_(wins, tie), i, j))

@@ -1,4 +1,4 @@
-"""Where the elements of a value come from through reshapes and transposes, without looking at any of them.
+"""Traces the elements of a value through reshapes and transposes, without looking at any of them.
 
 A dimension is a list of (extent, step) pairs, from the slowest to the fastest: how the position in the source moves along it. A
 transpose permutes dimensions, a reshape regroups the pairs of all of them; one may have to be split on the way, and neighbours that
@@ -61,7 +61,7 @@ def is_in_place(extents: Sequence[int], moves: Moves) -> bool:
 
 
 def _regrouped(pairs: Dimension, extents: Sequence[int]) -> list[Dimension] | None:
-    pending, found = pairs[::-1], list[Dimension]()
+    pending, dims = pairs[::-1], list[Dimension]()
     for n in extents:
         dim: Dimension = []
         while n > 1:
@@ -75,15 +75,15 @@ def _regrouped(pairs: Dimension, extents: Sequence[int]) -> list[Dimension] | No
                 n = 1
             else:
                 return None
-        found.append(dim)
-    return found
+        dims.append(dim)
+    return dims
 
 
 def _merged(dim: Dimension) -> Dimension:
-    found: Dimension = []
+    merged: Dimension = []
     for extent, step in dim:
-        if found and found[-1][1] == extent * step:
-            found[-1] = (found[-1][0] * extent, step)
+        if merged and merged[-1][1] == extent * step:
+            merged[-1] = (merged[-1][0] * extent, step)
         else:
-            found.append((extent, step))
-    return found
+            merged.append((extent, step))
+    return merged

@@ -16,7 +16,7 @@ FREE_OPS = (stablehlo.ConstantOp, stablehlo.IotaOp)
 
 def free_values(regions: Sequence[Region]) -> list[SSAValue]:
     """The values that ops in the regions use and that are defined outside of them, in order of first use."""
-    found: dict[SSAValue, None] = {}
+    captured: dict[SSAValue, None] = {}
     inside: set[SSAValue] = set()
     for region in regions:
         for block in region.blocks:
@@ -30,8 +30,8 @@ def free_values(regions: Sequence[Region]) -> list[SSAValue]:
         for op in region.walk():
             for operand in op.operands:
                 if operand not in inside:
-                    found[operand] = None
-    return list(found)
+                    captured[operand] = None
+    return list(captured)
 
 
 def close_regions(regions: Sequence[Region]) -> list[SSAValue]:
@@ -76,19 +76,19 @@ def _replace_inside(region: Region, inside: Mapping[SSAValue, SSAValue]) -> None
 
 def dependencies(values: Sequence[SSAValue]) -> set[SSAValue]:
     """The values and everything that they depend on, up to arguments; what a region inside uses counts."""
-    found: set[SSAValue] = set()
+    reached: set[SSAValue] = set()
     pending = list(values)
     while pending:
         value = pending.pop()
-        if value in found:
+        if value in reached:
             continue
-        found.add(value)
+        reached.add(value)
         owner = value.owner
         if isinstance(owner, Operation):
-            found.update(owner.results)
+            reached.update(owner.results)
             for inner in all_ops(owner) if owner.regions else (owner,):
                 pending.extend(inner.operands)
-    return found
+    return reached
 
 
 def copy_ops(b: OpBuilder, ops: Sequence[Operation], env: dict[SSAValue, SSAValue]) -> None:

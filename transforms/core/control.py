@@ -86,7 +86,7 @@ class _Loop:
         self.invariant = {i for i, (value, argument) in enumerate(zip(self.returned, self.arguments, strict=True)) if value is argument}
 
     def read_positions(self, roots: set[int]) -> list[int]:
-        """The carried values that the given ones depend on over the trips, invariants left out."""
+        """The carried values that the given ones depend on over the iterations, invariants left out."""
         needed = roots
         while True:
             reads = dependencies([self.returned[i] for i in needed])
@@ -148,10 +148,10 @@ def _counted_loop(b: OpBuilder, loop: _Loop, counter: Counter) -> Sequence[SSAVa
     inputs = [trips, *constants, *(loop.op.operands[i] for i in kept)]
     types = [loop.op.results[i].type for i in kept]
     made = b.create(core.ForOp, inputs, types, {"constants": int_attr(len(constants))}, [body])
-    found = dict(zip(kept, made, strict=True))
+    results = dict(zip(kept, made, strict=True))
     for i in steps.keys() & loop.wanted():
-        found[i] = induction_value(b, loop.op.operands[i], steps[i], trips)
-    return _results(loop, found)
+        results[i] = induction_value(b, loop.op.operands[i], steps[i], trips)
+    return _results(loop, results)
 
 
 def _constant_again(b: OpBuilder, value: SSAValue) -> SSAValue:
@@ -189,9 +189,9 @@ def _only_acts(op: Operation) -> bool:
     return any(_only_acts(inner) for region in op.regions for inner in list(region.block.ops)[:-1])
 
 
-def _results(loop: _Loop, found: dict[int, SSAValue]) -> list[SSAValue]:
-    """What stands for each result; an initial value where it never changes, or is not read at all."""
-    return [found.get(i, initial) for i, initial in enumerate(loop.op.operands)]
+def _results(loop: _Loop, known: dict[int, SSAValue]) -> list[SSAValue]:
+    """The value that replaces each result; an initial value where it never changes, or is not read at all."""
+    return [known.get(i, initial) for i, initial in enumerate(loop.op.operands)]
 
 
 # -- back to StableHLO

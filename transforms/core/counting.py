@@ -1,6 +1,6 @@
-"""Counting loops: the number of trips of a while, as IR, where one of the values it carries is a counter.
+"""Counting loops: the number of iterations of a while, as IR, where one of the values it carries is a counter.
 
-A loop is counted if its condition compares a counter with a value that the loop does not change, and each trip adds a
+A loop is counted if its condition compares a counter with a value that the loop does not change, and each iteration adds a
 constant to the counter. Conversions of integer width around the counter, double negations of the predicate and the
 order of the comparison do not matter; start and bound may be known only at run time.
 """
@@ -22,7 +22,7 @@ _MIRRORED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "NE": "NE"}
 
 
 class Counter(Struct, frozen=True):
-    """A carried value that each trip changes by a constant, and the bound that it is compared with."""
+    """A carried value that each iteration changes by a constant, and the bound that it is compared with."""
 
     position: int
     direction: str
@@ -35,12 +35,12 @@ def constant_integer(value: SSAValue) -> int | None:
     owner = value.owner
     if not isinstance(owner, hlo.ConstantOp):
         return None
-    found = splat_value(cast("DenseIntOrFPElementsAttr[Any]", owner.value))
-    return int(found) if found is not None and found.dtype.kind in "biu" else None
+    number = splat_value(cast("DenseIntOrFPElementsAttr[Any]", owner.value))
+    return int(number) if number is not None and number.dtype.kind in "biu" else None
 
 
 def step_of(body: Block, position: int, first: int = 0) -> int | None:
-    """What a trip adds to the carried value at a position (its argument comes ``first`` later), if that is a constant."""
+    """The constant that an iteration adds to the carried value at a position (its argument comes ``first`` later), if that is a constant."""
     last = body.last_op
     assert last is not None
     update, argument = _unconverted(last.operands[position]), body.args[first + position]
@@ -131,7 +131,7 @@ def _plain_predicate(value: SSAValue) -> SSAValue:
 
 
 def trip_count(b: OpBuilder, counter: Counter, start: SSAValue, bound: SSAValue) -> SSAValue:
-    """The number of trips as ``tensor<i64>``: a constant where start and bound are, else integer arithmetic on them."""
+    """The number of iterations as ``tensor<i64>``: a constant where start and bound are, else integer arithmetic on them."""
     first, limit = constant_integer(start), constant_integer(bound)
     if first is not None and limit is not None:
         return b.scalar(static_trips(counter, first, limit), i64)
@@ -145,15 +145,15 @@ def trip_count(b: OpBuilder, counter: Counter, start: SSAValue, bound: SSAValue)
 
 
 def static_trips(counter: Counter, first: int, limit: int) -> int:
-    """The number of trips from constants."""
+    """The number of iterations from constants."""
     span = (limit - first) * (1 if counter.step > 0 else -1) + (counter.direction in ("LE", "GE"))
     return max(0, -(-span // abs(counter.step)))
 
 
 def induction_value(b: OpBuilder, start: SSAValue, step: int, iteration: SSAValue) -> SSAValue:
     """start + step * iteration in start's type."""
-    held = element(start)
-    moved = b.convert(iteration, held)
+    element_type = element(start)
+    moved = b.convert(iteration, element_type)
     if step != 1:
-        moved = b.multiply(moved, b.scalar(step, held))
+        moved = b.multiply(moved, b.scalar(step, element_type))
     return moved if constant_integer(start) == 0 else b.add(start, moved)

@@ -29,16 +29,16 @@ def recognise_algorithm(b: OpBuilder, op: stablehlo.DotGeneralOp) -> Sequence[SS
     algorithm = op.properties.get("algorithm")
     if not isinstance(algorithm, DotAlgorithmAttr):
         return None
-    held = [element(v) for v in (op.lhs, op.rhs, op.result)]
-    if not all(map(is_float, held)):
-        types = f"{held[0]} and {held[1]}"
+    element_types = [element(v) for v in (op.lhs, op.rhs, op.result)]
+    if not all(map(is_float, element_types)):
+        types = f"{element_types[0]} and {element_types[1]}"
         raise error_at(op.location, f"stablehlo.dot_general: algorithms multiply real floating-point numbers, found {types}", "leave the algorithm out")
     total = algorithm.accumulation_type
     wide = f64 if total == f64 else f32
     operands = [op.lhs, op.rhs]
-    if any(dtype_of(e).itemsize < dtype_of(wide).itemsize for e in held) and (wide == f64 or not all(e in _SUMMED_IN_F32 for e in held)):
+    if any(dtype_of(e).itemsize < dtype_of(wide).itemsize for e in element_types) and (wide == f64 or not all(e in _SUMMED_IN_F32 for e in element_types)):
         operands = [b.convert(x, wide) if dtype_of(element(x)).itemsize < dtype_of(wide).itemsize else x for x in operands]
     properties = {name: value for name, value in op.properties.items() if name != "algorithm"}
-    result = held[2] if all(x is y for x, y in zip(operands, op.operands, strict=True)) else element(operands[0])
+    result = element_types[2] if all(x is y for x, y in zip(operands, op.operands, strict=True)) else element(operands[0])
     product = b.one(stablehlo.DotGeneralOp, operands, tensor(shape(op.result), result), **properties)
-    return [b.convert(product, held[2])]
+    return [b.convert(product, element_types[2])]

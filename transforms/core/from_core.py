@@ -6,18 +6,16 @@ core op does, so that a derivative made by this compiler can be run and judged b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from wengert.dialects import ad, core
-from wengert.dialects.builder import OpBuilder
 from wengert.ir.traversal import ops_of
+from wengert.transforms.core import functions
 from wengert.transforms.core.argreductions import expand_argreduce
 from wengert.transforms.core.control import open_control
 from wengert.transforms.core.lapack import expand_cholesky, expand_eig, expand_eigh, expand_lu, expand_qr, expand_svd, expand_tridiagonal_solve
@@ -29,9 +27,7 @@ from wengert.transforms.core.systems import expand_cholesky_solve, expand_lu_dia
 from wengert.transforms.core.windows import expand_cumulative, expand_window
 from wengert.transforms.rewriter import Rewriter
 
-Expansion = Callable[[OpBuilder, Any], Sequence[SSAValue]]
-
-EXPANSIONS: dict[type[Operation], Expansion] = {
+EXPANSIONS: dict[type[Operation], functions.Expansion] = {
     core.ReduceOp: expand_reduce,
     core.ArgReduceOp: expand_argreduce,
     core.WindowReduceOp: expand_window,
@@ -50,7 +46,9 @@ EXPANSIONS: dict[type[Operation], Expansion] = {
     core.TridiagonalSolveOp: expand_tridiagonal_solve,
     ad.StopGradientOp: expand_stop,
 }
-"""How each core op, and what is left of the ad dialect, is written in StableHLO."""
+"""The expansion into StableHLO of each core op, and of what is left of the ad dialect; elementwise ones are in ``functions``."""
+
+EXPANSIONS.update((op, expand) for op, expand in functions.EXPANSIONS.items() if op.name.startswith("core."))
 
 
 @dataclass(frozen=True)
@@ -68,5 +66,7 @@ def from_core(module: ModuleOp) -> None:
     rewriter = Rewriter("from-core")
     for op in ops_of(module, *EXPANSIONS):
         rewriter.move_to(op)
-        rewriter.replace(op, EXPANSIONS[type(op)](rewriter, op))
+        values = EXPANSIONS[type(op)](rewriter, op)
+        assert values is not None, op.name
+        rewriter.replace(op, values)
     open_control(module)

@@ -67,7 +67,7 @@ def inline(module: ModuleOp, *, keep_custom: bool = False) -> None:
 
 
 def call_depth(module: ModuleOp) -> int:
-    """How many calls are inside of one another at most; a DiagnosticError for recursion."""
+    """The deepest nesting of calls; a DiagnosticError for recursion."""
     calls = {op.sym_name.data: _calls(op) for op in module.ops if isinstance(op, FuncOp)}
     depth: dict[str, int] = {}
     for name in _callees_first(calls):
@@ -85,7 +85,7 @@ class _Inliner:
         self.calls = calls
         self.kept = {name for name, op in functions.items() if keep_custom and any(a in op.attributes for a in CUSTOM_DERIVATIVES)}
         uses = Counter(references(module))
-        called = {_callee_name(call) for found in calls.values() for call in found}
+        called = {_callee_name(call) for calls_of_one in calls.values() for call in calls_of_one}
         self.moved = {name for name in called if uses[name] == 1 and self._can_move(name)}
 
     def _can_move(self, name: str) -> bool:
@@ -129,8 +129,8 @@ def _callee_name(call: Operation) -> str:
 def _callees_first(calls: dict[str, list[Operation]]) -> list[str]:
     """The functions in an order in which each comes after all that it calls (an iterative depth-first search)."""
     order: dict[str, None] = {}
-    for root, found in calls.items():
-        path = {} if root in order else {root: iter(found)}
+    for root, callees in calls.items():
+        path = {} if root in order else {root: iter(callees)}
         while path:
             name, rest = next(reversed(path.items()))
             call = next(rest, None)

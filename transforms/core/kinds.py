@@ -44,7 +44,7 @@ def combiner_kinds(block: Block, count: int) -> list[Kind] | None:
 
 
 def returned_values(block: Block) -> Sequence[SSAValue]:
-    """What the region's terminator returns."""
+    """The values that the region's terminator returns."""
     return block.last_op.operands if isinstance(block.last_op, stablehlo.ReturnOp) else ()
 
 
@@ -54,25 +54,25 @@ def _combination(value: SSAValue, first: BlockArgument, second: BlockArgument) -
         return None
     if tuple(op.operands) not in ((first, second), (second, first)):
         return None
-    held = element(value)
-    if is_complex(held) and kind in (Kind.max, Kind.min):
+    element_type = element(value)
+    if is_complex(element_type) and kind in (Kind.max, Kind.min):
         return None
-    return _BOOLEAN.get(kind, kind) if is_boolean(held) else kind
+    return _BOOLEAN.get(kind, kind) if is_boolean(element_type) else kind
 
 
-def neutral(kind: Kind, held: Attribute) -> Any:
+def neutral(kind: Kind, element_type: Attribute) -> Any:
     """The element that changes nothing when combined, as a NumPy scalar of this element type."""
-    dtype = dtype_of(held)
+    dtype = dtype_of(element_type)
     if kind in (Kind.max, Kind.min):
         lowest = kind is Kind.max
-        if is_float(held):
+        if is_float(element_type):
             return np.asarray(-np.inf if lowest else np.inf).astype(dtype)[()]
-        if is_boolean(held):
+        if is_boolean(element_type):
             return np.bool_(not lowest)
         limits = np.iinfo(dtype)
         return dtype.type(limits.min if lowest else limits.max)
     if kind is Kind.and_:
-        return np.bool_(True) if is_boolean(held) else np.invert(dtype.type(0))
+        return np.bool_(True) if is_boolean(element_type) else np.invert(dtype.type(0))
     return np.asarray(1 if kind is Kind.mul else 0).astype(dtype)[()]
 
 
@@ -92,8 +92,8 @@ def constant_scalar(value: SSAValue) -> Any:
 
 def is_neutral(value: SSAValue, kind: Kind) -> bool:
     """Whether a value is a constant that changes nothing in a combination of this kind (of either sign where it is 0)."""
-    found = constant_scalar(value)
-    return found is not None and bool(found == neutral(kind, element(value)))
+    number = constant_scalar(value)
+    return number is not None and bool(number == neutral(kind, element(value)))
 
 
 def combine(b: OpBuilder, kind: Kind, x: SSAValue, y: SSAValue) -> SSAValue:
@@ -108,9 +108,9 @@ def combine_with_scalar(b: OpBuilder, kind: Kind, x: SSAValue, initial: SSAValue
     return combine(b, kind, x, b.broadcast_in_dim(initial, (), type_of(x).get_shape()))
 
 
-def region_of(kind: Kind, held: Attribute) -> Region:
+def region_of(kind: Kind, element_type: Attribute) -> Region:
     """The region ``(a, b) -> a (kind) b`` of rank-0 tensors; for ``set`` it is ``(a, b) -> b``."""
-    scalar = tensor((), held)
+    scalar = tensor((), element_type)
     block = Block(arg_types=[scalar, scalar])
     b = OpBuilder(block)
     result = block.args[1] if kind is Kind.set else combine(b, kind, *block.args)

@@ -31,7 +31,7 @@ Values = Sequence[SSAValue]
 
 def recognise_lapack(module: ModuleOp) -> bool:
     """Replaces the LAPACK calls of a module that stand for an op, in place; returns whether there were any."""
-    found = False
+    changed = False
     for op in ops_of(module, hlo.CustomCallOp):
         routine = _routine(op)
         if op.parent is None or routine not in _RECOGNISERS:
@@ -41,8 +41,8 @@ def recognise_lapack(module: ModuleOp) -> bool:
         rewriter.move_to(op)
         if (values := _RECOGNISERS[routine](rewriter, op)) is not None:
             rewriter.replace(op, values)
-            found = True
-    return found
+            changed = True
+    return changed
 
 
 def _check_signature(op: hlo.CustomCallOp, routine: str) -> None:
@@ -66,8 +66,8 @@ def _routine(op: hlo.CustomCallOp) -> str:
 
 def _option(op: hlo.CustomCallOp, key: str, default: str = "") -> str:
     """An option as its letter."""
-    found = op.options.get(key)
-    return default if found is None else chr(found)
+    code = op.options.get(key)
+    return default if code is None else chr(code)
 
 
 # -- to core
@@ -137,20 +137,20 @@ def _unused(b: OpBuilder, value: SSAValue) -> SSAValue:
 def _geqrf(b: OpBuilder, op: hlo.CustomCallOp) -> Values | None:
     """geqrf whose reflectors are only used by one orgqr, and whose packed result is read in its upper triangle otherwise."""
     packed, tau = op.results
-    found = _decomposition(b, op, packed, tau, op.inputs[0])
-    return None if found is None else [found(op.inputs[0]), _unused(b, tau)]
+    decomposed = _decomposition(b, op, packed, tau, op.inputs[0])
+    return None if decomposed is None else [decomposed(op.inputs[0]), _unused(b, tau)]
 
 
 def _geqp3(b: OpBuilder, op: hlo.CustomCallOp) -> Values | None:
     """geqp3 as a decomposition of the matrix with its columns in the order that geqp3 gives: the call is kept for its pivots."""
     packed, pivots, tau = op.results
-    found = _decomposition(b, op, packed, tau, op.inputs[0])
-    if found is None:
+    decomposed = _decomposition(b, op, packed, tau, op.inputs[0])
+    if decomposed is None:
         return None
     order = b.insert(op.clone()).results[1]
     columns = take_rows(b, _transposed(b, op.inputs[0]), b.subtract(order, b.full_like(order, 1)))
     assert pivots.type == order.type
-    return [found(_transposed(b, columns)), order, _unused(b, tau)]
+    return [decomposed(_transposed(b, columns)), order, _unused(b, tau)]
 
 
 def _transposed(b: OpBuilder, x: SSAValue) -> SSAValue:
@@ -159,7 +159,7 @@ def _transposed(b: OpBuilder, x: SSAValue) -> SSAValue:
 
 
 def _decomposition(b: OpBuilder, op: hlo.CustomCallOp, packed: SSAValue, tau: SSAValue, a: SSAValue) -> Callable[[SSAValue], SSAValue] | None:
-    """What makes core.qr of a call that packs reflectors, given the matrix: it takes the place of the call that unpacks them, and gives r in the
+    """A function that makes core.qr of a call that packs reflectors, given the matrix: it takes the place of the call that unpacks them, and gives r in the
     shape of what was packed. None where the reflectors are used otherwise."""
     generators = [use.operation for use in tau.uses]
     if len(generators) != 1:
@@ -187,7 +187,7 @@ def _decomposition(b: OpBuilder, op: hlo.CustomCallOp, packed: SSAValue, tau: SS
 
 
 def _unpacks(op: Operation, packed: SSAValue) -> Operation | None:
-    """What hands the packed reflectors to the call that unpacks them: that call, or an op before it that drops columns or adds some."""
+    """The op that takes the packed reflectors to the call that unpacks them: that call, or an op before it that drops columns or adds some."""
     if not isinstance(op, hlo.CustomCallOp) or _routine(op) not in ("orgqr", "ungqr"):
         return None
     given = op.inputs[0]

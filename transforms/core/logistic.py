@@ -37,5 +37,5 @@ def _is_one(value: SSAValue) -> bool:
         owner = owner.operand.owner
     if not isinstance(owner, hlo.ConstantOp):
         return False
-    found = splat_value(cast("DenseIntOrFPElementsAttr[Any]", owner.value))
-    return found is not None and float(found) == 1
+    number = splat_value(cast("DenseIntOrFPElementsAttr[Any]", owner.value))
+    return number is not None and float(number) == 1

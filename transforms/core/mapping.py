@@ -1,4 +1,4 @@
-"""``stablehlo.map`` as its region on whole tensors: every element is an instance of a batch, and what the region captures is the same for all.
+"""``stablehlo.map`` as its region on whole tensors: every element is one of a batch, and what the region captures is the same for all.
 
 Before and after::
 

@@ -1,4 +1,4 @@
-"""What communication means on one device, which is replica 0 and partition 0 of a program of one replica and one partition.
+"""Communication on one device, which is replica 0 and partition 0 of a program of one replica and one partition.
 
 ``replica_id`` and ``partition_id`` are 0. A collective over a group that holds device 0 alone gives its operand, in the element type of its
 computation; so does one whose groups name no device, which means the group of all. ``collective_permute`` and ``collective_broadcast`` give zeros
@@ -101,4 +101,4 @@ RECOGNISERS: dict[type[Operation], tuple[Callable[[OpBuilder, Any], Sequence[SSA
     **dict.fromkeys(COLLECTIVES, (run_alone,)),
     **dict.fromkeys(NUMBERS, (own_number,)),
 }
-"""What stands for communication where there is one device."""
+"""The recognisers that replace communication where there is one device."""

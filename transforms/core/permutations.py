@@ -27,7 +27,7 @@ from wengert.transforms.core.kinds import constant_scalar, region_of
 
 
 class _Term(Enum):
-    """What a value of the loop's body is; of a batch, one for each instance."""
+    """The role of a value of the loop's body; of a batch, one for each batch element."""
 
     ITERATION = auto()
     PIVOTS = auto()
@@ -65,7 +65,7 @@ _WRITES: dict[tuple[Term, Term, Term], _Term] = {
 
 def permutation_loops(pivots: SSAValue) -> list[core.ForOp]:
     """The loops that compute the permutation of pivots that count from 1."""
-    found: dict[core.ForOp, None] = {}
+    loops: dict[core.ForOp, None] = {}
     for use in pivots.uses:
         op = use.operation
         if not isinstance(op, hlo.SubtractOp | hlo.AddOp) or use.index != 0:
@@ -75,8 +75,8 @@ def permutation_loops(pivots: SSAValue) -> list[core.ForOp]:
         for inner in op.results[0].uses:
             loop = inner.operation
             if isinstance(loop, core.ForOp) and 0 < inner.index <= int_of(loop.constants) and _exchanges(loop, inner.index):
-                found[loop] = None
-    return list(found)
+                loops[loop] = None
+    return list(loops)
 
 
 def _exchanges(loop: core.ForOp, position: int) -> bool:
@@ -102,9 +102,9 @@ def _exchanges(loop: core.ForOp, position: int) -> bool:
 
 
 def _constant(op: Operation, x: Sequence[Term]) -> Term:
-    held = element(op.results[0])
-    found = constant_scalar(op.results[0]) if is_integer(held) else None
-    return None if found is None else int(found)
+    element_type = element(op.results[0])
+    number = constant_scalar(op.results[0]) if is_integer(element_type) else None
+    return None if number is None else int(number)
 
 
 def _convert(op: Operation, x: Sequence[Term]) -> Term:
@@ -153,7 +153,7 @@ def _gather(op: Operation, x: Sequence[Term]) -> Term:
 
 
 def _one_place(indices: SSAValue, vector: int, batching: tuple[Sequence[int], Sequence[int]], last: int, where: Term) -> bool:
-    """Whether indices are one position in the last of ``last + 1`` dimensions: one for all instances, or one for each."""
+    """Whether indices are one position in the last of ``last + 1`` dimensions: one for all batch elements, or one for each."""
     if not batching[0]:
         return size(indices) == 1 and (where is _Term.ITERATION or last == 0)
     every = tuple(range(last))
@@ -199,9 +199,9 @@ _RULES: dict[type[Operation], Callable[[Any, Sequence[Term]], Term]] = {
 
 def expand_pivots_to_permutation(b: OpBuilder, op: core.PivotsToPermutationOp) -> list[SSAValue]:
     """A loop over the pivots that exchanges two elements of an iota."""
-    pivots, held = op.pivots, op.permutation.type
+    pivots, order_type = op.pivots, op.permutation.type
     batch, k, last = list(shape(pivots)[:-1]), shape(pivots)[-1], rank(pivots) - 1
-    block = Block(arg_types=[tensor((), i64), pivots.type, held])
+    block = Block(arg_types=[tensor((), i64), pivots.type, order_type])
     i, targets, order = block.args
     inner = OpBuilder(block, location=b.location, pass_name=b.pass_name)
     starts = [*[inner.scalar(0, i64)] * last, i]
@@ -213,8 +213,8 @@ def expand_pivots_to_permutation(b: OpBuilder, op: core.PivotsToPermutationOp) -
     places = ScatterDimensionNumbersAttr(dimensions(()), line, lead, lead, line, int_attr(last))
     properties = {"scatter_dimension_numbers": places, "indices_are_sorted": bool_attr(True), "unique_indices": bool_attr(True)}
     update = inner.reshape(here, batch)
-    (exchanged,) = inner.create(hlo.ScatterOp, (order, target, update), (held,), properties, (region_of(Kind.set, i32),))
+    (exchanged,) = inner.create(hlo.ScatterOp, (order, target, update), (order_type,), properties, (region_of(Kind.set, i32),))
     block.add_op(hlo.ReturnOp.create(operands=[exchanged]))
     from_zero = b.subtract(pivots, b.full_like(pivots, 1))
     inputs = [b.scalar(k, i64), from_zero, b.iota(last, tensor(shape(op.permutation), i32))]
-    return list(b.create(core.ForOp, inputs, [held], {"constants": int_attr(1)}, [Region([block])]))
+    return list(b.create(core.ForOp, inputs, [order_type], {"constants": int_attr(1)}, [Region([block])]))

@@ -23,13 +23,13 @@ Accumulating = hlo.ReduceOp | hlo.ReduceWindowOp | hlo.ScatterOp | hlo.SelectAnd
 
 def recognise_promotion(b: OpBuilder, op: Accumulating) -> Sequence[SSAValue] | None:
     """The same op on operands of the results' element types, where one of them has another."""
-    held = [element(result) for result in op.results]
+    element_types = [element(result) for result in op.results]
     if isinstance(op, hlo.SelectAndScatterOp):
-        operands: list[SSAValue] = [op.operand, *(b.convert(x, held[0]) for x in (op.source, op.init_value))]
+        operands: list[SSAValue] = [op.operand, *(b.convert(x, element_types[0]) for x in (op.source, op.init_value))]
     else:
         between = [op.scatter_indices] if isinstance(op, hlo.ScatterOp) else []
         first, second = (op.inputs, op.updates) if isinstance(op, hlo.ScatterOp) else (op.inputs, op.init_values)
-        wide = [[b.convert(x, to) for x, to in zip(values, held, strict=True)] for values in (first, second)]
+        wide = [[b.convert(x, to) for x, to in zip(values, element_types, strict=True)] for values in (first, second)]
         operands = [*wide[0], *between, *wide[1]]
     if all(new is old for new, old in zip(operands, op.operands, strict=True)):
         return None

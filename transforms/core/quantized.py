@@ -67,23 +67,23 @@ class ExpandQuantizedPass(ModulePass):
 
 def stored(type: Attribute) -> Attribute:
     """The type with stored integers in place of quantized numbers."""
-    held = quantized(type)
-    if held is not None:
-        return tensor(cast("TensorType[Any]", type).get_shape(), held.storage)
+    element_type = quantized(type)
+    if element_type is not None:
+        return tensor(cast("TensorType[Any]", type).get_shape(), element_type.storage)
     if isinstance(type, TupleType):
         return TupleType(cast(Any, [stored(part) for part in cast("Sequence[Attribute]", type.types)]))
     return type
 
 
 def expand_quantized(module: ModuleOp) -> None:
-    """Does so in place. Raises a DiagnosticError for an op that has no meaning on stored integers."""
+    """Does so in place. Raises a DiagnosticError for an op that is not defined on stored integers."""
     rewriter = Rewriter("expand-quantized")
     types: dict[SSAValue, UniformQuantizedType] = {}
     for op in list(module.walk()):
         for value in (*op.results, *(a for region in op.regions for block in region.blocks for a in block.args)):
-            held = quantized(value.type)
-            if held is not None:
-                types[value] = held
+            element_type = quantized(value.type)
+            if element_type is not None:
+                types[value] = element_type
             retype(value, stored(value.type))
         if isinstance(op, FuncOp):
             both = op.function_type
@@ -92,16 +92,16 @@ def expand_quantized(module: ModuleOp) -> None:
         return
     for op in list(module.walk()):
         operands, results = [types.get(v) for v in op.operands], [types.get(r) for r in op.results]
-        held = [e for e in (*operands, *results) if e is not None]
+        element_type = [e for e in (*operands, *results) if e is not None]
         if op.regions and not isinstance(op, FuncOp):
             _expect_one_scale(op, types)
-        elif held and not (op.name in KEEPING or (op.name in MOVED and all(e == held[0] for e in held))):
+        elif element_type and not (op.name in KEEPING or (op.name in MOVED and all(e == element_type[0] for e in element_type))):
             made = _expand(rewriter, op, operands, results)
             types.update({value: e for value, e in zip(made, results, strict=True) if e is not None})
 
 
 def _expect_one_scale(op: Operation, types: Mapping[SSAValue, UniformQuantizedType]) -> None:
-    """What an op with regions hands on has the same scales where it comes from and where it goes to."""
+    """Checks that what an op with regions hands on has the same scales where it comes from and where it goes to."""
     returned = [block.last_op.operands if block.last_op is not None else () for region in op.regions for block in region.blocks]
     arguments = [block.args for region in op.regions for block in region.blocks]
     if isinstance(op, stablehlo.WhileOp):
@@ -112,16 +112,16 @@ def _expect_one_scale(op: Operation, types: Mapping[SSAValue, UniformQuantizedTy
         every = [*op.operands, *op.results, *(v for some in (*arguments, *returned) for v in some)]
         groups = [tuple(v for v in every if v in types)]
     for group in groups:
-        held = [types.get(v) for v in group]
-        if any(e != held[0] for e in held):
-            shown = ", ".join(sorted({str(e) for e in held}))
+        element_types = [types.get(v) for v in group]
+        if any(e != element_types[0] for e in element_types):
+            shown = ", ".join(sorted({str(e) for e in element_types}))
             raise error_at(op.location, f"{op.name} hands quantized numbers on as others: {shown}", "stablehlo.uniform_quantize converts between scales")
 
 
 def _expand(b: Rewriter, op: Operation, operands: Sequence[UniformQuantizedType | None], results: Sequence[UniformQuantizedType | None]) -> Sequence[SSAValue]:
     """Replaces the op by one on what its operands stand for; the values in the place of its results are returned."""
     if op.name == "stablehlo.custom_call" or not op.name.startswith(("stablehlo.", "chlo.")):
-        raise error_at(op.location, f"{op.name} has no meaning on quantized numbers here", "dequantize its operands first")
+        raise error_at(op.location, f"{op.name} is not defined on quantized numbers here", "dequantize its operands first")
     if any(DYNAMIC in shape(v) for v in (*op.operands, *op.results) if isinstance(v.type, TensorType)):
         raise error_at(op.location, f"{op.name} on quantized numbers needs static shapes", "refine-shapes gives a program static shapes")
     b.move_to(op)
@@ -143,10 +143,10 @@ def _expand(b: Rewriter, op: Operation, operands: Sequence[UniformQuantizedType 
 
 def _along(b: OpBuilder, x: SSAValue, q: UniformQuantizedType, values: Sequence[float]) -> SSAValue:
     """A constant of the shape of x with one value, or one for each index of the axis."""
-    held = element(x)
+    element_type = element(x)
     if q.axis is None:
-        return b.full(values[0], tensor(shape(x), held))
-    line = b.constant(np.array(values).astype(dtype_of(held)))
+        return b.full(values[0], tensor(shape(x), element_type))
+    line = b.constant(np.array(values).astype(dtype_of(element_type)))
     return b.broadcast_in_dim(line, [q.axis], shape(x))
 
 

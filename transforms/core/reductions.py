@@ -43,6 +43,6 @@ def expand_reduce(b: OpBuilder, op: core.ReduceOp) -> list[SSAValue]:
 def reduce_with_region(b: OpBuilder, kind: core.Kind, x: SSAValue, dims: tuple[int, ...], result: SSAValue) -> SSAValue:
     """A plain reduce of x from the neutral element, of the type of ``result``."""
     assert rank(result) == rank(x) - len(dims)
-    held = element(x)
-    initial = b.scalar(neutral(kind, held), held)
-    return b.create(stablehlo.ReduceOp, (x, initial), (result.type,), {"dimensions": int_array(dims)}, (region_of(kind, held),))[0]
+    element_type = element(x)
+    initial = b.scalar(neutral(kind, element_type), element_type)
+    return b.create(stablehlo.ReduceOp, (x, initial), (result.type,), {"dimensions": int_array(dims)}, (region_of(kind, element_type),))[0]

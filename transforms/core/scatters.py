@@ -37,8 +37,8 @@ def recognise_scatter(b: OpBuilder, op: stablehlo.ScatterOp) -> list[SSAValue] |
         return None
     results: list[SSAValue] = []
     for x, update, kind, result in zip(op.inputs, updates, kinds, op.results, strict=True):
-        held = element(result)
-        results.append(b.scatter(kind, b.convert(x, held), op.scatter_indices, b.convert(update, held), numbers, is_sorted, is_unique))
+        element_type = element(result)
+        results.append(b.scatter(kind, b.convert(x, element_type), op.scatter_indices, b.convert(update, element_type), numbers, is_sorted, is_unique))
     return results
 
 

@@ -34,8 +34,8 @@ def recognise_stop(b: OpBuilder, op: hlo.ConvertOp) -> Sequence[SSAValue] | None
 
 def expand_stop(b: OpBuilder, op: ad.StopGradientOp) -> Sequence[SSAValue]:
     """ad.stop_gradient as a marked conversion."""
-    found = b.one(hlo.ConvertOp, (op.operand,), op.result.type)
-    owner = found.owner
+    converted = b.one(hlo.ConvertOp, (op.operand,), op.result.type)
+    owner = converted.owner
     assert isinstance(owner, Operation)
     owner.attributes[FRONTEND_ATTRIBUTES] = _MARK
-    return [found]
+    return [converted]

@@ -42,8 +42,8 @@ class DropMatricesPass(ModulePass):
     name = "drop-matrices"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for found in ops_of(op, core.CholeskySolveOp, core.LuSolveOp, core.LuDiagonalOp):
-            found.operands[0] = found.operands[1]
+        for solve in ops_of(op, core.CholeskySolveOp, core.LuSolveOp, core.LuDiagonalOp):
+            solve.operands[0] = solve.operands[1]
 
 
 _VIEWS = (hlo.BroadcastInDimOp, hlo.ReshapeOp)
@@ -111,7 +111,7 @@ class _Factors:
 
 
 def _behind(op: Operation) -> Rewriter:
-    """What builds behind an op. A new one each time: it shares what it made, which must stand before."""
+    """A rewriter that builds behind an op. A new one each time: it shares what it made, which must stand before."""
     assert op.next_op is not None
     rewriter = Rewriter("to-core")
     rewriter.move_to(op.next_op)
@@ -161,8 +161,8 @@ def _before_rows_were_taken(value: SSAValue, order: SSAValue) -> SSAValue | None
     gather = taken.owner
     if not isinstance(gather, hlo.GatherOp) or not _follows(gather.start_indices, order):
         return None
-    dims, found = _taken_dims(gather, rank(order) - 1), arrangement(shape(taken), moves)
-    if dims is None or found is None or found[:-1] != [even(shape(taken))[d] for d in dims]:
+    dims, rows = _taken_dims(gather, rank(order) - 1), arrangement(shape(taken), moves)
+    if dims is None or rows is None or rows[:-1] != [even(shape(taken))[d] for d in dims]:
         return None
     made = value.owner
     assert isinstance(made, Operation)
@@ -236,9 +236,9 @@ def expand_lu_solve(b: OpBuilder, op: core.LuSolveOp) -> list[SSAValue]:
     x = _triangular(b, op.lu, _triangular(b, op.lu, op.b, _HIGH, Transpose.TRANSPOSE), _LOW, Transpose.TRANSPOSE)
     scattered = put_rows(b, x, op.permutation).owner
     assert isinstance(scattered, core.ScatterOp)
-    found = expand_scatter(b, scattered)
+    results = expand_scatter(b, scattered)
     erase(scattered)
-    return found
+    return results
 
 
 def _triangular(b: OpBuilder, a: SSAValue, x: SSAValue, flags: tuple[bool, bool, bool], how: Transpose) -> SSAValue:

@@ -66,11 +66,11 @@ def stacked(type: Attribute) -> Attribute:
     """The type that values of a type have afterwards."""
     if not isinstance(type, core.TapeType):
         return type
-    held = stacked(type.held)
+    entry = stacked(type.entry_type)
     if type.places is None:
-        return core.TapeType(held)
-    assert isinstance(held, TensorType), "what has a length holds no tape that grows"
-    row = cast("TensorType[Any]", held)
+        return core.TapeType(entry)
+    assert isinstance(entry, TensorType), "what has a length holds no tape that grows"
+    row = cast("TensorType[Any]", entry)
     return tensor([type.places, *shape_of_type(row)], row.element_type)
 
 

@@ -67,7 +67,7 @@ RECOGNISERS: dict[type[Operation], tuple[Recogniser, ...]] = {
     sdy.ShardingConstraintOp: (recognise_placement,),
     **one_device.RECOGNISERS,
 }
-"""What may stand for an op of each class; the first recogniser that finds its construct replaces the op."""
+"""The recognisers of each op class; the first recogniser that finds its construct replaces the op."""
 
 _LOOKED_FOR = frozenset((*RECOGNISERS, *EXPANSIONS, *STRUCTURE, stablehlo.MapOp))
 

@@ -60,7 +60,7 @@ class _Flattener:
     """One function: what each value that is not a tensor holds."""
 
     def __init__(self) -> None:
-        self.held: dict[SSAValue, list[SSAValue]] = {}
+        self.leaves: dict[SSAValue, list[SSAValue]] = {}
         self.gone: list[Operation] = []
 
     def function(self, function: FuncOp) -> None:
@@ -81,7 +81,7 @@ class _Flattener:
 
     def parts(self, values: Sequence[SSAValue]) -> list[SSAValue]:
         """The tensors that values hold."""
-        return [part for value in values for part in (self.held[value] if isinstance(value.type, NESTED) else (value,))]
+        return [part for value in values for part in (self.leaves[value] if isinstance(value.type, NESTED) else (value,))]
 
     def block(self, block: Block) -> None:
         for argument in list(block.args):
@@ -90,7 +90,7 @@ class _Flattener:
                 for type in leaves(argument.type):
                     made.append(block.insert_arg(type, argument.index))
                     made[-1].name_hint = argument.name_hint
-                self.held[argument] = made
+                self.leaves[argument] = made
         for op in ops_in(block):
             self.op(op)
 
@@ -113,7 +113,7 @@ class _Flattener:
         """The op's only result holds these, and the op goes."""
         (result,) = op.results
         if isinstance(result.type, NESTED):
-            self.held[result] = list(values)
+            self.leaves[result] = list(values)
         elif len(values) == 1:
             replace_uses(result, values[0])
         else:
@@ -124,7 +124,7 @@ class _Flattener:
         type, index = op.operand.type, int_of(op.index)
         assert isinstance(type, TupleType)
         before = len(all_leaves(type.types.data[:index]))
-        return self.held[op.operand][before : before + len(leaves(type.types.data[index]))]
+        return self.leaves[op.operand][before : before + len(leaves(type.types.data[index]))]
 
     def carry(self, op: Operation) -> None:
         """The same op on the tensors only."""
@@ -146,7 +146,7 @@ class _Flattener:
             for value in values:
                 value.name_hint = result.name_hint
             if isinstance(result.type, NESTED):
-                self.held[result] = values
+                self.leaves[result] = values
             else:
                 replace_uses(result, values[0])
         self.gone.append(op)
@@ -182,11 +182,11 @@ def _spread(types: Sequence[Attribute], attributes: ArrayAttr[DictionaryAttr] | 
     if attributes is None:
         return None
     return ArrayAttr(
-        [_at(held, path) if path else held for type, held in zip(types, attributes.data, strict=True) for path in paths(type)],
+        [_at(entry, path) if path else entry for type, entry in zip(types, attributes.data, strict=True) for path in paths(type)],
     )
 
 
-def _at(held: DictionaryAttr, path: str) -> DictionaryAttr:
+def _at(entry: DictionaryAttr, path: str) -> DictionaryAttr:
     """The names of an argument or result, for what lies at this place in it."""
-    names = ((key, held.data.get(key)) for key in _NAMES)
+    names = ((key, entry.data.get(key)) for key in _NAMES)
     return DictionaryAttr({key: StringAttr(name.data + path) for key, name in names if isinstance(name, StringAttr)})

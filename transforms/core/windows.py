@@ -26,7 +26,7 @@ Pairs = tuple[tuple[int, int], ...]
 
 
 class Window(Struct, frozen=True):
-    """How windows lie on a tensor; everything is per dimension."""
+    """The layout of windows on a tensor; everything is per dimension."""
 
     extents: tuple[int, ...]
     strides: tuple[int, ...]
@@ -123,7 +123,7 @@ def expand_cumulative(b: OpBuilder, op: core.CumulativeOp) -> list[SSAValue]:
 
 
 def _reduce_window(b: OpBuilder, kind: Kind, x: SSAValue, window: Window, result: SSAValue) -> SSAValue:
-    held = element(x)
+    element_type = element(x)
     properties: dict[str, Attribute] = {
         "window_dimensions": int_array(window.extents),
         "window_strides": int_array(window.strides),
@@ -131,5 +131,5 @@ def _reduce_window(b: OpBuilder, kind: Kind, x: SSAValue, window: Window, result
         "window_dilations": int_array(window.dilations),
         "padding": elements.from_numpy(np.array(window.padding, np.int64).reshape(-1, 2)),
     }
-    initial = b.scalar(neutral(kind, held), held)
-    return b.create(stablehlo.ReduceWindowOp, (x, initial), (result.type,), properties, (region_of(kind, held),))[0]
+    initial = b.scalar(neutral(kind, element_type), element_type)
+    return b.create(stablehlo.ReduceWindowOp, (x, initial), (result.type,), properties, (region_of(kind, element_type),))[0]

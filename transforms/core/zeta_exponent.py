@@ -42,7 +42,7 @@ def _first_terms(b: OpBuilder, s: Value, q: Value) -> Value:
 
 
 def _rest(b: OpBuilder, s: Value, a: Value) -> Value:
-    """What the terms from a on add up to."""
+    """The sum of the terms from a on."""
     one, infinity = b.full_like(s, 1), b.full_like(s, float("inf"))
     power, logarithm = b.power(a, b.negate(s)), b.log(a)
     above = b.subtract(s, one)

@@ -1,4 +1,4 @@
-"""polygamma and the Hurwitz zeta function in terms of powers, for compilers that have no code for them.
+"""polygamma and the Hurwitz zeta function in terms of powers, for compilers that have no code for them (``expand-functions``).
 
 For q > 0, by the Euler-Maclaurin formula (DLMF 25.11.28 in the form of 2.10.1), with a = q + N::
 
@@ -20,24 +20,19 @@ Everything is computed in f64. The rules for derivatives and batches are those o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from math import factorial, isfinite, lgamma, log
 from typing import Any, cast
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
-from xdsl.ir import Block, Operation, Region
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+from xdsl.ir import Block, Region
 
 from wengert.dialects import chlo, core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.elements import splat_value
 from wengert.ir.tensor_types import element, f64, i32, rank, shape, tensor
-from wengert.ir.traversal import all_ops
-from wengert.transforms.rewriter import Rewriter
 
 Scale = tuple[Value, Value]
 """A factor n! as t and r, where it is t^s r."""
@@ -54,78 +49,43 @@ LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 """ln 2 as a number with 21 zero bits at its end, so that whole multiples are exact, and the rest."""
 
 
-@dataclass(frozen=True)
-class ExpandZetaPass(ModulePass):
-    """Replaces polygamma (of other orders than the constant 1) and zeta by sums of powers::
-
-        %y = chlo.zeta %s, %q     ->     %y = (stablehlo.power, core.reduce over eight terms, ...)
-
-    Ops in regions that compute scalars stay.
-    """
-
-    name = "expand-zeta"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        expand_zeta(op)
-
-
-def expand_zeta(module: ModuleOp) -> None:
-    """Expands all ops of a module, in place."""
-    b = Rewriter("expand-zeta")
-    for op in [op for op in all_ops(module) if isinstance(op, chlo.ZetaOp | chlo.PolygammaOp) and _is_among_tensors(op)]:
-        b.move_to(op)
-        found = _polygamma(b, op) if isinstance(op, chlo.PolygammaOp) else _zeta_op(b, op)
-        if found is not None:
-            b.replace(op, [found])
-
-
-def _is_among_tensors(op: Operation) -> bool:
-    """Whether an op stands in functions, loops and branches only."""
-    parent = op.parent_op()
-    while parent is not None and parent.parent_op() is not None:
-        if parent.name != "func.func" and not isinstance(parent, core.ForOp | core.WhileOp | core.CaseOp):
-            return False
-        parent = parent.parent_op()
-    return True
-
-
 # -- the ops
 
 
-def _zeta_op(b: OpBuilder, op: chlo.ZetaOp) -> Value:
+def expand_zeta(b: OpBuilder, op: chlo.ZetaOp) -> Sequence[Value]:
     """Infinite at s = 1, NaN for s < 1, and for q <= 0 unless s is whole; at poles in q infinite for even s (any even s), else NaN."""
     s, q = b.convert(op.lhs, f64), b.convert(op.rhs, f64)
     zero, one, infinity = (b.full_like(s, value) for value in (0, 1, float("inf")))
-    found = b.multiply(_sign_of(b, s), _signed_zeta(b, s, q, (one, one)))
+    zeta = b.multiply(_sign_of(b, s), _signed_zeta(b, s, q, (one, one)))
     parity = b.remainder(s, b.full_like(s, 2))
     whole, even = b.compare("EQ", parity, b.floor(parity)), b.compare("EQ", parity, zero)
     usable = b.and_(b.compare("GE", s, one), b.or_(b.compare("GT", q, zero), whole))
-    found = b.select(usable, found, b.full_like(s, float("nan")))
+    zeta = b.select(usable, zeta, b.full_like(s, float("nan")))
     pole = b.and_(b.compare("LE", q, zero), b.compare("EQ", q, b.floor(q)))
-    found = b.select(b.or_(b.compare("EQ", s, one), b.and_(pole, even)), infinity, found)
-    return b.convert(found, element(op.result))
+    zeta = b.select(b.or_(b.compare("EQ", s, one), b.and_(pole, even)), infinity, zeta)
+    return [b.convert(zeta, element(op.result))]
 
 
-def _polygamma(b: OpBuilder, op: chlo.PolygammaOp) -> Value | None:
+def expand_polygamma(b: OpBuilder, op: chlo.PolygammaOp) -> Sequence[Value] | None:
     """digamma for n = 0; NaN unless n is 0, 1, 2, ...; None where it may stay, which is trigamma."""
-    order, held = _constant_order(op.lhs), element(op.result)
+    order, element_type = _constant_order(op.lhs), element(op.result)
     if order == 1:
         return None
     x = b.convert(op.rhs, f64)
     if order is not None and order < LARGEST_EXACT:
         if order == 0:
-            return b.like(chlo.DigammaOp, op.rhs)
+            return [b.like(chlo.DigammaOp, op.rhs)]
         if not (order > 0 and order == int(order)):
-            return b.full_like(op.rhs, float("nan"))
+            return [b.full_like(op.rhs, float("nan"))]
         s, (base, factor) = b.full_like(x, order + 1), _scale_of(int(order))
-        return b.convert(_signed_zeta(b, s, x, (b.full_like(x, base), b.full_like(x, factor))), held)
+        return [b.convert(_signed_zeta(b, s, x, (b.full_like(x, base), b.full_like(x, factor))), element_type)]
     n = b.convert(op.lhs, f64)
     zero, one = b.full_like(n, 0), b.full_like(n, 1)
     infinity = b.full_like(n, float("inf"))
     whole = b.and_(b.and_(b.compare("EQ", n, b.floor(n)), b.compare("GT", n, zero)), b.compare("LT", n, infinity))
     s = b.add(b.select(whole, n, one), one)
-    found = b.select(whole, _signed_zeta(b, s, x, _scale(b, s)), b.full_like(n, float("nan")))
-    return b.convert(b.select(b.compare("EQ", n, zero), b.like(chlo.DigammaOp, x), found), held)
+    polygamma = b.select(whole, _signed_zeta(b, s, x, _scale(b, s)), b.full_like(n, float("nan")))
+    return [b.convert(b.select(b.compare("EQ", n, zero), b.like(chlo.DigammaOp, x), polygamma), element_type)]
 
 
 def _constant_order(n: Value) -> float | None:
@@ -135,8 +95,8 @@ def _constant_order(n: Value) -> float | None:
         owner = owner.operand.owner
     if not isinstance(owner, hlo.ConstantOp):
         return None
-    found = splat_value(cast("DenseIntOrFPElementsAttr[Any]", owner.value))
-    return None if found is None or not isfinite(float(cast(float, found))) else float(cast(float, found))
+    order = splat_value(cast("DenseIntOrFPElementsAttr[Any]", owner.value))
+    return None if order is None or not isfinite(float(cast(float, order))) else float(cast(float, order))
 
 
 def _scale_of(n: int) -> tuple[float, float]:
@@ -163,25 +123,25 @@ def _signed_zeta(b: OpBuilder, s: Value, q: Value, scale: Scale) -> Value:
     positive = b.compare("GT", q, zero)
     endless = b.compare("EQ", q, b.full_like(q, float("-inf")))  # which counts as a whole number
     below = b.select(endless, zero, b.subtract(q, b.floor(q)))
-    found = b.multiply(_sign_of(b, s), _zeta(b, s, b.select(positive, q, below), scale))
+    zeta = b.multiply(_sign_of(b, s), _zeta(b, s, b.select(positive, q, below), scale))
     is_any = b.reduce(core.Kind.or_, b.compare("LE", q, zero), range(rank(q)))
 
     def reflected(inside: OpBuilder, operands: Sequence[Value]) -> Value:
-        found, s, q, base, factor, positive, endless = operands
+        zeta, s, q, base, factor, positive, endless = operands
         zero, one, infinity = (inside.full_like(q, value) for value in (0, 1, float("inf")))
         above = inside.select(endless, zero, inside.subtract(inside.ceil(q), q))
         near = _zeta(inside, s, inside.select(positive, one, above), (base, factor))
         far = _zeta(inside, s, inside.select(positive, one, inside.subtract(one, q)), (base, factor))
         other = inside.select(inside.compare("EQ", near, infinity), near, inside.subtract(near, far))
-        total = inside.add(found, other)
+        total = inside.add(zeta, other)
         # where both sides overflow, with opposite signs, the closer one decides
         below = inside.subtract(q, inside.floor(q))
-        opposite = inside.and_(inside.compare("EQ", other, infinity), inside.compare("EQ", found, inside.negate(infinity)))
+        opposite = inside.and_(inside.compare("EQ", other, infinity), inside.compare("EQ", zeta, inside.negate(infinity)))
         total = inside.select(inside.and_(opposite, inside.compare("GT", below, above)), infinity, total)
-        total = inside.select(inside.and_(opposite, inside.compare("LT", below, above)), found, total)
-        return inside.select(positive, found, total)
+        total = inside.select(inside.and_(opposite, inside.compare("LT", below, above)), zeta, total)
+        return inside.select(positive, zeta, total)
 
-    return _if(b, is_any, [found, s, q, *scale, positive, endless], reflected)
+    return _if(b, is_any, [zeta, s, q, *scale, positive, endless], reflected)
 
 
 def _if(b: OpBuilder, pred: Value, operands: Sequence[Value], on_true: Callable[[OpBuilder, Sequence[Value]], Value]) -> Value:
@@ -203,9 +163,9 @@ def _zeta(b: OpBuilder, s: Value, q: Value, scale: Scale) -> Value:
     s_, q_, base, factor = [b.broadcast_in_dim(x, dims, extents) for x in (s, q, *scale)]
     half = _half_power(b, s_, b.add(q_, b.iota(0, tensor(extents, f64))), base)
     first = b.reduce_sum(b.multiply(b.multiply(half, factor), half), [0])
-    found = b.add(first, _rest(b, s, b.add(q, b.full_like(q, TERMS)), scale))
+    total = b.add(first, _rest(b, s, b.add(q, b.full_like(q, TERMS)), scale))
     # where the terms overflow, the series may diverge: it has to be small beside them, not beside one
-    return b.select(b.compare("EQ", first, b.full_like(first, float("inf"))), first, found)
+    return b.select(b.compare("EQ", first, b.full_like(first, float("inf"))), first, total)
 
 
 def _half_power(b: OpBuilder, s: Value, a: Value, base: Value) -> Value:
@@ -214,7 +174,7 @@ def _half_power(b: OpBuilder, s: Value, a: Value, base: Value) -> Value:
 
 
 def _rest(b: OpBuilder, s: Value, a: Value, scale: Scale) -> Value:
-    """What the terms from a on add up to: the integral, half of the first, and the series."""
+    """The sum of the terms from a on: the integral, half of the first, and the series."""
     one, (base, factor) = b.full_like(s, 1), scale
     half = _half_power(b, s, a, base)
     scaled = b.multiply(half, factor)
@@ -227,8 +187,8 @@ def _rest(b: OpBuilder, s: Value, a: Value, scale: Scale) -> Value:
         factors = b.multiply(b.add(bounded, b.full_like(s, 2 * j - 1)), b.add(bounded, b.full_like(s, 2 * j)))
         series = b.add(b.full_like(s, coefficient), b.multiply(b.multiply(factors, square), series))
     series = b.multiply(b.multiply(bounded, inverse), series)
-    found = b.add(integral, b.multiply(b.multiply(scaled, half), b.add(b.full_like(s, 0.5), series)))
-    return b.select(b.compare("EQ", a, b.full_like(a, float("inf"))), b.full_like(a, 0), found)
+    rest = b.add(integral, b.multiply(b.multiply(scaled, half), b.add(b.full_like(s, 0.5), series)))
+    return b.select(b.compare("EQ", a, b.full_like(a, float("inf"))), b.full_like(a, 0), rest)
 
 
 def _sign_of(b: OpBuilder, s: Value) -> Value:

@@ -54,6 +54,8 @@ def fused(function: FuncOp) -> FuncOp:
 def _fused_block(block: Block) -> tuple[Block, list[SSAValue]]:
     """A block of kernel ops without its terminator, and the values that it ends with."""
     outer = Block(arg_types=[arg.type for arg in block.args])
+    for old, new in zip(block.args, outer.args, strict=True):
+        new.name_hint = old.name_hint
     builder = _FunctionBuilder(block, plan(block), outer)
     builder.run()
     last = block.last_op

@@ -8,7 +8,6 @@ from typing import Any, cast
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from wengert.ir.locations import error_at
@@ -36,15 +35,17 @@ def check_compilable(function: FuncOp) -> None:
         if not is_compilable(argument.type):
             name = function.sym_name.data
             raise error_at(function.location, f"argument {number} of @{name} has type {argument.type}, which cannot be compiled")
+    checked: set[int] = set()
     for op in ops_in(function.body.block):  # a loop or branch with such values inside runs in the interpreter
         for result in op.results:
-            if problem := _problem(result):
-                raise error_at(op.location, f"'{written_name(op)}' has a result of type {result.type}{problem}")
+            if id(result.type) not in checked:  # types are shared, and their hashes take longer than to check them
+                if problem := _problem(result.type):
+                    raise error_at(op.location, f"'{written_name(op)}' has a result of type {result.type}{problem}")
+                checked.add(id(result.type))
 
 
-def _problem(value: SSAValue) -> str:
-    """Why no buffer holds a value, or an empty string."""
-    type: Any = value.type
+def _problem(type: Any) -> str:
+    """Why no buffer holds values of a type, or an empty string."""
     if not is_storable(type):
         return ", which cannot be compiled"
     needed = bytes_of_type(cast("TensorType[Any]", type)) if isinstance(type, TensorType) else 0

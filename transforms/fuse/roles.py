@@ -234,7 +234,7 @@ _NAMED = frozenset((stablehlo.CompareOp, stablehlo.ReducePrecisionOp, chlo.Polyg
 
 def is_storable(type: Attribute) -> bool:
     """Whether values of this type can be held in a buffer within a program: what arguments may be, and tapes of that."""
-    return is_compilable(type) or (isinstance(type, TapeType) and is_compilable(type.held))
+    return is_compilable(type) or (isinstance(type, TapeType) and is_compilable(type.entry_type))
 
 
 def is_compilable(type: Attribute) -> bool:

@@ -28,12 +28,11 @@ from wengert.dialects.kernel.positions import Position, constant, dimensions, in
 from wengert.ir.attributes import int_array
 from wengert.ir.construction import append
 from wengert.ir.traversal import ops_in
-from wengert.transforms.codegen.cpu.nest.state import accesses
 from wengert.transforms.codegen.llvm.types import element_of
 from wengert.transforms.fuse.views import result
 from wengert.transforms.kernel.blocks import kernel_blocks
+from wengert.transforms.kernel.loops import MOST_PHASES, Loops, accesses
 from wengert.transforms.kernel.remap import remapped_body, unrolled
-from wengert.transforms.schedule.loops import MOST_PHASES, Loops
 from wengert.transforms.schedule.target import NOMINAL
 
 _TRIPS = 32
@@ -59,6 +58,7 @@ def unroll_phases(block: Block) -> None:
         if isinstance(op, NestOp) and _has_phases(op) and _is_plain(op):
             rest = _uneven_rest(op)
             loops = Loops(op.extents if rest is None else rest.shortened(), accesses(ops_in(op.body.block)[:-1], op.writes))
+            loops.collapse()
             if _pays(op, loops):
                 _Phases(op, loops, rest).replace()
 

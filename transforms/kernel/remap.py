@@ -28,13 +28,18 @@ Values = dict[SSAValue, SSAValue]
 def remapped(op: Op, remap: Remap, values: Values) -> Op:
     """A copy of an op of a nest's body; ``values`` says what stands for its operands, and receives its results."""
     copy = copy_op(op, values)
-    if isinstance(copy, LoadOp | IndexOp):
-        copy.properties["at"] = at_attr(remap(copy.at.data))
-    if isinstance(copy, LoadOp | WithinOp) and copy.where is not None:
-        copy.properties["where"] = WhereAttr(tuple([(remap(at), low, high) for at, low, high in copy.where.data]))
-    if isinstance(copy, YieldOp) and copy.at is not None:
-        copy.properties["at"] = ArrayAttr([at_attr(remap(at.data)) for at in cast("ArrayAttr[AtAttr]", copy.at)])
+    move(copy, remap)
     return copy
+
+
+def move(op: Operation, remap: Remap) -> None:
+    """Writes the positions of an op of a nest's body in terms of other loops, in place."""
+    if isinstance(op, LoadOp | IndexOp):
+        op.properties["at"] = at_attr(remap(op.at.data))
+    if isinstance(op, LoadOp | WithinOp) and op.where is not None:
+        op.properties["where"] = WhereAttr(tuple([(remap(at), low, high) for at, low, high in op.where.data]))
+    if isinstance(op, YieldOp) and op.at is not None:
+        op.properties["at"] = ArrayAttr([at_attr(remap(at.data)) for at in cast("ArrayAttr[AtAttr]", op.at)])
 
 
 def remapped_body(op: NestOp, remap: Remap, *, inputs: Sequence[Attribute] | None = None, places: Sequence[Position] | None = None) -> Block:

@@ -1,7 +1,7 @@
 """The order of the ops of a block: what reads a buffer goes before what overwrites it, wherever the data allow it.
 
 A nest that changes a part of an array and a loop that carries one work in place if nobody needs the old contents later
-(:mod:`wengert.transforms.bufferize.buffers`); otherwise the whole array is copied first, in a loop once per trip. Fusion puts
+(:mod:`wengert.transforms.bufferize.layout`); otherwise the whole array is copied first, in a loop once per trip. Fusion puts
 ops where their results are needed, so a read of the old contents may have ended up behind the change.
 
 Before and after::
@@ -21,9 +21,9 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects import core, stablehlo
 from wengert.dialects.kernel import NestOp
+from wengert.dialects.kernel.overwriting import root
 from wengert.ir.construction import insert_before
 from wengert.ir.traversal import ops_in
-from wengert.transforms.bufferize.buffers import root
 from wengert.transforms.kernel.blocks import kernel_blocks
 
 

@@ -29,14 +29,16 @@ from wengert.dialects.kernel import STORE, LoadOp, NestOp, Write, YieldOp, at_at
 from wengert.dialects.kernel.positions import Position, combine, dimensions, index
 from wengert.ir.tensor_types import element, shape, size, tensor
 from wengert.ir.traversal import ops_in
-from wengert.transforms.codegen.cpu.nest.state import NestState
 from wengert.transforms.codegen.llvm.types import element_of
 from wengert.transforms.kernel.blocks import kernel_blocks
+from wengert.transforms.kernel.loops import Loops
 from wengert.transforms.kernel.remap import remapped_body
 from wengert.transforms.schedule.chunks import wanted_chunks
-from wengert.transforms.schedule.loops import Loops
-from wengert.transforms.schedule.parallel import FEW_TRIPS, best_divisor, block_length, most_work
+from wengert.transforms.schedule.order import choose_order
+from wengert.transforms.schedule.parallel import FEW_TRIPS, best_divisor, block_length
+from wengert.transforms.schedule.placement import Placement
 from wengert.transforms.schedule.target import NOMINAL
+from wengert.transforms.schedule.work import most_work, nest_ns
 
 _LANES = NOMINAL.vector_bytes // 4
 _COMBINING_NS = 0.2
@@ -68,11 +70,11 @@ def split_reductions(block: Block) -> None:
 class _Parts:
     """A nest with a loop over parts around its loops."""
 
-    def __init__(self, op: NestOp, state: NestState, d: int, count: int):
+    def __init__(self, op: NestOp, loops: Loops, d: int, count: int):
         self.op = op
         self.writes = op.writes
         self.count = count
-        self.loops = state.loops
+        self.loops = loops
         self.crossing = [w for w in self.writes if w.kind != STORE and d not in dimensions(self.loops[w.at])]
         self.loops.cut(d, self.loops.extents[d] // count)
 
@@ -83,9 +85,9 @@ class _Parts:
         plain = all(write.base is None for write in op.writes) and all(tie < 0 for tie in op.tied)
         if not combined or not plain or 0 in op.extents or any(element_of(write.value.type).narrow for write in combined):
             return
-        state = NestState(op, NOMINAL, strict=False)
-        loops, extents = state.loops, state.loops.extents
-        nanoseconds = state.work().nanoseconds
+        placement = _placed(op)
+        loops, extents = placement.loops, placement.extents
+        nanoseconds = nest_ns(placement, NOMINAL)
         exact = _exact_parts(combined, loops, extents)
         wanted = max(wanted_chunks(nanoseconds), exact)
         if wanted < 2 or not extents:
@@ -108,7 +110,7 @@ class _Parts:
         counts = [parts(d) for d in range(len(extents))]
         d = next((d for d, count in enumerate(counts) if count >= enough), max(range(len(extents)), key=lambda d: counts[d]))
         if counts[d] > 1 and any(d not in dimensions(loops[write.at]) for write in combined):
-            _Parts(op, state, d, counts[d]).replace()
+            _Parts(op, loops, d, counts[d]).replace()
 
     def replace(self) -> None:
         """Puts the two nests in the place of the one."""
@@ -139,6 +141,16 @@ class _Parts:
         if write not in self.crossing:
             return at
         return combine(at.offset, [*at.terms, (0, size(self.op.outputs[write.target]))])
+
+
+def _placed(op: NestOp) -> Placement:
+    """The nest with its loops collapsed and in the order in which they will run."""
+    loops = Loops.of(op)
+    loops.collapse()
+    order, _ = choose_order(Placement(op, loops), strict=False, in_place=False)
+    if order:
+        loops.reorder(order)
+    return Placement(op, loops)
 
 
 def _exact_parts(combined: Sequence[Write], loops: Loops, extents: Sequence[int]) -> int:

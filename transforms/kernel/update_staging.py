@@ -1,7 +1,7 @@
 """Small updates of an array that the same nest reads elsewhere: the new elements are computed first, and then written.
 
 A nest that continues an array and reads other elements of it would see its own results, so the whole array is copied
-beforehand (:mod:`wengert.transforms.bufferize.buffers`). Where few elements change, a row or a column of a table in a loop,
+beforehand (:mod:`wengert.transforms.bufferize.layout`). Where few elements change, a row or a column of a table in a loop,
 keeping these few apart is cheaper.
 
 Before and after::
@@ -25,11 +25,11 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects import stablehlo
 from wengert.dialects.kernel import STORE, LoadOp, NestOp, Write, at_attr, nest, yielded
+from wengert.dialects.kernel.overwriting import carried, reads_what_it_writes, root
 from wengert.dialects.kernel.positions import ZERO, flatten, index
 from wengert.ir.construction import append, erase, insert_before
 from wengert.ir.tensor_types import element, size, tensor
 from wengert.ir.traversal import ops_in
-from wengert.transforms.bufferize.buffers import carried, reads_what_it_writes, root
 from wengert.transforms.kernel.blocks import kernel_blocks
 
 SMALL_PART = 0.25

@@ -24,7 +24,7 @@ _IDEMPOTENT = (stablehlo.AbsOp, stablehlo.CeilOp, stablehlo.FloorOp, stablehlo.R
 _ROUNDING = (stablehlo.CeilOp, stablehlo.FloorOp, stablehlo.RoundNearestEvenOp, stablehlo.RoundNearestAfzOp)
 
 _REACH = 8
-"""How many ops back bounds on an integer are looked for."""
+"""The most ops back that bounds on an integer are looked for."""
 
 
 def _either(op: Any) -> tuple[tuple[SSAValue, SSAValue], tuple[SSAValue, SSAValue]]:
@@ -349,18 +349,18 @@ def extreme_of_itself(b: OpBuilder, op: Any) -> Rewritten:
 @rewrite(stablehlo.MaximumOp, stablehlo.MinimumOp, given=[stablehlo.ConstantOp])
 def extreme_with_infinity(b: OpBuilder, op: Any) -> Rewritten:
     """max(x, -inf) = x and min(x, inf) = x; for integers with the lowest and the highest one"""
-    held = element(op.result)
-    if is_complex(held) or is_boolean(held):
+    element_type = element(op.result)
+    if is_complex(element_type) or is_boolean(element_type):
         return None
     largest = isinstance(op, stablehlo.MaximumOp)
     for x, y in _either(op):
         bound = splat(y)
         if bound is None:
             continue
-        if is_float(held):
+        if is_float(element_type):
             limit: Any = -np.inf if largest else np.inf
         else:
-            limits = np.iinfo(dtype_of(held))
+            limits = np.iinfo(dtype_of(element_type))
             limit = limits.min if largest else limits.max
         if bound == limit:
             return x

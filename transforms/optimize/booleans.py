@@ -21,8 +21,8 @@ _REFLEXIVE = {ComparisonDirection.EQ, ComparisonDirection.GE, ComparisonDirectio
 
 def _is_ones(x: SSAValue) -> bool:
     """Whether all bits are set (for booleans: true)."""
-    found = splat(x)
-    return found is not None and bool(found == (True if is_boolean(element(x)) else np.invert(dtype_of(element(x)).type(0))))
+    bits = splat(x)
+    return bits is not None and bool(bits == (True if is_boolean(element(x)) else np.invert(dtype_of(element(x)).type(0))))
 
 
 @rewrite(stablehlo.NotOp, given=[stablehlo.NotOp])

@@ -102,5 +102,5 @@ def sum_of_dot(b: OpBuilder, op: core.ReduceOp) -> Rewritten:
         ended = [d for d, stays in zip(batching[side], batched, strict=True) if not stays]
         new_contracting.append(tuple(left.index(d) for d in (*ended, *contracting[side])))
         place += len(free)
-    found = _dot(b, dot, operands[0], operands[1], _sides(new_batching), _sides(new_contracting), op.result)
-    return found if negated is None else b.negate(found)
+    smaller = _dot(b, dot, operands[0], operands[1], _sides(new_batching), _sides(new_contracting), op.result)
+    return smaller if negated is None else b.negate(smaller)

@@ -48,8 +48,8 @@ def known_closed_case(b: OpBuilder, op: core.CaseOp) -> Rewritten:
 
 
 @rewrite(core.ForOp, given=[stablehlo.ConstantOp])
-def loop_of_few_trips(b: OpBuilder, op: core.ForOp) -> Rewritten:
-    """A loop of no trip gives its initial values; one of a single trip is its body"""
+def loop_of_at_most_one_iteration(b: OpBuilder, op: core.ForOp) -> Rewritten:
+    """A loop of no iterations gives its initial values; one of a single iteration is its body"""
     trips = splat(op.trip_count)
     if trips is None or trips > 1:
         return None
@@ -60,7 +60,7 @@ def loop_of_few_trips(b: OpBuilder, op: core.ForOp) -> Rewritten:
 
 @rewrite(core.ForOp, core.WhileOp)
 def carried_unchanged(b: OpBuilder, op: core.ForOp | core.WhileOp) -> Rewritten:
-    """What every trip of a loop hands on as it was is a constant of the loop"""
+    """What every iteration of a loop hands on as it was is a constant of the loop"""
     flow = flow_of(op)
     assert flow is not None
     body = flow.blocks[-1]
@@ -83,10 +83,10 @@ def carried_unchanged(b: OpBuilder, op: core.ForOp | core.WhileOp) -> Rewritten:
         {"constants": int_attr(flow.constants + len(still))},
         [op.detach_region(region) for region in list(op.regions)],
     )
-    found = dict(zip(moving, made, strict=True))
+    moved = dict(zip(moving, made, strict=True))
     if made:
         cast(Rewriter, b).visit_next(cast(Operation, made[0].owner))
-    return [found.get(k, initial[k]) for k in range(len(op.results))]
+    return [moved.get(k, initial[k]) for k in range(len(op.results))]
 
 
 def _make_constants(block: Block, first: int, still: Sequence[int]) -> None:

@@ -15,7 +15,7 @@ from wengert.transforms.optimize.matching import made_by
 from wengert.transforms.optimize.rewrites import Rewritten, rewrite
 
 
-def is_widening(source: Attribute, target: Attribute) -> bool:
+def is_lossless(source: Attribute, target: Attribute) -> bool:
     """Whether every element of the source type is one of the target type too."""
     if source == target or is_boolean(source):
         return source == target or not is_complex(target)
@@ -44,13 +44,13 @@ def convert_to_same_type(b: OpBuilder, op: Any) -> Rewritten:
 
 
 @rewrite(stablehlo.ConvertOp, given=[stablehlo.ConvertOp])
-def convert_of_widening(b: OpBuilder, op: stablehlo.ConvertOp) -> Rewritten:
+def convert_of_lossless(b: OpBuilder, op: stablehlo.ConvertOp) -> Rewritten:
     """convert(convert(x)) = convert(x) where the inner conversion loses nothing"""
     inner = made_by(op.operand, stablehlo.ConvertOp)
-    if inner is None or inner.attributes or op.attributes or is_complex(element(op.result)) or not is_widening(element(inner.operand), element(op.operand)):
+    if inner is None or inner.attributes or op.attributes or is_complex(element(op.result)) or not is_lossless(element(inner.operand), element(op.operand)):
         return None
     source, target = element(inner.operand), element(op.result)
-    if is_float(element(op.operand)) and is_integer(source) and is_integer(target) and not is_widening(source, target):
+    if is_float(element(op.operand)) and is_integer(source) and is_integer(target) and not is_lossless(source, target):
         return None  # out of range, a conversion from floating point is left open and one between integers wraps
     return b.convert(inner.operand, target)
 
@@ -61,11 +61,11 @@ def convert_of_wrapping(b: OpBuilder, op: stablehlo.ConvertOp) -> Rewritten:
     inner = made_by(op.operand, stablehlo.ConvertOp)
     if inner is None:
         return None
-    held = [element(inner.operand), element(op.operand), element(op.result)]
-    if not all(is_integer(h) and not is_boolean(h) for h in held):
+    element_types = [element(inner.operand), element(op.operand), element(op.result)]
+    if not all(is_integer(h) and not is_boolean(h) for h in element_types):
         return None
-    widths = [dtype_of(h).itemsize for h in held]
-    return b.convert(inner.operand, held[2]) if widths[0] >= widths[1] >= widths[2] else None
+    widths = [dtype_of(h).itemsize for h in element_types]
+    return b.convert(inner.operand, element_types[2]) if widths[0] >= widths[1] >= widths[2] else None
 
 
 @rewrite(stablehlo.BitcastConvertOp, given=[stablehlo.BitcastConvertOp])

@@ -1,4 +1,4 @@
-"""What may be done with an op apart from running it: remove it when nothing uses it, share it with an equal one.
+"""The freedom of passes with an op: remove it when nothing uses it, share it with an equal one.
 
 The two differ: an ``rng`` that nothing uses may go, but two of them must stay two. An op of an unknown class may do anything.
 """

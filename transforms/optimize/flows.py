@@ -1,4 +1,4 @@
-"""How values flow into, around and out of control flow, StableHLO's and core's alike, said once for all passes.
+"""The flow of values into, around and out of control flow, StableHLO's and core's alike, said once for all passes.
 
 Operands and the arguments of regions run in parallel: first come those of the op alone (an index or a trip count; the iteration of a
 counted loop), then *constants*, which keep their value, then what a loop *carries*, one for each result. StableHLO's ops have no

@@ -36,21 +36,21 @@ def fold(b: OpBuilder, op: Operation) -> SSAValue | None:
     function = elementwise or MOVEMENT.get(cls)
     if function is None:
         return None
-    found: list[elements.Elements] = []
+    constants: list[elements.Elements] = []
     for operand in op.operands:
         constant = constant_of(operand)
         if constant is None:
             return None
-        found.append(constant)
-    if not found or DYNAMIC in shape(op.results[0]):
+        constants.append(constant)
+    if not constants or DYNAMIC in shape(op.results[0]):
         return None
     with np.errstate(all="ignore"):
-        if elementwise is not None and all(elements.is_splat(c) for c in found):
-            result = elementwise(op, [np.asarray(elements.splat_value(c)) for c in found])
+        if elementwise is not None and all(elements.is_splat(c) for c in constants):
+            result = elementwise(op, [np.asarray(elements.splat_value(c)) for c in constants])
             return None if result is None else _splat(b, op, result)
         if max(size(op.results[0]), *(size(o) for o in op.operands)) > LIMIT:
             return None
-        result = function(op, [elements.to_numpy(c) for c in found])
+        result = function(op, [elements.to_numpy(c) for c in constants])
     return None if result is None else b.constant(result.astype(dtype_of(element(op.results[0])), copy=False))
 
 
@@ -122,8 +122,8 @@ def _shift(function: Callable[..., Any], *, logical: bool = False) -> Fold:
         width = 8 * x[0].dtype.itemsize
         if x[0].dtype == np.bool_ or not _is_plain(x[0].dtype) or not bool(np.all((x[1] >= 0) & (x[1] < width))):
             return None
-        held = np.dtype(f"{'u' if logical else 'i'}{x[0].dtype.itemsize}")
-        return np.asarray(function(x[0].view(held), x[1].view(held))).view(x[0].dtype)
+        bits_dtype = np.dtype(f"{'u' if logical else 'i'}{x[0].dtype.itemsize}")
+        return np.asarray(function(x[0].view(bits_dtype), x[1].view(bits_dtype))).view(x[0].dtype)
 
     return compute
 
@@ -223,7 +223,7 @@ ELEMENTWISE: dict[type[Operation], Fold] = {
     chlo.ConjOp: lambda op, x: np.asarray(np.conj(x[0])),
     chlo.SquareOp: lambda op, x: None if x[0].dtype.kind == "c" else np.asarray(x[0] * x[0]),
 }
-"""How each elementwise op is computed on arrays of one shape."""
+"""The function of each elementwise op on arrays of one shape."""
 
 
 # -- moving elements
@@ -261,4 +261,4 @@ MOVEMENT: dict[type[Operation], Fold] = {
     stablehlo.SliceOp: _slices,
     stablehlo.TransposeOp: lambda op, x: np.transpose(x[0], ints(op.permutation)),
 }
-"""How each op that moves elements is computed (splats of any size are a rewrite of their own)."""
+"""The function of each op that moves elements (splats of any size are a rewrite of their own)."""

@@ -28,10 +28,10 @@ _ORDERS: dict[ComparisonDirection, Callable[[Any, Any], Any]] = {
 
 def _known_starts(starts: Sequence[SSAValue], extents: Sequence[int], sizes: Sequence[int]) -> list[int] | None:
     """Constant starts of a slice, clamped so that it fits; None if one is not constant."""
-    found = [splat(s) for s in starts]
-    if any(f is None for f in found):
+    positions = [splat(s) for s in starts]
+    if any(f is None for f in positions):
         return None
-    return [min(max(int(f), 0), n - size) for f, n, size in zip(found, extents, sizes, strict=True)]
+    return [min(max(int(f), 0), n - size) for f, n, size in zip(positions, extents, sizes, strict=True)]
 
 
 @rewrite(stablehlo.DynamicSliceOp)

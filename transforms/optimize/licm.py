@@ -2,9 +2,9 @@
 
 Loops are visited from the inside out, so that what leaves an inner loop can leave the outer one as well. Ops that only make or
 arrange elements (constants, broadcasts, reshapes) stay where they are unless something that moves needs them: they cost
-nothing inside a kernel, while outside their results would have to be kept. Moving an op out of a loop that makes no trip
+nothing inside a kernel, while outside their results would have to be kept. Moving an op out of a loop that does not run
 computes it in vain, which is harmless since only pure ops move; but a derivative of it would be taken in vain as well, and zero times
-infinity is NaN. So before differentiation ops leave only loops that are known to make a trip.
+infinity is NaN. So before differentiation ops leave only loops that are known to run.
 
 Before and after::
 
@@ -42,22 +42,22 @@ class LicmPass(ModulePass):
     name = "licm"
 
     certain: bool = False
-    """Only out of loops that are known to make a trip."""
+    """Only out of loops that are known to run."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         licm(op, certain=self.certain)
 
 
 def licm(module: ModuleOp, *, certain: bool = False) -> None:
-    """Moves loop-invariant ops of all functions in front of their loops, in place; ``certain``: of loops that are known to make a trip."""
+    """Moves loop-invariant ops of all functions in front of their loops, in place; ``certain``: of loops that are known to run."""
     for op in reversed(ops_of(module, core.ForOp, core.WhileOp)):
-        if certain and not _makes_a_trip(op):
+        if certain and not _runs(op):
             continue
         for block in _blocks(op):
             _hoist(op, block)
 
 
-def _makes_a_trip(loop: Loop) -> bool:
+def _runs(loop: Loop) -> bool:
     trips = splat(loop.trip_count) if isinstance(loop, core.ForOp) else None
     return trips is not None and trips > 0
 
@@ -67,7 +67,7 @@ def _blocks(loop: Loop) -> list[Block]:
 
 
 def _first(loop: Loop) -> int:
-    """Where a body's constants begin among its arguments."""
+    """The position of a body's first constant among its arguments."""
     return 1 if isinstance(loop, core.ForOp) else 0
 
 
@@ -119,14 +119,14 @@ def _new_constant(loop: Loop, block: Block, value: SSAValue) -> SSAValue:
     """The argument by which a block sees a value from outside, after the constants that there are."""
     fixed = int_of(loop.constants)
     position = _first(loop) + fixed
-    found: SSAValue | None = None
+    argument_here: SSAValue | None = None
     for other in _blocks(loop):
         argument = other.insert_arg(value.type, position)
         if other is block:
-            found = argument
+            argument_here = argument
     inputs = list(loop.inputs)
     leading = list(loop.operands[: len(loop.operands) - len(inputs)])
     loop.operands = [*leading, *inputs[:fixed], value, *inputs[fixed:]]
     loop.properties["constants"] = int_attr(fixed + 1)
-    assert found is not None
-    return found
+    assert argument_here is not None
+    return argument_here

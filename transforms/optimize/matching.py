@@ -1,4 +1,4 @@
-"""What rewrites ask about values: which constant fills them, which op made them, whether anything else uses them."""
+"""Queries of rewrites about values: which constant fills them, which op made them, whether anything else uses them."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ def splat(value: SSAValue) -> Any:
 
 def is_splat_of(value: SSAValue, number: complex) -> bool:
     """Whether the value is a constant filled with this number (a zero is one of either sign)."""
-    found = splat(value)
-    return found is not None and bool(found == number)
+    constant = splat(value)
+    return constant is not None and bool(constant == number)
 
 
 def is_zero(value: SSAValue, *, negative: bool = False) -> bool:
     """Whether the value is a constant filled with zeros of this sign (integers have only positive ones)."""
-    found = splat(value)
-    if found is None or found != 0:
+    constant = splat(value)
+    if constant is None or constant != 0:
         return False
-    parts = (found.real, found.imag) if is_complex(element(value)) else (found,)
+    parts = (constant.real, constant.imag) if is_complex(element(value)) else (constant,)
     return all(_signbit(part, value) == negative for part in parts)
 
 
 def _signbit(number: Any, value: SSAValue) -> bool:
-    held = element(value)
-    return bool(np.signbit(np.float64(number))) if is_float(held) or is_complex(held) else False
+    element_type = element(value)
+    return bool(np.signbit(np.float64(number))) if is_float(element_type) or is_complex(element_type) else False
 
 
 def is_inexact(value: SSAValue) -> bool:
     """Whether the elements are real or complex floating point."""
-    held = element(value)
-    return is_float(held) or is_complex(held)
+    element_type = element(value)
+    return is_float(element_type) or is_complex(element_type)
 
 
 def made_by(value: SSAValue, cls: type[Op]) -> Op | None:
@@ -71,7 +71,7 @@ def with_positive_zeros(b: OpBuilder, x: SSAValue) -> SSAValue:
 
 
 def unit_insertion(narrow: tuple[int, ...], wide: tuple[int, ...]) -> list[int] | None:
-    """Where each dimension of ``narrow`` is in ``wide`` if ``wide`` is ``narrow`` with extents of 1 put in, else None.
+    """The position of each dimension of ``narrow`` in ``wide`` if ``wide`` is ``narrow`` with extents of 1 put in, else None.
 
     >>> unit_insertion((3, 4), (3, 1, 4))
     [0, 2]

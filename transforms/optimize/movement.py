@@ -139,8 +139,8 @@ def pad_equal_elements(b: OpBuilder, op: stablehlo.PadOp) -> Rewritten:
 
 def _equal_splats(values: Sequence[SSAValue]) -> bool:
     """Whether all are constants filled with the same bits."""
-    found = [splat(v) for v in values]
-    return all(f is not None for f in found) and len({f.tobytes() for f in found}) == 1
+    constants = [splat(v) for v in values]
+    return all(f is not None for f in constants) and len({f.tobytes() for f in constants}) == 1
 
 
 # -- concatenations

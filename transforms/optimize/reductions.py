@@ -125,10 +125,10 @@ def _repeated(op: core.ReduceOp) -> tuple[SSAValue, list[int], list[int], int] |
 
 def _without_repetition(b: OpBuilder, op: core.ReduceOp) -> tuple[SSAValue, int] | None:
     """The reduce of a broadcast that no longer repeats along reduced dimensions, and how often it repeated."""
-    found = _repeated(op)
-    if found is None:
+    repeated = _repeated(op)
+    if repeated is None:
         return None
-    x, dims, gone, count = found
+    x, dims, gone, count = repeated
     kept = [d for d in range(len(shape(op.operand))) if d not in gone]
     y = b.broadcast_in_dim(x, [kept.index(d) for d in dims], [shape(op.operand)[d] for d in kept])
     left = [kept.index(d) for d in ints(op.dimensions) if d not in gone]
@@ -140,18 +140,18 @@ def extreme_of_broadcast(b: OpBuilder, op: core.ReduceOp) -> Rewritten:
     """max of equal elements = the element; so for min, and, or"""
     if op.kind.data in (Kind.add, Kind.mul) or 0 in shape(op.operand):
         return None
-    found = _without_repetition(b, op)
-    return None if found is None else found[0]
+    reduced = _without_repetition(b, op)
+    return None if reduced is None else reduced[0]
 
 
 @rewrite(core.ReduceOp, needs=[Assumption.UNORDERED], given=[stablehlo.BroadcastInDimOp])
 def sum_of_broadcast(b: OpBuilder, op: core.ReduceOp) -> Rewritten:
     """The sum of n equal elements = n times the element (rounded once; + 0, since a sum starts there)"""
-    held = element(op.operand)
-    if op.kind.data is not Kind.add or not is_float(held) or dtype_of(held).itemsize < 4 or 0 in shape(op.operand):
+    element_type = element(op.operand)
+    if op.kind.data is not Kind.add or not is_float(element_type) or dtype_of(element_type).itemsize < 4 or 0 in shape(op.operand):
         return None
-    found = _repeated(op)
-    if found is None or found[3] > 2 ** (24 if dtype_of(held).itemsize == 4 else 53):
+    repeated = _repeated(op)
+    if repeated is None or repeated[3] > 2 ** (24 if dtype_of(element_type).itemsize == 4 else 53):
         return None
     reduced = _without_repetition(b, op)
     assert reduced is not None
@@ -164,10 +164,10 @@ def integer_sum_of_broadcast(b: OpBuilder, op: core.ReduceOp) -> Rewritten:
     """The sum of n equal integers = n times the integer, which wraps around alike"""
     if op.kind.data is not Kind.add or is_inexact(op.operand):
         return None
-    found = _without_repetition(b, op)
-    if found is None:
+    reduced = _without_repetition(b, op)
+    if reduced is None:
         return None
-    y, count = found
+    y, count = reduced
     bits = 8 * dtype_of(element(y)).itemsize
     wrapped = count % 2**bits
     return b.multiply(y, b.full_like(y, wrapped - 2**bits if wrapped >= 2 ** (bits - 1) and dtype_of(element(y)).kind == "i" else wrapped))

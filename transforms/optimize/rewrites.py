@@ -27,7 +27,7 @@ RewriteFunction = Callable[[OpBuilder, Any], Rewritten]
 
 
 class Assumption(StrEnum):
-    """What a rewrite may take for granted although IEEE arithmetic does not grant it."""
+    """An assumption that a rewrite may make although IEEE arithmetic does not grant it."""
 
     UNORDERED = "unordered"
     """A reduction may combine in any order, as core.reduce says that it does; so sums may differ in rounding."""
@@ -81,4 +81,4 @@ def rewrites_by_op(assume: Collection[Assumption]) -> dict[type[Operation], tupl
         if known.needs <= set(assume):
             for cls in known.ops:
                 table.setdefault(cls, []).append(known)
-    return {cls: tuple(found) for cls, found in table.items()}
+    return {cls: tuple(rewrites) for cls, rewrites in table.items()}

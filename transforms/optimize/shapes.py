@@ -9,21 +9,16 @@ from typing import Any, cast
 
 from xdsl.ir import Operation, SSAValue
 
-from wengert.dialects import chlo, stablehlo
+from wengert.dialects import chlo, core, stablehlo
 from wengert.dialects.builder import OpBuilder
+from wengert.dialects.facts import facts_of
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.tensor_types import DYNAMIC, element, shape, tensor, type_of
-from wengert.transforms.optimize.folding import ELEMENTWISE
 from wengert.transforms.optimize.matching import made_by, splat, unit_insertion
 from wengert.transforms.optimize.rewrites import Rewritten, rewrite
 
 _UNCHANGED = (stablehlo.BroadcastInDimOp, stablehlo.ReshapeOp, stablehlo.TransposeOp, stablehlo.SliceOp, stablehlo.ReverseOp, stablehlo.DynamicSliceOp)
-_POINTWISE = (
-    *(cls for cls in ELEMENTWISE if cls not in (stablehlo.BitcastConvertOp, stablehlo.SelectOp)),
-    *(stablehlo.ExponentialOp, stablehlo.ExponentialMinusOneOp, stablehlo.LogOp, stablehlo.LogPlusOneOp, stablehlo.LogisticOp, stablehlo.TanhOp),
-    *(stablehlo.SineOp, stablehlo.CosineOp, stablehlo.TanOp, stablehlo.Atan2Op, stablehlo.PowerOp, stablehlo.RsqrtOp, stablehlo.CbrtOp),
-    *(chlo.ErfOp, chlo.ErfcOp, chlo.ErfInvOp, chlo.LgammaOp, chlo.DigammaOp),
-)
+_POINTWISE = tuple(op for dialect in (stablehlo.StableHLO, chlo.Chlo, core.Core) for op in dialect.operations if facts_of(op).is_pointwise)
 
 
 def _is_static(*values: SSAValue) -> bool:
@@ -141,7 +136,7 @@ def compute_before_broadcast(b: OpBuilder, op: Any) -> Rewritten:
     """f(broadcast(x), broadcast(y)) = broadcast(f(x, y)), constants counting as broadcasts of anything"""
     spread = [made_by(o, stablehlo.BroadcastInDimOp) for o in op.operands]
     first = next((s for s in spread if s is not None), None)
-    if first is None or type(op) is stablehlo.ClampOp or not _is_static(op.operands[0], first.operand):
+    if first is None or not _is_static(op.operands[0], first.operand):
         return None
     dims, small = ints(first.broadcast_dimensions), shape(first.operand)
     operands: list[SSAValue] = []

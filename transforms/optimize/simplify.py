@@ -31,9 +31,9 @@ from wengert.ir.tensor_types import DYNAMIC, shape
 from wengert.ir.traversal import all_ops, operands_of
 from wengert.transforms.optimize import algebra, booleans, complex_numbers, contractions, control, conversions, indexing, movement, reductions, shapes, systems
 from wengert.transforms.optimize.dce import dce
+from wengert.transforms.optimize.dead_updates import drop_dead_updates
 from wengert.transforms.optimize.flows import CLOSED, Flow, flow_of
 from wengert.transforms.optimize.folding import fold
-from wengert.transforms.optimize.overwritten import hand_on
 from wengert.transforms.optimize.rewrites import REWRITES, Assumption, Rewrite, Rewritten, rewrites_by_op
 from wengert.transforms.rewriter import Rewriter
 
@@ -41,7 +41,7 @@ FAMILIES = (algebra, booleans, complex_numbers, conversions, shapes, movement, i
 """The modules whose rewrites make up the table (importing one registers them)."""
 
 DEFAULT = (Assumption.UNORDERED,)
-"""What is assumed unless asked otherwise: what the ops themselves are documented to leave open."""
+"""The default assumptions: what the ops themselves are documented to leave open."""
 
 NO_PROPERTIES: Properties = {}
 _CONSTANT = {stablehlo.ConstantOp}
@@ -57,7 +57,7 @@ class SimplifyPass(ModulePass):
     name = "simplify"
 
     assume: tuple[Literal["unordered", "no-signed-zeros", "finite"], ...] = ("unordered",)
-    """What rewrites may take for granted: reductions in any order, no signed zeros, no infinities and NaNs."""
+    """The assumptions that rewrites may make: reductions in any order, no signed zeros, no infinities and NaNs."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         simplify(op, assume=[Assumption(a) for a in self.assume])
@@ -128,7 +128,7 @@ class Simplifier(Rewriter):
         while op is not None:
             following = op.next_op
             self.move_to(op)
-            if type(op) is core.ForOp and hand_on(op):
+            if type(op) is core.ForOp and drop_dead_updates(op):
                 self.changed = True
             values = self._rewritten(op)
             if values is None:

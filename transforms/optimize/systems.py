@@ -53,8 +53,8 @@ def _factorisation(factor: SSAValue, lower: bool) -> core.CholeskyOp | None:
     while True:
         op: Any = factor.owner
         if isinstance(op, core.CholeskyOp):
-            found = factor is op.factor and bool(int_of(op.lower)) == lower and all(info is op.info for info in asked)
-            return op if found else None
+            matches = factor is op.factor and bool(int_of(op.lower)) == lower and all(info is op.info for info in asked)
+            return op if matches else None
         if isinstance(op, stablehlo.TransposeOp) and not is_complex(element(factor)):
             n = rank(factor)
             if tuple(ints(op.permutation)) != (*range(n - 2), n - 1, n - 2):

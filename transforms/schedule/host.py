@@ -7,7 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from wengert.transforms.schedule.target import Target
+from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
+from wengert.transforms.schedule.target import TARGETS, Target, described
 
 
 def llvm_binding() -> Any:
@@ -34,13 +35,17 @@ def host() -> Host:
     llvm.initialize_native_asmprinter()
     features = llvm.get_host_cpu_features()
     cpu = llvm.get_host_cpu_name()
-    return Host(llvm.get_process_triple(), cpu, features.flatten(), _target(cpu, features, llvm.get_process_triple().partition("-")[0]))
+    return Host(llvm.get_process_triple(), cpu, features.flatten(), described(cpu, features, llvm.get_process_triple().partition("-")[0]))
 
 
-def _target(cpu: str, features: dict[str, bool], family: str) -> Target:
-    if features.get("avx512f") and features.get("avx512vl") and features.get("avx512dq") and features.get("avx512bw"):
-        return Target(cpu, 64, 32, True, 'nounwind "prefer-vector-width"="512"', family)
-    if features.get("avx2"):
-        return Target(cpu, 32, 16, bool(features.get("f16c")), family=family)
-    neon = bool(features.get("neon"))
-    return Target(cpu, 16, 32 if neon else 16, neon or bool(features.get("f16c")), family=family)
+HOST = "cpu"
+"""The name of the processor that this process runs on."""
+
+
+def target_named(name: str) -> Target:
+    """A processor by name; a DiagnosticError if there is none."""
+    if name == HOST:
+        return host().target
+    if name not in TARGETS:
+        raise DiagnosticError(Diagnostic(f"there is no target '{name}'; {did_you_mean(name, TARGETS) or 'there are ' + ', '.join((HOST, *TARGETS))}"))
+    return TARGETS[name]

@@ -1,138 +1,104 @@
-"""Which loop of a nest is dealt out in chunks: the outermost one, or a new one around all others.
+"""Chooses the parallel loop of a nest and its chunk size: the outermost loop, or a new one around all others.
 
-The trips of the chosen loop must write different elements. A nest of one loop, or with few trips in the outermost, is cut: the
+The iterations of the chosen loop must write different elements. A nest of one loop, or with few iterations in the outermost, is cut: the
 range of its longest loop becomes ranges that a new outermost loop goes through. Ranges have one length, since the text of a loop is
 written for it; where no divisor of the loop's length is near what is wanted, the last range overlaps the one before, if
-elements may be computed twice. A sum over all trips is not this file's concern: whoever fuses nests gives each chunk a sum
+elements may be computed twice. A sum over all iterations is not this file's concern: whoever fuses nests gives each chunk a sum
 of its own (:mod:`wengert.transforms.kernel.split_reductions`).
 """
 
 from __future__ import annotations
 
-from math import prod
+from msgspec.structs import replace
 
-from xdsl.ir import Operation, SSAValue
-
-from wengert.dialects.facts import Effort
-from wengert.dialects.kernel import STORE, ApplyOp, LoadOp, NestOp, StripMineOp, Write
+from wengert.dialects.kernel import STORE, NestOp, Write
 from wengert.dialects.kernel.positions import Position, dimensions, span
-from wengert.dialects.scalar_functions import effort
+from wengert.dialects.kernel.schedule import Cut, Parallel, Schedule
 from wengert.ir.tensor_types import size
-from wengert.ir.traversal import ops_in
-from wengert.transforms.codegen.llvm.types import Element, element_of
-from wengert.transforms.fuse.views import result
-from wengert.transforms.schedule.chunks import Split, single, split, wanted_chunks
-from wengert.transforms.schedule.loops import Loops
+from wengert.transforms.schedule.chunks import Split, split, wanted_chunks
+from wengert.transforms.schedule.placement import Placement
 from wengert.transforms.schedule.target import Target
+from wengert.transforms.schedule.work import nest_ns
 
-_VECTOR_NS = 0.2
-_COSTLY_NS = 4.0
-_NS = {Effort.CHEAP: _VECTOR_NS, Effort.DIVISION: 2.0, Effort.ROOT: _COSTLY_NS, Effort.ELEMENTARY: _COSTLY_NS, Effort.SPECIAL: _COSTLY_NS}
-"""A scalar function on one vector register."""
-_BYTE_NS = 0.02
-"""Moving one byte, from a cache that is not the first."""
-_LONE_NS = 0.5
-"""Moving one element that has no neighbour in the register."""
 FEW_TRIPS = 8
 UNIT = 64
 """Ranges of the innermost loop are multiples of so many elements where that can be: whole registers, whole cache lines."""
 
 
-def most_work(op: NestOp) -> float:
-    """Nanoseconds that the nest takes at most, quickly found."""
-    ops = ops_in(op.body.block)
-    costly = sum([isinstance(inner, ApplyOp) and effort(inner) is not Effort.CHEAP for inner in ops])
-    return prod(op.extents) * (costly * _COSTLY_NS / 2 + len(ops) * _LONE_NS)
+def choose_parallel(placement: Placement, target: Target, *, crossed: bool, in_place: bool) -> tuple[Cut | None, Parallel | None]:
+    """The cut that makes a new outermost loop if need be (of a loop as it is numbered here), and the chunks of the outermost loop; None: sequential.
+
+    Where the two innermost loops may run in tiles (``crossed``), neither of them is shared.
+    """
+    nanoseconds = nest_ns(placement, target)
+    wanted, extents = wanted_chunks(nanoseconds), placement.extents
+    if wanted < 2 or 0 in extents or not may_share(placement):
+        return None, None
+    outer_loops = len(extents) - (2 if crossed else 1)
+    outer = outer_loops >= 1 and is_disjoint(placement, 0)
+    if outer and extents[0] >= min(FEW_TRIPS, wanted):
+        return None, _chunks(extents[0], nanoseconds)
+    cut = _choose_cut(placement, wanted, in_place=in_place)
+    if cut is None:
+        return None, _chunks(extents[0], nanoseconds) if outer and extents[0] > 1 else None
+    return cut, Parallel(1, int(nanoseconds))
 
 
-def op_ns(op: Operation, inner_step: int | None, vectorised: bool, target: Target) -> float:
-    """About how long one op takes for one element; ``inner_step`` is that of a load along the innermost loop (None: computed)."""
-    held: Element = element_of(result(op).type)
-    share = held.size / target.vector_bytes if vectorised else 1.0
-    if isinstance(op, LoadOp):
-        return _LONE_NS if inner_step not in (-1, 0, 1) else _BYTE_NS * held.size * abs(inner_step) if vectorised else _VECTOR_NS
-    if isinstance(op, ApplyOp):
-        return share * _NS[effort(op)]
-    return 0.0
+def _chunks(count: int, nanoseconds: float) -> Parallel | None:
+    shared = split(count, nanoseconds)
+    return None if shared is None else Parallel(shared.grain, shared.nanoseconds)
 
 
-def strips_ns(op: StripMineOp, target: Target) -> float:
-    """About how long all strips take."""
-    total = 0.0
-    for nest in op.body.block.ops:
-        if isinstance(nest, NestOp):
-            ops = [inner for inner in nest.body.block.ops if inner is not nest.terminator]
-            total += prod(nest.extents) * sum(op_ns(inner, 1, True, target) for inner in ops)
-    return total * op.trips.value.data
+def _choose_cut(placement: Placement, wanted: int, *, in_place: bool) -> Cut | None:
+    """Ranges of the longest loop."""
+    loops, extents = placement.loops, placement.extents
+    able = [d for d in range(len(extents)) if extents[d] >= 2 * UNIT and is_disjoint(placement, d) and not loops.is_divided(d)]
+    if not able:
+        return None
+    d = max(able, key=lambda n: (extents[n], n))
+    count = best_divisor(extents[d], wanted)
+    repeatable = not in_place and all(write.kind == STORE for write in placement.writes)
+    if count is None and not repeatable:
+        return None
+    if count is None or (2 * count < wanted and repeatable):
+        return Cut(d, extents[d] // wanted // UNIT * UNIT + UNIT, overlapping=True)
+    return Cut(d, extents[d] // count)
 
 
-class NestWork:
-    """The loops of a nest, and what each op costs at its place in them."""
+def shared_loop(op: NestOp, schedule: Schedule, extents: list[int]) -> Split | None:
+    """What the thread pool is told: the iterations of the outermost loop in chunks. ``extents`` are the loops as they run."""
+    if (parallel := schedule.parallel) is None:
+        return None
+    overlapping = ranges(op, schedule)
+    if overlapping is None:
+        return Split(extents[0], parallel.chunk, parallel.nanoseconds)
+    return replace(overlapping, grain=parallel.chunk, nanoseconds=parallel.nanoseconds)
 
-    def __init__(self, op: NestOp, ops: list[Operation], writes: list[Write], loops: Loops, depth: dict[SSAValue, int], target: Target):
-        self.op = op
-        self.writes = writes
-        self.loops = loops
-        self.target = target
-        inner = len(loops.extents) - 1
-        total = 0.0
-        for one in ops:
-            level = depth[result(one)]
-            step: int | None = 0
-            if isinstance(one, LoadOp):
-                step = None if one.base is not None and depth[one.base] == inner else loops[one.at.data].coefficient(inner)
-            total += prod(loops.extents[: level + 1]) * op_ns(one, step, level == inner, target)
-        for write in writes:
-            total += prod(loops.extents) * _BYTE_NS * element_of(write.value.type).size
-        self.nanoseconds = total
-        self.depth = depth
 
-    def deal(self, *, tiled: bool, in_place: bool) -> Split | None:
-        """How the trips of the outermost loop are dealt out, after a new one was put around the others if need be."""
-        wanted = wanted_chunks(self.nanoseconds)
-        if wanted < 2 or 0 in self.loops.extents or not all(self._is_plain(write) for write in self.writes):
-            return None
-        extents = self.loops.extents
-        outer_loops = len(extents) - (2 if tiled else 1)
-        if outer_loops >= 1 and self._is_disjoint(0) and extents[0] >= min(FEW_TRIPS, wanted):
-            return split(extents[0], self.nanoseconds)
-        found = self._cut(wanted, in_place=in_place)
-        if found is None and outer_loops >= 1 and self._is_disjoint(0) and extents[0] > 1:
-            return split(extents[0], self.nanoseconds)
-        return found
+def ranges(op: NestOp, schedule: Schedule) -> Split | None:
+    """The ranges that the outermost loop goes through, where the last overlaps the one before; None if none do."""
+    cut = schedule.cut
+    if cut is None or not cut.overlapping:
+        return None
+    extent = op.extents[cut.loop]
+    return Split(-(-extent // cut.size), 1, 0, cut.size, extent - cut.size)
 
-    def _is_plain(self, write: Write) -> bool:
-        """Whether nothing but the loops' indices decides which element is written (or a number that is the same for all)."""
-        if write.kind == STORE:
-            return write.base is None or self.depth[write.base] < 0
-        return write.base is None and self.op.tied[write.target] < 0
 
-    def _is_disjoint(self, d: int) -> bool:
-        """Whether the trips of a loop write different elements; those of combined results in blocks one after another."""
-        return all(write.kind == STORE or self._block(write, d) is not None for write in self.writes)
+def may_share(placement: Placement) -> bool:
+    """Whether nothing but the loops' indices decides which elements are written (or a number that is the same for all)."""
+    return all(_is_plain(placement, write) for write in placement.writes)
 
-    def _block(self, write: Write, d: int) -> int | None:
-        """The length of the block of its result that a write fills in each trip of a loop."""
-        return block_length(self.loops[write.at], d, self.loops.extents, size(self.op.outputs[write.target]))
 
-    def _cut(self, wanted: int, *, in_place: bool) -> Split | None:
-        """Puts a new loop around all others that goes through ranges of the longest loop."""
-        extents = self.loops.extents
-        able = [d for d in range(len(extents)) if extents[d] >= 2 * UNIT and self._is_disjoint(d) and not self.loops.is_divided(d)]
-        if not able:
-            return None
-        d = max(able, key=lambda n: (extents[n], n))
-        count = best_divisor(extents[d], wanted)
-        repeatable = not in_place and all(write.kind == STORE for write in self.writes)
-        if count is None and not repeatable:
-            return None
-        if count is None or (2 * count < wanted and repeatable):
-            grain = extents[d] // wanted // UNIT * UNIT + UNIT
-            last = extents[d] - grain
-            self.loops.cut(d, grain, overlapping=True)
-            return Split(-(-(last + grain) // grain), 1, int(self.nanoseconds), grain, last)
-        self.loops.cut(d, extents[d] // count)
-        return single(count, self.nanoseconds)
+def _is_plain(placement: Placement, write: Write) -> bool:
+    if write.kind == STORE:
+        return write.base is None or placement.depth[write.base] < 0
+    return write.base is None and placement.op.tied[write.target] < 0
+
+
+def is_disjoint(placement: Placement, d: int) -> bool:
+    """Whether the iterations of a loop write different elements; those of combined results in blocks one after another."""
+    op, loops, extents = placement.op, placement.loops, placement.extents
+    return all(write.kind == STORE or block_length(loops[write.at], d, extents, size(op.outputs[write.target])) is not None for write in placement.writes)
 
 
 def block_length(at: Position, d: int, extents: list[int], elements: int) -> int | None:

@@ -1,6 +1,8 @@
-"""What the code generator needs to know about the processor."""
+"""Describes processors, as far as schedules and code depend on them."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from msgspec import Struct
 
@@ -23,3 +25,22 @@ GENERIC = Target("generic", 16, 16, False)
 
 NOMINAL = Target("nominal", 32, 16, True)
 """For estimates of work where the processor is not known yet."""
+
+_LONG_VECTORS = 'nounwind "prefer-vector-width"="512"'
+TARGETS = {
+    "sse2": Target("sse2", 16, 16, False, family="x86_64"),
+    "avx2": Target("avx2", 32, 16, True, family="x86_64"),
+    "avx512": Target("avx512", 64, 32, True, _LONG_VECTORS, "x86_64"),
+    "neon": Target("neon", 16, 32, True, family="aarch64"),
+}
+"""Processors by name, for schedules that do not depend on where they are made."""
+
+
+def described(name: str, features: Mapping[str, bool], family: str) -> Target:
+    """The processor that LLVM knows by this name and these features."""
+    if all(features.get(feature) for feature in ("avx512f", "avx512vl", "avx512dq", "avx512bw")):
+        return Target(name, 64, 32, True, _LONG_VECTORS, family)
+    if features.get("avx2"):
+        return Target(name, 32, 16, bool(features.get("f16c")), family=family)
+    neon = bool(features.get("neon"))
+    return Target(name, 16, 32 if neon else 16, neon or bool(features.get("f16c")), family=family)

@@ -80,10 +80,10 @@ def _given_type(op: Operation, index: int, declared: Attribute) -> Attribute:
 
 
 def _needed(op: Operation, index: int, role: str, least: int | None = None) -> tuple[int, ...]:
-    found = constant_list(op, index, role, least)
-    if found is None:
+    integers = constant_list(op, index, role, least)
+    if integers is None:
         fail(f"{role} (operand #{index}) is computed from the arguments' elements")
-    return found
+    return integers
 
 
 def dynamic_top_k(op: stablehlo.CustomCallOp, module: ModuleOp) -> Operation:
@@ -159,4 +159,4 @@ REPLACED = {
     "stablehlo.dynamic_rng_bit_generator": dynamic_random_bits,
     "stablehlo.dynamic_top_k": dynamic_top_k,
 }
-"""What stands for a call once its operands that are extents are constants."""
+"""The replacement of each call once its operands that are extents are constants."""

@@ -1,4 +1,4 @@
-"""What makes a module dynamic: extents that its text leaves open, and ops whose result shape is computed."""
+"""Tests whether a module is dynamic: extents that its text leaves open, and ops whose result shape is computed."""
 
 from __future__ import annotations
 

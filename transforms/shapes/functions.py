@@ -82,7 +82,7 @@ class Refinement:
         return next(f for f in self.module.body.block.ops if isinstance(f, FuncOp) and f.sym_name.data == name)
 
     def _fresh(self, name: str) -> str:
-        fresh = next(found for i in range(len(self._names) + 1) if (found := f"{name}_{i}") not in self._names)
+        fresh = next(candidate for i in range(len(self._names) + 1) if (candidate := f"{name}_{i}") not in self._names)
         self._names.add(fresh)
         return fresh
 
@@ -132,13 +132,13 @@ class _Writer:
         """Writes one op."""
         with self.b.at(op.location):
             try:
-                found = _REFINEMENTS.get(type(op), _plain)(self, op, [self.values[v] for v in operands_of(op)])
-                if any(is_open(value.type) for value in found):
+                values = _REFINEMENTS.get(type(op), _plain)(self, op, [self.values[v] for v in operands_of(op)])
+                if any(is_open(value.type) for value in values):
                     refuse_open(op)
             except VerifyException as error:
                 hint = error.hint if isinstance(error, TypingError) else ""
                 raise error_at(op.location, f"{written_name(op)}: {error}", hint) from None
-        self.define(op.results, found)
+        self.define(op.results, values)
 
     def region(self, region: Region, types: Types, known: dict[int, SSAValue] | None = None) -> tuple[Region, Values]:
         """A region again, for arguments of these types, some of which are known values from outside; and what it returns."""
@@ -227,7 +227,7 @@ def _loop(w: _Writer, op: stablehlo.WhileOp, operands: Values) -> Values:
     body, returned = w.region(op.body, types, constant)
     for i, (value, type) in enumerate(zip(returned, types, strict=True)):
         if value.type != type:
-            fail(f"carries value #{i} as {type} into the first trip and as {value.type} into the second", "what a loop carries must keep its shape")
+            fail(f"carries value #{i} as {type} into the first iteration and as {value.type} into the second", "what a loop carries must keep its shape")
     made = _copied(op, operands, types, [condition, body])
     w.b.place(made)
     return [constant.get(i, result) for i, result in enumerate(made.results)]
@@ -325,4 +325,4 @@ _REFINEMENTS: dict[type[Operation], Refine] = {
     stablehlo.TupleOp: _tuple,
     stablehlo.WhileOp: _loop,
 }
-"""How ops are written that are not written by their typing rules alone."""
+"""The writers of ops that are not written by their typing rules alone."""

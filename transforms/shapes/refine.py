@@ -99,17 +99,17 @@ def _argument_types(function: FuncOp, shapes: Sequence[Shape | None]) -> list[At
     label = f"@{function.sym_name.data}"
     if len(shapes) > len(declared):
         raise error_at(function.location, f"{label} has {len(declared)} arguments, but {len(shapes)} shapes are given")
-    found: list[Attribute] = []
+    types: list[Attribute] = []
     for i, type in enumerate(declared):
         shape = shapes[i] if i < len(shapes) else None
         if shape is not None:
-            found.append(fitted(type, shape, function.location, f"argument {i} of {label}"))
+            types.append(fitted(type, shape, function.location, f"argument {i} of {label}"))
         elif is_open(type):
             hint = f"refine-shapes takes the shapes of the arguments, such as {_example(type)} for this one"
             raise error_at(function.location, f"argument {i} of {label} has the type {type}, and its shape is not given", hint)
         else:
-            found.append(type)
-    return found
+            types.append(type)
+    return types
 
 
 def _example(type: Attribute) -> str:

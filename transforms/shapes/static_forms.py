@@ -29,8 +29,8 @@ Form = Callable[[OpBuilder, Any], SSAValue]
 
 def _required(op: Operation, index: int, role: str) -> tuple[int, ...]:
     """The integers of an operand, which must be a constant by now."""
-    found = constant_list(op, index, role)
-    return _unknown(role) if found is None else found
+    integers = constant_list(op, index, role)
+    return _unknown(role) if integers is None else integers
 
 
 def _unknown(role: str) -> NoReturn:
@@ -121,7 +121,7 @@ STATIC_FORMS: dict[type[Operation], Form] = {
     stablehlo.RealDynamicSliceOp: _slice,
     stablehlo.SetDimensionSizeOp: _shortened,
 }
-"""How each op becomes static."""
+"""The static form of each op."""
 
 SHAPE_ROLES: dict[type[Operation], tuple[tuple[int, str], ...]] = {
     stablehlo.DynamicBroadcastInDimOp: ((1, "output_dimensions"),),

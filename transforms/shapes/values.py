@@ -30,16 +30,16 @@ def evaluate(b: OpBuilder, op: Operation) -> SSAValue | None:
     if function is None:
         return fold(b, op)
     operands = [constant_value(value) for value in op.operands]
-    found = None if any(x is None for x in operands) else function(op, [x for x in operands if x is not None])
-    return None if found is None else b.constant(np.asarray(found).astype(dtype_of(element(op.results[0])), copy=False))
+    array = None if any(x is None for x in operands) else function(op, [x for x in operands if x is not None])
+    return None if array is None else b.constant(np.asarray(array).astype(dtype_of(element(op.results[0])), copy=False))
 
 
 def _counts(value: SSAValue) -> bool:
     """Whether the value may be an extent or a list of them."""
     if not isinstance(value.type, TensorType):
         return False
-    held, extents = element(value), shape(value)
-    return prod(extents) <= LIMIT if is_integer(held) else is_float(held) and not extents
+    element_type, extents = element(value), shape(value)
+    return prod(extents) <= LIMIT if is_integer(element_type) else is_float(element_type) and not extents
 
 
 def _iota(op: Any, x: list[Array]) -> Array:
@@ -78,4 +78,4 @@ _COUNTING: dict[type[Operation], Fold] = {
     stablehlo.IotaOp: _iota,
     stablehlo.ReduceOp: _reduced,
 }
-"""What ``simplify`` does not fold."""
+"""Folds of ops that ``simplify`` does not fold."""

@@ -66,8 +66,8 @@ def check_layouts(op: ops.CustomCallOp) -> None:
 
 def check_layout(what: str, type: Attribute, layout: Attribute) -> None:
     """An order of the tensor's dimensions; nothing for what is no tensor."""
-    held = cast(Tensor, cast("DenseIntOrFPElementsAttr[Any]", layout).type) if isinstance(layout, DenseIntOrFPElementsAttr) else None
-    if held is None or not isinstance(held.element_type, IndexType) or len(held.get_shape()) != 1:
+    layout_type = cast(Tensor, cast("DenseIntOrFPElementsAttr[Any]", layout).type) if isinstance(layout, DenseIntOrFPElementsAttr) else None
+    if layout_type is None or not isinstance(layout_type.element_type, IndexType) or len(layout_type.get_shape()) != 1:
         fail(f"{what} must be a list of type tensor<?xindex>, found {layout}")
     if isinstance(type, TupleType):
         fail(f"{what} is that of a tuple, which has none", "a single tuple as the result has the layouts of its parts")

@@ -103,7 +103,7 @@ def is_promotable(source: Attribute, target: Attribute) -> bool:
 
 
 def class_names(allowed: int) -> str:
-    """What an element class set is called in messages."""
+    """The name of a set of element classes in messages."""
     names: list[str] = []
     for bits, name in _CLASS_NAMES:
         if bits & allowed == bits:
@@ -145,7 +145,7 @@ def same_shape(a: Sequence[int], b: Sequence[int]) -> bool:
 
 
 def difference_hint(a: Attribute, b: Attribute) -> str:
-    """What makes two types that should be the same alike."""
+    """A hint at the op that turns one of two types, which should be the same, into the other."""
     if not isinstance(a, TensorType) or not isinstance(b, TensorType):
         return ""
     return CONVERT if cast(Tensor, a).element_type != cast(Tensor, b).element_type else BROADCAST
@@ -208,7 +208,7 @@ def tensors(types: Iterable[Attribute], role: str) -> list[Tensor]:
 
 
 def result_name(op: Operation, index: int) -> str:
-    """What a result is called in messages."""
+    """The name of a result in messages."""
     return "result" if len(op.results) == 1 else f"result #{index}"
 
 
@@ -222,22 +222,22 @@ def infer(index: int, type: Attribute) -> None:
 
 def expect_result(op: Operation, shape: Sequence[int], element: Attribute, index: int = 0) -> None:
     """The result's type is the one that was inferred."""
-    found = op.results[index].type
+    result = op.results[index].type
     if INFERRED.get() is not None:
         infer(index, tensor(shape, element))
-    if isinstance(found, TensorType):
-        held = cast(Tensor, found).element_type
-        if meets(held, element) and same_shape(cast(Tensor, found).get_shape(), tuple(shape)):
+    if isinstance(result, TensorType):
+        element_type = cast(Tensor, result).element_type
+        if meets(element_type, element) and same_shape(cast(Tensor, result).get_shape(), tuple(shape)):
             return
-    fail(f"{result_name(op, index)} type {found} does not match the inferred {tensor(shape, element)}")
+    fail(f"{result_name(op, index)} type {result} does not match the inferred {tensor(shape, element)}")
 
 
 def expect_scalar(role: str, type: Attribute, element: Attribute | None = None) -> Tensor:
     """The type is a tensor of rank 0, of this element type if one is given."""
-    found = as_tensor(role, type)
-    if found.get_shape() or (element is not None and not meets(found.element_type, element)):
-        fail(f"{role} must be {'a tensor of rank 0' if element is None else tensor((), element)}, found {found}")
-    return found
+    scalar = as_tensor(role, type)
+    if scalar.get_shape() or (element is not None and not meets(scalar.element_type, element)):
+        fail(f"{role} must be {'a tensor of rank 0' if element is None else tensor((), element)}, found {scalar}")
+    return scalar
 
 
 def expect_static(role: str, type: Tensor) -> None:

@@ -45,8 +45,8 @@ def expect_groups(op: Operation, *, uneven: bool = False, size: int | None = Non
     Ids that are global need a channel of the handle ``least`` or above, and at least one group. Groups may also be named by the axes of a mesh.
     """
     by_id = "use_global_device_ids" in op.properties
-    if by_id and (found := channel(op)) < least:
-        fail(f"use_global_device_ids needs a channel_handle with a {'positive handle' if least else 'handle that is not negative'}, found {found}")
+    if by_id and (handle := channel(op)) < least:
+        fail(f"use_global_device_ids needs a channel_handle with a {'positive handle' if least else 'handle that is not negative'}, found {handle}")
     if isinstance(op.properties["replica_groups"], ReplicaGroupMeshAxesAttr):
         return
     groups = device_table(op, "replica_groups")
@@ -86,7 +86,7 @@ def expect_same_but(op: Operation, index: int, x: Tensor, changed: tuple[int, ..
 
 
 def expect_result_per_operand(op: Operation, operands: list[Tensor]) -> None:
-    """As many results as operands."""
+    """Checks that there are as many results as operands."""
     if len(op.results) != len(operands):
         fail(f"there must be a result for each operand, found {len(operands)} operands and {len(op.results)} results")
 

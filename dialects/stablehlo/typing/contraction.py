@@ -51,9 +51,9 @@ def result_element(op: Operation, lhs: Tensor, rhs: Tensor, summed: Shape = (), 
 
     ``summed`` and ``kept`` say of the dimensions of rhs which are summed over, and which dimensions of the result the others are.
     """
-    found = product_result(op, lhs, rhs, summed, kept or {})
-    if found is not None:
-        return found
+    product = product_result(op, lhs, rhs, summed, kept or {})
+    if product is not None:
+        return product
     result = as_tensor("result", op.results[0].type)
     for part, what in ((COMPLEX, "imaginary"), (FLOAT, "fractional")):
         if any(element_class(t.element_type) == part for t in (lhs, rhs)):

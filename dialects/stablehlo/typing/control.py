@@ -56,7 +56,7 @@ def check_if(op: ops.IfOp) -> None:
 
 @typing_rule(ops.ReturnOp)
 def check_return(op: ops.ReturnOp) -> None:
-    """What is returned is checked by the rule of the op around it (and for a function by the verifier: JAX ends some with it)."""
+    """Checks nothing: the rule of the op around it checks what is returned (and for a function by the verifier: JAX ends some with it)."""
 
 
 @typing_rule(ops.CompositeOp)

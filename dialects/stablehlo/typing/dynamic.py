@@ -53,11 +53,11 @@ def expect_shape_operand(op: Operation, index: int, role: str, length: int, what
     type = op.operands[index].type
     if not isinstance(type, TensorType):
         fail(f"{role} must be a ranked tensor, found {type}")
-    found = cast(Tensor, type)
-    if not isinstance(found.element_type, IndexType) and not element_class(found.element_type) & INTEGER:
-        fail(f"{role} must hold integers, found {found}")
-    if found.get_shape() != (length,):
-        fail(f"{role} must be a list of {length} integers ({what}), found {found}")
+    tensor_type = cast(Tensor, type)
+    if not isinstance(tensor_type.element_type, IndexType) and not element_class(tensor_type.element_type) & INTEGER:
+        fail(f"{role} must hold integers, found {tensor_type}")
+    if tensor_type.get_shape() != (length,):
+        fail(f"{role} must be a list of {length} integers ({what}), found {tensor_type}")
 
 
 @typing_rule(ops.GetDimensionSizeOp)
@@ -172,8 +172,8 @@ def check_dynamic_conv(op: ops.DynamicConvOp) -> None:
 def constant_value(value: SSAValue) -> np.ndarray[Any, np.dtype[Any]] | None:
     """The array that a constant op makes, or None for any other value."""
     owner = value.owner
-    held = owner.properties.get("value") if isinstance(owner, ConstantOp) else None
-    return to_numpy(cast("DenseIntOrFPElementsAttr[Any]", held)) if isinstance(held, DenseIntOrFPElementsAttr) else None
+    constant = owner.properties.get("value") if isinstance(owner, ConstantOp) else None
+    return to_numpy(cast("DenseIntOrFPElementsAttr[Any]", constant)) if isinstance(constant, DenseIntOrFPElementsAttr) else None
 
 
 def constant_list(op: Operation, index: int, role: str, least: int | None = None) -> Shape | None:
@@ -181,10 +181,10 @@ def constant_list(op: Operation, index: int, role: str, least: int | None = None
     value = constant_value(op.operands[index])
     if value is None:
         return None
-    found = tuple(int(n) for n in value.reshape(-1))
-    if least is not None and any(n < least for n in found):
-        fail(f"{role} must not hold numbers below {least}, found the constant {list(found)}")
-    return found
+    numbers = tuple(int(n) for n in value.reshape(-1))
+    if least is not None and any(n < least for n in numbers):
+        fail(f"{role} must not hold numbers below {least}, found the constant {list(numbers)}")
+    return numbers
 
 
 def expect_given(op: Operation, shape: Sequence[int], given: str) -> None:

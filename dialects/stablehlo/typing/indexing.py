@@ -108,7 +108,7 @@ def check_batching(operand_dims: Shape, index_dims: Shape, shape: Shape, indices
 
 
 def check_gather_operand(numbers: GatherDimensionNumbersAttr, shape: Shape) -> tuple[int, ...]:
-    """Which dimensions of the operand's slices do not appear in the result."""
+    """The dimensions of the operand's slices that do not appear in the result."""
     offset, collapsed, batching = (numbers.dims(key) for key in ("offset_dims", "collapsed_slice_dims", "operand_batching_dims"))
     for name, values in (("collapsed_slice_dims", collapsed), ("operand_batching_dims", batching)):
         expect_in_range(name, values, len(shape))

@@ -1,4 +1,4 @@
-"""What the specification says of quantized tensors, apart from the rules for all tensors: scales that fit the shape, and which ops
+"""The rules of the specification for quantized tensors, beside those for all tensors: scales that fit the shape, and which ops
 may change them or have a scale for each index of a dimension.
 
 Where a rule compares element types, quantized ones count as equal if values of both may meet (:meth:`UniformQuantizedType.alike`);
@@ -70,7 +70,7 @@ def check_scales(role: str, type: Tensor, element: UniformQuantizedType) -> None
 
 
 def check_quantized(op: Operation, operands: list[UniformQuantizedType | None], results: list[UniformQuantizedType | None]) -> None:
-    """What holds for quantized operands and results of any op."""
+    """Checks what holds for quantized operands and results of any op."""
     along = SCALES_ALONG_A_DIMENSION.get(op.name, ())
     for role, values, elements in (("operand", op.operands, operands), ("result", op.results, results)):
         for i, (value, element) in enumerate(zip(values, elements, strict=True)):
@@ -80,14 +80,14 @@ def check_quantized(op: Operation, operands: list[UniformQuantizedType | None], 
             check_scales(name, cast(Tensor, value.type), element)
             if element.axis is not None and along is not None and i not in along and not (along and role == "result"):
                 fail(f"{name} of {op.name} must have one scale for all elements, found {value.type}")
-    held = [e for e in (*operands, *results) if e is not None]
-    if op.name in MOVING and any(e != held[0] for e in held):
+    used = [e for e in (*operands, *results) if e is not None]
+    if op.name in MOVING and any(e != used[0] for e in used):
         fail(
-            f"{op.name} keeps scales and zero points, but its operands and results have the element types {held[0]} and {next(e for e in held if e != held[0])}"
+            f"{op.name} keeps scales and zero points, but its operands and results have the element types {used[0]} and {next(e for e in used if e != used[0])}"
         )
-    axes = {e.axis for e in held}
+    axes = {e.axis for e in used}
     if op.name == "stablehlo.add" and len(axes) > 1:
-        fail(f"the scales of operands and result must be along the same dimension, found {', '.join(map(str, held))}")
+        fail(f"the scales of operands and result must be along the same dimension, found {', '.join(map(str, used))}")
     if op.name in RESHAPING and operands[0] is not None and results[0] is not None:
         check_kept_scales(op, operands[0], results[0])
 

@@ -28,11 +28,11 @@ def listed(types: Sequence[Attribute]) -> str:
     return f"({', '.join(map(str, types))})"
 
 
-def expect_types(what: str, found: Sequence[Attribute], expected: Sequence[Attribute], why: str, *, exact: bool = False) -> None:
+def expect_types(what: str, types: Sequence[Attribute], expected: Sequence[Attribute], why: str, *, exact: bool = False) -> None:
     """Two lists of types are compatible one by one, or the same."""
-    if len(found) != len(expected):
-        fail(f"{what} must have {len(expected)} {'type' if len(expected) == 1 else 'types'} {listed(expected)} {why}, found {len(found)}: {listed(found)}")
-    for i, (a, b) in enumerate(zip(found, expected, strict=True)):
+    if len(types) != len(expected):
+        fail(f"{what} must have {len(expected)} {'type' if len(expected) == 1 else 'types'} {listed(expected)} {why}, found {len(types)}: {listed(types)}")
+    for i, (a, b) in enumerate(zip(types, expected, strict=True)):
         if a is not b and (a != b if exact else not compatible(a, b)):
             fail(f"{what} #{i} must have the type {b} {why}, found {a}")
 

@@ -42,14 +42,14 @@ from wengert.ir.typing_rules import typing_rule
 def check_constant(op: Operation) -> None:
     """The type of the value."""
     type = cast("DenseIntOrFPElementsAttr[Any]", op.properties["value"]).type
-    found = as_tensor("result", op.results[0].type)
-    expect_static("result", found)
-    if (element := quantized(found)) is not None:
+    result = as_tensor("result", op.results[0].type)
+    expect_static("result", result)
+    if (element := quantized(result)) is not None:
         stored = cast(Tensor, type).element_type
         same_width = element_class(stored) & INTEGER and bit_width(stored) == element.bitwidth
-        found = tensor(found.get_shape(), stored if same_width else element.storage)
-    if found is not type and not compatible(found, type):
-        fail(f"result type {found} does not match the type {type} of the value")
+        result = tensor(result.get_shape(), stored if same_width else element.storage)
+    if result is not type and not compatible(result, type):
+        fail(f"result type {result} does not match the type {type} of the value")
 
 
 @typing_rule(ops.IotaOp)
@@ -62,7 +62,7 @@ def check_iota(op: ops.IotaOp) -> None:
 
 
 def check_broadcast_dimensions(op: Operation, x: Tensor, result: Tensor) -> None:
-    """What broadcast_in_dim and its dynamic form have in common."""
+    """Checks what broadcast_in_dim and its dynamic form have in common."""
     source, target = x.get_shape(), result.get_shape()
     dims = int_list(op, "broadcast_dimensions", len(source))
     expect_dimensions("broadcast_dimensions", dims, len(target), "the result's rank")

@@ -56,10 +56,10 @@ def expect_channel(op: Operation, of_host: int) -> None:
     """The channel's type fits: ``of_host`` where the host is one end, else among devices."""
     at_host = op.properties.get("is_host_transfer")
     expected = of_host if at_host is not None and int_of(at_host) else DEVICE_TO_DEVICE
-    found = int_of(cast(ChannelHandleAttr, op.properties["channel_handle"]).type)
-    if found != expected:
+    channel_type = int_of(cast(ChannelHandleAttr, op.properties["channel_handle"]).type)
+    if channel_type != expected:
         where = "is set" if expected == of_host else "is not set"
-        fail(f"the type of channel_handle must be {expected} ({_CHANNEL_TYPES[expected]}) where is_host_transfer {where}, found {found}")
+        fail(f"the type of channel_handle must be {expected} ({_CHANNEL_TYPES[expected]}) where is_host_transfer {where}, found {channel_type}")
 
 
 @typing_rule(ops.SendOp)
@@ -106,7 +106,7 @@ def check_async_start(op: ops.AsyncStartOp) -> None:
             fail(f"argument of the computation region #{i} must have exactly the type {x.type} of its operand, found {argument.type}")
     inner = list(block.ops)[:-1]
     if len(inner) != 1 or not isinstance(inner[0], ASYNCHRONOUS):
-        listed = ", ".join(held.name for held in inner) or "none"
+        listed = ", ".join(op.name for op in inner) or "none"
         fail(f"the computation region must hold one op, a collective or a slice, and a return, found {listed}")
     if len(returned) != 1:
         fail(f"the computation region must return one value, found {len(returned)}")

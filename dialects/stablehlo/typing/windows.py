@@ -21,7 +21,7 @@ class Windows(Struct, frozen=True):
     window_dilations: Shape
 
     def output(self, shape: Shape) -> Shape:
-        """How many windows fit along each dimension of a base of this shape."""
+        """The number of windows that fit along each dimension of a base of this shape."""
         return tuple(self._count(d, n) for d, n in enumerate(shape))
 
     def _count(self, d: int, n: int) -> int:
@@ -49,15 +49,20 @@ def windows(
     """
     rank = len(sizes)
     count = "one for each window dimension"
-    found = Windows(
+    described = Windows(
         sizes,
         int_list(op, "window_strides", rank, 1, count),
         tuple(padding_pairs(op, rank) if padding is None else padding),
         int_list(op, base, rank, 1, count) if base else (1,) * rank,
         int_list(op, window, rank, 1, count) if window else (1,) * rank,
     )
-    for name, values in (("the window's extents", sizes), ("window_strides", found.strides), (base, found.base_dilations), (window, found.window_dilations)):
+    for name, values in (
+        ("the window's extents", sizes),
+        ("window_strides", described.strides),
+        (base, described.base_dilations),
+        (window, described.window_dilations),
+    ):
         for d, value in enumerate(values):
             if value <= 0 and not (value == DYNAMIC and values is sizes):
                 fail(f"{name} must be positive, found {value} for window dimension {d}")
-    return found
+    return described

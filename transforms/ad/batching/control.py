@@ -251,5 +251,5 @@ def _the_tape(op: Operation, values: Operands) -> Mapped:
     """The tape that is not an empty one: branches return an empty tape where another keeps residuals."""
     full = list(dict.fromkeys(x for x in values if not isinstance(x.value.owner, core.TapeCreateOp)))
     if len(full) > 1:
-        raise refuse(op, "cannot be batched: its branches return different tapes, and instances take different branches")
+        raise refuse(op, "cannot be batched: its branches return different tapes, and batch elements take different branches")
     return full[0] if full else values[0]

@@ -43,7 +43,8 @@ def batch_function(function: FuncOp, in_axes: Axes | None, out_axes: Axes | None
     for j, (x, axis) in enumerate(zip(found, ends, strict=True)):
         if axis is None and x.batched:
             raise _bad(
-                function, f"out_axes[{j}] says that result {j} of @{function.sym_name.data} is the same for all instances, but it depends on a batched argument"
+                function,
+                f"out_axes[{j}] says that result {j} of @{function.sym_name.data} is the same for all batch elements, but it depends on a batched argument",
             )
         results.append(x.value if axis is None else moved(b, walk.spread(x), 0, axis))
     return finish_function(block, results, name, function)
@@ -61,7 +62,7 @@ def batch_size(op: ad.BatchOp) -> int:
     sizes = {found[axis] for found, (_, axis) in zip(extents, axes, strict=True) if 0 <= axis < len(found)}
     if len(sizes) != 1:
         found = f"finds {' and '.join(map(str, sorted(sizes)))}" if sizes else "has no batched argument or result"
-        raise refuse(op, f"needs one number of instances, but {found}")
+        raise refuse(op, f"needs one number of batch elements, but {found}")
     return sizes.pop()
 
 

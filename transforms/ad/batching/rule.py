@@ -168,7 +168,7 @@ class Batching:
     def type(self, unbatched: Attribute) -> Attribute:
         """The type of a value of this type once it is batched."""
         if isinstance(unbatched, core.TapeType):
-            return core.TapeType(cast("TensorType[Any]", self.type(unbatched.held)))
+            return core.TapeType(cast("TensorType[Any]", self.type(unbatched.entry_type)))
         found = cast("TensorType[Any]", unbatched)
         return tensor([self.size, *shape_of_type(found)], found.element_type)
 
@@ -193,7 +193,7 @@ class Batching:
         block = Block(arg_types=[INDEX, tape.type, kind])
         inner = Batching(OpBuilder(block, location=self.b.location, pass_name=self.b.pass_name), self.size, self.functions)
         i, old, new = block.args
-        value = inner.b.create(core.TapeGetOp, (old, i), (cast(core.TapeType, tape.type).held,))[0]
+        value = inner.b.create(core.TapeGetOp, (old, i), (cast(core.TapeType, tape.type).entry_type,))[0]
         block.add_op(hlo.ReturnOp.create(operands=inner.b.create(core.TapePushOp, (new, inner.spread(Mapped(value, False))), (kind,))))
         count = self.b.create(core.TapeSizeOp, (tape,), (INDEX,))[0]
         empty = self.b.create(core.TapeCreateOp, (), (kind,))[0]

@@ -52,7 +52,7 @@ def _read_each(batch: Batching, tape: Mapped, index: Mapped, kind: Attribute) ->
 def held(tape: Value) -> Attribute:
     """The type of a tape's values."""
     assert isinstance(tape.type, core.TapeType)
-    return tape.type.held
+    return tape.type.entry_type
 
 
 @batches(core.TapeFromOp)

@@ -22,6 +22,7 @@ from wengert.transforms.ad.rules import (
     windows,
 )
 
+linear_ops.declare_linear_ops()
 FAMILIES = (elementwise, shape, contraction, reduction, windows, indexing, ordering, fourier, systems, factorisations, spectra, special)
 ALL_CASES = [case for family in FAMILIES for case in family.CASES]
 

@@ -15,10 +15,7 @@ from wengert.ir import elements
 from wengert.ir.attributes import bool_array, bools, int_array, int_attr, int_of, ints
 from wengert.ir.tensor_types import element, shape, tensor
 from wengert.transforms.ad.case import Arg, Case
-from wengert.transforms.ad.rule import Tangent, bilinear, transpose
-
-bilinear(hlo.DotGeneralOp)
-bilinear(hlo.ConvolutionOp)
+from wengert.transforms.ad.rule import Tangent, transpose
 
 
 @transpose(hlo.DotGeneralOp)

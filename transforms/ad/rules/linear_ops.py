@@ -1,15 +1,20 @@
-"""Derivatives of the ops that are linear by their facts: the op itself, applied to tangents. Their transposes are in the files of their families."""
+"""Derivatives of the ops that are linear or bilinear by their facts: the op itself, on tangents. Their transposes are in the files of their families."""
 
 from __future__ import annotations
 
 from wengert.dialects.ad import AD
 from wengert.dialects.chlo import Chlo
+from wengert.dialects.core import Core
 from wengert.dialects.facts import facts_of
 from wengert.dialects.stablehlo import StableHLO
-from wengert.transforms.ad.rule import linear
+from wengert.transforms.ad.rule import RULES, bilinear, linear
 
-for dialect in (StableHLO, Chlo, AD):
-    for op in dialect.operations:
-        operands = facts_of(op).linear
-        if operands:
-            linear(op, operands=None if operands == "all" else operands)
+
+def declare_linear_ops() -> None:
+    """Declares those that have no rule of their own: one that makes less of structural zeros, or that is active in other operands too."""
+    for op in (op for dialect in (StableHLO, Chlo, Core, AD) for op in dialect.operations if op not in RULES):
+        facts = facts_of(op)
+        if facts.bilinear:
+            bilinear(op)
+        elif facts.linear:
+            linear(op, operands=None if facts.linear == "all" else facts.linear)

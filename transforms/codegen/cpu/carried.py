@@ -1,44 +1,39 @@
-"""What a loop of the entry carries from trip to trip."""
+"""What a loop of the entry carries from iteration to iteration."""
 
 from __future__ import annotations
 
-from wengert.dialects import core
-from wengert.transforms.bufferize.buffers import ALIGNMENT, Place, Space, byte_size, loop_layout
-from wengert.transforms.codegen.cpu.cells import CELL_BYTES
-from wengert.transforms.codegen.llvm.pointers import BlockPointers
+from wengert.dialects.kernel.buffers import ForOp, WhileOp
+from wengert.dialects.kernel.memory import ALIGNMENT, Space, byte_size, space_of
+from wengert.transforms.codegen.cpu.pointers import BlockPointers
 
 
 class Carried:
     """What a loop carries: two buffers for each value, the one that is read and the one that the body writes. Large values swap
-    theirs after each trip; small ones lie in cells and are copied, which costs nothing where cells become registers."""
+    theirs after each iteration; small ones lie in cells and are copied, which costs nothing where cells become registers."""
 
-    def __init__(self, code: BlockPointers, op: core.ForOp | core.WhileOp):
+    def __init__(self, code: BlockPointers, op: ForOp | WhileOp):
         self.code = code
-        self.op = op
-        scratch = code.place(code.buffers.scratch[op])
-        offsets, end = loop_layout(op)
-        sizes = [byte_size(value) for value in op.results]
-        self.small = [0 < size <= CELL_BYTES for size in sizes]
-        self.extra = code.entry.cell(ALIGNMENT)
-        self.arena = code.offset(scratch, end + ALIGNMENT)
-        self.constants = [code.pointer(value) for value in op.constant_operands]
-        self.homes = [code.pointer(value) for value in op.results]
-        self.fixed = len(op.body.block.args) - len(op.results)
-        self.swaps = [self._swaps(number) for number in range(len(op.results))]
-        self.current = [code.entry.cell(size) if small else home for small, size, home in zip(self.small, sizes, self.homes, strict=True)]
+        self.small = [space_of(buffer.type) is Space.STACK for buffer in op.now()]
+        self.swaps = [buffer is not here for buffer, here in zip(op.written(), op.now(), strict=True)]
+        self.sizes = [byte_size(buffer) for buffer in op.outs]
+        code.base(op.arena)
+        self.first = code.entry.cell(ALIGNMENT)
+        self.arena = code.pointer(op.arena)
+        self.constants = [code.pointer(buffer) for buffer in op.constants]
+        self.homes = [code.pointer(buffer) for buffer in op.outs]
+        self.current = [code.entry.cell(size) if small else home for small, size, home in zip(self.small, self.sizes, self.homes, strict=True)]
+        spare = iter(op.spare)
         self.spare = [
-            here if not swaps else code.entry.cell(size) if small else code.offset(scratch, at)
-            for small, swaps, size, here, at in zip(self.small, self.swaps, sizes, self.current, offsets, strict=True)
+            here if not swaps else code.entry.cell(size) if small else code.pointer(next(spare))
+            for small, swaps, size, here in zip(self.small, self.swaps, self.sizes, self.current, strict=True)
         ]
-        for here, initial, size in zip(self.current, op.initial, sizes, strict=True):
+        for here, initial, size in zip(self.current, op.initial, self.sizes, strict=True):
             code.copy(code.pointer(initial), here, size)
 
-    def _swaps(self, number: int) -> bool:
-        """Whether the body leaves this value in its second buffer (not: in the one where it was)."""
-        last = self.op.body.block.last_op
-        assert last is not None
-        inner = self.code.buffers.inner[self.op.body.block]
-        return inner.places[last.operands[number]] != Place(Space.INPUT, self.fixed + number)
+    def arguments(self) -> list[str]:
+        """The addresses of what the loop's regions take, in this iteration."""
+        following = [spare for spare, swaps in zip(self.spare, self.swaps, strict=True) if swaps]
+        return [self.first, *self.constants, *self.current, *following, self.arena]
 
     def open(self, before: str, latch: str) -> None:
         """The pointers at the head of the loop, where they alternate."""
@@ -52,20 +47,20 @@ class Carried:
         return [n for n in range(len(self.homes)) if self.swaps[n] and not self.small[n]]
 
     def step(self) -> None:
-        """Ends a trip: what the body wrote into second cells is what the next one reads."""
-        for current, spare, result in zip(self.current, self.spare, self.op.results, strict=True):
-            if current != spare and byte_size(result) <= CELL_BYTES:
-                self.code.copy(spare, current, byte_size(result))
+        """Ends an iteration: what the body wrote into second cells is what the next one reads."""
+        for current, spare, size, small in zip(self.current, self.spare, self.sizes, self.small, strict=True):
+            if small:
+                self.code.copy(spare, current, size)
 
     def finish(self) -> None:
         """Brings everything home."""
-        for number, (home, current, result) in enumerate(zip(self.homes, self.current, self.op.results, strict=True)):
+        for number, (home, current, size) in enumerate(zip(self.homes, self.current, self.sizes, strict=True)):
             if self.small[number]:
-                self.code.copy(current, home, byte_size(result))
-            elif self.swaps[number] and byte_size(result):
+                self.code.copy(current, home, size)
+            elif self.swaps[number] and size:
                 label = self.code.entry.fresh("home")
                 away = self.code.entry.op(f"icmp ne ptr {current}, {home}")
                 self.code.entry.lines += [f"br i1 {away}, label %{label}.move, label %{label}.done", f"{label}.move:"]
-                self.code.copy(current, home, byte_size(result))
+                self.code.copy(current, home, size)
                 self.code.entry.lines += [f"br label %{label}.done", f"{label}.done:"]
-        self.code.entry.release(dict.fromkeys((self.extra, *self.current, *self.spare)))
+        self.code.entry.release(dict.fromkeys((self.first, *self.current, *self.spare)))

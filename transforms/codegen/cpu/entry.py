@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from wengert.dialects.kernel import InterpretOp
-from wengert.transforms.bufferize.buffers import ALIGNMENT
+from wengert.dialects.kernel.memory import ALIGNMENT
 from wengert.transforms.codegen.cpu.cells import PROMOTE
 from wengert.transforms.codegen.cpu.inline import marked
 from wengert.transforms.codegen.cpu.native.symbols import FREE
@@ -58,6 +58,7 @@ class EntryCode:
         self.free_cells: dict[int, list[str]] = {}
         self._count = 0
         self._constants = inputs + outputs
+        self._numbered = 0
         self.callback = self._table(self._constants + constants)
         pointers = [self._table(number) for number in range(inputs + outputs)]
         self.inputs, self.outputs = pointers[:inputs], pointers[inputs:]
@@ -86,6 +87,11 @@ class EntryCode:
         name = f"%{self.fresh()}"
         self.lines.append(f"{name} = {text}")
         return name
+
+    def next_constant(self) -> int:
+        """The number of the constant that comes next."""
+        self._numbered += 1
+        return self._numbered - 1
 
     def constant(self, number: int) -> str:
         """The pointer of a constant."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation
 
-from wengert.dialects.kernel import InterpretOp, MatmulOp, NativeOp, NestOp, StripMineOp
-from wengert.ir.traversal import all_ops, operands_of
-from wengert.transforms.bufferize.buffers import byte_size
+from wengert.dialects.kernel import InterpretOp
+from wengert.dialects.kernel.buffers import LaunchOp, StripLoopOp
+from wengert.dialects.kernel.memory import byte_size, value_type
+from wengert.ir.traversal import ops_in
 
 POLL = "wg.interrupts.poll"
 DECLARATION = f"declare i32 @{POLL}()"
@@ -21,22 +22,30 @@ _HEAVY_BYTES = 16 << 10
 """A trip that touches so much, or more, takes longer than asking."""
 _EVERY = 1024
 """Of shorter trips, so many take a fraction of the time within which an interrupt should be noticed."""
-_KERNELS = (NestOp, MatmulOp, NativeOp, StripMineOp, InterpretOp)
 UNLIKELY = '!prof !{!"branch_weights", i32 1, i32 4000}'
 """The mark of a branch that is hardly ever taken: registers are not spilled for it."""
 
 
-def touched(op: Operation) -> int:
-    """The bytes of a kernel's operands and results."""
-    return sum(byte_size(value) for value in (*operands_of(op), *op.results) if isinstance(value.type, TensorType))
+def touched(op: LaunchOp | StripLoopOp) -> int:
+    """The bytes of a kernel's operands and results, tapes left out."""
+    return sum(byte_size(buffer) for buffer in (*op.ins, *op.outs) if isinstance(value_type(buffer.type), TensorType))
 
 
 def is_long(op: Operation) -> bool:
     """Whether a kernel may take long."""
-    return isinstance(op, _KERNELS) and touched(op) >= LONG_BYTES
+    return isinstance(op, LaunchOp | StripLoopOp) and touched(op) >= LONG_BYTES
 
 
-def trips_between(body: Block) -> int:
-    """After how many trips of a loop, a power of two, to ask."""
-    heavy = any(isinstance(op, InterpretOp) or (isinstance(op, _KERNELS) and touched(op) >= _HEAVY_BYTES) for outer in body.ops for op in all_ops(outer))
-    return 1 if heavy else _EVERY
+def iterations_between(body: Block) -> int:
+    """After how many iterations of a loop, a power of two, to ask."""
+    return 1 if _is_heavy(body) else _EVERY
+
+
+def _is_heavy(body: Block) -> bool:
+    for op in ops_in(body):
+        if isinstance(op, LaunchOp):
+            if isinstance(op.kernel, InterpretOp) or touched(op) >= _HEAVY_BYTES:
+                return True
+        elif (isinstance(op, StripLoopOp) and touched(op) >= _HEAVY_BYTES) or any(_is_heavy(region.block) for region in op.regions):
+            return True
+    return False

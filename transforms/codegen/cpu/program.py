@@ -1,41 +1,42 @@
-"""A kernel-level function as LLVM text: one function per distinct kernel, and an entry that calls them in order.
+"""A program on buffers as LLVM text: one function per distinct kernel, and an entry that calls them in order.
 
-Loops and branches become basic blocks of the entry. A loop swaps two buffers for each carried value instead of copying;
-what its body updates in place stays where it is.
+Where everything lies is read from the ops (:mod:`wengert.dialects.kernel.buffers`). Loops and branches become basic blocks of the entry. A loop swaps
+two buffers for each carried value instead of copying; what its body updates in place stays where it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 from msgspec import Struct
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 
-from wengert.dialects import core
-from wengert.dialects.kernel import InterpretOp, MatmulOp, NativeOp, NestOp, StripMineOp
-from wengert.ir.attributes import ints
-from wengert.ir.tensor_types import shape
-from wengert.transforms.bufferize.buffers import Buffers, assign, byte_size
+from wengert.dialects.kernel import InterpretOp, MatmulOp, NativeOp, NestOp
+from wengert.dialects.kernel.buffers import CaseOp, CopyOp, ForOp, GlobalOp, LaunchOp, StripLoopOp, WhileOp, element_size, is_result, runs_in_place
+from wengert.dialects.kernel.memory import byte_size
+from wengert.dialects.kernel.schedule import Schedule
+from wengert.ir.attributes import int_of, ints
+from wengert.ir.traversal import ops_in, ops_of
+from wengert.transforms.bufferize.footprint import Footprint, footprint
 from wengert.transforms.codegen.cpu.carried import Carried
 from wengert.transforms.codegen.cpu.entry import CALLED_BACK, EntryCode
 from wengert.transforms.codegen.cpu.native import native_kernel
-from wengert.transforms.codegen.cpu.nest.emission import NestCode
-from wengert.transforms.codegen.cpu.polls import is_long, trips_between
-from wengert.transforms.codegen.cpu.scratch import scratch_bytes
-from wengert.transforms.codegen.llvm.pointers import BlockPointers
-from wengert.transforms.schedule.chunks import parameters, prologue, split
-from wengert.transforms.schedule.parallel import strips_ns
+from wengert.transforms.codegen.cpu.nest.emission import emit_nest
+from wengert.transforms.codegen.cpu.pointers import ARENA, BlockPointers
+from wengert.transforms.codegen.cpu.polls import is_long, iterations_between
+from wengert.transforms.schedule.chunks import Split, parameters, prologue
+from wengert.transforms.schedule.legality import check
 from wengert.transforms.schedule.target import Target
 
 
 class Code(Struct, frozen=True):
-    """LLVM text, the buffers that it assumes, and the ops that the callback must run, by number; ``records``: there are tapes."""
+    """LLVM text, the memory that it needs, its constants, and the ops that the callback must run, by number; ``records``: there are tapes."""
 
     text: str
-    buffers: Buffers
+    memory: Footprint
+    constants: tuple[GlobalOp, ...]
     interpreted: tuple[InterpretOp, ...]
     kernels: int
     symbols: tuple[str, ...]
@@ -43,108 +44,95 @@ class Code(Struct, frozen=True):
 
 
 def generate(module: ModuleOp, target: Target, *, strict: bool = False, flush: bool = False) -> Code:
-    """The code of a kernel-level module with one function; ``flush``: subnormal numbers are zeros in it."""
+    """The code of a module with one function on buffers; ``flush``: subnormal numbers are zeros in it."""
     (function,) = [op for op in module.ops if isinstance(op, FuncOp)]
-    block = function.body.block
-    last = block.last_op
-    assert last is not None
-    buffers = assign(block, scratch_bytes(target))
-    entry = EntryCode(target, strict, len(block.args), len(last.operands), len(buffers.constants), flush=flush)
-    _BlockCode(entry, block, buffers, entry.inputs, entry.outputs, "%arena").run()
-    return Code(entry.text(), buffers, tuple(entry.interpreted), len(entry.functions), tuple(entry.symbols), entry.uses_tapes)
+    block, constants = function.body.block, ops_of(function, GlobalOp)
+    results = sum(is_result(function, number) for number in range(len(block.args)))
+    entry = EntryCode(target, strict, len(block.args) - results, results, len(constants), flush=flush)
+    _BlockCode(entry, block, [*entry.inputs, *entry.outputs]).run()
+    return Code(entry.text(), footprint(function), tuple(constants), tuple(entry.interpreted), len(entry.functions), tuple(entry.symbols), entry.uses_tapes)
 
 
 class _BlockCode(BlockPointers):
-    """The code of one block: of the function, or of a region, whose inputs and outputs are pointers from around it."""
+    """The code of one block: of the function, or of a region, whose buffers are pointers from around it."""
 
-    def __init__(
-        self,
-        entry: EntryCode,
-        block: Block,
-        buffers: Buffers,
-        inputs: Sequence[str],
-        outputs: Sequence[str],
-        arena: str,
-        *,
-        in_loop: bool = False,
-        alone: bool = True,
-    ):
-        super().__init__(entry, block, buffers, inputs, outputs, arena, in_loop=in_loop)
-        self.in_loop = in_loop
+    def __init__(self, entry: EntryCode, block: Block, arguments: Sequence[str], *, alone: bool = True):
+        super().__init__(entry, block, arguments)
         self.alone = alone  # not within a task: kernels may be tasks
 
     def run(self) -> None:
-        for op in self.block.ops:
-            for result in op.results:
-                if result in self.buffers.initial and isinstance(op, NestOp):
-                    self.copy(self.pointer(self.buffers.initial[result]), self.pointer(result), byte_size(result))
-            if isinstance(op, NestOp):
-                self._nest(op)
-            elif isinstance(op, MatmulOp):
-                self._product(op)
-            elif isinstance(op, NativeOp):
-                self._native(op)
-            elif isinstance(op, InterpretOp):
-                self._interpret(op)
-            elif isinstance(op, core.ForOp):
+        for op in ops_in(self.block):
+            if isinstance(op, LaunchOp):
+                self._launch(op)
+            elif isinstance(op, CopyOp):
+                self.copy_buffer(op)
+            elif isinstance(op, GlobalOp):
+                self.constant(op)
+            elif isinstance(op, ForOp):
                 self._for(op)
-            elif isinstance(op, core.WhileOp):
+            elif isinstance(op, WhileOp):
                 self._while(op)
-            elif isinstance(op, core.CaseOp):
+            elif isinstance(op, CaseOp):
                 self._case(op)
-            elif isinstance(op, StripMineOp):
+            elif isinstance(op, StripLoopOp):
                 self._strips(op)
             if self.alone and is_long(op):
                 self.entry.poll()
-        self.copy_outputs()
 
     # -- kernels
 
-    def _nest(self, op: NestOp) -> None:
-        results = {self.buffers.places[value] for value in op.outputs}
-        in_place = any(self.buffers.places[value] in results for value in op.inputs)
-        code = NestCode(op, self.entry.target, self.entry.strict, in_place, parallel=self.alone)
-        name = self.entry.function(code.text("KERNEL"))
-        self.entry.helpers.update(code.out.module.definitions)
-        pointers = [self.pointer(value) for value in (*op.inputs, *op.outputs)]
+    def _launch(self, op: LaunchOp) -> None:
+        kernel = op.kernel
+        if isinstance(kernel, NestOp):
+            self._nest(op, kernel)
+        elif isinstance(kernel, MatmulOp):
+            self._product(op, kernel)
+        elif isinstance(kernel, NativeOp):
+            self._native(op, kernel)
+        else:
+            assert isinstance(kernel, InterpretOp), f"{kernel.name} is no kernel"
+            self._interpret(op, kernel)
+
+    def _nest(self, op: LaunchOp, nest: NestOp) -> None:
+        inputs = op.ins[: len(nest.inputs)]
+        schedule = _schedule_of(nest, self.entry, in_place=runs_in_place(op), parallel=self.alone)
+        code = emit_nest(nest, schedule, self.entry.target, "KERNEL", strict=self.entry.strict)
+        name = self.entry.function(code.text)
+        self.entry.helpers.update(code.functions)
+        pointers = [self.pointer(buffer) for buffer in (*inputs, *op.outs)]
         if code.split is not None:
             self.entry.job(name, pointers, code.split)
         else:
             self.entry.lines.append(f"call void @{name}({', '.join([f'ptr {p}' for p in pointers])})")
 
-    def _product(self, op: MatmulOp) -> None:
+    def _product(self, op: LaunchOp, product: MatmulOp) -> None:
         from wengert.transforms.codegen.cpu.matmul import declarations, emit_function, emit_task, parts
         from wengert.transforms.codegen.cpu.matmul_call import product_plan  # here, because programs without products do without it
 
-        found = product_plan(op, self.entry.target)
+        found = product_plan(product, self.entry.target)
         if found.empty:
             return
         cut = parts(found)
         name = self.entry.function(emit_function(found, "KERNEL", "internal") if cut is None else emit_task(cut, "KERNEL"))
         for symbol in found.symbols:
             self.entry.external(symbol, declarations(found).strip())
-        pointers: list[str] = []
-        for value, offset in zip((op.lhs, op.rhs), ints(op.offsets), strict=True):
-            size = byte_size(value) // max(prod(shape(value)), 1)
-            pointers.append(self.offset(self.pointer(value), offset * size))
-        scratch = self.buffers.scratch.get(op)
-        pointers.append(self.pointer(op.result))
-        own = "null" if scratch is None else self.place(scratch)
+        pointers = [self.offset(self.pointer(buffer), offset * element_size(buffer)) for buffer, offset in zip(op.ins, ints(product.offsets), strict=True)]
+        pointers += [self.pointer(buffer) for buffer in op.outs]
+        own = self._scratch(op)
         if cut is not None:
             self.entry.job(name, pointers, cut.cut, own, cut.scratch_bytes)
         else:
             self.entry.lines.append(f"call void @{name}({', '.join(f'ptr {p}' for p in [*pointers, own])})")
 
-    def _native(self, op: NativeOp) -> None:
-        kernel = native_kernel(op, self.entry.target)
+    def _native(self, op: LaunchOp, native: NativeOp) -> None:
+        kernel = native_kernel(native, self.entry.target)
         found = kernel.text(strict=self.entry.strict)
         name = self.entry.function(found.text)
         self.entry.helpers.update(found.helpers)
         for symbol, declaration in found.symbols.items():
             self.entry.external(symbol, declaration)
-        scratch = self.buffers.scratch.get(op)
-        pointers = [self.pointer(value) for value in (*op.inputs, *op.outputs)]
-        own = "null" if scratch is None else self.place(scratch)
+        pointers = [self.pointer(buffer) for buffer in (*op.ins, *op.outs)]
+        own = self._scratch(op)
         if kernel.cut is not None:
             self.entry.job(name, pointers, kernel.cut, own, kernel.scratch_bytes())
             return
@@ -158,73 +146,71 @@ class _BlockCode(BlockPointers):
         else:
             self.entry.lines.append(f"call void {call}")
 
-    def _interpret(self, op: InterpretOp) -> None:
+    def _scratch(self, op: LaunchOp) -> str:
+        return "null" if op.scratch is None else self.pointer(op.scratch)
+
+    def _interpret(self, op: LaunchOp, interpreted: InterpretOp) -> None:
         """Calls back with an array of pointers to operands and results; any answer but :data:`CALLED_BACK` ends the entry."""
         number = len(self.entry.interpreted)
-        self.entry.interpreted.append(op)
-        values = [*op.inputs, *op.outputs]
+        self.entry.interpreted.append(interpreted)
+        buffers = [*op.ins, *op.outs]
         held = f"%{self.entry.fresh('buffers')}"
-        self.entry.lines.insert(0, f"{held} = alloca [{max(len(values), 1)} x ptr]")
-        for at, value in enumerate(values):
+        self.entry.lines.insert(0, f"{held} = alloca [{max(len(buffers), 1)} x ptr]")
+        for at, buffer in enumerate(buffers):
             slot = self.offset(held, 8 * at)
-            self.entry.lines.append(f"store ptr {self.pointer(value)}, ptr {slot}")
+            self.entry.lines.append(f"store ptr {self.pointer(buffer)}, ptr {slot}")
         answer = self.entry.op(f"call i32 {self.entry.callback}(i64 {number}, ptr {held}, ptr %table)")
         self.entry.check(self.entry.op(f"xor i32 {answer}, {CALLED_BACK}"))
 
     # -- loops and branches
 
-    def _region(self, block: Block, inputs: Sequence[str], outputs: Sequence[str], arena: str, *, in_loop: bool = False) -> None:
-        inner = self.buffers.inner[block]
-        code = _BlockCode(self.entry, block, inner, inputs, outputs, arena, in_loop=in_loop or self.in_loop, alone=self.alone)
+    def _region(self, block: Block, arguments: Sequence[str]) -> None:
+        code = _BlockCode(self.entry, block, arguments, alone=self.alone)
         code.run()
-        self.entry.release(dict.fromkeys(code.pointers.values()))
+        code.release()
 
     def _label(self, label: str) -> None:
         self.entry.lines += [f"br label %{label}", f"{label}:"]
 
-    def _strips(self, op: StripMineOp) -> None:
-        inputs, outputs = [self.pointer(value) for value in op.inputs], [self.pointer(value) for value in op.outputs]
-        scratch = self.buffers.scratch.get(op)
-        arena = self.place(scratch) if scratch is not None else self.arena
-        cut = split(op.trips.value.data, strips_ns(op, self.entry.target))
+    def _strips(self, op: StripLoopOp) -> None:
+        buffers = [self.pointer(buffer) for buffer in (*op.ins, *op.outs)]
+        arena = [] if op.arena is None else [self.pointer(op.arena)]
+        iterations, shared = int_of(op.iterations), op.schedule.data.parallel
+        cut = None if shared is None else Split(iterations, shared.chunk, shared.nanoseconds)
         if cut is None:
-            self._strip_loop(op, inputs, outputs, arena, ("0", str(op.trips.value.data)))
+            self._strip_loop(op, buffers, arena, ("0", str(iterations)))
             return
         lines, self.entry.lines = self.entry.lines, []
         free, self.entry.free_cells = self.entry.free_cells, {}
-        names = [f"%p{n}" for n in range(len(inputs))], [f"%q{n}" for n in range(len(outputs))]
-        pointers = [*names[0], *names[1]]
-        _BlockCode(self.entry, self.block, self.buffers, [], [], "%scratch", alone=False)._strip_loop(op, *names, "%scratch", ("%begin", "%end"))
+        pointers = [*[f"%p{n}" for n in range(len(op.ins))], *[f"%q{n}" for n in range(len(op.outs))]]
+        _BlockCode(self.entry, Block(), [], alone=False)._strip_loop(op, pointers, ["%scratch"][: len(arena)], ("%begin", "%end"))
         body = "\n".join([*prologue(pointers, cut), *self.entry.lines])
         self.entry.lines, self.entry.free_cells = lines, free
         task = self.entry.function(f"define internal void @KERNEL({parameters(pointers, cut)}) nounwind {{\n{body}\nret void\n}}\n")
-        self.entry.job(task, [*inputs, *outputs], cut, arena, self.buffers.inner[op.body.block].arena_bytes)
+        scratch_bytes = 0 if op.arena is None else byte_size(op.arena)
+        self.entry.job(task, buffers, cut, arena[0] if arena else ARENA, scratch_bytes)
 
-    def _strip_loop(self, op: StripMineOp, inputs: Sequence[str], outputs: Sequence[str], arena: str, trips: tuple[str, str]) -> None:
+    def _strip_loop(self, op: StripLoopOp, pointers: Sequence[str], arena: Sequence[str], iterations: tuple[str, str]) -> None:
         lines, label = self.entry.lines, self.entry.fresh("strips")
-        trip, following = f"%{self.entry.fresh()}", f"%{self.entry.fresh()}"
+        iteration, following = f"%{self.entry.fresh()}", f"%{self.entry.fresh()}"
         self._label(f"{label}.before")
         self._label(f"{label}.head")
-        lines.append(f"{trip} = phi i64 [{trips[0]}, %{label}.before], [{following}, %{label}.latch]")
-        here = [self._strip(*part, trip) for part in zip(inputs, op.inputs, ints(op.input_steps), strict=True)]
-        there = [self._strip(*part, trip) for part in zip(outputs, op.outputs, ints(op.output_steps), strict=True)]
-        self._region(op.body.block, here, there, arena)
+        lines.append(f"{iteration} = phi i64 [{iterations[0]}, %{label}.before], [{following}, %{label}.latch]")
+        strips = [self._strip(*part, iteration) for part in zip(pointers, (*op.ins, *op.outs), ints(op.steps), strict=True)]
+        self._region(op.body.block, [*strips, *arena])
         self._label(f"{label}.latch")
-        lines.append(f"{following} = add nuw nsw i64 {trip}, 1")
-        more = self.entry.op(f"icmp ult i64 {following}, {trips[1]}")
+        lines.append(f"{following} = add nuw nsw i64 {iteration}, 1")
+        more = self.entry.op(f"icmp ult i64 {following}, {iterations[1]}")
         lines += [f"br i1 {more}, label %{label}.head, label %{label}.after", f"{label}.after:"]
 
-    def _strip(self, pointer: str, value: SSAValue, step: int, trip: str) -> str:
-        """Where a trip's part of a value begins."""
-        if step == 0:
-            return pointer
-        count = step * (byte_size(value) // prod(shape(value)))
-        return self.entry.op(f"getelementptr [{count} x i8], ptr {pointer}, i64 {trip}")
+    def _strip(self, pointer: str, buffer: SSAValue, step: int, iteration: str) -> str:
+        """Where an iteration's part of a buffer begins."""
+        return pointer if step == 0 else self.entry.op(f"getelementptr [{step * element_size(buffer)} x i8], ptr {pointer}, i64 {iteration}")
 
-    def _for(self, op: core.ForOp) -> None:
+    def _for(self, op: ForOp) -> None:
         lines, label = self.entry.lines, self.entry.fresh("for")
         loop = Carried(self, op)
-        count = self.entry.op(f"load i64, ptr {self.pointer(op.trip_count)}")
+        count = self.entry.op(f"load i64, ptr {self.pointer(op.count)}")
         index, following = f"%{self.entry.fresh()}", f"%{self.entry.fresh()}"
         self._label(f"{label}.before")
         self._label(f"{label}.head")
@@ -232,47 +218,53 @@ class _BlockCode(BlockPointers):
         loop.open(f"{label}.before", f"{label}.latch")
         more = self.entry.op(f"icmp slt i64 {index}, {count}")
         lines += [f"br i1 {more}, label %{label}.body, label %{label}.after", f"{label}.body:"]
-        lines.append(f"store i64 {index}, ptr {loop.extra}")
-        self._region(op.body.block, [loop.extra, *loop.constants, *loop.current], loop.spare, loop.arena, in_loop=True)
+        lines.append(f"store i64 {index}, ptr {loop.first}")
+        self._region(op.body.block, loop.arguments())
         loop.step()
         if self.alone:
-            self.entry.poll_in_loop(index, trips_between(op.body.block))
+            self.entry.poll_in_loop(index, iterations_between(op.body.block))
         self._label(f"{label}.latch")
         lines.append(f"{following} = add nuw nsw i64 {index}, 1")
         lines += [f"br label %{label}.head", f"{label}.after:"]
         loop.finish()
 
-    def _while(self, op: core.WhileOp) -> None:
+    def _while(self, op: WhileOp) -> None:
         lines, label = self.entry.lines, self.entry.fresh("while")
         loop = Carried(self, op)
         self._label(f"{label}.before")
         self._label(f"{label}.head")
-        trip, following = f"%{self.entry.fresh()}", f"%{self.entry.fresh()}"
-        lines.append(f"{trip} = phi i64 [0, %{label}.before], [{following}, %{label}.latch]")
+        iteration, following = f"%{self.entry.fresh()}", f"%{self.entry.fresh()}"
+        lines.append(f"{iteration} = phi i64 [0, %{label}.before], [{following}, %{label}.latch]")
         loop.open(f"{label}.before", f"{label}.latch")
-        self._region(op.condition.block, [*loop.constants, *loop.current], [loop.extra], loop.arena, in_loop=True)
-        more = self.entry.op(f"icmp ne i8 {self.entry.op(f'load i8, ptr {loop.extra}')}, 0")
+        self._region(op.condition.block, loop.arguments())
+        more = self.entry.op(f"icmp ne i8 {self.entry.op(f'load i8, ptr {loop.first}')}, 0")
         lines += [f"br i1 {more}, label %{label}.body, label %{label}.after", f"{label}.body:"]
-        self._region(op.body.block, [*loop.constants, *loop.current], loop.spare, loop.arena, in_loop=True)
+        self._region(op.body.block, loop.arguments())
         loop.step()
         if self.alone:
-            self.entry.poll_in_loop(trip, trips_between(op.body.block))
+            self.entry.poll_in_loop(iteration, iterations_between(op.body.block))
         self._label(f"{label}.latch")
-        lines.append(f"{following} = add i64 {trip}, 1")
+        lines.append(f"{following} = add i64 {iteration}, 1")
         lines += [f"br label %{label}.head", f"{label}.after:"]
         loop.finish()
 
-    def _case(self, op: core.CaseOp) -> None:
+    def _case(self, op: CaseOp) -> None:
         lines, label = self.entry.lines, self.entry.fresh("case")
         last = len(op.branches) - 1
-        inputs, outputs = [self.pointer(value) for value in op.inputs], [self.pointer(value) for value in op.results]
-        scratch = self.buffers.scratch.get(op)
-        arena = self.place(scratch) if scratch is not None else self.arena
+        arguments = [self.pointer(buffer) for buffer in (*op.ins, *op.outs, *([] if op.arena is None else [op.arena]))]
         index = self.entry.op(f"load i32, ptr {self.pointer(op.index)}")
         arms = " ".join(f"i32 {number}, label %{label}.{number}" for number in range(last))
         lines.append(f"switch i32 {index}, label %{label}.{last} [{arms}]")
         for number, branch in enumerate(op.branches):
             lines.append(f"{label}.{number}:")
-            self._region(branch.block, inputs, outputs, arena)
+            self._region(branch.block, arguments)
             lines.append(f"br label %{label}.after")
         lines.append(f"{label}.after:")
+
+
+def _schedule_of(op: NestOp, entry: EntryCode, *, in_place: bool, parallel: bool) -> Schedule:
+    """The schedule of a nest, if it can be obeyed; without one its loops run as they stand, one iteration after the other."""
+    if op.schedule is None:
+        return Schedule()
+    check(op, op.schedule.data, strict=entry.strict, in_place=in_place, parallel=parallel)
+    return op.schedule.data

@@ -9,33 +9,31 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.func import FuncOp
 
-from wengert.dialects import core, stablehlo
+from wengert.dialects.kernel.buffers import is_bufferized
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
 from wengert.ir.locations import error_at
 from wengert.ir.translations import Translation
-from wengert.ir.traversal import ops_in
-from wengert.ir.unregistered import written_name
+from wengert.transforms.bufferize.bufferize import check_kernel_level
 from wengert.transforms.codegen.cpu.machine_code import CompileError, Tier, assembly, optimized
 from wengert.transforms.codegen.cpu.program import generate
 from wengert.transforms.codegen.cpu.subnormals import can_flush
 from wengert.transforms.lowering import alone
-from wengert.transforms.schedule.host import host
-
-_BESIDE_KERNELS = (core.ForOp, core.WhileOp, core.CaseOp, stablehlo.ConstantOp, stablehlo.ReshapeOp, ReturnOp)
-"""Ops of other dialects that a function of kernels is made of."""
+from wengert.transforms.schedule.host import HOST, target_named
 
 
 @dataclass(frozen=True)
 class EmitLlvm(Translation):
-    """Writes a kernel-level function as LLVM text for this machine's processor; ``strict`` keeps the order of operations."""
+    """Writes a function on buffers as LLVM text for a processor; ``strict`` keeps the order of operations."""
 
     name = "emit-llvm"
     reads = "mlir"
     writes = "ll"
 
     fn: str = "main"
+    target: str = HOST
+    """As for the pass ``schedule``."""
     strict: bool = False
     flush_subnormals: bool = False
 
@@ -43,8 +41,10 @@ class EmitLlvm(Translation):
         assert isinstance(source, ModuleOp)
         module = alone(source, self.fn)
         (function,) = [op for op in module.ops if isinstance(op, FuncOp)]
-        check_kernel_level(function)
-        target = host().target
+        if not is_bufferized(function):
+            check_kernel_level(function)
+            raise error_at(function.location, f"the values of @{self.fn} have no memory yet", "the pass 'bufferize' gives them theirs")
+        target = target_named(self.target)
         if self.flush_subnormals and not can_flush(target):
             raise DiagnosticError(Diagnostic(f"flush-subnormals: it is not known how a processor of the family '{target.family}' is told"))
         return generate(module, target, strict=self.strict, flush=self.flush_subnormals).text
@@ -74,13 +74,6 @@ class EmitAsm(Translation):
 
     def translate(self, source: ModuleOp | str) -> str:
         return _accepted(lambda text: assembly(text, self.opt), source)
-
-
-def check_kernel_level(function: FuncOp) -> None:
-    """Raises a DiagnosticError at the first op of a function that is not at kernel level."""
-    for op in ops_in(function.body.block):
-        if not op.name.startswith("kernel.") and not isinstance(op, _BESIDE_KERNELS):
-            raise error_at(op.location, f"'{written_name(op)}' is not at kernel level", "the pass 'fuse' makes kernels of core-level IR")
 
 
 def _accepted(work: Callable[[str], str], source: ModuleOp | str) -> str:

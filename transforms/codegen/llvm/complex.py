@@ -13,11 +13,11 @@ from wengert.transforms.codegen.llvm.vector_builder import Value, pair
 class ComplexFunctions(FloatFunctions):
     """Arithmetic of complex numbers, which may contract, and functions."""
 
-    def complex_function(self, function: str, operands: Sequence[Value], held: Element) -> Value:
+    def complex_function(self, function: str, operands: Sequence[Value], element: Element) -> Value:
         pairs = [pair(operand) for operand in operands]
-        part, (re, im) = held.register, pairs[0]
+        part, (re, im) = element.register, pairs[0]
         if function in COMPLEX_FUNCTIONS:
-            return emit_complex(function, held.math, self.lanes, pairs, self.builder)
+            return emit_complex(function, element.math, self.lanes, pairs, self.builder)
         if function in ("add", "subtract"):
             opcode = "fadd" if function == "add" else "fsub"
             return self.binary(opcode, part, re, pairs[1][0]), self.binary(opcode, part, im, pairs[1][1])
@@ -30,7 +30,7 @@ class ComplexFunctions(FloatFunctions):
         if function in ("real", "imag"):
             return re if function == "real" else im
         if function == "abs":
-            return emit_modulus(held.math, self.lanes, pairs[0], self.builder)
+            return emit_modulus(element.math, self.lanes, pairs[0], self.builder)
         predicate = FLOAT_PREDICATES[function]
         first = self.compare(predicate, part, re, pairs[1][0])
         return self.binary("and" if function == "eq" else "or", "i1", first, self.compare(predicate, part, im, pairs[1][1]))

@@ -19,14 +19,43 @@ class Loop:
         following: what the body carries into the next iteration.
     """
 
-    __slots__ = ("following", "index", "results", "types", "values")
+    __slots__ = ("following", "index", "results", "values")
 
-    def __init__(self, index: str, values: list[str], types: list[str]):
+    def __init__(self, index: str, values: list[str]):
         self.index = index
         self.values = values
-        self.types = types
         self.results = values
         self.following: list[str] = []
+
+    def carry(self, *values: str) -> None:
+        """Gives the carried values of the next iteration."""
+        assert len(values) == len(self.values), "a loop carries as many values as it began with"
+        self.following = list(values)
+
+
+class WhileLoop:
+    """A loop that is open and goes on as long as the conditions hold that its body tests.
+
+    Attributes:
+        values: the carried registers; after the loop, those of the iteration in which a test failed.
+        following: what the body carries into the next iteration.
+    """
+
+    __slots__ = ("_label", "_line", "_tests", "following", "values")
+
+    def __init__(self, line: Callable[[str], None], label: str, values: list[str]):
+        self._line = line
+        self._label = label
+        self._tests = 0
+        self.values = values
+        self.following: list[str] = []
+
+    def test(self, condition: str) -> None:
+        """Leaves the loop unless the condition holds."""
+        self._tests += 1
+        following = f"{self._label}.{self._tests}"
+        self._line(f"br i1 {condition}, label %{following}, label %{self._label}.after")
+        self._line(f"{following}:")
 
     def carry(self, *values: str) -> None:
         """Gives the carried values of the next iteration."""

@@ -56,83 +56,83 @@ def format_of(name: str) -> Format:
     return Format(int(info.nmant), int(info.minexp), float(info.max), isinf(infinite), copysign(1, negative) < 0, int(special.view(np.uint8)[2]))
 
 
-def in_format(code: VectorBuilder, x: str, held: Format) -> str:
+def in_format(builder: VectorBuilder, x: str, format: Format) -> str:
     """An f32 rounded to nearest even in the format, still as f32."""
-    bits = _bits(code, x)
-    sign, size = _sign(code, bits), _and(code, bits, 0x7FFFFFFF)
-    magnitude = _float(code, size)
-    tie = _and(code, code.binary("lshr", "i32", size, code.constant("i32", held.cut)), 1)
-    up = code.binary("add", "i32", tie, code.constant("i32", (1 << (held.cut - 1)) - 1))
-    normal = _and(code, code.binary("add", "i32", size, up), -(1 << held.cut))
-    shift = code.float_constant("float", 1.5 * 2.0 ** (held.least + held.cut))
-    small = _bits(code, code.binary("fsub", "float", code.binary("fadd", "float", magnitude, shift), shift))
-    found = code.select(_below(code, magnitude, 2.0**held.least), "i32", small, normal)
-    beyond = inf if held.has_infinity else nan
-    large = code.compare("ogt", "float", _float(code, found), code.float_constant("float", held.largest))
-    found = code.select(large, "i32", code.constant("i32", _f32_bits(beyond)), found)
-    found = code.select(code.compare("uno", "float", x, x), "i32", code.constant("i32", _f32_bits(nan)), found)
-    signed = code.binary("or", "i32", found, sign)
-    if not held.has_minus_zero:
-        signed = code.select(code.compare("eq", "i32", found, code.constant("i32", 0)), "i32", found, signed)
-    return _float(code, signed)
+    bits = _bits(builder, x)
+    sign, size = _sign(builder, bits), _and(builder, bits, 0x7FFFFFFF)
+    magnitude = _float(builder, size)
+    tie = _and(builder, builder.binary("lshr", "i32", size, builder.constant("i32", format.cut)), 1)
+    up = builder.binary("add", "i32", tie, builder.constant("i32", (1 << (format.cut - 1)) - 1))
+    normal = _and(builder, builder.binary("add", "i32", size, up), -(1 << format.cut))
+    shift = builder.float_constant("float", 1.5 * 2.0 ** (format.least + format.cut))
+    small = _bits(builder, builder.binary("fsub", "float", builder.binary("fadd", "float", magnitude, shift), shift))
+    rounded = builder.select(_below(builder, magnitude, 2.0**format.least), "i32", small, normal)
+    beyond = inf if format.has_infinity else nan
+    large = builder.compare("ogt", "float", _float(builder, rounded), builder.float_constant("float", format.largest))
+    rounded = builder.select(large, "i32", builder.constant("i32", _f32_bits(beyond)), rounded)
+    rounded = builder.select(builder.compare("uno", "float", x, x), "i32", builder.constant("i32", _f32_bits(nan)), rounded)
+    signed = builder.binary("or", "i32", rounded, sign)
+    if not format.has_minus_zero:
+        signed = builder.select(builder.compare("eq", "i32", rounded, builder.constant("i32", 0)), "i32", rounded, signed)
+    return _float(builder, signed)
 
 
-def to_byte(code: VectorBuilder, x: str, held: Format) -> str:
+def to_byte(builder: VectorBuilder, x: str, format: Format) -> str:
     """The byte of an f32 that is a number of the format."""
-    bits = _bits(code, x)
-    size = _and(code, bits, 0x7FFFFFFF)
-    magnitude = _float(code, size)
-    normal = code.binary("sub", "i32", code.binary("lshr", "i32", size, code.constant("i32", held.cut)), code.constant("i32", held.bias))
-    shift = 2.0 ** (held.least + held.cut)
-    moved = _bits(code, code.binary("fadd", "float", magnitude, code.float_constant("float", shift)))
-    small = code.binary("sub", "i32", moved, code.constant("i32", _f32_bits(shift)))
-    found = code.select(_below(code, magnitude, 2.0**held.least), "i32", small, normal)
-    if held.has_infinity:
-        infinite = code.compare("eq", "i32", size, code.constant("i32", _f32_bits(inf)))
-        found = code.select(infinite, "i32", code.constant("i32", held.infinity), found)
-    found = code.binary("or", "i32", found, code.binary("lshr", "i32", _sign(code, bits), code.constant("i32", 24)))
-    found = code.select(code.compare("uno", "float", x, x), "i32", code.constant("i32", held.nan), found)
-    return code.cast("trunc", found, "i32", "i8")
+    bits = _bits(builder, x)
+    size = _and(builder, bits, 0x7FFFFFFF)
+    magnitude = _float(builder, size)
+    normal = builder.binary("sub", "i32", builder.binary("lshr", "i32", size, builder.constant("i32", format.cut)), builder.constant("i32", format.bias))
+    shift = 2.0 ** (format.least + format.cut)
+    moved = _bits(builder, builder.binary("fadd", "float", magnitude, builder.float_constant("float", shift)))
+    small = builder.binary("sub", "i32", moved, builder.constant("i32", _f32_bits(shift)))
+    byte = builder.select(_below(builder, magnitude, 2.0**format.least), "i32", small, normal)
+    if format.has_infinity:
+        infinite = builder.compare("eq", "i32", size, builder.constant("i32", _f32_bits(inf)))
+        byte = builder.select(infinite, "i32", builder.constant("i32", format.infinity), byte)
+    byte = builder.binary("or", "i32", byte, builder.binary("lshr", "i32", _sign(builder, bits), builder.constant("i32", 24)))
+    byte = builder.select(builder.compare("uno", "float", x, x), "i32", builder.constant("i32", format.nan), byte)
+    return builder.cast("trunc", byte, "i32", "i8")
 
 
-def from_byte(code: VectorBuilder, byte: str, held: Format) -> str:
+def from_byte(builder: VectorBuilder, byte: str, format: Format) -> str:
     """The number of a byte, as f32."""
-    bits = code.cast("zext", byte, "i8", "i32")
-    size = _and(code, bits, 0x7F)
-    normal = code.binary("add", "i32", size, code.constant("i32", held.bias))
-    normal = code.binary("shl", "i32", normal, code.constant("i32", held.cut))
-    step = code.float_constant("float", 2.0 ** (held.least - held.mantissa))
-    small = _bits(code, code.binary("fmul", "float", code.cast("uitofp", size, "i32", "float"), step))
-    found = code.select(code.compare("ult", "i32", size, code.constant("i32", 1 << held.mantissa)), "i32", small, normal)
-    nan_bits = code.constant("i32", _f32_bits(nan))
-    if held.has_infinity:
-        infinity = code.constant("i32", held.infinity)
-        found = code.select(code.compare("eq", "i32", size, infinity), "i32", code.constant("i32", _f32_bits(inf)), found)
-        found = code.select(code.compare("ugt", "i32", size, infinity), "i32", nan_bits, found)
+    bits = builder.cast("zext", byte, "i8", "i32")
+    size = _and(builder, bits, 0x7F)
+    normal = builder.binary("add", "i32", size, builder.constant("i32", format.bias))
+    normal = builder.binary("shl", "i32", normal, builder.constant("i32", format.cut))
+    step = builder.float_constant("float", 2.0 ** (format.least - format.mantissa))
+    small = _bits(builder, builder.binary("fmul", "float", builder.cast("uitofp", size, "i32", "float"), step))
+    number = builder.select(builder.compare("ult", "i32", size, builder.constant("i32", 1 << format.mantissa)), "i32", small, normal)
+    nan_bits = builder.constant("i32", _f32_bits(nan))
+    if format.has_infinity:
+        infinity = builder.constant("i32", format.infinity)
+        number = builder.select(builder.compare("eq", "i32", size, infinity), "i32", builder.constant("i32", _f32_bits(inf)), number)
+        number = builder.select(builder.compare("ugt", "i32", size, infinity), "i32", nan_bits, number)
     else:
-        place = size if held.has_minus_zero else bits
-        found = code.select(code.compare("eq", "i32", place, code.constant("i32", held.nan)), "i32", nan_bits, found)
-    return _float(code, code.binary("or", "i32", found, code.binary("shl", "i32", _and(code, bits, 0x80), code.constant("i32", 24))))
+        place = size if format.has_minus_zero else bits
+        number = builder.select(builder.compare("eq", "i32", place, builder.constant("i32", format.nan)), "i32", nan_bits, number)
+    return _float(builder, builder.binary("or", "i32", number, builder.binary("shl", "i32", _and(builder, bits, 0x80), builder.constant("i32", 24))))
 
 
-def _bits(code: VectorBuilder, x: str) -> str:
-    return code.cast("bitcast", x, "float", "i32")
+def _bits(builder: VectorBuilder, x: str) -> str:
+    return builder.cast("bitcast", x, "float", "i32")
 
 
-def _float(code: VectorBuilder, bits: str) -> str:
-    return code.cast("bitcast", bits, "i32", "float")
+def _float(builder: VectorBuilder, bits: str) -> str:
+    return builder.cast("bitcast", bits, "i32", "float")
 
 
-def _and(code: VectorBuilder, bits: str, mask: int) -> str:
-    return code.binary("and", "i32", bits, code.constant("i32", mask))
+def _and(builder: VectorBuilder, bits: str, mask: int) -> str:
+    return builder.binary("and", "i32", bits, builder.constant("i32", mask))
 
 
-def _sign(code: VectorBuilder, bits: str) -> str:
-    return _and(code, bits, -(1 << 31))
+def _sign(builder: VectorBuilder, bits: str) -> str:
+    return _and(builder, bits, -(1 << 31))
 
 
-def _below(code: VectorBuilder, x: str, bound: float) -> str:
-    return code.compare("olt", "float", x, code.float_constant("float", bound))
+def _below(builder: VectorBuilder, x: str, bound: float) -> str:
+    return builder.compare("olt", "float", x, builder.float_constant("float", bound))
 
 
 def _f32_bits(value: float) -> int:

@@ -49,19 +49,19 @@ _PRECISION = re.compile(r"reduce_precision_e(\d+)m(\d+)")
 class FloatFunctions(VectorBuilder):
     """Scalar functions of floats. 16-bit floats are computed in f32; who calls rounds the result."""
 
-    def float_function(self, function: str, names: Sequence[str], held: Element) -> str:
-        register = held.register
+    def float_function(self, function: str, names: Sequence[str], element: Element) -> str:
+        register = element.register
         if function in _ARITHMETIC:
             return self.op(f"{_ARITHMETIC[function]} {self.contract}{self.type(register)} {names[0]}, {names[1]}")
         if function in _MATH:
-            assert (_MATH[function], held.math) in SUPPORTED
-            return emit(_MATH[function], held.math, self.lanes, names, self.builder)
+            assert (_MATH[function], element.math) in SUPPORTED
+            return emit(_MATH[function], element.math, self.lanes, names, self.builder)
         if function in _EXPANDED_INTRINSICS:
             return self.intrinsic(_EXPANDED_INTRINSICS[function], register, *names)
         if function == "trigamma":  # polygamma of order 1, which is its first operand
-            return emit(function, held.math, self.lanes, names[1:], self.builder)
+            return emit(function, element.math, self.lanes, names[1:], self.builder)
         if match := _PRECISION.fullmatch(function):
-            return self._reduce_precision(names[0], held, int(match[1]), int(match[2]))
+            return self._reduce_precision(names[0], element, int(match[1]), int(match[2]))
         if function.startswith("total_"):
             return self._total(register, names[0], names[1], function.removeprefix("total_"))
         return self._FUNCTIONS[function](self, register, *names)
@@ -130,36 +130,36 @@ class FloatFunctions(VectorBuilder):
             ordered.append(self.binary("xor", word, bits, flip))
         return self.compare(function if function in ("eq", "ne") else f"s{function}", word, *ordered)
 
-    def _reduce_precision(self, x: str, held: Element, exponent: int, mantissa: int) -> str:
+    def _reduce_precision(self, x: str, element: Element, exponent: int, mantissa: int) -> str:
         """Bit by bit in the type's own format; floats of 8 bits are taken for f16, of which they are a part."""
-        if held.narrow and held.narrow != "bf16":
+        if element.narrow and element.narrow != "bf16":
             half = self._rounded_bits(self.cast("fptrunc", x, "float", "half"), "half", exponent, mantissa)
             return self.cast("fpext", half, "half", "float")
-        return self._rounded_bits(x, held.register, exponent, min(mantissa, 7) if held.narrow else mantissa)
+        return self._rounded_bits(x, element.register, exponent, min(mantissa, 7) if element.narrow else mantissa)
 
     def _rounded_bits(self, x: str, register: str, exponent: int, mantissa: int) -> str:
         nexp, nmant, word = {"double": (11, 52, "i64"), "float": (8, 23, "i32"), "half": (5, 10, "i16")}[register]
         exponent, mantissa = min(exponent, nexp), min(mantissa, nmant)
         cut, bias, small = nmant - mantissa, (1 << (nexp - 1)) - 1, (1 << (exponent - 1)) - 1
         bits = self.cast("bitcast", x, register, word)
-        found = bits
+        rounded = bits
         if cut:
             tie = self.binary("and", word, self.binary("lshr", word, bits, self.constant(word, cut)), self.constant(word, 1))
             up = self.binary("add", word, tie, self.constant(word, (1 << (cut - 1)) - 1))
-            found = self.binary("and", word, self.binary("add", word, bits, up), self.constant(word, -(1 << cut)))
+            rounded = self.binary("and", word, self.binary("add", word, bits, up), self.constant(word, -(1 << cut)))
         if exponent < nexp:
             exponents = ((1 << nexp) - 1) << nmant
             sign = self.binary("and", word, bits, self.constant(word, -(1 << (nexp + nmant))))
-            power = self.binary("and", word, found, self.constant(word, exponents))
+            power = self.binary("and", word, rounded, self.constant(word, exponents))
             high = self.compare("ugt", word, power, self.constant(word, (bias + small) << nmant))
             low = self.compare("ule", word, power, self.constant(word, (bias - small) << nmant))
-            found = self.select(high, word, self.binary("or", word, sign, self.constant(word, exponents)), found)
-            found = self.select(low, word, sign, found)
+            rounded = self.select(high, word, self.binary("or", word, sign, self.constant(word, exponents)), rounded)
+            rounded = self.select(low, word, sign, rounded)
         nan = x
         if not mantissa:  # without mantissa bits there is no NaN
             sign = self.binary("and", word, bits, self.constant(word, -(1 << (nexp + nmant))))
             nan = self.cast("bitcast", self.binary("or", word, sign, self.constant(word, ((1 << nexp) - 1) << nmant)), word, register)
-        return self.select(self.compare("uno", register, x, x), register, nan, self.cast("bitcast", found, word, register))
+        return self.select(self.compare("uno", register, x, x), register, nan, self.cast("bitcast", rounded, word, register))
 
     def narrowed(self, x: str, narrow: str) -> str:
         """A float rounded to a format of 16 or 8 bits, still as a float."""

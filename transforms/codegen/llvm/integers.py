@@ -20,104 +20,104 @@ class IntegerFunctions(VectorBuilder):
             return self.binary("xor", "i1", names[0], self.constant("i1", "true"))
         return self.binary(_BOOLEAN[function], "i1", names[0], names[1])
 
-    def integer_function(self, function: str, names: Sequence[str], held: Element) -> str:
+    def integer_function(self, function: str, names: Sequence[str], element: Element) -> str:
         if function in _ARITHMETIC:
-            return self.binary(_ARITHMETIC[function], held.register, names[0], names[1])
-        return self._INTEGER_FUNCTIONS[function](self, held, *names)
+            return self.binary(_ARITHMETIC[function], element.register, names[0], names[1])
+        return self._INTEGER_FUNCTIONS[function](self, element, *names)
 
-    def _integer_negate(self, held: Element, x: str) -> str:
-        return self.binary("sub", held.register, self.constant(held.register, 0), x)
+    def _integer_negate(self, element: Element, x: str) -> str:
+        return self.binary("sub", element.register, self.constant(element.register, 0), x)
 
-    def _integer_not(self, held: Element, x: str) -> str:
-        return self.binary("xor", held.register, x, self.constant(held.register, -1))
+    def _integer_not(self, element: Element, x: str) -> str:
+        return self.binary("xor", element.register, x, self.constant(element.register, -1))
 
-    def _integer_abs(self, held: Element, x: str) -> str:
-        return x if held.kind == "u" else self.intrinsic("abs", held.register, x, extra=", i1 false")
+    def _integer_abs(self, element: Element, x: str) -> str:
+        return x if element.kind == "u" else self.intrinsic("abs", element.register, x, extra=", i1 false")
 
-    def _integer_square(self, held: Element, x: str) -> str:
-        return self.binary("mul", held.register, x, x)
+    def _integer_square(self, element: Element, x: str) -> str:
+        return self.binary("mul", element.register, x, x)
 
-    def _integer_sign(self, held: Element, x: str) -> str:
-        zero = self.constant(held.register, 0)
-        positive = self.cast("zext", self.compare("ne" if held.kind == "u" else "sgt", held.register, x, zero), "i1", held.register)
-        if held.kind == "u":
+    def _integer_sign(self, element: Element, x: str) -> str:
+        zero = self.constant(element.register, 0)
+        positive = self.cast("zext", self.compare("ne" if element.kind == "u" else "sgt", element.register, x, zero), "i1", element.register)
+        if element.kind == "u":
             return positive
-        return self.select(self.compare("slt", held.register, x, zero), held.register, self.constant(held.register, -1), positive)
+        return self.select(self.compare("slt", element.register, x, zero), element.register, self.constant(element.register, -1), positive)
 
-    def _integer_extreme(self, held: Element, x: str, y: str, name: str) -> str:
-        return self.intrinsic(("s" if held.kind == "i" else "u") + name, held.register, x, y)
+    def _integer_extreme(self, element: Element, x: str, y: str, name: str) -> str:
+        return self.intrinsic(("s" if element.kind == "i" else "u") + name, element.register, x, y)
 
-    def _integer_clamp(self, held: Element, low: str, x: str, high: str) -> str:
-        return self._integer_extreme(held, self._integer_extreme(held, x, low, "max"), high, "min")
+    def _integer_clamp(self, element: Element, low: str, x: str, high: str) -> str:
+        return self._integer_extreme(element, self._integer_extreme(element, x, low, "max"), high, "min")
 
-    def _safe_divisor(self, held: Element, x: str, y: str) -> tuple[str, str]:
+    def _safe_divisor(self, element: Element, x: str, y: str) -> tuple[str, str]:
         """Where y is 0, and y with 1 in its place there and where the quotient would overflow."""
-        register = held.register
+        register = element.register
         zero = self.compare("eq", register, y, self.constant(register, 0))
         unsafe = zero
-        if held.kind == "i":
-            least = self.compare("eq", register, x, self.constant(register, -(1 << (held.bits - 1))))
+        if element.kind == "i":
+            least = self.compare("eq", register, x, self.constant(register, -(1 << (element.bits - 1))))
             unsafe = self.binary("or", "i1", zero, self.binary("and", "i1", least, self.compare("eq", register, y, self.constant(register, -1))))
         return zero, self.select(unsafe, register, self.constant(register, 1), y)
 
-    def _integer_divide(self, held: Element, x: str, y: str) -> str:
-        zero, divisor = self._safe_divisor(held, x, y)
-        quotient = self.binary("sdiv" if held.kind == "i" else "udiv", held.register, x, divisor)
-        return self.select(zero, held.register, self.constant(held.register, -1), quotient)
+    def _integer_divide(self, element: Element, x: str, y: str) -> str:
+        zero, divisor = self._safe_divisor(element, x, y)
+        quotient = self.binary("sdiv" if element.kind == "i" else "udiv", element.register, x, divisor)
+        return self.select(zero, element.register, self.constant(element.register, -1), quotient)
 
-    def _integer_remainder(self, held: Element, x: str, y: str) -> str:
-        zero, divisor = self._safe_divisor(held, x, y)
-        rest = self.binary("srem" if held.kind == "i" else "urem", held.register, x, divisor)
-        return self.select(zero, held.register, x, rest)
+    def _integer_remainder(self, element: Element, x: str, y: str) -> str:
+        zero, divisor = self._safe_divisor(element, x, y)
+        rest = self.binary("srem" if element.kind == "i" else "urem", element.register, x, divisor)
+        return self.select(zero, element.register, x, rest)
 
-    def _shift(self, held: Element, x: str, y: str, opcode: str) -> str:
-        inside = self.compare("ult", held.register, y, self.constant(held.register, held.bits))
+    def _shift(self, element: Element, x: str, y: str, opcode: str) -> str:
+        inside = self.compare("ult", element.register, y, self.constant(element.register, element.bits))
         if opcode == "ashr":
-            return self.binary("ashr", held.register, x, self.select(inside, held.register, y, self.constant(held.register, held.bits - 1)))
-        amount = self.select(inside, held.register, y, self.constant(held.register, 0))
-        return self.select(inside, held.register, self.binary(opcode, held.register, x, amount), self.constant(held.register, 0))
+            return self.binary("ashr", element.register, x, self.select(inside, element.register, y, self.constant(element.register, element.bits - 1)))
+        amount = self.select(inside, element.register, y, self.constant(element.register, 0))
+        return self.select(inside, element.register, self.binary(opcode, element.register, x, amount), self.constant(element.register, 0))
 
-    def _integer_power(self, held: Element, x: str, y: str) -> str:
+    def _integer_power(self, element: Element, x: str, y: str) -> str:
         """x multiplied y times with wraparound, by squares; for negative y the quotient 1 / x**-y, and 0 for x = 0."""
-        register = held.register
+        register = element.register
         unit, zero = self.constant(register, 1), self.constant(register, 0)
-        found, base, rest = unit, x, y
-        for bit in range(held.bits):
+        power, base, rest = unit, x, y
+        for bit in range(element.bits):
             odd = self.compare("ne", register, self.binary("and", register, rest, unit), zero)
-            found = self.select(odd, register, self.binary("mul", register, found, base), found)
-            if bit < held.bits - 1:
+            power = self.select(odd, register, self.binary("mul", register, power, base), power)
+            if bit < element.bits - 1:
                 base, rest = self.binary("mul", register, base, base), self.binary("lshr", register, rest, unit)
-        if held.kind == "u":
-            return found
+        if element.kind == "u":
+            return power
         odd = self.compare("ne", register, self.binary("and", register, y, unit), zero)
         minus = self.compare("eq", register, x, self.constant(register, -1))
         of_minus = self.select(odd, register, x, unit)
         inverse = self.select(self.compare("eq", register, x, unit), register, unit, self.select(minus, register, of_minus, zero))
-        return self.select(self.compare("slt", register, y, zero), register, inverse, found)
+        return self.select(self.compare("slt", register, y, zero), register, inverse, power)
 
-    def _popcnt(self, held: Element, x: str) -> str:
-        return self.intrinsic("ctpop", held.register, x)
+    def _popcnt(self, element: Element, x: str) -> str:
+        return self.intrinsic("ctpop", element.register, x)
 
-    def _leading_zeros(self, held: Element, x: str) -> str:
-        return self.intrinsic("ctlz", held.register, x, extra=", i1 false")
+    def _leading_zeros(self, element: Element, x: str) -> str:
+        return self.intrinsic("ctlz", element.register, x, extra=", i1 false")
 
-    def _integer_itself(self, held: Element, x: str) -> str:
+    def _integer_itself(self, element: Element, x: str) -> str:
         return x
 
-    def _integer_maximum(self, held: Element, x: str, y: str) -> str:
-        return self._integer_extreme(held, x, y, "max")
+    def _integer_maximum(self, element: Element, x: str, y: str) -> str:
+        return self._integer_extreme(element, x, y, "max")
 
-    def _integer_minimum(self, held: Element, x: str, y: str) -> str:
-        return self._integer_extreme(held, x, y, "min")
+    def _integer_minimum(self, element: Element, x: str, y: str) -> str:
+        return self._integer_extreme(element, x, y, "min")
 
-    def _shift_left(self, held: Element, x: str, y: str) -> str:
-        return self._shift(held, x, y, "shl")
+    def _shift_left(self, element: Element, x: str, y: str) -> str:
+        return self._shift(element, x, y, "shl")
 
-    def _shift_right_logical(self, held: Element, x: str, y: str) -> str:
-        return self._shift(held, x, y, "lshr")
+    def _shift_right_logical(self, element: Element, x: str, y: str) -> str:
+        return self._shift(element, x, y, "lshr")
 
-    def _shift_right_arithmetic(self, held: Element, x: str, y: str) -> str:
-        return self._shift(held, x, y, "ashr")
+    def _shift_right_arithmetic(self, element: Element, x: str, y: str) -> str:
+        return self._shift(element, x, y, "ashr")
 
     _INTEGER_FUNCTIONS: ClassVar[dict[str, Callable[..., str]]] = {
         "negate": _integer_negate,

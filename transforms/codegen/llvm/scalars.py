@@ -29,18 +29,18 @@ class Scalars(ComplexFunctions, IntegerFunctions):
             return self._bitcast(one(operands[0]), types[0], result)
         if function == "complex":
             return one(operands[0]), one(operands[1])
-        held = types[0]
-        if held.kind == "c":
-            return self.complex_function(function, operands, held)
+        element = types[0]
+        if element.kind == "c":
+            return self.complex_function(function, operands, element)
         names = [one(operand) for operand in operands]
         if function in FLOAT_PREDICATES:
-            return self._compare(function, names, held)
-        if held.kind == "f":
-            found = self.float_function(function, names, held)
-            return self.narrowed(found, result.narrow) if result.narrow else found
-        if held.kind == "b":
+            return self._compare(function, names, element)
+        if element.kind == "f":
+            value = self.float_function(function, names, element)
+            return self.narrowed(value, result.narrow) if result.narrow else value
+        if element.kind == "b":
             return self.boolean_function(function, names)
-        return self.integer_function(function, names, held)
+        return self.integer_function(function, names, element)
 
     def _select(self, operands: Sequence[Value], result: Element) -> Value:
         condition = one(operands[0])
@@ -49,11 +49,11 @@ class Scalars(ComplexFunctions, IntegerFunctions):
             return self.select(condition, result.register, x[0], y[0]), self.select(condition, result.register, x[1], y[1])
         return self.select(condition, result.register, one(x), one(y))
 
-    def _compare(self, function: str, names: Sequence[str], held: Element) -> str:
-        if held.kind == "f":
-            return self.compare(FLOAT_PREDICATES[function], held.register, *names)
-        predicate = function if function in ("eq", "ne") else ("s" if held.kind == "i" else "u") + function
-        return self.compare(predicate, held.register, *names)
+    def _compare(self, function: str, names: Sequence[str], element: Element) -> str:
+        if element.kind == "f":
+            return self.compare(FLOAT_PREDICATES[function], element.register, *names)
+        predicate = function if function in ("eq", "ne") else ("s" if element.kind == "i" else "u") + function
+        return self.compare(predicate, element.register, *names)
 
     # -- conversions
 
@@ -159,40 +159,40 @@ class Scalars(ComplexFunctions, IntegerFunctions):
 
     # -- reductions
 
-    def combine(self, kind: str, x: Value, y: Value, held: Element) -> Value:
+    def combine(self, kind: str, x: Value, y: Value, element: Element) -> Value:
         """Two elements combined by a reduction kind (16-bit floats are not rounded)."""
-        if held.kind == "c":
+        if element.kind == "c":
             (a, b), (c, d) = pair(x), pair(y)
             if kind == "mul":
-                return self.multiply_complex(held.register, (a, b), (c, d))
-            return self.binary("fadd", held.register, a, c), self.binary("fadd", held.register, b, d)
+                return self.multiply_complex(element.register, (a, b), (c, d))
+            return self.binary("fadd", element.register, a, c), self.binary("fadd", element.register, b, d)
         name = {"add": "add", "mul": "multiply", "max": "maximum", "min": "minimum", "and": "and", "or": "or"}[kind]
         names = (one(x), one(y))
-        if held.kind == "f":
-            return self.float_function(name, names, held)
-        return self.boolean_function(name, names) if held.kind == "b" else self.integer_function(name, names, held)
+        if element.kind == "f":
+            return self.float_function(name, names, element)
+        return self.boolean_function(name, names) if element.kind == "b" else self.integer_function(name, names, element)
 
-    def horizontal(self, kind: str, x: str, held: Element) -> str:
+    def horizontal(self, kind: str, x: str, element: Element) -> str:
         """All lanes of one register combined into a scalar."""
         if self.lanes == 1:
             return x
-        suffix = self.suffix(held.register)
-        if held.kind == "f":
+        register, suffix, operand = element.register, self.suffix(element.register), f"{self.type(element.register)} {x}"
+        if element.kind == "f":
             if kind in ("add", "mul"):
-                start = float_literal(-0.0 if kind == "add" else 1.0, held.register)
-                return self.op(f"call reassoc {held.register} @llvm.vector.reduce.f{kind}.{suffix}({held.register} {start}, {self.type(held.register)} {x})")
-            return self.op(f"call {held.register} @llvm.vector.reduce.f{kind}imum.{suffix}({self.type(held.register)} {x})")
-        name = kind if kind in ("add", "mul", "and", "or") else ("s" if held.kind == "i" else "u") + kind
-        return self.op(f"call {held.register} @llvm.vector.reduce.{name}.{suffix}({self.type(held.register)} {x})")
+                start = float_literal(-0.0 if kind == "add" else 1.0, register)
+                return self.op(f"call reassoc {register} @llvm.vector.reduce.f{kind}.{suffix}({register} {start}, {operand})")
+            return self.op(f"call {register} @llvm.vector.reduce.f{kind}imum.{suffix}({operand})")
+        name = kind if kind in ("add", "mul", "and", "or") else ("s" if element.kind == "i" else "u") + kind
+        return self.op(f"call {register} @llvm.vector.reduce.{name}.{suffix}({operand})")
 
 
-def neutral(kind: str, held: Element) -> str:
+def neutral(kind: str, element: Element) -> str:
     """The literal that combines with any element to that element (one part of it, for complex numbers)."""
-    if held.kind in "fc":
-        return float_literal({"add": 0.0, "mul": 1.0, "max": float("-inf"), "min": float("inf")}[kind], held.register)
-    if held.kind == "b":
+    if element.kind in "fc":
+        return float_literal({"add": 0.0, "mul": 1.0, "max": float("-inf"), "min": float("inf")}[kind], element.register)
+    if element.kind == "b":
         return "true" if kind == "and" else "false"
     if kind in ("max", "min"):
-        least, greatest = (0, (1 << held.bits) - 1) if held.kind == "u" else (-(1 << (held.bits - 1)), (1 << (held.bits - 1)) - 1)
+        least, greatest = (0, (1 << element.bits) - 1) if element.kind == "u" else (-(1 << (element.bits - 1)), (1 << (element.bits - 1)) - 1)
         return str(least if kind == "max" else greatest)
     return {"add": "0", "mul": "1", "and": "-1", "or": "0"}[kind]

@@ -1,4 +1,4 @@
-"""Element types on the CPU: how they lie in memory and in which LLVM type they are computed.
+"""Element types: how they lie in memory and in which LLVM type they are computed.
 
 Booleans are bytes in memory and ``i1`` in registers. Floats of 16 and 8 bits are computed as ``float`` whose value is one of the
 narrow type's (every operation rounds its result to it). Integers of 4 bits are the low halves of bytes in memory. Complex numbers are two values.
@@ -54,28 +54,28 @@ _SPECIAL: dict[Attribute, Element] = {
     i1: Element("b", "i8", "i1", 1),
     i4: Element("i", "i8", "i8", 1, "i4"),
     ui4: Element("u", "i8", "i8", 1, "ui4"),
-    **{held: Element("f", "i8", "float", 1, held.name) for held in EIGHT_BITS},
+    **{type: Element("f", "i8", "float", 1, type.name) for type in EIGHT_BITS},
 }
 SUB_BYTE = ("i4", "ui4")
 """What is narrow and no float."""
 
 
-def element_of(held: Attribute) -> Element:
-    """The CPU's view of an element type (kept on the type: it is asked for every operand of every op)."""
-    found = held.__dict__.get("_cpu_element")
-    if found is None:
-        found = _element_of(held)
-        object.__setattr__(held, "_cpu_element", found)
-    return found
+def element_of(type: Attribute) -> Element:
+    """How LLVM sees an element type (kept on the type: it is asked for every operand of every op)."""
+    known = type.__dict__.get("_llvm_element")
+    if known is None:
+        known = _element_of(type)
+        object.__setattr__(type, "_llvm_element", known)
+    return known
 
 
-def _element_of(held: Attribute) -> Element:
-    found = _SPECIAL.get(held)
-    if found is not None:
-        return found
-    assert is_integer(held), f"no such element type: {held}"
-    size = dtype_of(held).itemsize
-    return Element("u" if is_unsigned(held) else "i", f"i{8 * size}", f"i{8 * size}", size)
+def _element_of(type: Attribute) -> Element:
+    special = _SPECIAL.get(type)
+    if special is not None:
+        return special
+    assert is_integer(type), f"no such element type: {type}"
+    size = dtype_of(type).itemsize
+    return Element("u" if is_unsigned(type) else "i", f"i{8 * size}", f"i{8 * size}", size)
 
 
 _LARGEST_F32 = (2 - 2.0**-23) * 2.0**127

@@ -53,7 +53,7 @@ EXPANSIONS: dict[type[Operation], str] = {
     hlo.TorchIndexSelectOp: "indexing:expand_torch_index_select",
     hlo.UnaryEinsumOp: "products:expand_einsum",
 }
-"""Where the expansion of each op is, so that nothing is imported before a program needs it."""
+"""The module of the expansion of each op, so that nothing is imported before a program needs it."""
 
 NAMES = frozenset(op.name for op in EXPANSIONS)
 
@@ -65,7 +65,7 @@ def _expansion(cls: type[Operation]) -> Expansion:
 
 
 def expand(b: OpBuilder, op: Operation) -> Sequence[SSAValue] | None:
-    """What stands for the results of an op with an expansion; None where it stays: for shapes that are not known, or because nothing is simpler."""
+    """Expands an op: the values that replace its results; None where it stays: for shapes that are not known, or because nothing is simpler."""
     if any(DYNAMIC in shape_of_type(value.type) for value in (*op.operands, *op.results) if hasattr(value.type, "get_shape")):  # pyright: ignore[reportArgumentType]
         return None
     return _expansion(type(op))(b, op)
@@ -84,9 +84,9 @@ class ExpandCompoundPass(ModulePass):
 def expand_compound(module: ModuleOp) -> None:
     """Expands all ops of a module that have an expansion, in place, from the inside out."""
     kept: set[Operation] = set()
-    while found := [op for op in all_ops(module) if type(op) in EXPANSIONS and op not in kept]:
+    while pending := [op for op in all_ops(module) if type(op) in EXPANSIONS and op not in kept]:
         rewriter = Rewriter("expand-compound")
-        for op in found:
+        for op in pending:
             if any(inner is not op and type(inner) in EXPANSIONS and inner not in kept for inner in all_ops(op)):
                 continue  # after those in its regions
             rewriter.move_to(op)

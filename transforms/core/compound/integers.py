@@ -13,14 +13,14 @@ from wengert.ir.tensor_types import element, i64, is_unsigned, ui64
 
 def expand_mulhi(b: OpBuilder, op: chlo.MulhiOp) -> list[Value]:
     """The product in twice the bits, shifted; of 64 bits, by halves of 32."""
-    held = element(op.result)
-    width, unsigned = bit_width(held), is_unsigned(held)
+    element_type = element(op.result)
+    width, unsigned = bit_width(element_type), is_unsigned(element_type)
     if width == 64:
         return [_unsigned(b, op.lhs, op.rhs) if unsigned else _signed(b, op.lhs, op.rhs)]
     wide = IntegerType(64, Signedness.UNSIGNED if unsigned else Signedness.SIGNLESS)
     product = b.multiply(b.convert(op.lhs, wide), b.convert(op.rhs, wide))
     shift = hlo.ShiftRightLogicalOp if unsigned else hlo.ShiftRightArithmeticOp
-    return [b.convert(b.like(shift, product, b.full_like(product, width)), held)]
+    return [b.convert(b.like(shift, product, b.full_like(product, width)), element_type)]
 
 
 def _unsigned(b: OpBuilder, x: Value, y: Value) -> Value:
@@ -40,8 +40,8 @@ def _unsigned(b: OpBuilder, x: Value, y: Value) -> Value:
 
 def _signed(b: OpBuilder, x: Value, y: Value) -> Value:
     """As unsigned numbers x is larger by 2^64 where it is negative, and so is y: the upper half by y, and by x."""
-    found = b.convert(_unsigned(b, b.convert(x, ui64), b.convert(y, ui64)), i64)
+    upper_half = b.convert(_unsigned(b, b.convert(x, ui64), b.convert(y, ui64)), i64)
     zero = b.full_like(x, 0)
     for negative, other in ((x, y), (y, x)):
-        found = b.subtract(found, b.select(b.compare("LT", negative, zero), other, zero))
-    return found
+        upper_half = b.subtract(upper_half, b.select(b.compare("LT", negative, zero), other, zero))
+    return upper_half

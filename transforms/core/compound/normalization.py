@@ -28,18 +28,18 @@ class Features(Struct, frozen=True):
     extents: Sequence[int]
     index: int
     epsilon: float
-    held: Attribute
+    element_type: Attribute
 
     @staticmethod
     def of(b: OpBuilder, op: BatchNorm) -> Features:
-        held = element(op.operand)
-        wide = f32 if dtype_of(held).itemsize < 4 else held
+        element_type = element(op.operand)
+        wide = f32 if dtype_of(element_type).itemsize < 4 else element_type
         epsilon: Any = op.epsilon
         return Features(b, shape(op.operand), int_of(op.feature_index), float(epsilon.value.data), wide)
 
     @property
     def count(self) -> int:
-        """How many elements a feature has."""
+        """The number of elements of a feature."""
         total = 1
         for d, n in enumerate(self.extents):
             total *= n if d != self.index else 1
@@ -47,7 +47,7 @@ class Features(Struct, frozen=True):
 
     def wide(self, x: Value) -> Value:
         """A value in the type that is computed in."""
-        return self.b.convert(x, self.held)
+        return self.b.convert(x, self.element_type)
 
     def sum(self, x: Value) -> Value:
         """One number for each feature."""

@@ -20,16 +20,16 @@ def expand_dot(b: OpBuilder, op: hlo.DotOp) -> list[Value]:
 def expand_einsum(b: OpBuilder, op: hlo.EinsumOp | hlo.UnaryEinsumOp) -> list[Value]:
     """Diagonals of labels that an operand has twice, sums over those that it has alone, and a dot_general of what is left."""
     labels = EinsumLabels.of(op.einsum_config.data, [rank(x) for x in op.operands])
-    held = element(op.result)
+    element_type = element(op.result)
     parts: list[tuple[Value, Labels]] = []
     for i, (x, names) in enumerate(zip(op.operands, labels.operands, strict=True)):
         others = {*labels.result, *(name for j, row in enumerate(labels.operands) if j != i for name in row)}
-        wide = b.convert(x, held) if len(op.operands) == 1 or set(names) - others else x
+        wide = b.convert(x, element_type) if len(op.operands) == 1 or set(names) - others else x
         parts.append(_summed(b, *_diagonals(b, wide, names), others))
-    (x, found), *rest = parts
+    (x, names_left), *rest = parts
     if rest:
-        x, found = _product(b, (x, found), rest[0], labels.result, held)
-    return [b.transpose(x, [found.index(name) for name in labels.result])]
+        x, names_left = _product(b, (x, names_left), rest[0], labels.result, element_type)
+    return [b.transpose(x, [names_left.index(name) for name in labels.result])]
 
 
 def _diagonals(b: OpBuilder, x: Value, names: Labels) -> tuple[Value, Labels]:
@@ -51,7 +51,7 @@ def _summed(b: OpBuilder, x: Value, names: Labels, kept: set[str]) -> tuple[Valu
     return b.reduce_sum(x, alone), tuple(name for name in names if name in kept)
 
 
-def _product(b: OpBuilder, left: tuple[Value, Labels], right: tuple[Value, Labels], result: Labels, held: Attribute) -> tuple[Value, Labels]:
+def _product(b: OpBuilder, left: tuple[Value, Labels], right: tuple[Value, Labels], result: Labels, element_type: Attribute) -> tuple[Value, Labels]:
     (x, first), (y, second) = left, right
     both = [name for name in first if name in second]
     batch, gone = [name for name in both if name in result], [name for name in both if name not in result]
@@ -59,5 +59,5 @@ def _product(b: OpBuilder, left: tuple[Value, Labels], right: tuple[Value, Label
     def places(names: Labels, wanted: list[str]) -> list[int]:
         return [names.index(name) for name in wanted]
 
-    found = b.dot_general(x, y, (places(first, gone), places(second, gone)), (places(first, batch), places(second, batch)), result_element=held)
-    return found, (*batch, *(name for name in first if name not in both), *(name for name in second if name not in both))
+    product = b.dot_general(x, y, (places(first, gone), places(second, gone)), (places(first, batch), places(second, batch)), result_element=element_type)
+    return product, (*batch, *(name for name in first if name not in both), *(name for name in second if name not in both))

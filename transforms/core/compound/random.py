@@ -11,11 +11,11 @@ from wengert.transforms.core.kinds import constant_scalar
 
 def expand_rng(b: OpBuilder, op: hlo.RngOp) -> list[Value] | None:
     """a + (b - a) u for u uniform in [0, 1), and a + b z for z normal; integers, and the standard distributions, stay."""
-    held = element(op.result)
-    if not is_float(held) or (constant_scalar(op.a) == 0 and constant_scalar(op.b) == 1):
+    element_type = element(op.result)
+    if not is_float(element_type) or (constant_scalar(op.a) == 0 and constant_scalar(op.b) == 1):
         return None
     numbers = op.rng_distribution
-    standard = b.one(hlo.RngOp, (b.scalar(0, held), b.scalar(1, held), op.shape), op.result.type, rng_distribution=numbers)
+    standard = b.one(hlo.RngOp, (b.scalar(0, element_type), b.scalar(1, element_type), op.shape), op.result.type, rng_distribution=numbers)
     width = b.subtract(op.b, op.a) if numbers.data is RngDistribution.UNIFORM else op.b
     extents = shape(op.result)
     return [b.add(b.broadcast_in_dim(op.a, [], extents), b.multiply(b.broadcast_in_dim(width, [], extents), standard))]

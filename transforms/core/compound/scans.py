@@ -21,8 +21,8 @@ def expand_scan(b: OpBuilder, op: chlo.ScanOp) -> Sequence[Value]:
     initial = [*(b.zeros(type_of(y)) for y in op.outputs), *op.inits]
     block = Block(arg_types=[tensor((), i64), *(v.type for v in (*op.inputs, *initial))])
     inner = OpBuilder(block, location=op.location, pass_name=b.pass_name)
-    trip, *arguments = block.args
-    place = inner.subtract(inner.scalar(extent - 1, i64), trip) if backward else trip
+    iteration, *arguments = block.args
+    place = inner.subtract(inner.scalar(extent - 1, i64), iteration) if backward else iteration
     n, m = len(op.inputs), len(op.outputs)
     inputs, outputs, carries = arguments[:n], arguments[n : n + m], arguments[n + m :]
     slices = [_slice(inner, x, place, dimension) for x in inputs]
@@ -42,8 +42,8 @@ def _starts(b: OpBuilder, x: Value, place: Value, dimension: int) -> list[Value]
 
 def _slice(b: OpBuilder, x: Value, place: Value, dimension: int) -> Value:
     extents = [1 if d == dimension else n for d, n in enumerate(shape(x))]
-    found = b.dynamic_slice(x, _starts(b, x, place, dimension), extents)
-    return b.reshape(found, [n for d, n in enumerate(extents) if d != dimension])
+    row = b.dynamic_slice(x, _starts(b, x, place, dimension), extents)
+    return b.reshape(row, [n for d, n in enumerate(extents) if d != dimension])
 
 
 def _write(b: OpBuilder, y: Value, part: Value, place: Value, dimension: int) -> Value:

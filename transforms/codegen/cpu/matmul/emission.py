@@ -82,4 +82,4 @@ def emit_zeros(builder: FunctionBuilder, plan: MatmulPlan, c: str) -> None:
     size = ELEMENT_BYTES[plan.element]
     with builder.repeat(plan.m) as i:
         row = builder.shared_offset(c, "i8", i, plan.c_m * size)
-        builder.line(f"call void @llvm.memset.p0.i64(ptr {row}, i8 0, i64 {plan.n * size}, i1 false)")
+        builder.set_bytes(row, plan.n * size)

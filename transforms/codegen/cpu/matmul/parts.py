@@ -1,6 +1,6 @@
 """A product in parts that threads may compute: ranges of its outermost loop, of the rows of C, or of its columns.
 
-Every part is the same product with fewer rows (or columns, or trips), computed by the same method, so it is one function that is
+Every part is the same product with fewer rows (or columns, or iterations), computed by the same method, so it is one function that is
 called with other addresses; a last part that is smaller has a function of its own. The kernels with vectors along n go
 through column groups of B one after another anyway, so ranges of groups cost nothing; parts by rows read (or pack) all of B each,
 and are made so large that this does not count.
@@ -64,7 +64,7 @@ def parts(plan: MatmulPlan) -> Parts | None:
     if wanted < 2:
         return None
     if plan.loops and plan.loops[0].size >= min(8, wanted) and plan.copy_b is None:
-        return _trips(plan, work)
+        return _iterations(plan, work)
     least = LEAST_ROWS_BLAS if plan.method == "blas" else LEAST_ROWS
     width = _group_width(plan)
     if plan.n >= min(ENOUGH, wanted) * width:
@@ -73,7 +73,7 @@ def parts(plan: MatmulPlan) -> Parts | None:
         return _rows(plan, work, least)
     if plan.n >= 2 * width:
         return _columns(plan, work, width)
-    return _trips(plan, work) if plan.loops and plan.loops[0].size > 1 and plan.copy_b is None else None
+    return _iterations(plan, work) if plan.loops and plan.loops[0].size > 1 and plan.copy_b is None else None
 
 
 def _group_width(plan: MatmulPlan) -> int:
@@ -85,7 +85,7 @@ def _group_width(plan: MatmulPlan) -> int:
     return max(group.width for group in split_columns(plan.m, plan.n, plan.k, plan.target, plan.element).groups)
 
 
-def _trips(plan: MatmulPlan, work: float) -> Parts | None:
+def _iterations(plan: MatmulPlan, work: float) -> Parts | None:
     first, *others = plan.loops
     cut = split(first.size, work)
     if cut is None:

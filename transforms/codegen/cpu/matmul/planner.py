@@ -169,14 +169,14 @@ def plan(
     Raises:
         UnsupportedMatmul: an element type has no kernel, or the operands are not narrower than the result.
     """
-    held = (lhs_element or element, rhs_element or element)
+    stored = (lhs_element or element, rhs_element or element)
     computed = "f32" if element in NARROW else element
-    for source in (*held, computed):
+    for source in (*stored, computed):
         if source not in ELEMENT_BYTES or not convertible(source, computed):
-            raise UnsupportedMatmul(f"no matrix product of {held[0]} and {held[1]} with a result of {element}")
+            raise UnsupportedMatmul(f"no matrix product of {stored[0]} and {stored[1]} with a result of {element}")
     a = Operand(tuple(lhs_shape), tuple(lhs_strides or contiguous(lhs_shape)), tuple(lhs_batch), tuple(lhs_contracting))
     b = Operand(tuple(rhs_shape), tuple(rhs_strides or contiguous(rhs_shape)), tuple(rhs_batch), tuple(rhs_contracting))
-    a, b, copies, scratch = with_copies(a, b, held, computed)
+    a, b, copies, scratch = with_copies(a, b, stored, computed)
     core = assemble(a, b, computed, target, copies, scratch)
     if computed != element:
         size = aligned(core.result_size * ELEMENT_BYTES[computed])
@@ -217,7 +217,7 @@ def contraction_order(a: Operand, b: Operand) -> list[Dimension]:
     return min(orders, key=lambda order: len(merge(order)))
 
 
-def with_copies(a: Operand, b: Operand, held: tuple[str, str], element: str) -> tuple[Operand, Operand, tuple[Copy | None, Copy | None], int]:
+def with_copies(a: Operand, b: Operand, stored: tuple[str, str], element: str) -> tuple[Operand, Operand, tuple[Copy | None, Copy | None], int]:
     """Copies operands that must be converted or whose contracted dimensions do not merge; returns operands with the strides of the copies.
 
     Empty sums read nothing, and nothing is copied for them.
@@ -229,15 +229,15 @@ def with_copies(a: Operand, b: Operand, held: tuple[str, str], element: str) -> 
     merges = len(merge(contraction_order(a, b))) <= 1
     copy_a = copy_b = None
     scratch = 0
-    if held[0] != element or not (merges or merges_alone(a, order)):
-        if held[1] == element and merges_alone(b, by_b):
+    if stored[0] != element or not (merges or merges_alone(a, order)):
+        if stored[1] == element and merges_alone(b, by_b):
             order = by_b
-        a, copy_a, scratch = copied(a, (*a.batch, *a.free, *(a.contracting[i] for i in order)), held[0], element, scratch)
+        a, copy_a, scratch = copied(a, (*a.batch, *a.free, *(a.contracting[i] for i in order)), stored[0], element, scratch)
     # b follows the order of a, whether that is a view or a copy.
-    if held[1] != element or len(merge(contraction_order(a, b))) > 1:
-        b, copy_b, scratch = copied(b, (*b.batch, *(b.contracting[i] for i in order), *b.free), held[1], element, scratch)
+    if stored[1] != element or len(merge(contraction_order(a, b))) > 1:
+        b, copy_b, scratch = copied(b, (*b.batch, *(b.contracting[i] for i in order), *b.free), stored[1], element, scratch)
         if copy_a is None and len(merge(contraction_order(a, b))) > 1:
-            a, copy_a, scratch = copied(a, (*a.batch, *a.free, *(a.contracting[i] for i in order)), held[0], element, scratch)
+            a, copy_a, scratch = copied(a, (*a.batch, *a.free, *(a.contracting[i] for i in order)), stored[0], element, scratch)
     return a, b, (copy_a, copy_b), scratch
 
 

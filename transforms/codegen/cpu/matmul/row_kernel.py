@@ -137,12 +137,12 @@ def _interleaved(builder: FunctionBuilder, arithmetic: Arithmetic, rows: list[st
     """The elements of a power of two of vectors, lane by lane: all of the first lane, then all of the second one, and so on."""
     if len(rows) == 1:
         return rows
-    lanes, found = arithmetic.lanes, list[str]()
+    lanes, mixed = arithmetic.lanes, list[str]()
     for even, odd in zip(_interleaved(builder, arithmetic, rows[::2]), _interleaved(builder, arithmetic, rows[1::2]), strict=True):
         for half in range(2):
             order = [lane + part * lanes for lane in range(half * lanes // 2, (half + 1) * lanes // 2) for part in range(2)]
-            found.append(builder.shuffle(arithmetic.scalar, lanes, even, odd, order))
-    return found
+            mixed.append(builder.shuffle(arithmetic.scalar, lanes, even, odd, order))
+    return mixed
 
 
 def _write_rows(builder: FunctionBuilder, arithmetic: Arithmetic, vectors: list[str], count: int, pointer: str, step: int) -> None:

@@ -24,7 +24,7 @@ def emit_complex(builder: FunctionBuilder, plan: MatmulPlan, a: str, b: str, c: 
             real, imaginary = loop.values
             x, y = parts(builder.shared_offset(a_row, kind, loop.index, 2 * plan.a_k))
             u, v = parts(builder.shared_offset(b_column, kind, loop.index, 2 * plan.b_k))
-            minus_y = builder.op(f"fneg {kind} {y}")
+            minus_y = builder.negate(kind, y)
             real = multiply_add(minus_y, v, multiply_add(x, u, real))
             imaginary = multiply_add(y, u, multiply_add(x, v, imaginary))
             loop.carry(real, imaginary)

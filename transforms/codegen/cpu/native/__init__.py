@@ -21,9 +21,9 @@ def native_kernel(op: NativeOp, target: Target) -> NativeKernel:
     """The kernel of the op that a native op holds."""
     inner = op.body.block.first_op
     assert inner is not None
-    found = kernel_class(inner)
-    assert found is not None, f"no native code for {inner.name}"
-    return found(inner, target)
+    kernel = kernel_class(inner)
+    assert kernel is not None, f"no native code for {inner.name}"
+    return kernel(inner, target)
 
 
 __all__ = ["NativeKernel", "NativeText", "kernel_class", "native_kernel", "register_symbols"]

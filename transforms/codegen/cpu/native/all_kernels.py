@@ -2,19 +2,8 @@
 
 # pyright: reportUnusedImport=false
 
-from wengert.transforms.codegen.cpu.native import (  # noqa: F401
-    cholesky,
-    convolution,
-    factored_systems,
-    fourier,
-    lu,
-    qr,
-    random_bits,
-    reductions,
-    scans,
-    sorting,
-    spectral,
-    tapes,
-    triangular,
-    tridiagonal,
-)
+from wengert.transforms.codegen.cpu.native import random_bits, sorting, tapes  # noqa: F401
+from wengert.transforms.codegen.cpu.native.convolution import as_product  # noqa: F401
+from wengert.transforms.codegen.cpu.native.fourier import transforms  # noqa: F401
+from wengert.transforms.codegen.cpu.native.linalg import cholesky, factored_systems, lu, qr, spectral, triangular, tridiagonal  # noqa: F401
+from wengert.transforms.codegen.cpu.native.reductions import kernels, scans  # noqa: F401

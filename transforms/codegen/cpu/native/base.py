@@ -18,9 +18,9 @@ from xdsl.ir import Operation, Region, SSAValue
 
 from wengert.dialects.kernel import NativeOp
 from wengert.ir.tensor_types import shape
-from wengert.transforms.codegen.cpu.native.held import held, is_held
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.regions import inline
+from wengert.transforms.codegen.cpu.native.value_elements import has_known_elements, value_element
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.schedule.chunks import Split, parameters, prologue, split
 from wengert.transforms.schedule.target import Target
@@ -83,7 +83,7 @@ class NativeKernel(ABC):
 
     def inline(self, builder: KernelBuilder, lanes: int, region: Region, arguments: Sequence[Value]) -> list[Value]:
         """A region of the op on these arguments, in all lanes."""
-        outside = {value: builder.broadcast(held(value), found, lanes) for value, found in self.outside.items()}
+        outside = {value: builder.broadcast(value_element(value), scalar, lanes) for value, scalar in self.outside.items()}
         return inline(builder.scalars(lanes), region, arguments, outside)
 
     def text(self, *, strict: bool) -> NativeText:
@@ -92,7 +92,7 @@ class NativeKernel(ABC):
         count = len(self.op.operands) + len(self.captured)
         for number, value in enumerate(self.captured, len(self.op.operands)):
             if shape(value) == ():
-                self.outside[value] = builder.memory().load(held(value), f"%p{number}")
+                self.outside[value] = builder.memory().load(value_element(value), f"%p{number}")
         self.emit(builder)
         pointers = [f"%p{n}" for n in range(count)] + [f"%q{n}" for n in range(len(self.op.results))]
         others = [] if self.cut is not None else ["%scratch", "%tapes"] if self.uses_tapes else ["%scratch"]
@@ -127,7 +127,7 @@ def native(*ops: type[Operation]) -> Callable[[Kernel], Kernel]:
 
 def registered_kernel(op: Operation) -> type[NativeKernel] | None:
     """The class that has code for this op, of those that are imported."""
-    found = _KERNELS.get(type(op), ())
-    if not found or not (found[0].uses_tapes or all(is_held(value) for value in (*op.operands, *op.results))):
+    kernels = _KERNELS.get(type(op), ())
+    if not kernels or not (kernels[0].uses_tapes or all(has_known_elements(value) for value in (*op.operands, *op.results))):
         return None
-    return next((kernel for kernel in found if kernel.supports(op)), None)
+    return next((kernel for kernel in kernels if kernel.supports(op)), None)

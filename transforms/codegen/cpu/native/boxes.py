@@ -29,7 +29,7 @@ def raw(element: Element) -> Element:
 def zero(builder: KernelBuilder, pointer: str, count: int) -> None:
     """Zeroes so many bytes."""
     if count:
-        builder.line(f"call void @llvm.memset.p0.i64(ptr align 1 {pointer}, i8 0, i64 {count}, i1 false)")
+        builder.set_bytes(pointer, count, align=1)
 
 
 def copy_box(
@@ -44,30 +44,30 @@ def copy_box(
         return
     order = sorted(range(len(extents)), key=lambda d: (-abs(target_strides[d]), d))
     dims = _merged([(extents[d], source_strides[d], target_strides[d]) for d in order if extents[d] != 1])
-    held = raw(element)
+    word = raw(element)
     if not dims:
-        builder.memory().store(held, builder.memory().load(held, source), target)
+        builder.memory().store(word, builder.memory().load(word, source), target)
         return
     n, read, written = dims[-1]
-    if written == 1 != read and held.size in (4, 8) and held.kind != "c" and n >= BLOCK:
+    if written == 1 != read and word.size in (4, 8) and word.kind != "c" and n >= BLOCK:
         turned = next((d for d, (extent, step, _) in enumerate(dims) if step == 1 and extent >= BLOCK), None)
         if turned is not None:
-            _turn(builder, held, [*dims[:turned], *dims[turned + 1 : -1]], dims[turned], dims[-1], source, target)
+            _turn(builder, word, [*dims[:turned], *dims[turned + 1 : -1]], dims[turned], dims[-1], source, target)
             return
-    lanes = max(builder.target.vector_bytes // held.size, 1)
+    lanes = max(builder.target.vector_bytes // word.size, 1)
     while lanes > 1 and lanes > n:
         lanes //= 2
-    if written != 1 or (read != 1 and (held.size not in (4, 8) or held.kind == "c")):
+    if written != 1 or (read != 1 and (word.size not in (4, 8) or word.kind == "c")):
         lanes = 1
     with builder.loops([extent for extent, _, _ in dims[:-1]]) as at:
-        first = builder.address(source, held, builder.linear([(i, step) for i, (_, step, _) in zip(at, dims, strict=False)]))
-        second = builder.address(target, held, builder.linear([(i, step) for i, (_, _, step) in zip(at, dims, strict=False)]))
+        first = builder.address(source, word, builder.linear([(i, step) for i, (_, step, _) in zip(at, dims, strict=False)]))
+        second = builder.address(target, word, builder.linear([(i, step) for i, (_, _, step) in zip(at, dims, strict=False)]))
         whole = n // lanes * lanes
         with builder.loop(0, whole, step=lanes) as inner:
-            place = builder.address(second, held, builder.multiply(inner.index, written))
-            _move(builder, held, lanes, lanes, builder.address(first, held, builder.multiply(inner.index, read)), place, read)
+            place = builder.address(second, word, builder.multiply(inner.index, written))
+            _move(builder, word, lanes, lanes, builder.address(first, word, builder.multiply(inner.index, read)), place, read)
         if whole < n:
-            _move(builder, held, lanes, n - whole, builder.address(first, held, whole * read), builder.address(second, held, whole), read)
+            _move(builder, word, lanes, n - whole, builder.address(first, word, whole * read), builder.address(second, word, whole), read)
 
 
 def _move(builder: KernelBuilder, element: Element, lanes: int, active: int, source: str, target: str, read: int = 1) -> None:
@@ -115,20 +115,20 @@ def _turn_block(builder: KernelBuilder, element: Element, source: str, source_st
     kind = f"<{BLOCK} x {element.memory}>"
 
     def shuffle(x: str, y: str, mask: tuple[int, ...]) -> str:
-        return builder.op(f"shufflevector {kind} {x}, {kind} {y}, <{BLOCK} x i32> <{', '.join(f'i32 {lane}' for lane in mask)}>")
+        return builder.shuffle(element.memory, BLOCK, x, y, mask)
 
-    rows = [builder.op(f"load {kind}, ptr {builder.address(source, element, r * source_step)}, align {element.size}") for r in range(BLOCK)]
+    rows = [builder.load(kind, builder.address(source, element, r * source_step), element.size) for r in range(BLOCK)]
     low = [shuffle(rows[r], rows[r + 1], (0, 4, 2, 6)) for r in (0, 2)]
     high = [shuffle(rows[r], rows[r + 1], (1, 5, 3, 7)) for r in (0, 2)]
     for r, column in enumerate([shuffle(half[0], half[1], mask) for mask in ((0, 1, 4, 5), (2, 3, 6, 7)) for half in (low, high)]):
-        builder.line(f"store {kind} {column}, ptr {builder.address(target, element, r * target_step)}, align {element.size}")
+        builder.store(kind, column, builder.address(target, element, r * target_step), element.size)
 
 
 def _merged(dims: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    found: list[tuple[int, int, int]] = []
+    joined: list[tuple[int, int, int]] = []
     for n, read, written in dims:
-        if found and found[-1][1] == read * n and found[-1][2] == written * n:
-            found[-1] = (found[-1][0] * n, read, written)
+        if joined and joined[-1][1] == read * n and joined[-1][2] == written * n:
+            joined[-1] = (joined[-1][0] * n, read, written)
         else:
-            found.append((n, read, written))
-    return found
+            joined.append((n, read, written))
+    return joined

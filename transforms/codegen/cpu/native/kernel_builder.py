@@ -82,6 +82,6 @@ class KernelBuilder(FunctionBuilder):
                 elif extent == 1:
                     indices.insert(0, 0)
                 else:
-                    indices.insert(0, self.op(f"urem i64 {rest}, {extent}"))
-                    rest = self.op(f"udiv i64 {rest}, {extent}")
+                    indices.insert(0, self.binary("urem", "i64", rest, extent))
+                    rest = self.binary("udiv", "i64", rest, extent)
             yield indices

@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from wengert.dialects import stablehlo
-from wengert.ir.tensor_types import element, i1, shape, ui64
+from wengert.ir.tensor_types import element as element_type
+from wengert.ir.tensor_types import i1, shape, ui64
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import raw
-from wengert.transforms.codegen.cpu.native.held import held
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
+from wengert.transforms.codegen.cpu.native.value_elements import value_element
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element
 from wengert.transforms.schedule.target import Target
@@ -28,7 +29,7 @@ class RandomBits(NativeKernel):
 
     def __init__(self, op: stablehlo.RngBitGeneratorOp, target: Target):
         super().__init__(op, target)
-        self.word = raw(held(op.output))
+        self.word = raw(value_element(op.output))
         self.extents = shape(op.output)
         self.count = prod(self.extents)
         self.wide = self.word.size > 4
@@ -37,8 +38,8 @@ class RandomBits(NativeKernel):
     @classmethod
     def supports(cls, op: stablehlo.RngBitGeneratorOp) -> bool:
         states = shape(op.initial_state)
-        held_ = element(op.output)
-        return element(op.initial_state) == ui64 and states in ((2,), (3,)) and held_ != i1 and held(op.output).kind != "c"
+        element = element_type(op.output)
+        return element_type(op.initial_state) == ui64 and states in ((2,), (3,)) and element != i1 and value_element(op.output).kind != "c"
 
     def emit(self, builder: KernelBuilder) -> None:
         (_Threefry if self.threefry else _Philox)(self, builder).run()
@@ -98,9 +99,9 @@ class _Generator:
         self.lanes = max(builder.target.vector_bytes // 8, 1)
 
     def state(self, number: int) -> str:
-        found = self.builder.memory().load(_U64, self.builder.address("%p0", _U64, number))
-        assert isinstance(found, str)
-        return found
+        word = self.builder.memory().load(_U64, self.builder.address("%p0", _U64, number))
+        assert isinstance(word, str)
+        return word
 
     def set_state(self, words: Sequence[str]) -> None:
         for number, word in enumerate(words):
@@ -134,7 +135,7 @@ class _Threefry(_Generator):
         outer, self.inner = (prod(extents[:axis]), prod(extents[axis + 1 :])) if self.pairs else (1, 1)
         self.half = (self.extent + 1) // 2 if self.pairs else self.extent
         total = outer * self.half * self.inner
-        self.set_state([key, builder.op(f"add i64 {self.counter}, {total}")])
+        self.set_state([key, builder.binary("add", "i64", self.counter, total)])
         if total == 0:
             return
         with builder.loops([outer]) as (o,):
@@ -156,7 +157,7 @@ class _Threefry(_Generator):
         builder = self.builder
         words = _Words(builder, lanes)
         number = builder.linear([(builder.linear([(o, self.half)], h), self.inner)], i)
-        first = builder.op(f"add i64 {self.counter}, {number}")
+        first = builder.binary("add", "i64", self.counter, number)
         x, y = self._rounds(words, words.split(words.numbers(first, 1 if along_inner else self.inner)))
         if not self.pairs:
             self.store(lanes, words.joined(x, y) if self.kernel.wide else x, number, 1)
@@ -169,8 +170,8 @@ class _Threefry(_Generator):
             return
         for lane in range(lanes):  # the last pair is not whole
             last = h if along_inner else builder.add(h, lane)
-            with builder.when(builder.op(f"icmp slt i64 {last}, {self.half - 1}")):
-                one = y if lanes == 1 else builder.op(f"extractelement <{lanes} x i32> {y}, i32 {lane}")
+            with builder.when(builder.icmp("slt", "i64", last, self.half - 1)):
+                one = y if lanes == 1 else builder.extract("i32", lanes, y, lane)
                 self.store(1, one, builder.add(at, self.inner + lane * step), 1)
 
     def _rounds(self, words: _Words, block: tuple[str, str]) -> tuple[str, str]:
@@ -195,9 +196,9 @@ class _Philox(_Generator):
         self.key, self.low, self.high = self.state(0), self.state(1), self.state(2 if size == 3 else 0)
         self.per = 2 if kernel.wide else 4
         blocks = -(-kernel.count // self.per)
-        end = builder.op(f"add i64 {self.low}, {blocks}")
-        carry = builder.op(f"zext i1 {builder.op(f'icmp ult i64 {end}, {self.low}')} to i64")
-        self.set_state([self.key, end, builder.op(f"add i64 {self.high}, {carry}")][:size])
+        end = builder.binary("add", "i64", self.low, blocks)
+        carry = builder.cast("zext", builder.icmp("ult", "i64", end, self.low), "i1", "i64")
+        self.set_state([self.key, end, builder.binary("add", "i64", self.high, carry)][:size])
         whole = kernel.count // self.per // self.lanes * self.lanes
         with builder.loop(0, whole, step=self.lanes) as loop:
             for number, word in enumerate(self._block(self.lanes, loop.index)):
@@ -205,7 +206,7 @@ class _Philox(_Generator):
         with builder.loop(whole, blocks) as loop:
             for number, word in enumerate(self._block(1, loop.index)):
                 at = builder.add(builder.multiply(loop.index, self.per), number)
-                with builder.when(builder.op(f"icmp slt i64 {at}, {kernel.count}")):
+                with builder.when(builder.icmp("slt", "i64", at, kernel.count)):
                     self.store(1, word, at, 1)
 
     def _block(self, lanes: int, number: Index) -> list[str]:

@@ -9,7 +9,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from wengert.dialects import stablehlo
 from wengert.ir.elements import splat_value
 from wengert.ir.tensor_types import shape
-from wengert.transforms.codegen.cpu.native.held import held, is_held
+from wengert.transforms.codegen.cpu.native.value_elements import has_known_elements, value_element
 from wengert.transforms.codegen.llvm.scalars import Scalars, Value
 from wengert.transforms.codegen.llvm.types import literal, splat
 from wengert.transforms.fuse.roles import Role, function_name, role
@@ -20,7 +20,7 @@ _SAME = (stablehlo.BroadcastInDimOp, stablehlo.ReshapeOp, stablehlo.TransposeOp)
 def is_inlinable(region: Region) -> bool:
     """Whether the region is one block of scalar functions."""
     for op in region.block.ops:
-        if not all(is_held(value) and shape(value) == () for value in (*op.operands, *op.results)):
+        if not all(has_known_elements(value) and shape(value) == () for value in (*op.operands, *op.results)):
             return False
         if not (isinstance(op, (stablehlo.ReturnOp, stablehlo.ConstantOp, *_SAME)) or role(op) is Role.SCALAR):
             return False
@@ -52,14 +52,14 @@ class _Inlined:
         operands = [self.values[operand] for operand in op.operands]
         if isinstance(op, _SAME):
             return operands[0]
-        return self.scalars.apply(function_name(op), operands, [held(operand) for operand in op.operands], held(result))
+        return self.scalars.apply(function_name(op), operands, [value_element(operand) for operand in op.operands], value_element(result))
 
 
 def constant(scalars: Scalars, op: stablehlo.ConstantOp) -> Value:
     """A scalar constant in every lane."""
-    found = held(op.output)
+    element = value_element(op.output)
     value = splat_value(op.value)
-    if found.kind == "c":
-        parts = [splat(found.register, literal(part, found), scalars.lanes) for part in (value.real, value.imag)]
+    if element.kind == "c":
+        parts = [splat(element.register, literal(part, element), scalars.lanes) for part in (value.real, value.imag)]
         return parts[0], parts[1]
-    return splat(found.register, literal(value, found), scalars.lanes)
+    return splat(element.register, literal(value, element), scalars.lanes)

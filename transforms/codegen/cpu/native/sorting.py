@@ -11,14 +11,15 @@ from math import prod
 from typing import cast
 
 from wengert.dialects import chlo, stablehlo
+from wengert.dialects.kernel.memory import aligned
 from wengert.ir.attributes import int_of
-from wengert.ir.tensor_types import element, is_complex, rank, shape
-from wengert.transforms.bufferize.buffers import aligned
+from wengert.ir.tensor_types import element as element_type
+from wengert.ir.tensor_types import is_complex, rank, shape
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box
-from wengert.transforms.codegen.cpu.native.held import held
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.regions import is_inlinable
+from wengert.transforms.codegen.cpu.native.value_elements import value_element
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.codegen.llvm.types import Element
@@ -48,14 +49,14 @@ class MergeSort(NativeKernel):
 
     def copies(self, builder: KernelBuilder) -> list[list[str]]:
         """The two places for a row, as an address for each part of a tuple."""
-        found: list[list[str]] = []
+        places: list[list[str]] = []
         at = 0
         for _ in range(2):
-            found.append([])
+            places.append([])
             for e in self.elements:
-                found[-1].append(builder.byte("%scratch", at))
+                places[-1].append(builder.byte("%scratch", at))
                 at += aligned(self.n * e.size)
-        return found
+        return places
 
     def load(self, builder: KernelBuilder, row: list[str], index: Index) -> list[Value]:
         return [builder.memory().load(e, builder.address(p, e, index)) for e, p in zip(self.elements, row, strict=True)]
@@ -85,7 +86,7 @@ class MergeSort(NativeKernel):
         return first
 
     def _smaller(self, builder: KernelBuilder, index: Index) -> str:
-        return builder.op(f"call i64 @llvm.smin.i64(i64 {index}, i64 {self.n})")
+        return builder.intrinsic("smin", "i64", index, self.n)
 
     def _insertion(self, builder: KernelBuilder, row: list[str], start: Index, end: Index) -> None:
         with builder.loop(builder.add(start, 1), end) as loop:
@@ -94,23 +95,14 @@ class MergeSort(NativeKernel):
 
     def slide(self, builder: KernelBuilder, row: list[str], start: Index, free: Index, mine: list[Value]) -> None:
         """Puts a tuple into the sorted elements from ``start`` up to the place ``free``, moving those that it goes before."""
-        label = builder.label("slide")
-        place, following = builder.fresh(), builder.fresh()
-        builder.line(f"br label %{label}.before")
-        builder.line(f"{label}.before:")
-        builder.line(f"br label %{label}")
-        builder.line(f"{label}:")
-        builder.line(f"{place} = phi i64 [{free}, %{label}.before], [{following}, %{label}.move]")
-        builder.line(f"br i1 {builder.op(f'icmp sgt i64 {place}, {start}')}, label %{label}.look, label %{label}.after")
-        builder.line(f"{label}.look:")
-        other = self.load(builder, row, builder.add(place, -1))
-        builder.line(f"br i1 {self.before(builder, mine, other)}, label %{label}.move, label %{label}.after")
-        builder.line(f"{label}.move:")
-        self.store(builder, row, place, other)
-        builder.line(f"{following} = add nsw i64 {place}, -1")
-        builder.line(f"br label %{label}")
-        builder.line(f"{label}.after:")
-        self.store(builder, row, place, mine)
+        with builder.while_loop([("i64", str(free))]) as loop:
+            place = loop.values[0]
+            loop.test(builder.icmp("sgt", "i64", place, start))
+            other = self.load(builder, row, builder.add(place, -1))
+            loop.test(self.before(builder, mine, other))
+            self.store(builder, row, place, other)
+            loop.carry(str(builder.add(place, -1)))
+        self.store(builder, row, loop.values[0], mine)
 
     def _merge(self, builder: KernelBuilder, source: list[str], target: list[str], start: Index, middle: Index, end: Index) -> None:
         """Merges [start, middle) and [middle, end): the left element goes first unless the right one must.
@@ -120,19 +112,19 @@ class MergeSort(NativeKernel):
         with builder.loop(start, end, [("i64", str(start)), ("i64", str(middle))]) as loop:
             i, j = loop.values
             last = builder.add(end, -1)
-            left = self.load(builder, source, builder.op(f"call i64 @llvm.smin.i64(i64 {i}, i64 {last})"))
-            right = self.load(builder, source, builder.op(f"call i64 @llvm.smin.i64(i64 {j}, i64 {last})"))
+            left = self.load(builder, source, builder.intrinsic("smin", "i64", i, last))
+            right = self.load(builder, source, builder.intrinsic("smin", "i64", j, last))
             right_first = self.before(builder, right, left)
-            left_over = builder.op(f"icmp slt i64 {i}, {middle}")
-            right_over = builder.op(f"icmp slt i64 {j}, {end}")
-            wanted = builder.op(f"select i1 {left_over}, i1 {right_first}, i1 true")
-            takes_right = builder.op(f"select i1 {right_over}, i1 {wanted}, i1 false")
+            left_over = builder.icmp("slt", "i64", i, middle)
+            right_over = builder.icmp("slt", "i64", j, end)
+            wanted = builder.select(left_over, "i1", right_first, "true")
+            takes_right = builder.select(right_over, "i1", wanted, "false")
             values: list[Value] = []
             for e, x, y in zip(self.elements, right, left, strict=True):
                 values.append(builder.scalars().apply("select", [takes_right, x, y], [e, e, e], e))
             self.store(builder, target, loop.index, values)
-            step = builder.op(f"zext i1 {takes_right} to i64")
-            loop.carry(builder.op(f"add nsw i64 {i}, {builder.op(f'sub nsw i64 1, {step}')}"), builder.op(f"add nsw i64 {j}, {step}"))
+            step = builder.cast("zext", takes_right, "i1", "i64")
+            loop.carry(builder.binary("add nsw", "i64", i, builder.binary("sub nsw", "i64", "1", step)), builder.binary("add nsw", "i64", j, step))
 
 
 @native(stablehlo.SortOp)
@@ -143,7 +135,7 @@ class Sort(MergeSort):
         super().__init__(op, target)
         extents = shape(op.inputs[0])
         axis = int_of(op.dimension) % len(extents) if op.dimension is not None else len(extents) - 1
-        self.elements = tuple([held(value) for value in op.inputs])
+        self.elements = tuple([value_element(value) for value in op.inputs])
         self.outer, self.n, self.inner = prod(extents[:axis]), extents[axis], prod(extents[axis + 1 :])
 
     @classmethod
@@ -181,14 +173,14 @@ class TopK(MergeSort):
 
     def __init__(self, op: chlo.TopKOp, target: Target):
         super().__init__(op, target)
-        self.elements = (held(op.operand), held(op.indices))
+        self.elements = (value_element(op.operand), value_element(op.indices))
         self.n, self.k = shape(op.operand)[-1], int_of(op.k)
         self.rows = prod(shape(op.operand)[:-1])
         self.largest = op.largest is None or bool(int_of(op.largest))
 
     @classmethod
     def supports(cls, op: chlo.TopKOp) -> bool:
-        return not is_complex(element(op.operand)) and rank(op.operand) > 0
+        return not is_complex(element_type(op.operand)) and rank(op.operand) > 0
 
     def scratch_bytes(self) -> int:
         return 0 if self.k <= FEW else super().scratch_bytes()
@@ -197,18 +189,20 @@ class TopK(MergeSort):
         return self.rows, self.rows * (_COMPARING_NS * self.n if self.k <= FEW else self.sorting_ns())
 
     def before(self, builder: KernelBuilder, x: list[Value], y: list[Value]) -> str:
-        held_, scalars = self.elements[0], builder.scalars()
+        element, scalars = self.elements[0], builder.scalars()
         a, b = (cast(str, values[0]) for values in ((x, y) if self.largest else (y, x)))
-        if held_.kind == "b":
+        if element.kind == "b":
             return scalars.binary("and", "i1", a, scalars.binary("xor", "i1", b, "true"))
-        return scalars.float_function("total_gt", [a, b], held_) if held_.kind == "f" else cast(str, scalars.apply("gt", [a, b], [held_, held_], held_))
+        return (
+            scalars.float_function("total_gt", [a, b], element) if element.kind == "f" else cast(str, scalars.apply("gt", [a, b], [element, element], element))
+        )
 
     def emit(self, builder: KernelBuilder) -> None:
         if self.rows * self.k == 0:
             return
-        held_ = self.elements[0]
+        element = self.elements[0]
         with builder.parallel_loops([self.rows]) as (row,):
-            source = builder.address("%p0", held_, builder.multiply(row, self.n))
+            source = builder.address("%p0", element, builder.multiply(row, self.n))
             results = [builder.address(f"%q{number}", e, builder.multiply(row, self.k)) for number, e in enumerate(self.elements)]
             if self.k <= FEW:
                 self._keep_best(builder, source, results)
@@ -216,31 +210,31 @@ class TopK(MergeSort):
                 self._sort_all(builder, source, results)
 
     def _sort_all(self, builder: KernelBuilder, source: str, results: list[str]) -> None:
-        held_, row = self.elements[0], self.copies(builder)[0]
+        element, row = self.elements[0], self.copies(builder)[0]
         with builder.loop(0, self.n) as loop:
-            value = builder.memory().load(held_, builder.address(source, held_, loop.index))
+            value = builder.memory().load(element, builder.address(source, element, loop.index))
             self.store(builder, row, loop.index, [value, self._number(builder, loop.index)])
         for e, place, result in zip(self.elements, self.sort_row(builder), results, strict=True):
             copy_box(builder, e, [self.k], place, [1], result, [1])
 
     def _number(self, builder: KernelBuilder, index: Index) -> str:
         register = self.elements[1].register
-        return str(index) if register == "i64" or isinstance(index, int) else builder.op(f"trunc i64 {index} to {register}")
+        return str(index) if register == "i64" or isinstance(index, int) else builder.cast("trunc", index, "i64", register)
 
     def _keep_best(self, builder: KernelBuilder, source: str, results: list[str]) -> None:
         """The results hold the best so far, in order; ``count`` of them are there."""
-        held_ = self.elements[0]
+        element = self.elements[0]
         with builder.loop(0, self.n) as loop:
-            mine: list[Value] = [builder.memory().load(held_, builder.address(source, held_, loop.index)), self._number(builder, loop.index)]
-            count = builder.op(f"call i64 @llvm.smin.i64(i64 {loop.index}, i64 {self.k})")
-            room = builder.op(f"icmp slt i64 {count}, {self.k}")
+            mine: list[Value] = [builder.memory().load(element, builder.address(source, element, loop.index)), self._number(builder, loop.index)]
+            count = builder.intrinsic("smin", "i64", loop.index, self.k)
+            room = builder.icmp("slt", "i64", count, self.k)
             label = builder.label("keep")
             builder.line(f"br i1 {room}, label %{label}.insert, label %{label}.compare")
             builder.line(f"{label}.compare:")
             kept = self.load(builder, results, self.k - 1)
             builder.line(f"br i1 {self.before(builder, mine, kept)}, label %{label}.insert, label %{label}.after")
             builder.line(f"{label}.insert:")
-            free = builder.op(f"call i64 @llvm.smin.i64(i64 {count}, i64 {self.k - 1})")
+            free = builder.intrinsic("smin", "i64", count, self.k - 1)
             self.slide(builder, results, 0, free, mine)
             builder.line(f"br label %{label}.after")
             builder.line(f"{label}.after:")

@@ -136,9 +136,9 @@ class TapeKernel(NativeKernel):
         super().__init__(op, target)
         type = next(value.type for value in (*op.results, *op.operands) if is_tape(value))
         assert isinstance(type, TapeType)
-        held = cast("TensorType[Any]", type.held)  # tapes of a length are tensors by now
-        self.element: Element = element_of(held.element_type)
-        self.count = prod(shape_of_type(held))
+        entry = cast("TensorType[Any]", type.entry_type)  # tapes of a length are tensors by now
+        self.element: Element = element_of(entry.element_type)
+        self.count = prod(shape_of_type(entry))
         self.bytes = self.count * self.element.size
 
     @classmethod
@@ -150,25 +150,25 @@ class TapeKernel(NativeKernel):
     def handle(self, builder: KernelBuilder, pointer: str) -> tuple[str, str]:
         """The record and the first position of a tape."""
         define_helpers(builder)
-        return builder.op(f"load ptr, ptr {pointer}"), builder.op(f"load i64, ptr {builder.byte(pointer, 8)}")
+        return builder.load("ptr", pointer), builder.load("i64", builder.byte(pointer, 8))
 
     def set_handle(self, builder: KernelBuilder, record: str, start: Index) -> None:
         """Makes the result a tape."""
-        builder.line(f"store ptr {record}, ptr %q0")
-        builder.line(f"store i64 {start}, ptr {builder.byte('%q0', 8)}")
+        builder.store("ptr", record, "%q0")
+        builder.store("i64", start, builder.byte("%q0", 8))
 
     def length(self, builder: KernelBuilder, record: str, start: str) -> str:
         """How many values a tape has, from its first position on."""
-        count = builder.op(f"load i64, ptr {builder.byte(record, 16)}")
-        return builder.op(f"call i64 @llvm.smax.i64(i64 {builder.op(f'sub i64 {count}, {start}')}, i64 0)")
+        count = builder.load("i64", builder.byte(record, 16))
+        return builder.intrinsic("smax", "i64", builder.binary("sub", "i64", count, start), 0)
 
     def place(self, builder: KernelBuilder, record: str, position: Index) -> str:
         """The address of the value at a position of the record."""
-        data = builder.op(f"load ptr, ptr {builder.byte(record, 8)}")
+        data = builder.load("ptr", builder.byte(record, 8))
         return builder.byte(data, builder.multiply(position, self.bytes))
 
     def index(self, builder: KernelBuilder) -> str:
-        return builder.op("load i64, ptr %p1")
+        return builder.load("i64", "%p1")
 
     def grow(self, builder: KernelBuilder, record: str, count: Index) -> None:
         """Makes room for so many values, or ends with a status."""
@@ -177,7 +177,7 @@ class TapeKernel(NativeKernel):
 
     def copy(self, builder: KernelBuilder, source: str, target: str, count: Index = 1) -> None:
         """Moves values, which may overlap."""
-        builder.line(f"call void @llvm.memmove.p0.p0.i64(ptr {target}, ptr {source}, i64 {builder.multiply(count, self.bytes)}, i1 false)")
+        builder.move_bytes(source, target, builder.multiply(count, self.bytes))
 
     def add(self, builder: KernelBuilder, source: str, target: str, count: Index = 1) -> None:
         """Adds values to others, element by element."""
@@ -196,9 +196,9 @@ class TapeCreate(TapeKernel):
         define_helpers(builder)
         record = builder.call("malloc", "ptr", [("i64", "32")])
         builder.fail(builder.icmp("eq", "ptr", record, "null"))
-        builder.line(f"call void @llvm.memset.p0.i64(ptr {record}, i8 0, i64 32, i1 false)")
-        builder.line(f"store ptr {builder.op('load ptr, ptr %tapes')}, ptr {record}")
-        builder.line(f"store ptr {record}, ptr %tapes")
+        builder.set_bytes(record, 32)
+        builder.store("ptr", builder.load("ptr", "%tapes"), record)
+        builder.store("ptr", record, "%tapes")
         self.set_handle(builder, record, 0)
 
 
@@ -208,7 +208,7 @@ class TapePush(TapeKernel):
 
     def emit(self, builder: KernelBuilder) -> None:
         record, start = self.handle(builder, "%p0")
-        count = builder.op(f"load i64, ptr {builder.byte(record, 16)}")
+        count = builder.load("i64", builder.byte(record, 16))
         self.grow(builder, record, builder.add(count, 1))
         self.copy(builder, "%p1", self.place(builder, record, count))
         self.set_handle(builder, record, start)
@@ -221,7 +221,7 @@ class TapeExtend(TapeKernel):
     def emit(self, builder: KernelBuilder) -> None:
         record, start = self.handle(builder, "%p0")
         other, first = self.handle(builder, "%p1")
-        count, more = builder.op(f"load i64, ptr {builder.byte(record, 16)}"), self.length(builder, other, first)
+        count, more = builder.load("i64", builder.byte(record, 16)), self.length(builder, other, first)
         self.grow(builder, record, builder.add(count, more))
         self.copy(builder, self.place(builder, other, first), self.place(builder, record, count), more)
         self.set_handle(builder, record, start)
@@ -232,7 +232,7 @@ class TapeSize(TapeKernel):
     """The number of values."""
 
     def emit(self, builder: KernelBuilder) -> None:
-        builder.line(f"store i64 {self.length(builder, *self.handle(builder, '%p0'))}, ptr %q0")
+        builder.store("i64", self.length(builder, *self.handle(builder, "%p0")), "%q0")
 
 
 @native(core.TapeReadOp, core.TapeGetOp)
@@ -242,8 +242,8 @@ class TapeRead(TapeKernel):
     def emit(self, builder: KernelBuilder) -> None:
         record, start = self.handle(builder, "%p0")
         index = self.index(builder)
-        inside = builder.op(f"icmp ult i64 {index}, {self.length(builder, record, start)}")
-        builder.line(f"call void @llvm.memset.p0.i64(ptr %q0, i8 0, i64 {self.bytes}, i1 false)")
+        inside = builder.icmp("ult", "i64", index, self.length(builder, record, start))
+        builder.set_bytes("%q0", self.bytes)
         with builder.when(inside):
             self.copy(builder, self.place(builder, record, builder.add(start, index)), "%q0")
 
@@ -254,7 +254,7 @@ class TapeFrom(TapeKernel):
 
     def emit(self, builder: KernelBuilder) -> None:
         record, start = self.handle(builder, "%p0")
-        position = builder.op(f"call i64 @llvm.smax.i64(i64 {self.index(builder)}, i64 0)")
+        position = builder.intrinsic("smax", "i64", self.index(builder), 0)
         self.set_handle(builder, record, builder.add(start, position))
 
 
@@ -268,7 +268,7 @@ class TapeChange(TapeKernel):
         record, start = self.handle(builder, "%p0")
         index = self.index(builder)
         source, more = "%p2", "1"
-        with builder.when(builder.op(f"icmp sge i64 {index}, 0")):
+        with builder.when(builder.icmp("sge", "i64", index, 0)):
             position = builder.add(start, index)
             if self.from_tape:
                 other, first = self.handle(builder, "%p2")

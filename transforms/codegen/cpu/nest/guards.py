@@ -1,82 +1,86 @@
-"""What guards of loads and choices say at the current point of the loops: in every lane, in a piece of the innermost loop, in a trip."""
+"""What guards of loads and choices say at the current point of the loops: in every lane, in a piece of the innermost loop, in an iteration."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 
-from wengert.dialects.kernel import Guard, LoadOp, WithinOp
+from wengert.dialects.kernel import Guard
 from wengert.dialects.kernel.positions import Position, Quotient, dimensions
-from wengert.transforms.codegen.cpu.nest.state import NestState
+from wengert.transforms.codegen.cpu.nest.addresses import Addresses
+from wengert.transforms.codegen.cpu.nest.context import Context
+from wengert.transforms.codegen.cpu.nest.registers import Registers
 from wengert.transforms.codegen.llvm.scalars import Scalars
 
 
-class NestGuards(NestState):
+class Guards:
     """Evaluates guards, as far as possible before the program runs."""
 
-    @cached_property
-    def _guards(self) -> list[tuple[Guard, Position]]:
-        """All guards of the body, and the positions that they are about."""
-        guards = [guard for op in self.ops if isinstance(op, LoadOp | WithinOp) and op.where is not None for guard in op.where.data]
-        return [(guard, self.loops[guard[0]]) for guard in dict.fromkeys(guards)]
+    def __init__(self, nest: Context, registers: Registers, addresses: Addresses):
+        self.nest = nest
+        self.registers = registers
+        self.addresses = addresses
 
-    def _known_in_trip(self, active: int) -> Mapping[Guard, bool]:
-        """The guards that hold in all active lanes of a trip of known index, and those that hold in none."""
-        if not isinstance(self.at_index, int):
+    def known_at(self, active: int) -> Mapping[Guard, bool]:
+        """The guards that hold in all active lanes at a known index, and those that hold in none."""
+        if not isinstance(self.nest.index, int):
             return {}
         known: dict[Guard, bool] = {}
-        for guard, at in self._guards:
+        for guard, at in self.nest.placed.guards:
             inside = self._known_lanes(at.shifted(-guard[1]), guard[2] - guard[1])
             if inside is not None and len({*inside[:active]}) == 1:
                 known[guard] = inside[0]
         return known
 
-    def _unknown(self, guards: tuple[Guard, ...]) -> tuple[Guard, ...] | None:
+    def unknown(self, guards: tuple[Guard, ...]) -> tuple[Guard, ...] | None:
         """The guards that have to be looked at in this piece of the innermost loop; None where one fails throughout."""
-        if not self.known:
+        known = self.nest.known
+        if not known:
             return guards
-        return None if any(self.known.get(guard) is False for guard in guards) else tuple([guard for guard in guards if guard not in self.known])
+        return None if any(known.get(guard) is False for guard in guards) else tuple([guard for guard in guards if guard not in known])
 
-    def _within(self, guards: tuple[Guard, ...], lanes: int) -> str:
+    def shared(self, guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
+        """The guards that all iterations of the innermost loop share."""
+        return tuple([guard for guard in guards if self.nest.inner not in dimensions(self.nest.placed.loops[guard[0]])])
+
+    def all_hold(self, guards: tuple[Guard, ...], lanes: int) -> str:
         """Whether all guards hold, in every lane."""
-        key = ("within", guards, lanes)
-        found = self._lookup(key)
-        if found is None:
-            scalars = Scalars(self.out, lanes, False)
-            parts = [self._one_guard(scalars, self.loops[at], low, high) for at, low, high in guards]
-            while len(parts) > 1:
-                parts.append(scalars.binary("and", "i1", parts.pop(0), parts.pop(0)))
-            found = self.scopes[-1][key] = parts[0]
-        return found  # pyright: ignore[reportReturnType]
+        return self.registers.once(("within", guards, lanes), lambda: self._conjunction(guards, lanes))
 
-    def _lanes_inside(self, guards: tuple[Guard, ...]) -> list[bool] | None:
-        """In which lanes the guards hold, where that is known: in a trip of known index, if they are about nothing but that."""
-        found = [True] * self.lanes
+    def _conjunction(self, guards: tuple[Guard, ...], lanes: int) -> str:
+        scalars = self.nest.exact(lanes)
+        parts = [self._one(scalars, self.nest.placed.loops[at], low, high) for at, low, high in guards]
+        while len(parts) > 1:
+            parts.append(scalars.binary("and", "i1", parts.pop(0), parts.pop(0)))
+        return parts[0]
+
+    def lanes_inside(self, guards: tuple[Guard, ...]) -> list[bool] | None:
+        """In which lanes the guards hold, where that is known: at a known index, if they are about nothing but that."""
+        everywhere = [True] * self.nest.lanes
         for at, low, high in guards:
-            inside = self._known_lanes(self.loops[at].shifted(-low), high - low)
+            inside = self._known_lanes(self.nest.placed.loops[at].shifted(-low), high - low)
             if inside is None:
                 return None
-            found = [one and other for one, other in zip(found, inside, strict=True)]
-        return found
+            everywhere = [one and other for one, other in zip(everywhere, inside, strict=True)]
+        return everywhere
 
     def _known_lanes(self, at: Position, extent: int) -> list[bool] | None:
-        """In which lanes 0 <= at < extent, if the index of the trip is known and the position depends on nothing else."""
-        if not isinstance(self.at_index, int) or {*dimensions(at)} != {self.inner}:
+        """In which lanes 0 <= at < extent, if the index is known and the position depends on nothing else."""
+        index = self.nest.index
+        if not isinstance(index, int) or {*dimensions(at)} != {self.nest.inner}:
             return None
-        return [0 <= _value(at, self.at_index + lane) < extent for lane in range(self.lanes)]
+        return [0 <= _value(at, index + lane) < extent for lane in range(self.nest.lanes)]
 
-    def _one_guard(self, scalars: Scalars, at: Position, low: int, high: int) -> str:
+    def _one(self, scalars: Scalars, at: Position, low: int, high: int) -> str:
         """low <= at < high, as one unsigned comparison."""
-        shifted = at.shifted(-low)
+        shifted, varies = at.shifted(-low), self.nest.inner in dimensions(at)
         if scalars.lanes > 1 and (inside := self._known_lanes(shifted, high - low)) is not None:
             return lane_mask(inside)
-        if scalars.lanes > 1 and self.inner in dimensions(at):
-            number, held = self._lane_numbers(shifted)
+        if scalars.lanes > 1 and varies:
+            number, held = self.addresses.lane_numbers(shifted)
             return scalars.compare("ult", held.register, number, scalars.constant(held.register, high - low))
-        inner = self.at_index if self.inner >= 0 and self.inner in dimensions(at) else None
-        number = self._scalar_position(shifted, inner)
-        bit = self._add(f"icmp ult i64 {number}, {high - low}")
-        return bit if scalars.lanes == 1 else self._splat("i1", bit, scalars.lanes)
+        number = self.addresses.position(shifted, self.nest.index if self.nest.inner >= 0 and varies else None)
+        bit = self.nest.out.icmp("ult", "i64", number, high - low)
+        return bit if scalars.lanes == 1 else self.nest.out.splat("i1", bit, scalars.lanes)
 
 
 def _value(at: Position, index: int) -> int:

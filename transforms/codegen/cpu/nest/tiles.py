@@ -1,77 +1,77 @@
 """Transposed reads, tile by tile.
 
 A nest that reads with a stride along its innermost loop, but contiguously along another one, touches a new cache line for
-every element, and often the same few cache sets. Such a nest runs over square tiles of these two loops: the other loop is
-moved next to the innermost one, the rows of a tile are loaded whole, transposed in registers (log2(n) stages of exchanges
+every element, and often the same few cache sets. Such a nest runs over square tiles of these two loops, the two innermost ones:
+the rows of a tile are loaded whole, transposed in registers (log2(n) stages of exchanges
 between pairs of rows, as in Eklundh, "A fast computer method for matrix transposing", 1972), and kept on the stack, from
 where the body reads lanes that are neighbours.
 """
 
 from __future__ import annotations
 
-from wengert.transforms.codegen.cpu.nest.loops import NestLoops, OpenLoop
-from wengert.transforms.codegen.cpu.nest.state import Load
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from xdsl.ir import Operation
+
+from wengert.dialects.kernel import LoadOp
+from wengert.transforms.codegen.cpu.nest.addresses import Addresses
+from wengert.transforms.codegen.cpu.nest.context import Context, Load
+from wengert.transforms.codegen.cpu.nest.registers import Registers
+from wengert.transforms.codegen.llvm.memory import Memory
+from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.codegen.llvm.types import vector
-from wengert.transforms.schedule.loops import SMALLEST_TILE, is_transposed
-
-LARGEST_TILE = 16
-REPEATED_OPS = 12
-"""Scalars of the loop around the innermost one are computed again in every tile, so there may not be many."""
+from wengert.transforms.schedule.tiles import is_tiled
 
 
-class NestTiles(NestLoops):
-    """Runs the two innermost loops in tiles."""
+class Tiles:
+    """Runs the two innermost loops in tiles; ``slots`` are the places of those of each load."""
 
-    def _find_tiles(self) -> None:
-        """Decides on tiles, and makes registers no longer than they are."""
-        if not self.crossed or len(self.levels[self.inner]) > REPEATED_OPS:
-            return
-        lanes = min(self.lanes, LARGEST_TILE)
-        while lanes > min(self.extents[-2:]):
-            lanes //= 2
-        loads = [op for op, load in self.loads.items() if self._is_tiled(load)]
-        if lanes < SMALLEST_TILE or not loads:
-            return
-        self.lanes = lanes
-        for op in loads:
-            self.tiles[op] = self.out.fresh()
-            kind = vector(self.loads[op].held.memory, lanes)
-            self.out.lines.insert(0, f"{self.tiles[op]} = alloca [{lanes} x {kind}], align 64")
+    def __init__(self, nest: Context, registers: Registers, addresses: Addresses):
+        self.nest = nest
+        self.registers = registers
+        self.addresses = addresses
+        self.slots: dict[Operation, str] = {}
+        self._row = ""
 
-    def _is_tiled(self, load: Load) -> bool:
-        return load.base is None and not load.guards and load.held.kind != "c" and is_transposed(load.at, self.inner - 1, self.inner)
+    def allocate(self) -> None:
+        """Room on the stack for the tiles that the schedule asks for."""
+        for op in self.nest.loads if self.nest.schedule.tiled else ():
+            if is_tiled(self.nest.placed, op):
+                kind = vector(self.nest.loads[op].held.memory, self.nest.lanes)
+                self.slots[op] = self.nest.out.alloca(f"[{self.nest.lanes} x {kind}]", 64)
 
-    def _open_tile_loop(self, level: int) -> tuple[OpenLoop, str]:
-        loop = self._open_loop(0, [])
-        if self.extents[level] % self.lanes == 0:
-            return loop, loop.index
-        return loop, self._add(f"call i64 @llvm.umin.i64(i64 {loop.index}, i64 {self.extents[level] - self.lanes})")
+    @contextmanager
+    def rows(self) -> Generator[str]:
+        """Loops over all tiles, and over the rows of each; the column at which lanes begin. The last tile of each loop starts early enough to end with it."""
+        inner, lanes = self.nest.inner, self.nest.lanes
+        with self._tiles(inner - 1) as row, self._tiles(inner) as column:
+            for op, slot in self.slots.items():
+                self._fill(self.nest.loads[op], slot, row, column)
+            with self.nest.out.rotated_loop(lanes) as loop:
+                self._row = loop.index
+                with self.registers.scope({("index", inner - 1): self.nest.out.add(row, loop.index)}):
+                    yield column
 
-    def _rounded_up(self, level: int) -> int:
-        return -(-self.extents[level] // self.lanes) * self.lanes
+    def load(self, op: LoadOp, lanes: int) -> Value:
+        """The current row of a load's tile."""
+        held = self.nest.loads[op].held
+        row = self.nest.out.offset(self.slots[op], vector(held.memory, lanes), self._row)
+        return Memory(self.nest.exact(lanes), lanes).load_contiguous(held, row, 1)
 
-    def _fill_tile(self, load: Load, slot: str, row: str, column: str) -> None:
-        kind, align = vector(load.held.memory, self.lanes), load.held.size
-        self.scopes.append({("index", self.inner - 1): row})
-        self.at_index = column
-        address = self._lane_address(load.pointer, load.held, load.at).address
-        lines = [self._add(f"load {kind}, ptr {address(lane)}, align {align}") for lane in range(self.lanes)]
-        self.scopes.pop()
-        for number, line in enumerate(self._transposed(lines, load.held.memory)):
-            at = self._add(f"getelementptr {kind}, ptr {slot}, i64 {number}") if number else slot
-            self.out.line(f"store {kind} {line}, ptr {at}, align {align}")
+    @contextmanager
+    def _tiles(self, level: int) -> Generator[str]:
+        """A loop over the tiles along one loop; where each begins."""
+        out, extent, lanes = self.nest.out, self.nest.extents[level], self.nest.lanes
+        with out.rotated_loop(-(-extent // lanes) * lanes, step=lanes) as loop:
+            yield loop.index if extent % lanes == 0 else out.intrinsic("umin", "i64", loop.index, extent - lanes)
 
-    def _transposed(self, lines: list[str], register: str) -> list[str]:
-        """The columns of a square of registers as its rows: rows whose numbers differ in one bit exchange halves."""
-        kind, n = vector(register, self.lanes), self.lanes
-        bit = 1
-        while bit < n:
-            low = ", ".join(f"i32 {lane if not lane & bit else n + lane - bit}" for lane in range(n))
-            high = ", ".join(f"i32 {lane + bit if not lane & bit else n + lane}" for lane in range(n))
-            for row in range(n):
-                if not row & bit:
-                    pair = f"{kind} {lines[row]}, {kind} {lines[row + bit]}"
-                    lines[row] = self._add(f"shufflevector {pair}, <{n} x i32> <{low}>")
-                    lines[row + bit] = self._add(f"shufflevector {pair}, <{n} x i32> <{high}>")
-            bit *= 2
-        return lines
+    def _fill(self, load: Load, slot: str, row: str, column: str) -> None:
+        lanes, align = self.nest.lanes, load.held.size
+        kind = vector(load.held.memory, lanes)
+        with self.registers.scope({("index", self.nest.inner - 1): row}):
+            self.nest.index = column
+            address = self.addresses.lanes(load.pointer, load.held, load.at).address
+            lines = [self.nest.out.load(kind, address(lane), align) for lane in range(lanes)]
+        for number, line in enumerate(self.nest.out.transposed(load.held.memory, lines)):
+            self.nest.out.store(kind, line, self.nest.out.offset(slot, kind, number), align)

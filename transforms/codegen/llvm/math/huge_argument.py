@@ -21,10 +21,9 @@ SYMBOL = "wg.math.reduce_huge.{}"
 HALF_PI_PAIR = (1.5707963267948966, 6.123233995736766e-17)
 
 
-def window(math: MathBuilder, exponent: str) -> list[str]:
+def window(builder: FunctionBuilder, exponent: str) -> list[str]:
     """Three words of 2/pi from weight 2^(1-e) on, for the biased exponent e + 1075 of the argument."""
     # Weight 2^w has bit position 63 - w in the table, so the start is 62 + e.
-    builder = math.builder
     position = builder.binary("sub", "i64", exponent, str(1075 - 62))
     first = builder.binary("lshr", "i64", position, "6")
     shift = builder.binary("and", "i64", position, "63")
@@ -36,58 +35,56 @@ def window(math: MathBuilder, exponent: str) -> list[str]:
     return [builder.intrinsic("fshl", "i64", high, low, shift) for high, low in pairwise(words)]
 
 
-def turn_fraction(builder: MathBuilder, m: str, words: list[str]) -> str:
+def turn_fraction(builder: FunctionBuilder, m: str, words: list[str]) -> str:
     """m times the window as an i128: two bits of quadrant, 126 bits of fraction."""
-    wide = [builder.op(f"zext i64 {word} to i128") for word in (m, *words)]
-    products = [builder.op(f"mul i128 {wide[0]}, {word}") for word in wide[1:]]
-    top = builder.op(f"shl i128 {products[0]}, 64")
-    rest = builder.op(f"lshr i128 {products[2]}, 64")
-    upper = builder.op(f"add i128 {top}, {products[1]}")
-    return builder.op(f"add i128 {upper}, {rest}")
+    wide = [builder.cast("zext", word, "i64", "i128") for word in (m, *words)]
+    products = [builder.binary("mul", "i128", wide[0], word) for word in wide[1:]]
+    top = builder.binary("shl", "i128", products[0], 64)
+    rest = builder.binary("lshr", "i128", products[2], 64)
+    upper = builder.binary("add", "i128", top, products[1])
+    return builder.binary("add", "i128", upper, rest)
 
 
-def rounded_quadrant(builder: MathBuilder, product: str) -> str:
+def rounded_quadrant(builder: FunctionBuilder, product: str) -> str:
     """The two integer bits of the product plus the first bit of the fraction."""
-    parts: list[str] = []
-    for bit in (126, 125):
-        shifted = builder.op(f"lshr i128 {product}, {bit}")
-        parts.append(builder.op(f"trunc i128 {shifted} to i64"))
-    carry = builder.op(f"and i64 {parts[1]}, 1")
-    return builder.op(f"add i64 {parts[0]}, {carry}")
+    parts = [builder.cast("trunc", builder.binary("lshr", "i128", product, bit), "i128", "i64") for bit in (126, 125)]
+    carry = builder.binary("and", "i64", parts[1], 1)
+    return builder.binary("add", "i64", parts[0], carry)
 
 
-def fraction_as_pair(builder: MathBuilder, magnitude: str) -> Pair:
+def fraction_as_pair(math: MathBuilder, magnitude: str) -> Pair:
     """An i128 that counts units of 2^-128, as hi + lo: its top 53 significant bits and the next 53."""
+    builder = math.builder
     zeros = builder.op(f"call i128 @llvm.ctlz.i128(i128 {magnitude}, i1 false)")
-    normal = builder.op(f"shl i128 {magnitude}, {zeros}")
-    exponent = Integer(builder, builder.op(f"trunc i128 {zeros} to i64"))
+    normal = builder.binary("shl", "i128", magnitude, zeros)
+    exponent = Integer(math, builder.cast("trunc", zeros, "i128", "i64"))
     scale = (((exponent ^ -1) + 1024) << 52).as_float()  # 2^-zeros
     parts: list[Float] = []
     for low_bit, weight in ((75, -53), (22, -106)):
-        shifted = builder.op(f"lshr i128 {normal}, {low_bit}")
-        bits = builder.op(f"trunc i128 {shifted} to i64")
-        digits = builder.op(f"and i64 {bits}, {(1 << 53) - 1}")
-        parts.append(Float(builder, builder.op(f"uitofp i64 {digits} to double")) * 2.0**weight * scale)
+        shifted = builder.binary("lshr", "i128", normal, low_bit)
+        bits = builder.cast("trunc", shifted, "i128", "i64")
+        digits = builder.binary("and", "i64", bits, (1 << 53) - 1)
+        parts.append(Float(math, builder.cast("uitofp", digits, "i64", "double")) * 2.0**weight * scale)
     return Pair(*parts)
 
 
-def reduce_huge(builder: MathBuilder, x: Float) -> tuple[Integer, Pair]:
+def reduce_huge(math: MathBuilder, x: Float) -> tuple[Integer, Pair]:
     """(quadrant, remainder) of a scalar f64 with |x| >= 2^-9; the remainder is NaN for infinities and NaN."""
-    bits = x.bits()
+    builder, bits = math.builder, x.bits()
     exponent = (bits >> 52) & 0x7FF
     m = (bits & ((1 << 52) - 1)) | (1 << 52)
     product = turn_fraction(builder, m.name, window(builder, exponent.name))
     # Rounds to the nearest quarter turn: the fraction, read as a signed number, is in [-1/2, 1/2).
-    rounded = Integer(builder, rounded_quadrant(builder, product))
-    signed = builder.op(f"shl i128 {product}, 2")
-    negative = builder.op(f"icmp slt i128 {signed}, 0")
-    opposite_fraction = builder.op(f"sub i128 0, {signed}")
-    magnitude = builder.op(f"select i1 {negative}, i128 {opposite_fraction}, i128 {signed}")
-    r = multiply(fraction_as_pair(builder, magnitude), split(HALF_PI_PAIR, builder))
-    below = Mask(builder, negative) ^ (x < 0.0)
-    sign = builder.select(below, -1.0, 1.0)
-    opposite = Integer(builder, builder.op(f"sub i64 0, {rounded.name}"))
-    return builder.select_bits(x < 0.0, opposite, rounded), Pair(r.hi * sign + (x - x), r.lo * sign)
+    rounded = Integer(math, rounded_quadrant(builder, product))
+    signed = builder.binary("shl", "i128", product, 2)
+    negative = builder.icmp("slt", "i128", signed, 0)
+    opposite_fraction = builder.binary("sub", "i128", 0, signed)
+    magnitude = builder.select(negative, "i128", opposite_fraction, signed)
+    r = multiply(fraction_as_pair(math, magnitude), split(HALF_PI_PAIR, math))
+    below = Mask(math, negative) ^ (x < 0.0)
+    sign = math.select(below, -1.0, 1.0)
+    opposite = Integer(math, builder.binary("sub", "i64", 0, rounded.name))
+    return math.select_bits(x < 0.0, opposite, rounded), Pair(r.hi * sign + (x - x), r.lo * sign)
 
 
 def replace_huge(math: MathBuilder, x: Float, huge: Mask, quadrant: Integer, remainder: Pair) -> tuple[Integer, Pair]:
@@ -106,16 +103,16 @@ def replace_huge(math: MathBuilder, x: Float, huge: Mask, quadrant: Integer, rem
     return Integer(math, merged[0]), Pair(Float(math, merged[1]), Float(math, merged[2]))
 
 
-def reduce_lane(builder: MathBuilder, x: Float) -> tuple[str, str, str]:
+def reduce_lane(math: MathBuilder, x: Float) -> tuple[str, str, str]:
     """Quadrant and remainder of one lane; f32 goes through f64."""
-    if builder.double:
-        quadrant, remainder = reduce_huge(builder, x)
+    if math.double:
+        quadrant, remainder = reduce_huge(math, x)
         return quadrant.name, remainder.hi.name, remainder.lo.name
-    wide = builder.widen(x)
+    wide = math.widen(x)
     quadrant, remainder = reduce_huge(wide.builder, wide)
-    high = builder.narrow(remainder.hi)
-    low = builder.narrow((remainder.hi - builder.widen(high)) + remainder.lo)
-    return builder.op(f"trunc i64 {quadrant.name} to i32"), high.name, low.name
+    high = math.narrow(remainder.hi)
+    low = math.narrow((remainder.hi - math.widen(high)) + remainder.lo)
+    return math.builder.cast("trunc", quadrant.name, "i64", "i32"), high.name, low.name
 
 
 def lane_loop(math: MathBuilder) -> str:

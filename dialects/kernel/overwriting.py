@@ -1,0 +1,42 @@
+"""What may overwrite what: facts about ops on values that decide whether a result can lie where an operand does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+
+from wengert.dialects import core, stablehlo
+from wengert.dialects.kernel.attributes import STORE
+from wengert.dialects.kernel.body_ops import IndexOp, LoadOp, WithinOp
+from wengert.dialects.kernel.ops import NestOp
+from wengert.ir.attributes import int_of
+
+
+def root(value: SSAValue) -> SSAValue:
+    """The value in whose memory this one lies: itself, without reshapes."""
+    while type(value.owner) is stablehlo.ReshapeOp:
+        value = value.owner.operand
+    return value
+
+
+def carried(op: Operation, block: Block) -> Sequence[BlockArgument]:
+    """The arguments of a region that it may overwrite: what a loop carries."""
+    return block.args[int_of(op.constants) + isinstance(op, core.ForOp) :] if isinstance(op, core.ForOp | core.WhileOp) else ()
+
+
+def reads_what_it_writes(op: NestOp, target: int, arguments: Sequence[SSAValue]) -> bool:
+    """Whether a nest reads of an array that one of its results overwrites, in every iteration, just the element that it then stores."""
+    writes = [write for write in op.writes if write.target == target]
+    if len(writes) != 1 or writes[0].kind != STORE or not (writes[0].base is None or _is_fixed(writes[0].base)):
+        return False
+    loads = [use.operation for argument in arguments for use in argument.uses]
+    return all(isinstance(load, LoadOp) and load.at.data == writes[0].at and load.base is writes[0].base and load.where is None for load in loads)
+
+
+def _is_fixed(value: SSAValue) -> bool:
+    """Whether a scalar of a nest's body is the same in all iterations."""
+    op = value.owner
+    if isinstance(op, LoadOp):
+        return not op.at.data.terms and (op.base is None or _is_fixed(op.base))
+    return not isinstance(op, Block | IndexOp | WithinOp) and all(_is_fixed(operand) for operand in op.operands)

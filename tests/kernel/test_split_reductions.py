@@ -1,0 +1,55 @@
+"""Long sums are added up in parts: which are, and what they mean."""
+
+import numpy as np
+import pytest
+
+from wengert.dialects.kernel import NestOp
+from wengert.ir.parser import parse_module
+from wengert.runtime.cpu.compile import core_form
+from wengert.runtime.interpreter import run
+from wengert.transforms.lowering import lower
+from wengert.transforms.schedule import chunks as parallel
+
+
+def reduction(extents: tuple[int, ...], dims: list[int], element: str = "f32", kind: str = "add") -> str:
+    whole = f"tensor<{'x'.join(map(str, extents))}x{element}>"
+    kept = "x".join(str(n) for d, n in enumerate(extents) if d not in dims)
+    part = f"tensor<{kept + 'x' if kept else ''}{element}>"
+    return f"""func.func public @main(%x: {whole}) -> ({part}, {whole}) {{
+        %zero = stablehlo.constant dense<0.0> : tensor<{element}>
+        %e = stablehlo.exponential %x : {whole}
+        %s = stablehlo.reduce(%e init: %zero) applies stablehlo.{kind} across dimensions = {dims} : ({whole}, tensor<{element}>) -> {part}
+        return %s, %e : {part}, {whole} }}"""
+
+
+@pytest.mark.parametrize(
+    ("extents", "dims", "element", "nests"),
+    [
+        ((100000,), [0], "f32", 2),
+        ((1000, 100), [0, 1], "f64", 2),
+        ((2000, 50), [0], "f32", 2),  # columns
+        ((50, 40, 50), [0, 1], "f32", 2),
+        ((2000, 50), [1], "f32", 1),  # rows are independent already
+        ((100003,), [0], "f32", 1),  # a prime
+        ((1000,), [0], "f32", 1),
+    ],
+)
+def test_sums_across_all_iterations_are_split(extents: tuple[int, ...], dims: list[int], element: str, nests: int) -> None:
+    text = reduction(extents, dims, element)
+    module = lower(core_form(parse_module(text)))
+    module.verify()
+    assert sum(isinstance(op, NestOp) for op in module.walk()) == nests
+    whole = lower(core_form(parse_module(text)), reassociate=False)
+    assert sum(isinstance(op, NestOp) for op in whole.walk()) == 1
+    x = np.random.default_rng(0).standard_normal(extents).astype({"f32": np.float32, "f64": np.float64}[element])
+    for found, expected in zip(run(module, [x]), run(parse_module(text), [x]), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=3e-5)
+
+
+def test_every_part_has_a_sum_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "MOST_CHUNKS", 4)
+    module = lower(core_form(parse_module(reduction((100000,), [0]))))
+    first, second = [op for op in module.walk() if isinstance(op, NestOp)]
+    assert first.extents == (100, 1000)
+    assert {(str(write.at), write.kind) for write in first.writes} == {("d0", "add"), ("d0 * 1000 + d1", "store")}
+    assert second.extents == (100,)

@@ -1,0 +1,115 @@
+"""Running combinations along a dimension: sequential along it, many of the other elements at once in lanes.
+
+What has been combined so far stays in registers, so 16-bit floats are rounded only where they are written.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import cast
+
+from wengert.dialects import core
+from wengert.dialects.core import Kind
+from wengert.ir.attributes import int_of
+from wengert.ir.tensor_types import element as element_type
+from wengert.ir.tensor_types import is_boolean, is_complex, shape
+from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
+from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
+from wengert.transforms.codegen.cpu.native.reductions.folds import flat, grouped
+from wengert.transforms.codegen.cpu.native.reductions.kernels import nest_kind, neutral_value
+from wengert.transforms.codegen.cpu.native.value_elements import value_element
+from wengert.transforms.codegen.llvm.builder import Index
+from wengert.transforms.codegen.llvm.scalars import Value
+from wengert.transforms.codegen.llvm.types import vector
+from wengert.transforms.schedule.target import Target
+
+_STEP_NS = 1.5
+"""One step along the dimension: the latency of what combines."""
+CHUNK = 8
+"""Neighbouring registers that run together, so that a step reads and writes whole cache lines in a row."""
+
+
+@native(core.CumulativeOp)
+class Cumulative(NativeKernel):
+    """The operand as [outer, n, inner]: lanes along inner, or along outer if inner is small."""
+
+    def __init__(self, op: core.CumulativeOp, target: Target):
+        super().__init__(op, target)
+        self.element = value_element(op.operand)
+        self.kind = nest_kind(op.kind.data, is_boolean(element_type(op.operand)))
+        extents, axis = shape(op.operand), int_of(op.dimension)
+        self.outer, self.n, self.inner = prod(extents[:axis]), extents[axis], prod(extents[axis + 1 :])
+
+    @classmethod
+    def supports(cls, op: core.CumulativeOp) -> bool:
+        return not is_complex(element_type(op.operand)) or op.kind.data in (Kind.add, Kind.mul)
+
+    def _is_along_outer(self) -> bool:
+        """Whether lanes are neighbours in the outer dimensions."""
+        lanes = self._lanes()
+        return self.inner < lanes // 2 and self.outer >= lanes
+
+    def _lanes(self) -> int:
+        return max(self.target.vector_bytes // max(self.element.part_size, 4), 1)
+
+    def parallel_work(self) -> tuple[int, float]:
+        total = self.outer * self.n * self.inner
+        return (self.inner if self._is_along_outer() else self.outer), total * _STEP_NS / min(self._lanes(), max(self.outer, self.inner, 1))
+
+    def emit(self, builder: KernelBuilder) -> None:
+        if self.outer * self.n * self.inner == 0:
+            return
+        lanes, along_outer = self._lanes(), self._is_along_outer()
+        rest, extent = (self.inner, self.outer) if along_outer else (self.outer, self.inner)
+        while lanes > 1 and lanes // 2 >= extent:
+            lanes //= 2
+        step, rest_step = (self.n * self.inner, 1) if along_outer else (1, self.n * self.inner)
+        at_once = lanes * (CHUNK if not along_outer else 1)
+        with builder.parallel_loops([rest]) as (other,):
+            start = builder.multiply(other, rest_step)
+            done = 0
+            for width in dict.fromkeys((at_once, lanes)):
+                whole = (extent - done) // width * width
+                with builder.loop(done, done + whole, step=width) as loop:
+                    self._rows(builder, builder.add(start, builder.multiply(loop.index, step)), step, [(lanes, lanes)] * (width // lanes))
+                done += whole
+            if done < extent:
+                self._rows(builder, builder.add(start, done * step), step, [(lanes, extent - done)])
+
+    def _rows(self, builder: KernelBuilder, start: Index, step: int, registers: list[tuple[int, int]]) -> None:
+        """Runs along the dimension for neighbours in several registers, each of (lanes, active lanes)."""
+        element = self.element
+        lanes = registers[0][0]
+        initial = [neutral_value(builder, self.kind, element, lanes) for _ in registers]
+        kind = vector(element.register, lanes)
+        with builder.loop(0, self.n, [(kind, part) for part in flat(initial)], downward=bool(int_of(self.op.reverse))) as loop:
+            totals = grouped(loop.values, [element] * len(registers))
+            index = builder.add(start, builder.multiply(loop.index, self.inner))
+            following: list[Value] = []
+            for number, (total, (_, active)) in enumerate(zip(totals, registers, strict=True)):
+                following.append(self._next(builder, builder.add(index, number * lanes * step), step, total, lanes, active))
+            loop.carry(*flat(following))
+
+    def _next(self, builder: KernelBuilder, index: Index, step: int, total: Value, lanes: int, active: int) -> Value:
+        """Combines the elements at an index and writes what has been combined."""
+        element, scalars, memory = self.element, builder.scalars(lanes), builder.memory(lanes, active)
+        source, target = builder.address("%p0", element, index), builder.address("%q0", element, index)
+
+        def lane(address: str, number: int) -> str:
+            return builder.address(address, element, number * step)
+
+        if lanes == 1:
+            x: Value = memory.load(element, source)
+        elif step == 1 and (active == lanes or element.size >= 4):
+            x = memory.load_contiguous(element, source, 1)
+        else:
+            x = memory.load_lanes(element, lambda number: lane(source, number))
+        total = scalars.combine(self.kind, total, x, element)
+        kept = scalars.narrowed(cast(str, total), element.narrow) if element.narrow else total
+        if lanes == 1:
+            memory.store(element, kept, target)
+        elif step == 1:
+            memory.store_contiguous(element, kept, target, 1)
+        else:
+            memory.store_lanes(element, kept, lambda number: lane(target, number))
+        return total

@@ -1,0 +1,169 @@
+"""The loads of a nest: contiguous, strided, guarded, or at computed positions."""
+
+from __future__ import annotations
+
+from math import inf
+
+from msgspec.structs import replace
+from xdsl.ir import SSAValue
+
+from wengert.dialects.kernel import Guard, LoadOp
+from wengert.dialects.kernel.positions import Position, dimensions
+from wengert.transforms.codegen.cpu.nest.addresses import Addresses
+from wengert.transforms.codegen.cpu.nest.context import Context, Load, of_parts, parts_of
+from wengert.transforms.codegen.cpu.nest.guards import Guards, lane_mask
+from wengert.transforms.codegen.cpu.nest.registers import Registers
+from wengert.transforms.codegen.llvm.memory import Memory
+from wengert.transforms.codegen.llvm.scalars import Value
+from wengert.transforms.codegen.llvm.types import Element, literal, splat
+
+NEAR = 2
+"""A masked load may begin so many registers before the array, or behind it; only few of them do."""
+
+
+class Loads:
+    """Reads elements at the current point of the loops."""
+
+    def __init__(self, nest: Context, registers: Registers, addresses: Addresses, guards: Guards):
+        self.nest = nest
+        self.registers = registers
+        self.addresses = addresses
+        self.guards = guards
+
+    def emit(self, op: LoadOp, lanes: int, active: int) -> Value:
+        """What a load reads, in registers of so many lanes."""
+        load = self.nest.loads[op]
+        unknown = self.guards.unknown(load.guards)
+        if unknown is None:
+            zero = splat(load.held.register, literal(0, load.held), lanes)
+            return (zero, zero) if load.held.kind == "c" else zero
+        load = replace(load, guards=unknown)
+        held, base = load.held, load.base
+        if lanes == 1:
+            return self._scalar(self.addresses.based(load.pointer, held, base), load)
+        memory = Memory(self.nest.exact(lanes), active)
+        if base is not None and self.nest.placed.depth[base] == self.nest.inner:
+            return self._scattered(memory, load, base)
+        pointer = self.addresses.based(load.pointer, held, base)
+        if load.guards:
+            return self._guarded(memory, load, pointer)
+        return self._plain(memory, load, pointer)
+
+    def _plain(self, memory: Memory, load: Load, pointer: str) -> Value:
+        held, where = load.held, self.addresses.lanes(pointer, load.held, load.at)
+        if where.step == 1:
+            return memory.load_contiguous(held, where.first, 1)
+        if where.step == -1:
+            return memory.load_contiguous(held, self.addresses.last(where, held, memory.active), -1)
+        if where.step is not None:
+            lowest = where.first if where.step > 0 else self.addresses.last(where, held, memory.active)
+            if (blended := memory.load_strided(held, lowest, where.step)) is not None:
+                return blended
+        return memory.load_lanes(held, where.address)
+
+    def _scalar(self, pointer: str, load: Load) -> Value:
+        memory = Memory(self.nest.exact(1), 1)
+        address = self.addresses.address(pointer, load.held, load.at)
+        if load.guards:
+            inside = self.guards.all_hold(load.guards, 1)
+            address = self.nest.out.select(inside, "ptr", address, load.pointer)
+        return memory.load(load.held, address)
+
+    def _scattered(self, memory: Memory, load: Load, base: SSAValue) -> Value:
+        """A load whose computed position is another one in every lane."""
+        offsets = self.registers.get(base, memory.lanes)
+        assert isinstance(offsets, str)
+        where = self.addresses.lanes(load.pointer, load.held, load.at)
+        inner = self._varies(load.guards)
+        mask = self.guards.all_hold(load.guards, memory.lanes if inner else 1) if load.guards else ""
+
+        def address(lane: int) -> str:
+            offset = memory.extract(str(base.type), offsets, lane)
+            element = self.addresses.computed(where.address(lane), load.held, base.type, offset)
+            if not load.guards:
+                return element
+            bit = memory.extract("i1", mask, lane) if inner else mask
+            return self.nest.out.select(bit, "ptr", element, load.pointer)
+
+        return memory.load_lanes(load.held, address)
+
+    def _varies(self, guards: tuple[Guard, ...]) -> bool:
+        """Whether guards depend on the innermost loop."""
+        return self.nest.placed.guard_depth(guards) == self.nest.inner
+
+    # -- guarded loads in lanes
+
+    def _guarded(self, memory: Memory, load: Load, pointer: str) -> Value:
+        lanes, held, at = self.nest.lanes, load.held, load.at
+        inner = self._varies(load.guards)
+        if inner and (inside := self.guards.lanes_inside(load.guards)) is not None:
+            return self._chosen(memory, load, pointer, inside)
+        mask = self.guards.all_hold(load.guards, lanes if inner else 1)
+        if self.nest.placed.is_straight(at) and at.coefficient(self.nest.inner) == 1 and _is_maskable(held):
+            wide = mask if inner else self.nest.out.splat("i1", mask, lanes)
+            if memory.active < lanes:
+                wide = memory.scalars.binary("and", "i1", wide, memory.active_mask())
+            return memory.load_contiguous(held, self._near_address(memory, load, pointer, wide), 1, wide)
+        where = self.addresses.lanes(pointer, held, at)
+        if where.step == 0:
+            return self._for_all(memory, load, pointer, where.first, mask if inner else self.nest.out.splat("i1", mask, lanes))
+
+        def address(lane: int) -> str:
+            bit = memory.extract("i1", mask, lane) if inner else mask
+            return self.nest.out.select(bit, "ptr", where.address(lane), pointer)
+
+        return memory.load_lanes(held, address)
+
+    def _chosen(self, memory: Memory, load: Load, pointer: str, inside: list[bool]) -> Value:
+        """The lanes that are known to be inside."""
+        where = self.addresses.lanes(pointer, load.held, load.at)
+        chosen = [lane for lane in range(memory.active) if inside[lane]]
+        if where.step == 1 and _is_maskable(load.held) and len(chosen) > 1:
+            return memory.load_contiguous(load.held, where.first, 1, lane_mask([lane in chosen for lane in range(self.nest.lanes)]))
+        return memory.load_lanes(load.held, where.address, chosen)
+
+    def _for_all(self, memory: Memory, load: Load, pointer: str, address: str, mask: str) -> Value:
+        """One element in all lanes, where the guards of any lane let it be read; the first of the array is there always."""
+        fixed = not load.at.terms and not load.at.offset
+        if not fixed:
+            address = self.nest.out.select(memory.scalars.any(mask), "ptr", address, pointer)
+        one = memory.load(load.held, pointer if fixed else address)
+        return of_parts([self.nest.out.splat(load.held.register, part, self.nest.lanes) for part in parts_of(one)])
+
+    def _near_address(self, memory: Memory, load: Load, pointer: str, mask: str) -> str:
+        """Where the lanes of a masked load begin: close to the array, whatever the guards say."""
+        base, index = self.base_inside(load, pointer), self.nest.index
+        first = self.nest.out.address(base, load.held, index)
+        if self._excess(load.guards) <= NEAR * self.nest.lanes:
+            return first
+        return self.nest.out.select(memory.scalars.any(mask), "ptr", first, pointer)
+
+    def base_inside(self, load: Load, pointer: str) -> str:
+        """The address that the innermost loop starts from, or the array's own where an outer guard fails.
+
+        What is masked is not read, but an address without memory behind it costs a processor some hundred cycles all the same.
+        """
+        base, shared = self.addresses.inner_base(pointer, load.held, load.at), self.guards.shared(load.guards)
+        if not shared:
+            return base
+        key = ("inside", pointer, self.addresses.outer(load.at), shared)
+        return self.registers.once(key, lambda: self.nest.out.select(self.guards.all_hold(shared, 1), "ptr", base, pointer))
+
+    def _excess(self, guards: tuple[Guard, ...]) -> float:
+        """How many iterations the innermost loop is ever away from those that its guards let through, before them or after them."""
+        inner, loops = self.nest.inner, self.nest.placed.loops
+        last = self.nest.extents[inner] - 1
+        first_inside, last_inside = 0, last
+        for expression, low, high in guards:
+            at: Position = loops[expression]
+            if inner not in dimensions(at):
+                continue
+            if at.terms != ((inner, 1),):
+                return inf
+            first_inside, last_inside = max(first_inside, low - at.offset), min(last_inside, high - 1 - at.offset)
+        return max(first_inside, last - last_inside)
+
+
+def _is_maskable(held: Element) -> bool:
+    """Whether processors have masked loads of such elements."""
+    return held.size in (4, 8) and held.kind != "c" and not held.narrow

@@ -1,0 +1,83 @@
+"""The addresses of buffers: a view is an offset, the rest is given by the block's surroundings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Block, SSAValue
+
+from wengert.dialects.kernel.buffers import AllocOp, CopyOp, GlobalOp, ViewOp
+from wengert.dialects.kernel.memory import Space, byte_size, space_of
+from wengert.ir.attributes import int_of
+from wengert.transforms.codegen.cpu.entry import EntryCode
+
+ARENA = "%arena"
+"""The entry's parameter for the arena."""
+
+
+class BlockPointers:
+    """The buffers of one block, as pointers in the entry. What the block takes has the addresses ``arguments``; the others are made where they are
+    first used."""
+
+    def __init__(self, entry: EntryCode, block: Block, arguments: Sequence[str]):
+        self.entry = entry
+        self.block = block
+        self.pointers: dict[SSAValue, str] = dict(zip(block.args, arguments, strict=True))
+        self._parts: dict[tuple[SSAValue, int], str] = {}
+        self._constants: dict[SSAValue, int] = {}
+        self._cells: list[str] = []
+
+    def pointer(self, buffer: SSAValue) -> str:
+        """The address of a buffer."""
+        made = self.pointers.get(buffer)
+        if made is None:
+            made = self.pointers[buffer] = self._made(buffer)
+        return made
+
+    def _made(self, buffer: SSAValue) -> str:
+        op = buffer.owner
+        if isinstance(op, ViewOp):
+            return self._part(op.source, int_of(op.offset))
+        if isinstance(op, GlobalOp):
+            return self.entry.constant(self._constants[buffer])
+        assert isinstance(op, AllocOp)
+        if space_of(buffer.type) is Space.ARENA:
+            return ARENA
+        cell = self.entry.cell(max(byte_size(buffer), 1))
+        self._cells.append(cell)
+        return cell
+
+    def _part(self, source: SSAValue, at: int) -> str:
+        """An address in the memory of a block: made once for all views that begin there, but for those of a loop's own range."""
+        if isinstance(source.owner, ViewOp):
+            return self.offset(self.pointer(source), at)
+        made = self._parts.get((source, at))
+        if made is None:
+            made = self._parts[source, at] = self.offset(self.pointer(source), at)
+        return made
+
+    def base(self, view: SSAValue) -> str:
+        """The address of what a buffer is a view of."""
+        assert isinstance(view.owner, ViewOp)
+        return self.pointer(view.owner.source)
+
+    def offset(self, pointer: str, count: int) -> str:
+        """An address so many bytes further on."""
+        return self.entry.op(f"getelementptr i8, ptr {pointer}, i64 {count}") if count else pointer
+
+    def copy(self, source: str, target: str, count: int) -> None:
+        """Copies bytes, unless source and target are one."""
+        if source != target and count:
+            self.entry.lines.append(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {count}, i1 false)")
+
+    def copy_buffer(self, op: CopyOp) -> None:
+        """What the op says."""
+        self.copy(self.pointer(op.source), self.pointer(op.target), byte_size(op.source))
+
+    def constant(self, op: GlobalOp) -> None:
+        """Gives a constant the next place in the table."""
+        self._constants[op.memref] = self.entry.next_constant()
+
+    def release(self) -> None:
+        """The cells of this block are not needed any more where the entry is now."""
+        self.entry.release(self._cells)

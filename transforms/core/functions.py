@@ -1,0 +1,72 @@
+"""``expand-functions``: elementwise functions that compiled code has no instructions for, written out in ops that it has.
+
+Before and after::
+
+    %y = chlo.zeta %s, %q     ->     %y = (stablehlo.power, core.reduce over eight terms, ...)
+
+Their derivatives and batches are their own: this comes after them. The core ops among them are written to StableHLO in the same way
+(``from-core``), and an op whose facts say so costs what its expansion does (:mod:`wengert.transforms.analysis.opcost`).
+
+To add an op, write its expansion here, or in a file of its own if it is long, and add it to :data:`EXPANSIONS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from wengert.dialects import chlo, core
+from wengert.dialects.builder import OpBuilder, Value
+from wengert.dialects.facts import Work, facts_of
+from wengert.ir.traversal import all_ops
+from wengert.transforms.core.zeta_sums import expand_polygamma, expand_zeta
+from wengert.transforms.rewriter import Rewriter
+
+Expansion = Callable[[OpBuilder, Any], Sequence[Value] | None]
+"""Writes an op out and returns what stands for its result; None where there are instructions for it after all."""
+
+EXPANSIONS: dict[type[Operation], Expansion] = {
+    chlo.PolygammaOp: expand_polygamma,
+    chlo.ZetaOp: expand_zeta,
+}
+
+
+@dataclass(frozen=True)
+class ExpandFunctionsPass(ModulePass):
+    """Replaces elementwise functions by ops that there are instructions for. In regions that compute scalars those stay whose expansion has tensors inside."""
+
+    name = "expand-functions"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        expand_functions(op)
+
+
+def expand_functions(module: ModuleOp) -> None:
+    """Expands all such functions of a module, in place."""
+    b = Rewriter("expand-functions")
+    for op in [op for op in all_ops(module) if type(op) in EXPANSIONS and (_is_elementwise_inside(op) or _is_among_tensors(op))]:
+        b.move_to(op)
+        values = EXPANSIONS[type(op)](b, op)
+        if values is not None:
+            b.replace(op, values)
+
+
+def _is_elementwise_inside(op: Operation) -> bool:
+    """Whether the expansion is made of elementwise ops, so that it may stand wherever the op does."""
+    return facts_of(type(op)).work is Work.EXPANSION
+
+
+def _is_among_tensors(op: Operation) -> bool:
+    """Whether an op stands in functions, loops and branches only."""
+    parent = op.parent_op()
+    while parent is not None and parent.parent_op() is not None:
+        if parent.name != "func.func" and not isinstance(parent, core.ForOp | core.WhileOp | core.CaseOp):
+            return False
+        parent = parent.parent_op()
+    return True

@@ -1,0 +1,58 @@
+"""Chooses the schedule of a nest for a target, by a model of what things cost."""
+
+from __future__ import annotations
+
+from wengert.dialects.kernel import NestOp
+from wengert.dialects.kernel.schedule import Cut, Parallel, Schedule
+from wengert.transforms.schedule.chunks import wanted_chunks
+from wengert.transforms.schedule.lanes import choose_accumulators, choose_interleaving, choose_lanes, choose_remainder
+from wengert.transforms.schedule.order import choose_order
+from wengert.transforms.schedule.parallel import choose_parallel
+from wengert.transforms.schedule.placement import Placement
+from wengert.transforms.schedule.target import Target
+from wengert.transforms.schedule.tiles import choose_tile
+from wengert.transforms.schedule.versions import choose_pieces, choose_version
+from wengert.transforms.schedule.work import most_work
+
+
+def choose(op: NestOp, target: Target, *, strict: bool = False, in_place: bool = False, parallel: bool = True) -> Schedule:
+    """How a nest should run on this processor.
+
+    Args:
+        op: the nest; its loops are collapsed (:mod:`wengert.transforms.kernel.collapsing`) for what is said here to be good.
+        target: the processor.
+        strict: sums are added up in the order in which they are written.
+        in_place: a result lies where an operand does, so that no iteration may run twice.
+        parallel: the nest may be shared by the thread pool (it is not part of something that is).
+    """
+    if not op.extents or 0 in op.extents:
+        return Schedule()
+    placement = Placement(op)
+    order, crossed = choose_order(placement, strict=strict, in_place=in_place)
+    cut: Cut | None = None
+    shared: Parallel | None = None
+    if order:
+        placement = Placement.scheduled(op, Schedule(order=order))
+    if parallel and wanted_chunks(most_work(op)) > 1:
+        cut, shared = choose_parallel(placement, target, crossed=crossed, in_place=in_place)
+        if cut is not None:
+            cut = Cut(order[cut.loop], cut.size, cut.overlapping) if order else cut
+            placement = Placement.scheduled(op, Schedule(order=order, cut=cut))
+    lanes, widest = choose_lanes(placement, target, strict=strict)
+    if crossed and (side := choose_tile(placement, lanes)) is not None:
+        return Schedule(order, cut, shared, lanes=side, tiled=True)
+    interleave = 1 if in_place or crossed else choose_interleaving(placement, target, lanes, widest)
+    width = lanes * interleave
+    repeatable = not in_place and width > 1 and placement.only_stores()
+    pieces = choose_pieces(placement, width) if repeatable else ()
+    return Schedule(
+        order,
+        cut,
+        shared,
+        lanes,
+        interleave,
+        choose_accumulators(placement, lanes, interleave, strict=strict),
+        version=choose_version(placement, width) if repeatable else None,
+        pieces=pieces,
+        remainder="masked" if pieces else choose_remainder(placement, width, repeatable=repeatable),
+    )

@@ -1,0 +1,78 @@
+"""The pass ``schedule``: writes down how every kernel of a program is to run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from wengert.dialects.kernel import NestOp, StripMineOp
+from wengert.dialects.kernel.buffers import LaunchOp, is_bufferized, runs_in_place
+from wengert.dialects.kernel.schedule import Parallel, Schedule, ScheduleAttr
+from wengert.ir.traversal import ops_in
+from wengert.transforms.bufferize.layout import in_place_nests
+from wengert.transforms.schedule.choice import choose
+from wengert.transforms.schedule.chunks import split
+from wengert.transforms.schedule.host import HOST, target_named
+from wengert.transforms.schedule.target import Target
+from wengert.transforms.schedule.work import strips_ns
+
+
+@dataclass(frozen=True)
+class SchedulePass(ModulePass):
+    """Chooses how each loop nest runs on a target; a schedule that is there already is kept."""
+
+    name = "schedule"
+
+    target: str = HOST
+    """``cpu``, the processor that this process runs on, or one by name: ``avx2``, ``avx512``, ``neon``, ``sse2``."""
+    strict: bool = False
+    """Sums are added up in the order in which they are written."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in ops_in(op.body.block):
+            if isinstance(function, FuncOp) and function.body.blocks:
+                schedule(function, target_named(self.target), strict=self.strict, in_place=_overwrites(function))
+
+
+def _overwrites(function: FuncOp) -> Callable[[NestOp], bool]:
+    """Says which nests of a function overwrite what they read: those that do where they have buffers, and those that ``bufferize`` will let do."""
+    if is_bufferized(function):
+        return lambda nest: isinstance(launch := nest.parent_op(), LaunchOp) and runs_in_place(launch)
+    return in_place_nests(function).__contains__
+
+
+def schedule(root: Operation, target: Target, *, strict: bool = False, in_place: Callable[[NestOp], bool] = lambda op: False, parallel: bool = True) -> None:
+    """Gives all nests and strip loops inside of an op the schedules that they have not got.
+
+    Args:
+        root: a module, or any op with kernels inside.
+        target: the processor.
+        strict: sums keep their order.
+        in_place: whether a nest overwrites what it reads.
+        parallel: whether kernels may be shared by the thread pool.
+    """
+    for region in root.regions:
+        for block in region.blocks:
+            for op in ops_in(block):
+                inside = parallel
+                if isinstance(op, NestOp):
+                    if op.schedule is None:
+                        op.properties["schedule"] = ScheduleAttr(choose(op, target, strict=strict, in_place=in_place(op), parallel=parallel))
+                    continue
+                if isinstance(op, StripMineOp):
+                    if op.schedule is None:
+                        op.properties["schedule"] = ScheduleAttr(choose_strips(op, target, parallel=parallel))
+                    inside = parallel and op.schedule is not None and op.schedule.data.parallel is None
+                schedule(op, target, strict=strict, in_place=in_place, parallel=inside)
+
+
+def choose_strips(op: StripMineOp, target: Target, *, parallel: bool) -> Schedule:
+    """How strips run: one after the other, or shared by the thread pool."""
+    shared = split(op.trips.value.data, strips_ns(op, target)) if parallel else None
+    return Schedule(parallel=Parallel(shared.grain, shared.nanoseconds)) if shared is not None else Schedule()
