@@ -6,6 +6,7 @@ like any other, derivatives nest and stand where calls may stand. ``expand-ad`` 
 
     %y, %y_dot = ad.jvp @f(%x, %c) tangents(%x_dot) wrt = [0], of = [0] : (T, U, T) -> (T, T)
     %y, %x_bar = ad.vjp @f(%x, %c) cotangents(%y_bar) wrt = [0], of = [0] : (T, U, T) -> (T, T)
+    %y, %x_bar = ad.vjp @f(%x, %c) cotangents(%y_bar) wrt = [0], of = [0], residuals = "recompute-all" : (T, U, T) -> (T, T)
     %y, %d = ad.linearize @f(%x, %c) wrt = [0], of = [0] : (T, U) -> (T, !ad.linear<(T) -> (T)>)
     %y_dot = ad.apply %d(%x_dot) : (!ad.linear<(T) -> (T)>, T) -> T
     %x_bar = ad.apply_transpose %d(%y_bar) : (!ad.linear<(T) -> (T)>, T) -> T
@@ -33,9 +34,9 @@ from __future__ import annotations
 from typing import ClassVar, cast
 
 from msgspec import Struct
-from xdsl.dialects.builtin import DenseArrayBase, FlatSymbolRefAttr, FunctionType, SymbolRefAttr
+from xdsl.dialects.builtin import DenseArrayBase, FlatSymbolRefAttr, FunctionType, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, TypeAttribute
-from xdsl.irdl import irdl_attr_definition, operand_def, param_def, prop_def, result_def, traits_def, var_operand_def, var_result_def
+from xdsl.irdl import irdl_attr_definition, operand_def, opt_prop_def, param_def, prop_def, result_def, traits_def, var_operand_def, var_result_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
@@ -111,7 +112,8 @@ class AppliedText(Struct, frozen=True):
         writer.write(f" {writer.value(op.operands[0])}({writer.values(op.operands[1:])})")
 
 
-_POSITIONS = sx.Keys(sx.Key("wrt", "wrt", sx.INTS), sx.Key("of", "of", sx.INTS), leading=False)
+_WRT, _OF = sx.Key("wrt", "wrt", sx.INTS), sx.Key("of", "of", sx.INTS)
+_POSITIONS = sx.Keys(_WRT, _OF, leading=False)
 
 
 class RequestOp(TensorOp):
@@ -136,11 +138,17 @@ class JvpOp(RequestOp):
 
 @op_definition
 class VjpOp(RequestOp):
-    """Outputs and cotangents of the inputs ``wrt``, from inputs and cotangents of the outputs ``of``."""
+    """Outputs and cotangents of the inputs ``wrt``, from inputs and cotangents of the outputs ``of``.
+
+    ``residuals`` names the policy for what is kept between the sweeps; without it that is left open.
+    """
 
     name = "ad.vjp"
     FACTS: ClassVar = STRUCTURE
-    SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(CalleeText("cotangents", "of"), _POSITIONS, sx.FunctionType())
+    residuals = opt_prop_def(StringAttr)
+    SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(
+        CalleeText("cotangents", "of"), sx.Keys(_WRT, _OF, sx.Key("residuals", "residuals", sx.STRING, optional=True), leading=False), sx.FunctionType()
+    )
 
 
 @op_definition

@@ -34,12 +34,14 @@ if TYPE_CHECKING:
 
 Mode = Literal["jvp", "vjp"]
 Strategy = Literal["transpose", "direct"]
-"""The strategy by which a function is reversed: linearized and transposed, or by the adjoint of every op."""
+"""The strategy by which a function is reversed: linearized, transposed and joined, or by the adjoint of every op."""
+Residuals = Literal["auto", "save-all", "recompute-cheap", "recompute-all"]
+"""The policy for what is kept for a linear part, and what it computes again (:mod:`wengert.transforms.ad.policies`)."""
 
 
-def derivative_pipeline(mode: Mode, wrt: Sequence[int], of: Sequence[int], strategy: Strategy = "transpose") -> str:
+def derivative_pipeline(mode: Mode, wrt: Sequence[int], of: Sequence[int], strategy: Strategy = "transpose", residuals: Residuals = "auto") -> str:
     """The pipeline that turns optimised core-level IR into its derivative: ``vjp{wrt=0,1 of=0},simplify,cse,dce``."""
-    chosen = "" if strategy == "transpose" else f" strategy={strategy}"
+    chosen = ("" if strategy == "transpose" else f" strategy={strategy}") + ("" if residuals == "auto" else f" residuals={residuals}")
     return f"{mode}{{wrt={positions_text(wrt)} of={positions_text(of)}{chosen}}},{OPTIMIZE}"
 
 
@@ -55,16 +57,25 @@ def core_form(module: ModuleOp, entry: str) -> ModuleOp:
 
 
 @stage()
-def derive(core: ModuleOp, mode: Mode, wrt: Sequence[int], of: Sequence[int], strategy: Strategy = "transpose") -> ModuleOp:
+def derive(core: ModuleOp, mode: Mode, wrt: Sequence[int], of: Sequence[int], strategy: Strategy = "transpose", residuals: Residuals = "auto") -> ModuleOp:
     """The derivative of an optimised core-level module as a new module."""
-    return parse_pipeline(derivative_pipeline(mode, wrt, of, strategy)).applied(core)
+    return parse_pipeline(derivative_pipeline(mode, wrt, of, strategy, residuals)).applied(core)
 
 
 def derive_with_dumps(
-    module: ModuleOp, entry: str, mode: Mode, wrt: Sequence[int], of: Sequence[int], observer: Observer, strategy: Strategy = "transpose"
+    module: ModuleOp,
+    entry: str,
+    mode: Mode,
+    wrt: Sequence[int],
+    of: Sequence[int],
+    observer: Observer,
+    strategy: Strategy = "transpose",
+    residuals: Residuals = "auto",
 ) -> ModuleOp:
     """The same from the module as it was written, watched from the first pass on."""
-    return parse_pipeline(joined(_preparation(module), derivative_pipeline(mode, wrt, of, strategy))).run(with_main(module, entry), observer=observer)
+    return parse_pipeline(joined(_preparation(module), derivative_pipeline(mode, wrt, of, strategy, residuals))).run(
+        with_main(module, entry), observer=observer
+    )
 
 
 def transform(core: ModuleOp, text: str, folder: Path | None) -> ModuleOp:

@@ -31,7 +31,7 @@ from wengert.runtime.arguments import as_argument, bind
 from wengert.runtime.backends import BACKENDS, unknown_backend
 from wengert.runtime.batching import Axes, checked_size, chosen_axes
 from wengert.runtime.compiled_program import CompiledProgram
-from wengert.runtime.derivation import Mode, Strategy, specialized_form
+from wengert.runtime.derivation import Mode, Residuals, Strategy, specialized_form
 from wengert.runtime.dump_folders import PathLike
 from wengert.runtime.errors import InputError
 from wengert.runtime.jacobians import JacobianMode
@@ -123,7 +123,9 @@ class DynamicProgram(Program):
 
     # -- derivatives and batches
 
-    def _derivative(self, mode: Mode, wrt: Positions, of: Positions, dump_dir: PathLike | None, strategy: Strategy = "transpose") -> Program:
+    def _derivative(
+        self, mode: Mode, wrt: Positions, of: Positions, dump_dir: PathLike | None, strategy: Strategy = "transpose", residuals: Residuals = "auto"
+    ) -> Program:
         inputs, outputs = self.resolve(wrt=wrt, of=of)
         arguments, results = [self.signature.arguments[i] for i in inputs], [self.signature.results[j] for j in outputs]
         given, derived, noun = (arguments, results, "tangent") if mode == "jvp" else (results, arguments, "cotangent")
@@ -132,7 +134,7 @@ class DynamicProgram(Program):
             _extended("result", self.signature.results, [(p.type, f"{noun} of {_shown(p)}") for p in derived]),
         )
         options: dict[str, Any] = {"wrt": inputs, "of": outputs, "dump_dir": dump_dir}
-        return self._derived(mode, {**options, "strategy": strategy} if mode == "vjp" else options, signature)
+        return self._derived(mode, {**options, "strategy": strategy, "residuals": residuals} if mode == "vjp" else options, signature)
 
     def _jacobian(self, mode: JacobianMode, wrt: Positions, of: Positions, holomorphic: bool, dump_dir: PathLike | None) -> Program:
         inputs, outputs = self.resolve(wrt=wrt, of=of)
@@ -167,9 +169,9 @@ class DynamicProgram(Program):
             self._derivatives[key] = DerivedProgram(self, method, options, signature)
         return self._derivatives[key]
 
-    def linearize(self, wrt: Positions = None, of: Positions = None, *, shared: bool = False) -> LinearProgram:
+    def linearize(self, wrt: Positions = None, of: Positions = None, *, shared: bool = False, residuals: Residuals = "recompute-cheap") -> LinearProgram:
         """As :meth:`Program.linearize`; residuals have types, so the shapes of the arguments must be given first: ``p.specialize(...).linearize()``."""
-        return self._closed.linearize(wrt, of, shared=shared)
+        return self._closed.linearize(wrt, of, shared=shared, residuals=residuals)
 
     # -- what needs all shapes
 

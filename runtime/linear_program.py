@@ -15,7 +15,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from wengert.dialects.ad_parts import forget_parts
 from wengert.ir.stages import stage, staged_property
 from wengert.ir.traversal import ops_of
-from wengert.runtime.derivation import transform, with_main
+from wengert.runtime.derivation import Residuals, transform, with_main
 from wengert.runtime.errors import InputError
 from wengert.runtime.labels import name_forward, name_linear
 from wengert.runtime.signature import Parameter
@@ -54,10 +54,10 @@ class LinearProgram:
         of: positions of the results whose derivatives may be asked for.
     """
 
-    def __init__(self, program: Program, wrt: Sequence[int], of: Sequence[int], shared: bool = False):
+    def __init__(self, program: Program, wrt: Sequence[int], of: Sequence[int], shared: bool = False, residuals: Residuals = "recompute-cheap"):
         self._program = program
         self.wrt, self.of = tuple(wrt), tuple(of)
-        self._shared, self._policy = shared, "recompute-cheap"
+        self._shared, self._policy = shared, residuals
         self._is_empty = not wrt or not of
         self._transposes: dict[tuple[int, ...], Program] = {}
 

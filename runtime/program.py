@@ -31,7 +31,7 @@ from wengert.ir.stages import stage, staged_property
 from wengert.runtime.backends import build
 from wengert.runtime.batching import Axes, BatchedProgram, batch_pass, checked_size, chosen_axes
 from wengert.runtime.compiled_program import CompiledProgram
-from wengert.runtime.derivation import Mode, Strategy, core_form, derive, derive_with_dumps, optimized_form, plain_text, transform
+from wengert.runtime.derivation import Mode, Residuals, Strategy, core_form, derive, derive_with_dumps, optimized_form, plain_text, transform
 from wengert.runtime.dump_folders import DUMP_DIR, PathLike, dump_folder
 from wengert.runtime.errors import InputError
 from wengert.runtime.jacobians import JacobianMode, compressed_jacobian_pass, jacobian_pass
@@ -187,21 +187,34 @@ class Program:
         """
         return self._derivative("jvp", wrt, of, dump_dir)
 
-    def vjp(self, wrt: Positions = None, of: Positions = None, *, strategy: Strategy = "transpose", dump_dir: PathLike | None = None) -> Program:
+    def vjp(
+        self,
+        wrt: Positions = None,
+        of: Positions = None,
+        *,
+        strategy: Strategy = "transpose",
+        residuals: Residuals = "auto",
+        dump_dir: PathLike | None = None,
+    ) -> Program:
         """The reverse derivative: (inputs, cotangents of ``of``) -> (outputs, cotangents of ``wrt``).
 
         Arguments and errors are those of :meth:`jvp`. Complex cotangents follow JAX: the pairing is
-        Re(sum(cotangent * tangent)), without conjugation. ``strategy`` is how: "transpose" (linearize, then transpose) or
+        Re(sum(cotangent * tangent)), without conjugation. ``strategy`` is how: "transpose" (linearize, transpose, join) or
         "direct" (the adjoint of every op); the results are the same, the costs may differ.
-        """
-        return self._derivative("vjp", wrt, of, dump_dir, strategy)
 
-    def linearize(self, wrt: Positions = None, of: Positions = None, *, shared: bool = False) -> LinearProgram:
+        ``residuals`` says what the forward part keeps for the reverse part, and what that computes again: "auto" (all that is at hand, and in
+        loops and branches what is not cheap), "save-all", "recompute-cheap" or "recompute-all". What is asked to be computed again is not
+        shared with the forward part by any later pass. The strategy "direct" takes "auto" only.
+        """
+        return self._derivative("vjp", wrt, of, dump_dir, strategy, residuals)
+
+    def linearize(self, wrt: Positions = None, of: Positions = None, *, shared: bool = False, residuals: Residuals = "recompute-cheap") -> LinearProgram:
         """The program split at a point: evaluated once, then a linear map and its transpose as often as needed.
 
         Args:
             wrt: positions of the arguments that move, as for :meth:`jvp`.
             of: positions of the results whose derivatives may be asked for.
+            residuals: what is kept and what the linear map computes again, as for :meth:`vjp`.
             shared: residuals that are arguments or results are these arrays, not copies; nobody may change them.
 
         Raises:
@@ -209,7 +222,7 @@ class Program:
         """
         from wengert.runtime.linear_program import LinearProgram
 
-        key = (choose("wrt", wrt, self.signature.arguments), choose("of", of, self.signature.results), shared)
+        key = (choose("wrt", wrt, self.signature.arguments), choose("of", of, self.signature.results), shared, residuals)
         if key not in self._linearized:
             self._linearized[key] = LinearProgram(self, *key)
         return self._linearized[key]
@@ -318,19 +331,21 @@ class Program:
         return program
 
     @stage()
-    def _derivative(self, mode: Mode, wrt: Positions, of: Positions, dump_dir: PathLike | None, strategy: Strategy = "transpose") -> Program:
+    def _derivative(
+        self, mode: Mode, wrt: Positions, of: Positions, dump_dir: PathLike | None, strategy: Strategy = "transpose", residuals: Residuals = "auto"
+    ) -> Program:
         inputs = choose("wrt", wrt, self.signature.arguments)
         outputs = choose("of", of, self.signature.results)
-        key = (mode, strategy, inputs, outputs, os.environ.get(DUMP_DIR))
+        key = (mode, strategy, residuals, inputs, outputs, os.environ.get(DUMP_DIR))
         if dump_dir is None and (made := self._derivatives.get(key)) is not None:
             return made
         folder = dump_folder(dump_dir, mode)
         if folder is None:
-            module = derive(self.optimized_module, mode, inputs, outputs, strategy)
+            module = derive(self.optimized_module, mode, inputs, outputs, strategy, residuals)
         else:
             from wengert.ir.dumps import Dumper
 
-            module = derive_with_dumps(self.module, self.entry, mode, inputs, outputs, Dumper(folder), strategy)
+            module = derive_with_dumps(self.module, self.entry, mode, inputs, outputs, Dumper(folder), strategy, residuals)
         name_derivative(module, self.signature, mode, inputs, outputs)
         derivative = static_program(module, f"{mode} of {self.name}")
         derivative.core_module = derivative.optimized_module = module

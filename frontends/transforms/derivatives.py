@@ -20,6 +20,7 @@ from wengert.frontends.tracing.signatures import ArraySpec, is_array_leaf
 from wengert.frontends.transforms.emission import as_tuple, for_user, pulled, pushed
 from wengert.frontends.transforms.jit import Function, Traceable
 from wengert.ir.stages import LOCK
+from wengert.runtime.derivation import Residuals
 
 Positions = int | Sequence[int]
 
@@ -45,7 +46,7 @@ def with_auxiliary(function: Function, has_aux: bool) -> Function:
 # -- reverse mode: gradients
 
 
-def value_and_grad(function: Function, argnums: Positions = 0, *, has_aux: bool = False, holomorphic: bool = False) -> Transform:
+def value_and_grad(function: Function, argnums: Positions = 0, *, has_aux: bool = False, holomorphic: bool = False, residuals: Residuals = "auto") -> Transform:
     """A function that returns ``(value, gradient)`` of a function with one scalar result.
 
     Args:
@@ -53,6 +54,7 @@ def value_and_grad(function: Function, argnums: Positions = 0, *, has_aux: bool 
         argnums: positions of the arguments to differentiate by (trees of float arrays); a tuple gives a tuple of gradients.
         has_aux: the value is then ``(value, aux)``.
         holomorphic: the result is complex and a holomorphic function of complex arguments.
+        residuals: what is kept between the sweeps, and what is computed again, as in :meth:`wengert.Program.vjp`.
 
     Complex gradients follow JAX: for a real function of z = x + iy the gradient is df/dx - i df/dy.
 
@@ -69,7 +71,7 @@ def value_and_grad(function: Function, argnums: Positions = 0, *, has_aux: bool 
         written = write_function(call.body, name_of(function), call.specs)
         _check_scalar(function, call, holomorphic)
         one = full((), 1, call.results[0].dtype)
-        values = pulled(written, call.operands(), [one], wrt, [0])
+        values = pulled(written, call.operands(), [one], wrt, [0], residuals)
         outputs, cotangents = values[: len(call.results)], iter(for_user(values[len(call.results) :]))
         value, aux = call.result(for_user(outputs))
         by_position = {k: _with_leaves(args[k], cotangents) for k in sorted(set(chosen))}  # the order in which arrays were asked for
@@ -79,12 +81,12 @@ def value_and_grad(function: Function, argnums: Positions = 0, *, has_aux: bool 
     return Transform(named_derivative(derivative, function, "value and gradient"))
 
 
-def grad(function: Function, argnums: Positions = 0, *, has_aux: bool = False, holomorphic: bool = False) -> Transform:
+def grad(function: Function, argnums: Positions = 0, *, has_aux: bool = False, holomorphic: bool = False, residuals: Residuals = "auto") -> Transform:
     """A function that returns the gradient of a function with one scalar result; see :func:`value_and_grad`.
 
     With ``has_aux`` it returns ``(gradient, aux)``.
     """
-    both = value_and_grad(function, argnums, has_aux=has_aux, holomorphic=holomorphic)
+    both = value_and_grad(function, argnums, has_aux=has_aux, holomorphic=holomorphic, residuals=residuals)
 
     def derivative(*args: Any, **kwargs: Any) -> Any:
         value, gradient = both(*args, **kwargs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from wengert.dialects import ad
@@ -15,9 +16,12 @@ from wengert.frontends.tracing.tracer import TracedArray
 from wengert.ir.attributes import int_array
 
 
-def request(cls: type[Operation], written: Written, operands: Sequence[SSAValue], results: Sequence[Attribute], **positions: Sequence[int]) -> list[SSAValue]:
-    """An op of the ad dialect that refers to a function; ``positions`` are its integer properties."""
-    properties: dict[str, Attribute] = {"callee": written.symbol, **{key: int_array(value) for key, value in positions.items()}}
+def request(
+    cls: type[Operation], written: Written, operands: Sequence[SSAValue], results: Sequence[Attribute], **options: Sequence[int] | str
+) -> list[SSAValue]:
+    """An op of the ad dialect that refers to a function; ``options`` are its properties, lists of integers and words."""
+    properties: dict[str, Attribute] = {"callee": written.symbol}
+    properties.update((key, StringAttr(value) if isinstance(value, str) else int_array(value)) for key, value in options.items())
     return list(active_trace().builder.create(cls, operands, results, properties))
 
 
@@ -27,10 +31,13 @@ def pushed(written: Written, operands: Sequence[SSAValue], tangents: Sequence[SS
     return request(ad.JvpOp, written, [*operands, *written.captures, *tangents], [*types, *(types[j] for j in of)], wrt=wrt, of=of)
 
 
-def pulled(written: Written, operands: Sequence[SSAValue], cotangents: Sequence[SSAValue], wrt: Sequence[int], of: Sequence[int]) -> list[SSAValue]:
+def pulled(
+    written: Written, operands: Sequence[SSAValue], cotangents: Sequence[SSAValue], wrt: Sequence[int], of: Sequence[int], residuals: str = "auto"
+) -> list[SSAValue]:
     """``ad.vjp``: results, then cotangents of the arguments ``wrt``."""
     types = [*written.result_types, *(operands[i].type for i in wrt)]
-    return request(ad.VjpOp, written, [*operands, *written.captures, *cotangents], types, wrt=wrt, of=of)
+    policy = {} if residuals == "auto" else {"residuals": residuals}
+    return request(ad.VjpOp, written, [*operands, *written.captures, *cotangents], types, wrt=wrt, of=of, **policy)
 
 
 def for_user(values: Sequence[SSAValue]) -> list[TracedArray]:

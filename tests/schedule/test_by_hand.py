@@ -98,9 +98,9 @@ OBEYED = {
         "lanes = 8",
         "lanes = 8, pieces = [0 to 7 masked, 7 to 47, 47 to 90]",
         "lanes = 4, pieces = [0 to 30 masked, 30 to 40, 40 to 60 masked, 60 to 90]",
-        'lanes = 8, version = {holds = "0 <= d0 - 2 < 6"}',
-        'version = {fails = "0 <= d0 - 2 < 6"}',
-        'lanes = 8, version = {holds = "0 <= d0 - 2 < 6"}, pieces = [0 to 7 masked, 7 to 47, 47 to 90]',
+        "lanes = 8, version = {holds = (0 <= d0 - 2 < 6)}",
+        "version = {fails = (0 <= d0 - 2 < 6)}",
+        "lanes = 8, version = {holds = (0 <= d0 - 2 < 6)}, pieces = [0 to 7 masked, 7 to 47, 47 to 90]",
         "order = [1, 0], lanes = 4",
         "lanes = 16, remainder = repeated",
     ],
@@ -114,7 +114,7 @@ REFUSED = [
     ("rows", "interleave = 2", "2 registers at once, but there is one lane"),
     ("rows", "lanes = 4, accumulators = 2", "2 accumulators, but nothing is summed over the innermost loop"),
     ("rows", "lanes = 8, tiled", "tiles, but nothing is read with a stride along the innermost loop that is contiguous along the one around it"),
-    ("rows", 'version = {holds = "0 <= d0 < 3"}', "a version where 0 <= d0 < 3 holds throughout, but the nest has no such guard"),
+    ("rows", "version = {holds = (0 <= d0 < 3)}", "a version where 0 <= d0 < 3 holds throughout, but the nest has no such guard"),
     ("rows", "lanes = 64, remainder = repeated", "a repeated remainder, but the innermost loop does not fill a register of 64 lanes"),
     ("rows", "pieces = [0 to 30]", "pieces up to 30, but the innermost loop has 40 iterations"),
     ("sums", "order = [1, 0, 2], parallel = {chunk = 1, nanoseconds = 9}", "a parallel loop, but the iterations of the outermost loop do not write different"),
@@ -124,7 +124,7 @@ REFUSED = [
     ("transposed", "order = [1, 0, 2], lanes = 32, tiled", "tiles of 32 by 32 iterations, but a side is one register, and not longer than the loops"),
     ("padded", "lanes = 8, pieces = [0 to 8, 8 to 90 masked]", "a piece 0 to 8 that is not masked, but 0 <= d1 - 7 < 40 changes in it"),
     ("padded", "lanes = 8, interleave = 2", "2 registers at once, but something is read with a stride, with a guard, or at computed positions"),
-    ("padded", 'lanes = 8, version = {holds = "0 <= d1 - 7 < 40"}', "a version where 0 <= d1 - 7 < 40 holds throughout, but outer loops have no part in it"),
+    ("padded", "lanes = 8, version = {holds = (0 <= d1 - 7 < 40)}", "a version where 0 <= d1 - 7 < 40 holds throughout, but outer loops have no part in it"),
     ("flat", "parallel = {chunk = 10, nanoseconds = 9}", "a parallel loop, but there is no loop around those that a thread runs; cut one"),
 ]
 
@@ -134,7 +134,7 @@ def scheduled(program: str, text: str):
     module = parse_pipeline("to-core,fuse,collapse-loops").run(parse_module(PROGRAMS[program]))
     (nest,) = [op for op in module.walk() if isinstance(op, NestOp)]
     nest.properties["schedule"] = ScheduleAttr(Schedule(lanes=32))
-    edited = print_module(module).replace("#kernel.schedule<lanes = 32>", f"#kernel.schedule<{text}>")
+    edited = print_module(module).replace("schedule<lanes = 32>", f"schedule<{text}>")
     return parse_module(edited, "by_hand.mlir")
 
 
@@ -179,18 +179,19 @@ def test_the_order_of_a_strict_sum_may_only_change_around_it() -> None:
                 compile(module, strict=True)
 
 
-def code_of(schedule: str, target: Target) -> str:
-    return generate(parse_pipeline("bufferize").run(scheduled("rows", schedule)), target).text
+def emitted(text: str, target: Target) -> str:
+    """The LLVM text of a program whose nest has this schedule."""
+    return generate(parse_pipeline("bufferize").run(scheduled("rows", text)), target).text
 
 
 def test_a_schedule_changes_the_code_and_nothing_else_does() -> None:
     target = TARGETS["avx2"]
-    wide, narrow, sequential = (code_of(text, target) for text in ("lanes = 8", "lanes = 2", ""))
+    wide, narrow, sequential = (emitted(text, target) for text in ("lanes = 8", "lanes = 2", ""))
     assert "<8 x float>" in wide
     assert "<2 x float>" in narrow
     assert "<8 x float>" not in narrow
     assert "x float>" not in sequential
-    assert code_of("lanes = 2", TARGETS["sse2"]) == narrow
+    assert emitted("lanes = 2", TARGETS["sse2"]) == narrow
 
 
 def test_a_schedule_that_is_there_is_kept() -> None:

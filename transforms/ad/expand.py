@@ -7,7 +7,8 @@ the new functions are inlined, except where a function declares its own derivati
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
@@ -22,7 +23,7 @@ from wengert.transforms.ad.batching.function import batch_function, batch_size, 
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.jvp import jvp_function
 from wengert.transforms.ad.linearize import linearize_function
-from wengert.transforms.ad.policies import RecomputeCheap
+from wengert.transforms.ad.policies import AUTO, RecomputeCheap, policy_named
 from wengert.transforms.ad.request import REQUESTS, Request, fresh_name, function_named, request
 from wengert.transforms.ad.transpose import transpose_function
 from wengert.transforms.ad.vjp import vjp_function
@@ -43,6 +44,11 @@ def expand_ad(module: ModuleOp) -> None:
 
 def _callee(op: Operation) -> str:
     return cast(SymbolRefAttr, op.properties["callee"]).string_value()
+
+
+def _vjp(op: ad.VjpOp) -> Callable[[Request, str], FuncOp]:
+    """What makes the VJP that is asked for."""
+    return partial(vjp_function, policy=AUTO if op.residuals is None else policy_named(op.residuals.data, op.location))
 
 
 def _next_request(module: ModuleOp) -> Operation | None:
@@ -67,8 +73,7 @@ class Expansion:
     def expand(self, op: Operation) -> None:
         """Replaces one request."""
         if isinstance(op, ad.JvpOp | ad.VjpOp):
-            make = jvp_function if isinstance(op, ad.JvpOp) else vjp_function
-            self._call(op, self._derivative(op.name, make, op), op.operands)
+            self._call(op, self._derivative(op.name, jvp_function if isinstance(op, ad.JvpOp) else _vjp(op), op), op.operands)
         elif isinstance(op, ad.PushforwardOp | ad.PullbackOp):
             self._derivative_alone(op)
         elif isinstance(op, ad.TransposedCallOp):
@@ -87,7 +92,7 @@ class Expansion:
         return request(function_named(self.module, _callee(op)), ints(op.wrt), ints(op.of))
 
     def _derivative(self, kind: str, make: Any, op: Any) -> FuncOp:
-        key = (kind, _callee(op), ints(op.wrt), ints(op.of))
+        key = (kind, _callee(op), ints(op.wrt), ints(op.of), op.properties.get("residuals"))
         if not self._has(key):
             name = fresh_name(self.module, f"{_callee(op)}_{kind.removeprefix('ad.')}")
             self._made[key] = (self._add(make(self._request(op), name)),)

@@ -23,12 +23,14 @@ from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
+from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator, RecursiveMemoryEffect
 
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
-from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean, one_of
+from wengert.ir.diagnostics import did_you_mean, one_of
+from wengert.ir.locations import error_at
 from wengert.transforms.ad.residuals import Plan, plan, recomputation
 from wengert.transforms.core.closing import FREE_OPS, free_values
 from wengert.transforms.optimize.effects import is_pure, is_shareable
@@ -138,22 +140,36 @@ POLICIES: dict[str, Policy] = {policy.name: policy for policy in (AUTO, SaveAll(
 """The policies by the names that requests have for them."""
 
 
-def policy_named(name: str) -> Policy:
+def policy_named(name: str, location: LocationAttr = UNKNOWN_LOC) -> Policy:
     """The policy of this name. Raises a DiagnosticError that names the option and what it may be."""
     if name not in POLICIES:
-        raise DiagnosticError(Diagnostic(f"residuals must be {one_of(list(POLICIES))}, not '{name}'", hint=did_you_mean(name, POLICIES)))
+        raise error_at(location, f"residuals must be {one_of(list(POLICIES))}, not '{name}'", hint=did_you_mean(name, POLICIES))
     return POLICIES[name]
 
 
-_RUN_AGAIN = (hlo.OptimizationBarrierOp, core.TapeCreateOp, core.TapePushOp, core.TapeExtendOp, core.TapeSizeOp)
-"""Ops that are not shared with equal ones, and give the same if they run twice: a tape may be made and filled twice."""
+_TAPE_OPS = (core.TapePushOp, core.TapeExtendOp, core.TapeSizeOp)
 
 
 def _can_run_again(op: Operation) -> bool:
-    """Whether an op that runs twice gives the same twice, and nobody notices."""
+    """Whether an op of a site that runs twice gives the same twice, and nobody notices.
+
+    A tape may be filled twice if it is begun twice. One that was kept is only good for being read: it lies at the end of a record, among
+    those of other iterations, so that its size is not what it was.
+    """
+    if isinstance(op, _TAPE_OPS):
+        return False
+    consumed = op.initial if isinstance(op, core.ForOp | core.WhileOp) else op.operands if op.regions else ()
+    for value in consumed:
+        if isinstance(value.type, core.TapeType) and not (isinstance(value.owner, Operation) and _can_run_again(value.owner)):
+            return False
+    return _is_repeatable(op)
+
+
+def _is_repeatable(op: Operation) -> bool:
+    """Whether an op depends on nothing but its operands, whatever stands in its regions."""
     if not op.regions:
-        return isinstance(op, _RUN_AGAIN) or is_shareable(op)
+        return isinstance(op, (hlo.OptimizationBarrierOp, core.TapeCreateOp, *_TAPE_OPS)) or is_shareable(op)
     if not (is_pure(type(op)) or op.has_trait(RecursiveMemoryEffect)) or free_values(op.regions):
         return False
     inner = [inner for region in op.regions for block in region.blocks for inner in block.ops]
-    return all(op.has_trait(IsTerminator) or _can_run_again(op) for op in inner)
+    return all(op.has_trait(IsTerminator) or _is_repeatable(op) for op in inner)
