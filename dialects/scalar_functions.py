@@ -13,7 +13,6 @@ from wengert.dialects.kernel import ApplyOp
 from wengert.dialects.stablehlo import StableHLO
 from wengert.ir.traversal import operands_of
 
-
 _item = tuple[SSAValue, ...].__getitem__
 """Asked for every op of every kernel; xDSL's own indexing of operands takes twenty times as long."""
 
