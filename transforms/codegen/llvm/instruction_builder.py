@@ -130,11 +130,11 @@ class InstructionBuilder:
         name = f"@{self.module.constant(symbol, type, initializer, linkage=linkage, align=align)}"
         return self._in_space(name, self.module.address_spaces.constants)
 
-    def offset(self, pointer: str, type: str, index: Index) -> str:
+    def offset(self, pointer: str, type: str, index: Index, index_type: str = "") -> str:
         """The address so many elements of this type further on."""
         if index == 0:
             return pointer
-        result = self.op(f"getelementptr {type}, {self.pointer(pointer)}, {self.index_type} {index}")
+        result = self.op(f"getelementptr {type}, {self.pointer(pointer)}, {index_type or self.index_type} {index}")
         return self._in_space(result, self.address_spaces.get(pointer, 0)) if self.address_spaces else result
 
     def address(self, pointer: str, element: Element, index: Index) -> str:
