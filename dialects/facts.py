@@ -27,11 +27,11 @@ from msgspec import Struct
 from xdsl.ir import Attribute, Operation
 
 from wengert.ir.element_classes import BOOLEAN, COMPLEX, FLOAT, INTEGER
-from wengert.ir.tensor_types import is_boolean, is_float, is_integer
+from wengert.ir.tensor_types import is_boolean, is_complex, is_integer
 
 
 class Effort(IntEnum):
-    """What it takes to compute one element, by classes that differ on every machine."""
+    """The effort of computing one element, by classes that differ on every machine."""
 
     CHEAP = auto()
     """A few instructions that are ready soon: arithmetic, comparisons, bits."""
@@ -49,7 +49,7 @@ CHEAP, DIVISION, ROOT, ELEMENTARY, SPECIAL = Effort
 
 
 class Work(Enum):
-    """How the floating-point operations of an op are counted."""
+    """The way in which the floating-point operations of an op are counted."""
 
     NONE = auto()
     """There are none: the op moves elements, works on integers, or is what its regions do."""
@@ -64,7 +64,7 @@ class Work(Enum):
 
 
 class Traffic(Enum):
-    """Which bytes an op moves."""
+    """The bytes that an op moves."""
 
     NONE = auto()
     """None of its own: calls, control flow, tuples and barriers, whose regions count for themselves."""
@@ -81,22 +81,22 @@ class Traffic(Enum):
     COPY = auto()
     """It reads one buffer and writes another."""
     BODY = auto()
-    """What the kernel in its region moves."""
+    """The bytes that the kernel in its region moves."""
 
 
 class Batching(Enum):
-    """How an op is applied to many instances at once."""
+    """The way in which an op is batched."""
 
     SAME_OP = auto()
     """The op itself, on operands that have one more dimension in front."""
     RULE = auto()
     """By a rule of its own, in ``transforms/ad/batching``."""
     LOOP = auto()
-    """One instance after the other, if it is pure; else it is refused."""
+    """A loop over the batch, if the op is pure; else it is refused."""
 
 
 class Facts(Struct, frozen=True):
-    """What is known of an op class.
+    """The facts of an op class.
 
     Attributes:
         elementwise: each element of the result depends on the same element of every operand.
@@ -110,7 +110,7 @@ class Facts(Struct, frozen=True):
         recompute: computing the result again costs about as much as reading it from memory, so that a reverse sweep does that.
         linear: the operands in which the op is linear jointly.
         bilinear: linear in each of the first two operands, but not in both.
-        batching: how it is applied to many instances.
+        batching: how it is batched.
     """
 
     elementwise: bool = False
@@ -145,12 +145,10 @@ class Facts(Struct, frozen=True):
         return range(count) if self.linear == "all" else self.linear
 
     def effort(self, element: Attribute) -> Effort | None:
-        """What the scalar function takes on elements of a type; None: compiled code has no such function."""
-        if is_float(element):
-            return self.floats
+        """The effort of the scalar function on elements of a type; None: compiled code has no such function."""
         if is_integer(element):
             return self.booleans if is_boolean(element) else self.integers
-        return self.complex
+        return self.complex if is_complex(element) else self.floats
 
 
 _Linear = tuple[int, ...] | Literal["all"]
