@@ -1,1 +1,1 @@
-"""What compiled derivatives cost, next to JAX, in one run: ``python -m benchmarks``."""
+"""The costs of compiled derivatives, next to JAX, in one run: ``python -m benchmarks``."""

@@ -120,7 +120,7 @@ def torch_calls(shape: Shape) -> list[Callable[[], Any]]:
 
 def measure(shape: Shape, seconds: float) -> list[list[float]]:
     """For each part: our least time, JAX's and PyTorch's, in seconds."""
-    found: list[list[float]] = []
+    part_times: list[list[float]] = []
     for (f, arguments), torch_call in zip(functions(shape), torch_calls(shape), strict=True):
         jitted: Any = jax.jit(f)
         compiled = wg.parse(jitted.lower(*arguments).as_text()).compile()
@@ -130,8 +130,8 @@ def measure(shape: Shape, seconds: float) -> list[list[float]]:
         error = np.abs(mine - theirs).max() / np.abs(theirs).max()
         assert error < 1e-4, f"{shape.name}: {error}"
         calls = [_calling(compiled, arguments), _waiting(jitted, placed), torch_call]
-        found.append([time.least for time in interleaved(calls, seconds)])
-    return found
+        part_times.append([time.least for time in interleaved(calls, seconds)])
+    return part_times
 
 
 def _calling(compiled: Callable[..., Any], arguments: Sequence[Any]) -> Callable[[], Any]:

@@ -173,16 +173,16 @@ def backward_passes(seconds: float) -> list[Line]:
         backward_time(*sides[1])
         for ours, theirs in zip(sides[0][1], sides[1][1], strict=True):
             np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy(), rtol=1e-3, atol=1e-5)
-        found: list[list[float]] = [[], [], []]
+        window_times: list[list[float]] = [[], [], []]
         largest = graph.LARGEST
         begin = time.perf_counter()
         while time.perf_counter() - begin < 5 * seconds:
-            found[0].append(backward_time(*sides[0]))
-            found[1].append(backward_time(*sides[1]))
+            window_times[0].append(backward_time(*sides[0]))
+            window_times[1].append(backward_time(*sides[1]))
             graph.LARGEST = 0
-            found[2].append(backward_time(*sides[0]))
+            window_times[2].append(backward_time(*sides[0]))
             graph.LARGEST = largest
-        compiled, theirs, walked = (min(times) * 1e6 for times in found)
+        compiled, theirs, walked = (min(times) * 1e6 for times in window_times)
         note = f"until compiled {preparing:.2f} s, the compiling pass {first[-1]:.2f} s"
         lines += [Line(f"{name}, compiled", compiled, theirs, note), Line(f"{name}, walked", walked, theirs)]
     return lines

@@ -32,14 +32,14 @@ def rows(folder: Path, seconds: float, core: int | None) -> list[Row]:
         done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
         if not report.exists():
             raise RuntimeError(f"the kit's program failed: {done.stderr.strip()[-500:]}")
-        found: Any = json.loads(report.read_text())
-    return [_row(each) for each in found["workloads"]]
+        kit_report: Any = json.loads(report.read_text())
+    return [_row(each) for each in kit_report["workloads"]]
 
 
-def _row(found: dict[str, Any]) -> Row:
+def _row(entry: dict[str, Any]) -> Row:
     """A row of the kit; what failed there has no time of ours, and the kit's own rule for it is a ratio of 10."""
-    jax = Measured(Time(found["t_jax"], None), found.get("compile_jax") or 0.0, 0.0)
-    least = found["t_ours"] if found["t_ours"] is not None else 10 * found["t_jax"]
-    ours = Measured(Time(least, None), found.get("compile_ours") or 0.0, found.get("max_rel_err") or 0.0)
-    missing = {"wengert": f"{found['eval']} {found['size']}: {found['error']} (counted as 10 times JAX's time)"} if found["error"] else {}
-    return Row("gradbench", f"{found['eval']} {found['size']}", ours, {"jax": jax}, missing, 0.0)
+    jax = Measured(Time(entry["t_jax"], None), entry.get("compile_jax") or 0.0, 0.0)
+    least = entry["t_ours"] if entry["t_ours"] is not None else 10 * entry["t_jax"]
+    ours = Measured(Time(least, None), entry.get("compile_ours") or 0.0, entry.get("max_rel_err") or 0.0)
+    missing = {"wengert": f"{entry['eval']} {entry['size']}: {entry['error']} (counted as 10 times JAX's time)"} if entry["error"] else {}
+    return Row("gradbench", f"{entry['eval']} {entry['size']}", ours, {"jax": jax}, missing, 0.0)

@@ -78,12 +78,12 @@ def make(eval_name: str, size_name: str, params: Mapping[str, Any], inputs: Inpu
 
 def asked_shapes(words: str, params: Mapping[str, Any]) -> list[tuple[int, ...]]:
     """The shapes in a description, such as ``(p,2,15)``: those whose extents are numbers and parameters."""
-    found = list[tuple[int, ...]]()
+    shapes = list[tuple[int, ...]]()
     for inside in re.findall(r"\(([^()]*)\)", words):
         extents = [extent.strip() for extent in inside.split(",") if extent.strip()]
         if all(extent.isdecimal() or extent in params for extent in extents):
-            found.append(tuple(int(params.get(extent, extent)) for extent in extents))
-    return found
+            shapes.append(tuple(int(params.get(extent, extent)) for extent in extents))
+    return shapes
 
 
 def _outer_mode(params: Mapping[str, Any]) -> str:
@@ -123,10 +123,10 @@ def minimiser(path: Path, *, is_forward: bool, rule: Descent = Descent()) -> Cal
             new = np.asarray(float(x) - eta * float(g))
             if abs(float(new) - float(x)) <= rule.tolerance:
                 break
-            found = compiled(new, one)
-            if float(found[0]) < float(fx):
+            next_point = compiled(new, one)
+            if float(next_point[0]) < float(fx):
                 x, good = new, good + 1
-                fx, g = found
+                fx, g = next_point
             else:
                 eta, good = eta / 2, 0
         return [np.asarray(x)]
@@ -169,7 +169,7 @@ def jacobian_inputs(program: wg.Program, result: int, shape: tuple[int, ...], in
 
 
 def _width(value: Array) -> int:
-    """How many elements a row has."""
+    """The number of elements of a row."""
     return int(np.prod(value.shape[1:]))
 
 
@@ -198,8 +198,8 @@ def _columns(program: wg.Program, result: int, used: Sequence[int], inputs: Sequ
 
 def _depends(program: wg.Program, result: int, argument: int, inputs: Sequence[Array]) -> bool:
     """Whether a result moves with an argument here."""
-    found = program.jvp(wrt=(argument,), of=(result,))(*inputs, np.ones_like(inputs[argument]))
-    return bool(np.any(found[-1]))
+    tangents = program.jvp(wrt=(argument,), of=(result,))(*inputs, np.ones_like(inputs[argument]))
+    return bool(np.any(tangents[-1]))
 
 
 def prepare(inputs: Inputs) -> tuple[Array, ...]:

@@ -1,10 +1,10 @@
-"""How the times of parsing, differentiating and compiling grow with a program: ``python -m benchmarks.growth [FAMILY ...]``.
+"""Measures how the times of parsing, differentiating and compiling grow with a program: ``python -m benchmarks.growth [FAMILY ...]``.
 
 Each family is a program of a size n. It is parsed, its ``vjp`` is derived, and that is compiled (from scratch: the cache is off) at sizes that
 double; an exponent is the slope of the logarithm of the processor time over that of the size, at the upper half of the sizes. What takes time that
 grows with the program itself has the exponent 1; the largest that is allowed is 1.3.
 
-Loops and branches nested in each other are the exception. A value that an inner loop needs again is kept for every trip of all loops around it, so each loop
+Loops and branches nested in each other are the exception. A value that an inner loop needs again is kept for every iteration of the loops around it; so each
 of the derivative hands on what is kept for those inside; the derivative itself has a number of values that grows with the depth squared, and every level is
 derived as a copy of what is inside of it. Text nests at most 64 deep.
 """
@@ -58,7 +58,7 @@ def arguments(n: int) -> str:
 
 
 def _loop(number: str, inside: Sequence[str], source: str, result: str) -> list[str]:
-    """A loop of three trips whose body takes ``%c<number>`` to ``result``."""
+    """A loop of three iterations whose body takes ``%c<number>`` to ``result``."""
     return [
         f"%r{number}:2 = stablehlo.while(%i{number} = %zero, %c{number} = {source}) : tensor<i64>, {V}",
         f"cond {{ %p{number} = stablehlo.compare LT, %i{number}, %three : (tensor<i64>, tensor<i64>) -> tensor<i1>",
@@ -183,7 +183,7 @@ FAMILIES = {
 
 def times(text: str, repetitions: int = 2) -> list[float]:
     """Seconds for each phase, the least of some repetitions."""
-    found: list[list[float]] = []
+    phase_times: list[list[float]] = []
     for _ in range(repetitions):
         clock = [time.process_time()]
         program = wg.parse(text)
@@ -192,8 +192,8 @@ def times(text: str, repetitions: int = 2) -> list[float]:
         clock.append(time.process_time())
         derivative.compile()
         clock.append(time.process_time())
-        found.append([after - before for before, after in pairwise(clock)])
-    return [min(phase) for phase in zip(*found, strict=True)]
+        phase_times.append([after - before for before, after in pairwise(clock)])
+    return [min(phase) for phase in zip(*phase_times, strict=True)]
 
 
 def exponent(sizes: Sequence[int], seconds: Sequence[float]) -> float:
@@ -216,10 +216,10 @@ def main(names: Sequence[str]) -> int:
         half = len(family.sizes) // 2
         cells: list[str] = []
         for k, phase in enumerate(PHASES):
-            found = exponent(family.sizes[half:], [seconds[k] for seconds in measured[half:]])
-            cells.append(f"{found:5.2f} ({measured[-1][k]:8.3f} s)")
-            if family.bounded and found > MOST:
-                too_fast.append(f"{phase} of {name}: {found:.2f}")
+            growth = exponent(family.sizes[half:], [seconds[k] for seconds in measured[half:]])
+            cells.append(f"{growth:5.2f} ({measured[-1][k]:8.3f} s)")
+            if family.bounded and growth > MOST:
+                too_fast.append(f"{phase} of {name}: {growth:.2f}")
         print(f"{name:<22} {family.sizes[half]:>6} - {family.sizes[-1]:>6}  " + "  ".join(f"{cell:>18}" for cell in cells), flush=True)
     print("none above " + str(MOST) if not too_fast else "above " + str(MOST) + ": " + "; ".join(too_fast))
     return 1 if too_fast else 0

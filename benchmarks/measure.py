@@ -27,7 +27,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured of one workload: ours and the peers by name, and why a peer is missing.
+    """The measurements of one workload: ours and the peers by name, and why a peer is missing.
 
     ``limit`` is what the machine needs at least, in seconds (0: not counted). If ``compiling``, times are compile times.
     """
@@ -52,7 +52,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Machine:
-    """What this core can do: bytes per second from memory by size of what is moved (triad), f32 and f64 flops per second (a product of NumPy)."""
+    """The limits of this core: bytes per second from memory by size of what is moved (triad), f32 and f64 flops per second (a product of NumPy)."""
 
     bandwidth: dict[int, float]
     flops: dict[str, float]
@@ -64,7 +64,7 @@ class Machine:
         return max(moved, workload.floats / self.flops[workload.inputs[0].dtype.name])
 
     def best(self, other: Machine) -> Machine:
-        """What was reached in either of two measurements."""
+        """The better of two measurements, number by number."""
         flops = {name: max(value, other.flops[name]) for name, value in self.flops.items()}
         return Machine({size: max(value, other.bandwidth[size]) for size, value in self.bandwidth.items()}, flops)
 
@@ -104,19 +104,19 @@ def measure(group: str, workload: Workload, limits: Machine, seconds: float, pee
         allowed = 10 * tolerance if name == "jax" else max(tolerance, 2 * errors.get("jax", 0.0))
         assert error <= allowed, f"{group} {workload.name}: {name} is off by {error:.1e}, more than {allowed:.1e}"
     times = compile_times(workload, sides) if workload.compile_only else interleaved([side.call for side in sides], seconds)
-    found = {side.name: Measured(time, side.compile_seconds, errors[side.name]) for side, time in zip(sides, times, strict=True)}
-    return Row(group, workload.name, found.pop("wengert"), found, missing, limits.limit(workload), workload.compile_only)
+    by_side = {side.name: Measured(time, side.compile_seconds, errors[side.name]) for side, time in zip(sides, times, strict=True)}
+    return Row(group, workload.name, by_side.pop("wengert"), by_side, missing, limits.limit(workload), workload.compile_only)
 
 
 def compile_times(workload: Workload, sides: Sequence[Side]) -> list[Time]:
     """Compile times again, in turn; a side that takes seconds is compiled once more only."""
     makers = {"wengert": ours, **PEERS}
-    found: dict[str, list[float]] = {side.name: [side.compile_seconds] for side in sides}
+    side_times: dict[str, list[float]] = {side.name: [side.compile_seconds] for side in sides}
     for number in range(4):
         for side in sides:
             if number == 0 or side.compile_seconds < 2:
-                found[side.name].append(makers[side.name](workload).compile_seconds)
-    return [Time(min(times), float(np.median(times))) for times in found.values()]
+                side_times[side.name].append(makers[side.name](workload).compile_seconds)
+    return [Time(min(times), float(np.median(times))) for times in side_times.values()]
 
 
 def _worst(ours: Sequence[Any], theirs: Sequence[Any]) -> float:

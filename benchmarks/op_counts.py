@@ -58,13 +58,13 @@ def plain(module: ModuleOp) -> ModuleOp:
 
 
 def our_vjp(text: str, name: str, strategy: str) -> Counter[str]:
-    """What our VJP of a program counts."""
+    """The op counts of our VJP of a program."""
     primal = parse_pipeline(f"{FRONT},{OPTIMIZE}").run(parse_module(text, name))
     return op_counts(plain(parse_pipeline(f"vjp{{strategy={strategy}}},{OPTIMIZE}").run(primal)))
 
 
 def jax_vjp(text: str, name: str) -> Counter[str]:
-    """What JAX's VJP counts."""
+    """The op counts of JAX's VJP."""
     return op_counts(plain(parse_pipeline(FRONT).run(parse_module(text, name))))
 
 
@@ -78,7 +78,7 @@ class Comparison:
 
     @property
     def excess(self) -> int:
-        """How many more ops ours has."""
+        """The number of ops that ours has more."""
         return self.ours.total() - self.theirs.total()
 
     def __str__(self) -> str:
@@ -118,16 +118,16 @@ def main() -> int:
 
 
 def _report(corpus: Path, names: list[str], precision: str, strategy: str) -> None:
-    found: list[Comparison] = []
+    comparisons: list[Comparison] = []
     for folder in programs(corpus, names):
         try:
             if (comparison := compare(folder, precision, strategy)) is not None:
-                found.append(comparison)
+                comparisons.append(comparison)
         except DiagnosticError as error:
             print(f"{folder.name}: {error}", file=sys.stderr)
-    more = sorted((c for c in found if c.excess > 0), key=lambda c: -c.excess)
-    ours, theirs = (sum(side.total() for side in sides) for sides in zip(*((c.ours, c.theirs) for c in found), strict=True))
-    print(f"strategy {strategy}: {len(found)} programs, {ours} ops of ours, {theirs} of JAX; ours has more in {len(more)}")
+    more = sorted((c for c in comparisons if c.excess > 0), key=lambda c: -c.excess)
+    ours, theirs = (sum(side.total() for side in sides) for sides in zip(*((c.ours, c.theirs) for c in comparisons), strict=True))
+    print(f"strategy {strategy}: {len(comparisons)} programs, {ours} ops of ours, {theirs} of JAX; ours has more in {len(more)}")
     print(f"{'program':<28} {'ours':>6} {'JAX':>6} {'excess':>6}")
     for comparison in more:
         print(comparison)

@@ -55,10 +55,10 @@ def theirs(workload: Workload) -> Side:
     jax.clear_caches()
     start = time.process_time()
     compiled = jax.jit(function).lower(*placed).compile()
-    found = jax.block_until_ready(compiled(*placed))
+    results = jax.block_until_ready(compiled(*placed))
     seconds = time.process_time() - start
     jitted = jax.jit(function)  # its dispatch is faster than that of a compiled object
-    return Side("jax", lambda: jax.block_until_ready(jitted(*placed)), [np.asarray(x) for x in jax.tree.leaves(found)], seconds)
+    return Side("jax", lambda: jax.block_until_ready(jitted(*placed)), [np.asarray(x) for x in jax.tree.leaves(results)], seconds)
 
 
 def exact(workload: Workload) -> list[Array]:
@@ -114,8 +114,8 @@ def _torch(workload: Workload, name: str, wrap: Callable[[Any], Any]) -> Side:
         value = f(*inputs)
         return (value, *torch.autograd.grad(value, chosen)) if chosen else (value,)
 
-    found = call()
-    return Side(name, call, [x.detach().numpy() for x in found], time.process_time() - start)
+    results = call()
+    return Side(name, call, [x.detach().numpy() for x in results], time.process_time() - start)
 
 
 PEERS: dict[str, Callable[[Workload], Side]] = {"jax": theirs, "torch": torch_eager, "torch.compile": torch_compiled}

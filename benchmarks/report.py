@@ -1,4 +1,4 @@
-"""What was measured as lines, as the table of the documentation, as JSON, and as a chart."""
+"""Reports of the measurements: as lines, as the table of the documentation, as JSON, and as a chart."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def _ratio(row: Row, peer: str) -> str:
 
 
 def _compile_ratio(row: Row, peer: str) -> str:
-    found = row.peers.get(peer)
-    return f"{row.ours.compile / found.compile:.2f}" if found and found.compile else "-"
+    peer_measured = row.peers.get(peer)
+    return f"{row.ours.compile / peer_measured.compile:.2f}" if peer_measured and peer_measured.compile else "-"
 
 
 def _cells(row: Row, peers: Sequence[str]) -> list[str]:
@@ -75,16 +75,16 @@ def markdown(rows: Sequence[Row], peers: Sequence[str]) -> str:
 
 def summary(rows: Sequence[Row], peers: Sequence[str]) -> str:
     """Geometric means by peer."""
-    found: list[str] = []
+    lines: list[str] = []
     for peer in peers:
         ratios = [row.ratio(peer) for row in rows if peer in row.peers and not row.compiling]
         if ratios:
-            found.append(f"to {peer}: geometric mean {_mean(ratios):.3f}, worst {max(ratios):.2f}, of {len(ratios)}")
+            lines.append(f"to {peer}: geometric mean {_mean(ratios):.3f}, worst {max(ratios):.2f}, of {len(ratios)}")
     compiled = [row.ours.compile / row.peers["jax"].compile for row in rows if "jax" in row.peers and row.peers["jax"].compile]
     if compiled:
-        found.append(f"compile time to jax: geometric mean {_mean(compiled):.3f}, worst {max(compiled):.2f}")
+        lines.append(f"compile time to jax: geometric mean {_mean(compiled):.3f}, worst {max(compiled):.2f}")
     reasons = sorted({f"{peer}: {why}" for row in rows for peer, why in row.missing.items()})
-    return "\n".join([*found, *[f"missing: {reason}" for reason in reasons]])
+    return "\n".join([*lines, *[f"missing: {reason}" for reason in reasons]])
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -93,12 +93,12 @@ def _mean(values: Sequence[float]) -> float:
 
 def document(rows: Sequence[Row], wrong: Sequence[str], limits: Machine, before: Sequence[float]) -> dict[str, Any]:
     """Everything, for a file, with what was wrong and therefore not timed."""
-    found = [asdict(row) | {"ratios": {p: row.ratio(p) for p in row.peers}, "median_ratios": {p: row.median(p) for p in row.peers}} for row in rows]
-    return {"environment": environment(limits, before), "rows": found, "wrong": list(wrong)}
+    documented = [asdict(row) | {"ratios": {p: row.ratio(p) for p in row.peers}, "median_ratios": {p: row.median(p) for p in row.peers}} for row in rows]
+    return {"environment": environment(limits, before), "rows": documented, "wrong": list(wrong)}
 
 
 def environment(limits: Machine, before: Sequence[float]) -> dict[str, Any]:
-    """Where and with what this was measured; ``before`` is the load average at the start."""
+    """The machine and the versions that this was measured with; ``before`` is the load average at the start."""
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     return {
         "cpu": _processor(),

@@ -56,21 +56,21 @@ def workloads() -> Iterator[Workload]:
 
 def compare(call: Callable[[], object], counts: tuple[int, int], seconds: float) -> list[tuple[float, float]]:
     """Least and median time with each number of threads."""
-    found: tuple[list[float], list[float]] = ([], [])
+    count_windows: tuple[list[float], list[float]] = ([], [])
     call()
     start = time.perf_counter()
     call()
     repeat = max(1, int(2e-4 / (time.perf_counter() - start)))
     end = time.perf_counter() + 2 * seconds
-    while time.perf_counter() < end or len(found[1]) < 5:
-        for count, windows in zip(counts, found, strict=True):
+    while time.perf_counter() < end or len(count_windows[1]) < 5:
+        for count, windows in zip(counts, count_windows, strict=True):
             pool.set_threads(count)
             call()
             start = time.perf_counter()
             for _ in range(repeat):
                 call()
             windows.append((time.perf_counter() - start) / repeat)
-    return [(1e6 * min(windows), 1e6 * statistics.median(windows)) for windows in found]
+    return [(1e6 * min(windows), 1e6 * statistics.median(windows)) for windows in count_windows]
 
 
 def main() -> None:

@@ -28,14 +28,14 @@ def interleaved(calls: Sequence[Callable[[], object]], seconds: float, rounds: i
     counts = [max(1, int(seconds / rounds / _once(call))) for call in calls]
     windows: list[list[float]] = [[] for _ in calls]
     for _ in range(rounds):
-        for call, count, found in zip(calls, counts, windows, strict=True):
-            if len(found) >= 3 and count * sum(found) > 2 * seconds:
+        for call, count, call_times in zip(calls, counts, windows, strict=True):
+            if len(call_times) >= 3 and count * sum(call_times) > 2 * seconds:
                 continue
             start = time.process_time()
             for _ in range(count):
                 call()
-            found.append((time.process_time() - start) / count)
-    return [Time(min(found), statistics.median(found)) for found in windows]
+            call_times.append((time.process_time() - start) / count)
+    return [Time(min(call_times), statistics.median(call_times)) for call_times in windows]
 
 
 def _once(call: Callable[[], object]) -> float:

@@ -87,8 +87,8 @@ def bundle(cameras: Tensor, points: Tensor, seen: Tensor) -> Tensor:
     along = torch.sum(axis * points, -1, keepdim=True)
     p = points * cosine + torch.linalg.cross(axis, points) * sine + axis * along * (1 - cosine) + t
     s = p[:, :2] / p[:, 2:]
-    found = cameras[:, 6:7] * (1 + cameras[:, 7:8] * torch.sum(s * s, -1, keepdim=True)) * s
-    return torch.sum(torch.square(found - seen))
+    projected = cameras[:, 6:7] * (1 + cameras[:, 7:8] * torch.sum(s * s, -1, keepdim=True)) * s
+    return torch.sum(torch.square(projected - seen))
 
 
 def layers(x: Tensor, *weights: Tensor) -> Tensor:
@@ -107,5 +107,5 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
 
 def function(name: str, options: dict[str, Any]) -> Any:
     """The function of this name with its static arguments."""
-    found = globals()[name]
-    return (lambda *inputs: found(*inputs, **options)) if options else found
+    f = globals()[name]
+    return (lambda *inputs: f(*inputs, **options)) if options else f

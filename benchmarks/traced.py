@@ -40,15 +40,15 @@ def network(xp: Any) -> Function:
 
 def calls(seconds: float) -> list[tuple[str, float, float]]:
     """Microseconds of a call with one, two and five small arrays, ours and JAX's."""
-    found: list[tuple[str, float, float]] = []
+    table: list[tuple[str, float, float]] = []
     for count in (1, 2, 5):
         arrays = [np.arange(4.0) + i for i in range(count)]
         ours, theirs = wg.jit(total(wnp)), jax.jit(total(jnp))
-        held = [jax.device_put(a) for a in arrays]
-        np.testing.assert_allclose(ours(*arrays), np.asarray(theirs(*held)))
-        times = interleaved([lambda f=ours, a=arrays: f(*a), lambda f=theirs, a=held: jax.block_until_ready(f(*a))], seconds)
-        found.append((f"jit call, {count} arrays of 4", *[1e6 * t.least for t in times]))
-    return found
+        on_device = [jax.device_put(a) for a in arrays]
+        np.testing.assert_allclose(ours(*arrays), np.asarray(theirs(*on_device)))
+        times = interleaved([lambda f=ours, a=arrays: f(*a), lambda f=theirs, a=on_device: jax.block_until_ready(f(*a))], seconds)
+        table.append((f"jit call, {count} arrays of 4", *[1e6 * t.least for t in times]))
+    return table
 
 
 def traces(seconds: float) -> list[tuple[str, float, float]]:

@@ -77,15 +77,15 @@ def rows(quick: bool) -> list[Workload]:
     def gelu(x: Any) -> Any:
         return jnp.sum(jnp.square(jax.nn.gelu(x)))
 
-    found: list[Workload] = []
+    workloads: list[Workload] = []
     for b, n in ((8, 128), (100, 1024), (10_000, 1024))[: 2 if quick else 3]:
         x = _normal(b, n)
-        found += [
+        workloads += [
             _light(f"cross entropy {b}x{n}", cross_entropy, (x, np.eye(n, dtype="float32")[np.arange(b) % n]), (0,)),
             _light(f"layer norm {b}x{n}", layer_norm, (x, _normal(n, seed=1)), (0, 1)),
             _light(f"gelu {b}x{n}", gelu, (x,), (0,)),
         ]
-    return found
+    return workloads
 
 
 def mlp(quick: bool) -> list[Workload]:
@@ -94,14 +94,14 @@ def mlp(quick: bool) -> list[Workload]:
     def loss(w: Any, b: Any, v: Any, x: Any, y: Any) -> Any:
         return -jnp.mean(jnp.sum(jax.nn.log_softmax(jnp.tanh(x @ w + b) @ v) * y, -1))
 
-    found: list[Workload] = []
+    workloads: list[Workload] = []
     sizes = ((8, 16, 16, 4), (32, 64, 64, 10), (32, 128, 128, 16), (128, 784, 256, 10), (256, 1024, 1024, 100))
     for batch, n, h, k in sizes[: 4 if quick else 5]:
         inputs = (_normal(n, h) / np.float32(n**0.5), _normal(h), _normal(h, k), _normal(batch, n), np.eye(k, dtype="float32")[np.arange(batch) % k])
-        found.append(
+        workloads.append(
             Workload(f"B{batch} {n}-{h}-{k}", loss, inputs, (0, 1, 2), "mlp", floats=4.0 * batch * n * h + 6.0 * batch * h * k, bytes=_moved(inputs, (0, 1, 2)))
         )
-    return found
+    return workloads
 
 
 def _attend(x: Any, wq: Any, wk: Any, wv: Any, wo: Any) -> Any:
@@ -167,13 +167,13 @@ def linear_algebra(quick: bool) -> list[Workload]:
     def solves(a: Any, b: Any) -> Any:
         return jnp.sum(jnp.square(jnp.linalg.solve(a, b)))
 
-    found: list[Workload] = []
+    workloads: list[Workload] = []
     for n in (4, 8, 16)[: 2 if quick else 3]:
         a, b = _normal(1000, n, n), _normal(1000, n, n, seed=1)
-        found.append(Workload(f"1000 products {n}x{n}", products, (a, b), (0, 1), "products", floats=6e3 * n**3))
+        workloads.append(Workload(f"1000 products {n}x{n}", products, (a, b), (0, 1), "products", floats=6e3 * n**3))
         dominant = (a + 2 * n * np.eye(n)).astype(np.float64)
-        found.append(Workload(f"1000 solves {n}x{n}", solves, (dominant, b[:, :, :1].astype(np.float64)), (0, 1), "solves"))
-    return found
+        workloads.append(Workload(f"1000 solves {n}x{n}", solves, (dominant, b[:, :, :1].astype(np.float64)), (0, 1), "solves"))
+    return workloads
 
 
 def loops(quick: bool) -> list[Workload]:

@@ -1,4 +1,4 @@
-"""What the two programs that learn to read digits have in common: data, batches, three ways to train, and the table at the end.
+"""The common part of the two programs that learn to read digits: data, batches, three ways to train, and the table at the end.
 
 A network is given as its initial parameters (drawn with NumPy, so that every way begins with the same numbers), its logits for traced Python, and
 a module for code that is run at once. The module is one text for :mod:`wengert.nn` and for :mod:`torch.nn`: the names are the same.
@@ -31,7 +31,7 @@ Parameters = dict[str, Array]
 
 @dataclass(frozen=True)
 class Settings:
-    """How long and how fast to learn."""
+    """The settings of the training: how long and how fast to learn."""
 
     epochs: int = 20
     batch: int = 64
@@ -77,7 +77,7 @@ class Digits:
             yield self.x[chosen], self.y[chosen]
 
     def count(self, settings: Settings) -> int:
-        """How many batches an epoch has."""
+        """The number of batches of an epoch."""
         whole = len(self.x) // settings.batch
         return whole if settings.steps is None else min(whole, settings.steps)
 
@@ -103,7 +103,7 @@ class Learner(Protocol):
         ...
 
     def logits(self, x: Array) -> Array:
-        """What the network says now."""
+        """The present logits of the network."""
         ...
 
 
@@ -172,15 +172,15 @@ class DefineByRun:
 
 def ways(network: Network, settings: Settings, style: str, torch: ModuleType | None) -> dict[str, Callable[[], Learner]]:
     """The ways to train that a style names ("traced", "eager" or "both"), and PyTorch's if it is given."""
-    found: dict[str, Callable[[], Learner]] = {}
+    makers: dict[str, Callable[[], Learner]] = {}
     if style in ("traced", "both"):
-        found["traced"] = lambda: Traced(network, settings)
+        makers["traced"] = lambda: Traced(network, settings)
     if style in ("eager", "both"):
-        found["define by run"] = lambda: DefineByRun(network, settings, eager, wengert.nn, wengert.optim)
-        found["define by run, compiled"] = lambda: DefineByRun(network, settings, eager, wengert.nn, wengert.optim, compiled=True)
+        makers["define by run"] = lambda: DefineByRun(network, settings, eager, wengert.nn, wengert.optim)
+        makers["define by run, compiled"] = lambda: DefineByRun(network, settings, eager, wengert.nn, wengert.optim, compiled=True)
     if torch is not None:
-        found["PyTorch"] = lambda: DefineByRun(network, settings, torch, torch.nn, torch.optim)
-    return found
+        makers["PyTorch"] = lambda: DefineByRun(network, settings, torch, torch.nn, torch.optim)
+    return makers
 
 
 # -- training and the table
@@ -188,7 +188,7 @@ def ways(network: Network, settings: Settings, style: str, torch: ModuleType | N
 
 @dataclass
 class Course:
-    """What happened: the loss of every step, the seconds of every epoch, the share of the test that was right at the end."""
+    """The course of a training: the loss of every step, the seconds of every epoch, the share of the test that was right at the end."""
 
     steps: int
     losses: list[float] = field(default_factory=list)

@@ -146,7 +146,7 @@ class _At:
 
 
 def _key(op: Operation) -> Key:
-    """What :meth:`BlockBuilder.create` looks an op up by."""
+    """The key by which :meth:`BlockBuilder.create` looks an op up."""
     operands = operands_of(op)
     return (type(op), *operands) if operands else (type(op), *op.properties.values())
 

@@ -148,6 +148,13 @@ def _used(op: Operation, operands: Sequence[SSAValue]) -> tuple[SSAValues[Any], 
     return SSAValues(operands), tuple(uses)
 
 
+def set_operands(op: Operation, operands: Sequence[SSAValue]) -> None:
+    """Gives an op other operands."""
+    for operand, use in zip(op._operands, op._operand_uses, strict=True):
+        operand.remove_use(use)
+    op._operands, op._operand_uses = _used(op, operands)
+
+
 _DEFAULTS: dict[type[IRDLOperation], tuple[tuple[str, Attribute], ...]] = {}
 """By class: the properties that an op has if nobody gives it another."""
 

@@ -96,7 +96,7 @@ class Reader(RegionReader):
 
     _syntaxes: dict[str, tuple[type[Operation], Any]]
     enclosing: list[Any]
-    """What the syntaxes of the ops around the current one tell those of the ops in their regions, the innermost last."""
+    """Data from the syntaxes of the ops around the current one for those of the ops in their regions, the innermost last."""
 
     # -- operations
 

@@ -8,7 +8,7 @@ its options. A pipeline is a tuple of passes that prints as it parses::
 
 It may end in translations (:mod:`wengert.ir.translations`), which make text of what the passes leave::
 
-    pipeline = Pipeline.parse("to-core,fuse,bufferize,emit-llvm")
+    pipeline = Pipeline.parse("to-core,fuse,schedule,bufferize,emit-llvm")
     text = pipeline.translate(pipeline.run(module))
 
 Both are found by name in :data:`PASSES`, which holds import paths, so that listing them imports none.

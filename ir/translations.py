@@ -3,7 +3,7 @@
 A translation reads a module, or the text of the translation before it, and writes text. It is a frozen dataclass like a pass: its class
 attribute ``name`` is kebab-case and its fields are its options. So one pipeline leads from a program to assembly::
 
-    to-core,fuse,bufferize,emit-llvm,optimize-llvm,emit-asm
+    to-core,fuse,schedule,bufferize,emit-llvm,optimize-llvm,emit-asm
 """
 
 from __future__ import annotations

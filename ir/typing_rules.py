@@ -34,7 +34,7 @@ AttributeRule = Callable[[Any, Attribute], None]
 ATTRIBUTE_RULES: dict[str, AttributeRule] = {}
 """The rules of attributes that functions may carry, by name; each takes the function and the attribute (MLIR: ``verifyOperationAttribute``)."""
 ATTRIBUTE_MODULES: dict[str, str] = {}
-"""Where the rules of a dialect's attributes are declared, by dialect; imported when a function carries one."""
+"""The modules that declare the rules of a dialect's attributes, by dialect; imported when a function carries one."""
 
 INFERRED: ContextVar[dict[int, Attribute] | None] = ContextVar("inferred result types", default=None)
 """The types that rules say results must have, by number, while :func:`inferred_types` asks for them."""

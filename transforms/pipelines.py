@@ -5,7 +5,7 @@
     StableHLO --FRONT--> core-level IR --jvp, vjp--> its derivative --OPTIMIZE--> less of it --BACK--> StableHLO
                                                                               `--FINISH--> what is run
                                                                                               |
-         assembly <--EMIT-- kernels on buffers <--SCHEDULE, BUFFERIZE-- kernels <--LOWER--------'
+             assembly <--EMIT-- kernels on buffers <--SCHEDULE, BUFFERIZE-- kernels <--LOWER--'
 
 A name leads to an import path, so that nothing is imported before it runs.
 """
@@ -25,6 +25,7 @@ PASS_PATHS = {
     "expand-compound": "wengert.transforms.core.compound:ExpandCompoundPass",
     "expand-functions": "wengert.transforms.core.functions:ExpandFunctionsPass",
     "drop-matrices": "wengert.transforms.core.systems:DropMatricesPass",
+    "tapes-to-stacks": "wengert.transforms.core.tapes_to_stacks:TapesToStacksPass",
     "from-core": "wengert.transforms.core.from_core:FromCorePass",
     # transforms/shapes: programs that leave extents open
     "refine-shapes": "wengert.transforms.shapes.refine:RefineShapesPass",
@@ -88,15 +89,18 @@ OPTIMIZE = "simplify,cse,dce"
 """The same program with fewer ops; run after every derivative."""
 
 INVARIANT = "licm{certain=true},cse,dce"
-"""What a program with loops goes through besides, before it is differentiated: what does not change is not kept for every trip."""
+"""The additional passes for a program with loops before it is differentiated: what does not change is not kept for every iteration."""
 
 FINISH = "lower-ad,simplify,cse,dce"
 """From core-level IR that may still be differentiated to IR that is only to be run."""
 
-LOOPS = "drop-matrices,licm,cse,dce"
-"""What a program with loops goes through before it is compiled."""
+STACKS = "tapes-to-stacks"
+"""Runs after reverse mode: loops of a known number of iterations have recorded on tapes."""
 
-BACK = "lower-ad{keep-stopped=true},from-core,cse,dce"
+LOOPS = f"{STACKS},drop-matrices,licm,cse,dce"
+"""The passes for a program with loops before it is compiled."""
+
+BACK = f"lower-ad{{keep-stopped=true}},{STACKS},from-core,cse,dce"
 """From core-level IR to plain StableHLO, which XLA reads. Where gradients are stopped stays in it, as a mark that XLA does not look at."""
 
 

@@ -1,5 +1,5 @@
-"""The kernel dialect: kernels on values (:mod:`wengert.dialects.kernel.ops`; what stands in nests: :mod:`wengert.dialects.kernel.body_ops`), and on
-buffers (:mod:`wengert.dialects.kernel.buffers`)."""
+"""The kernel dialect: kernels on values (:mod:`wengert.dialects.kernel.ops`), the scalars in nests (:mod:`wengert.dialects.kernel.body_ops`), and
+kernels on buffers (:mod:`wengert.dialects.kernel.buffers`)."""
 
 from xdsl.ir import Dialect
 
@@ -9,9 +9,11 @@ from wengert.dialects.kernel.body_ops import ApplyOp, ConstantOp, IndexOp, LoadO
 from wengert.dialects.kernel.buffers import BUFFER_OPS
 from wengert.dialects.kernel.memory import SpaceAttr
 from wengert.dialects.kernel.ops import EmptyOp, InterpretOp, MatmulOp, NativeOp, NestOp, StripMineOp, nest
-from wengert.dialects.kernel.ops import Kernel as _Values
+from wengert.dialects.kernel.schedule import ScheduleAttr
 
-Kernel = Dialect("kernel", [*_Values.operations, *BUFFER_OPS], [*_Values.attributes, SpaceAttr])
+_ON_VALUES = [ApplyOp, ConstantOp, EmptyOp, IndexOp, InterpretOp, LoadOp, MatmulOp, NativeOp, NestOp, StripMineOp, WithinOp, YieldOp]
+
+Kernel = Dialect("kernel", [*_ON_VALUES, *BUFFER_OPS], [AtAttr, ScheduleAttr, SpaceAttr, WhereAttr])
 
 __all__ = [
     "KINDS",

@@ -36,7 +36,7 @@ from math import prod
 from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr
-from xdsl.ir import Attribute, Block, Dialect, Region, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     operand_def,
@@ -52,7 +52,6 @@ from xdsl.traits import IsolatedFromAbove, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from wengert.dialects.facts import KERNEL, STRUCTURE
-from wengert.dialects.kernel.attributes import AtAttr, WhereAttr
 from wengert.dialects.kernel.base import KernelOp
 from wengert.dialects.kernel.body_ops import ApplyOp, ConstantOp, IndexOp, LoadOp, WithinOp, Write, YieldOp
 from wengert.dialects.kernel.product_syntax import ProductText
@@ -243,13 +242,6 @@ class StripMineOp(KernelOp):
                 count, part = (prod(shape_of_type(type_of(value))) for value in (whole, strip))
                 if part + (trips - 1) * step != count or (step not in (0, part)):
                     raise VerifyException(f"{trips} strips of {strip.type} with step {step} are not {whole.type}")
-
-
-Kernel = Dialect(
-    "kernel",
-    [ApplyOp, ConstantOp, EmptyOp, IndexOp, InterpretOp, LoadOp, MatmulOp, NativeOp, NestOp, StripMineOp, WithinOp, YieldOp],
-    [AtAttr, ScheduleAttr, WhereAttr],
-)
 
 
 def nest(

@@ -78,9 +78,9 @@ def view(op: ops.ViewOp) -> Unary:
 @evaluates(ops.GlobalOp)
 def constant(op: ops.GlobalOp) -> Nullary:
     """Memory that is written once."""
-    held = np.array(elements.to_numpy(op.value), order="C")
-    held.flags.writeable = False
-    return lambda: held
+    array = np.array(elements.to_numpy(op.value), order="C")
+    array.flags.writeable = False
+    return lambda: array
 
 
 @evaluates(ops.CopyOp)
@@ -104,8 +104,8 @@ def launch(op: ops.LaunchOp, scope: Scope) -> Variadic:
 
     def run(*buffers: Array) -> tuple[Any, ...]:
         _poison(buffers[count + results :])
-        found = kernel(*[get(buffer) for get, buffer in zip(read, buffers, strict=False)])
-        values = (found,) if results == 1 else found
+        computed = kernel(*[get(buffer) for get, buffer in zip(read, buffers, strict=False)])
+        values = (computed,) if results == 1 else computed
         for put, buffer, value in zip(write, buffers[count:], values, strict=False):
             put(buffer, value)
         return ()
@@ -114,7 +114,7 @@ def launch(op: ops.LaunchOp, scope: Scope) -> Variadic:
 
 
 def _reader(buffer: SSAValue, scope: Scope, *, kept: bool) -> Callable[[Array], Any]:
-    """What a buffer holds: an array, or the tape of a handle. ``kept``: the kernel may keep it, on a tape or in its result."""
+    """A function that reads what a buffer holds: an array, or the tape of a handle. ``kept``: the kernel may keep it, on a tape or in its result."""
     if isinstance(value_type(buffer.type), TapeType):
         return lambda array: scope.tapes[int(array[0])]
     return (lambda array: array.copy()[()]) if kept else (lambda array: array[()])
@@ -184,7 +184,7 @@ class _LoopBuffers:
         return self
 
     def swap(self) -> None:
-        """What was written is what is read next."""
+        """Swaps the copies: what was written is what is read next."""
         for number, place in enumerate(self.swapped):
             self.now[place], self.next[number] = self.next[number], self.now[place]
 

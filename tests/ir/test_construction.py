@@ -12,7 +12,7 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.stablehlo.base import UnaryOp
 from wengert.ir.construction import append, block_with, copy_module, copy_op, erase, insert_before, replace_uses
 from wengert.ir.locations import called_from
-from wengert.ir.operations import DialectOperation
+from wengert.ir.operations import DialectOperation, set_operands
 from wengert.ir.printer import print_module
 from wengert.ir.tensor_types import tensor
 from wengert.ir.traversal import operands_of, ops_in
@@ -44,6 +44,17 @@ def test_a_block_is_the_one_that_xdsl_makes():
     assert [vars(argument) | {"block": plain} for argument in ours.args] == [vars(argument) for argument in plain.args]
     assert vars(ours).keys() == vars(plain).keys()
     assert all(argument.block is ours and argument.first_use is None and argument.name_hint is None for argument in ours.args)
+
+
+def test_operands_are_replaced_as_by_xdsl():
+    block = Block(arg_types=[T, T])
+    a, b = block.args
+    ours, plain = hlo.AddOp.create(operands=[a, b], result_types=[T]), hlo.AddOp.create(operands=[a, b], result_types=[T])
+    set_operands(ours, [b, b])
+    plain.operands = [b, b]
+    assert list(ours.operands) == list(plain.operands) == [b, b]
+    assert users(a) == []
+    assert sorted(index for op, index in users(b) if op is ours) == [0, 1] == sorted(index for op, index in users(b) if op is plain)
 
 
 def test_an_op_is_the_one_that_xdsl_makes():

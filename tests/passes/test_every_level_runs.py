@@ -15,7 +15,7 @@ from wengert.ir.printer import print_module
 from wengert.lab.corpus import CorpusProgram
 from wengert.runtime.derivation import preparation, with_main
 from wengert.runtime.program import Program, load, parse
-from wengert.transforms.pipelines import joined, lowering, parse_pipeline
+from wengert.transforms.pipelines import emission, joined, lowering, parse_pipeline
 
 pytestmark = [pytest.mark.corpus, needs_corpus]
 
@@ -42,9 +42,10 @@ class Stages:
 
 
 def stages(program: Program) -> dict[str, str]:
-    """What every pass on the way to kernels leaves of the program."""
+    """What every pass on the way to LLVM text leaves of the program."""
     collected = Stages()
-    module = parse_pipeline(joined(preparation(program), lowering())).run(with_main(program.module, program.entry), observer=collected)
+    steps = joined(preparation(program), lowering(), emission()).partition(",emit-llvm")[0]
+    module = parse_pipeline(steps).run(with_main(program.module, program.entry), observer=collected)
     assert holds_kernels(module) or not any(module.walk()), "the last stage is kernels"
     return collected.texts
 

@@ -20,6 +20,7 @@ from wengert.dialects.kernel.memory import ALIGNMENT, Space, byte_size, bytes_in
 from wengert.dialects.kernel.schedule import Schedule, ScheduleAttr
 from wengert.ir.attributes import int_array, int_attr, ints, segment_sizes
 from wengert.ir.construction import append, block_with, erase, insert_before
+from wengert.ir.operations import set_operands
 from wengert.ir.tensor_types import i1, i64, tensor
 from wengert.ir.traversal import operands_of, ops_in
 from wengert.transforms.bufferize.layout import CELL_BYTES, MemoryLayout, Origin, Place, Range, loop_layout, stack_cells
@@ -48,7 +49,7 @@ def rewrite(function: FuncOp, found: MemoryLayout) -> FuncOp:
         alloc.memref.name_hint = "arena"
         append(body, alloc)
         arena = alloc.memref
-    _BlockWriter(block, body, found, body.args[: len(inputs)], body.args[len(inputs) :], arena).run(ReturnOp())
+    _BlockWriter(block, body, found, body.args[: len(inputs)], body.args[len(inputs) :], arena).run(ReturnOp.create())
     properties = {
         **function.properties,
         "function_type": FunctionType.from_lists([*inputs, *outputs], []),
@@ -187,7 +188,7 @@ class _BlockWriter:
         scratch = self._range(self.found.scratch.get(op))
         block = block_with([value.type for value in operands_of(op)])
         op.detach()
-        op.operands = block.args
+        set_operands(op, block.args)
         append(block, op)
         self._bound(ops.LaunchOp, [ins, outs, scratch], [block], op)
 

@@ -2,7 +2,7 @@
 
 ``jnp.dot`` of two vectors of three, or a rotation matrix times a point, is under ``vmap`` a contraction with a batch of thousands and a handful of
 multiplications for each. As a call of its own it reads and writes memory for every one of them; as elementwise ops and a reduction it is part
-of what happens to the same instance anyway (:mod:`wengert.transforms.kernel.batch_unrolling`).
+of what happens to the same batch element anyway (:mod:`wengert.transforms.kernel.batch_unrolling`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from wengert.transforms.kernel.loops import MOST_PHASES
 
 _MOST_PRODUCTS = 9
 _MOST_READ = 6
-"""Elements of each instance that are read: they lie apart, and take longer than the multiplications."""
+"""Elements of each batch element that are read: they lie apart, and take longer than the multiplications."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class ExpandShortProductsPass(ModulePass):
 
 
 class _Roles(NamedTuple):
-    """The loops of a contraction, those over instances first: which dimensions of both sides they are (-1: none of that side)."""
+    """The loops of a contraction, those over the batch first: which dimensions of both sides they are (-1: none of that side)."""
 
     extents: tuple[int, ...]
     lhs: tuple[int, ...]
@@ -48,7 +48,7 @@ class _Roles(NamedTuple):
 
 
 def _roles(op: stablehlo.DotGeneralOp) -> _Roles | None:
-    """How the contraction becomes a sum over few elements for each of many instances; None if it does not."""
+    """How the contraction becomes a sum over few elements for each of many batch elements; None if it does not."""
     dims = op.dot_dimension_numbers.dims
     if not has_product(op) or {element(value) for value in (op.lhs, op.rhs, op.result)} not in ({f32}, {f64}):
         return None
@@ -79,11 +79,11 @@ def _roles(op: stablehlo.DotGeneralOp) -> _Roles | None:
 
 
 def _sum(b: OpBuilder, op: stablehlo.DotGeneralOp, roles: _Roles) -> Value:
-    """The products of all pairs of elements, those of an instance side by side, and their sums."""
+    """The products of all pairs of elements, those of a batch element side by side, and their sums."""
     terms: list[Value] = []
     for value, places in ((op.lhs, roles.lhs), (op.rhs, roles.rhs)):
         order = [d for d in places if d >= 0]
         moved = value if order == sorted(order) else b.transpose(value, order)
         terms.append(b.broadcast_in_dim(moved, [loop for loop, d in enumerate(places) if d >= 0], roles.extents))
-    found = b.multiply(*terms)
-    return b.reduce_sum(found, roles.summed) if roles.summed else found
+    products = b.multiply(*terms)
+    return b.reduce_sum(products, roles.summed) if roles.summed else products

@@ -1,9 +1,9 @@
-"""One scalar program over many instances: nests over short rows merged into one loop, with lanes across the instances.
+"""Unrolls short loops inside a loop over a large batch, and merges the nests over it: one loop remains, with lanes across the batch elements.
 
 A residual of points and cameras under ``vmap``, states of three numbers, quaternions: the values have shapes like [10000, 3], sums
 over the three stand between other ops, and each such sum ends a nest. Lanes along three elements are hardly filled, and every
 nest takes its operands from memory that the one before it has just written. Here the short loops are unrolled, a sum over them
-becomes as many additions, and what one nest writes for an instance and the next one reads for the same instance stays in registers::
+becomes as many additions, and what one nest writes for a batch element and the next one reads for the same batch element stays in registers::
 
     s = nest [10000, 3]: add x[3 d0 + d1] * x[3 d0 + d1] at d0        r = nest [10000]: y0 = x[3 d0], y1 = ..., y2 = ...
     r = nest [10000, 3]: store x[3 d0 + d1] / s[d0] at 3 d0 + d1  ->      s = 0 + y0 * y0 + y1 * y1 + y2 * y2
@@ -49,13 +49,13 @@ MOST_POINTS = 12
 """Rows of so many elements are unrolled: vectors in space, small matrices, a few classes. Longer ones fill registers as they are."""
 LONE_SUM = 7
 """Rows that are only summed are unrolled up to so many elements: lanes of a register are added up more quickly than picked from rows."""
-LEAST_INSTANCES = 16
-LEAST_TRIPS = 6
-"""The innermost loop over instances, which the lanes are along, has at least so many trips."""
+SMALLEST_BATCH = 16
+FEWEST_ITERATIONS = 6
+"""The innermost loop over the batch, which the lanes are along, has at least so many iterations."""
 MOST_OPS = 640
 """A merged body becomes no longer: code generation is superlinear in the size of a function."""
 SMALL = 1 << 10
-"""A nest of at most so many trips, such as the one that divides a loss, does not keep its neighbours apart: it runs after them."""
+"""A nest of at most so many iterations, such as the one that divides a loss, does not keep its neighbours apart: it runs after them."""
 
 _FUNCTIONS = {"add": "add", "mul": "multiply", "max": "maximum", "min": "minimum", "and": "and", "or": "or"}
 
@@ -74,10 +74,10 @@ class UnrollBatchPass(ModulePass):
 
 
 def unroll_batch(block: Block, *, reassociate: bool) -> None:
-    """Merges runs of nests of a block that work on the same instances where that keeps something in registers, in place."""
-    runs: list[_Instances] = []
+    """Merges runs of nests of a block that work on the same batch elements where that keeps something in registers, in place."""
+    runs: list[_MergedNest] = []
     for op in ops_in(block):
-        loops = _instance_loops(op) if isinstance(op, NestOp) else 0
+        loops = _batch_loops(op) if isinstance(op, NestOp) else 0
         feeding = [run for run in runs if run.feeds(op)]
         if isinstance(op, NestOp) and len(feeding) == 1:
             if loops and feeding[0].add(op, loops):
@@ -89,19 +89,19 @@ def unroll_batch(block: Block, *, reassociate: bool) -> None:
             run.finish()
             runs.remove(run)
         if isinstance(op, NestOp) and loops and not any(run.add(op, loops) for run in reversed(runs)):
-            started = _Instances(_instances_of(op, loops), reassociate)
+            started = _MergedNest(_batch_of(op, loops), reassociate)
             runs += [started] if started.add(op, loops) else []
     for run in runs:
         run.finish()
 
 
-def is_short(instances: Sequence[int], points: int) -> bool:
-    """Whether there are many instances of few elements, or of few multiplications, each."""
-    return bool(instances) and prod(instances) >= LEAST_INSTANCES and instances[-1] >= LEAST_TRIPS and 1 <= points <= MOST_POINTS
+def is_short(batch: Sequence[int], points: int) -> bool:
+    """Whether there are many batch elements of few elements, or of few multiplications, each."""
+    return bool(batch) and prod(batch) >= SMALLEST_BATCH and batch[-1] >= FEWEST_ITERATIONS and 1 <= points <= MOST_POINTS
 
 
-def _instance_loops(op: NestOp) -> int:
-    """How many loops run over instances; the others together are short. 0 if there are no such loops, or the nest is not plain."""
+def _batch_loops(op: NestOp) -> int:
+    """How many loops run over the batch; the others together are short. 0 if there are no such loops, or the nest is not plain."""
     extents = op.extents
     leading = len(extents)
     while leading and prod(extents[leading - 1 :]) <= MOST_POINTS:
@@ -118,12 +118,12 @@ def _is_computed(write: Write) -> bool:
     return write.base is not None or write.condition is not None
 
 
-def _instances_of(op: NestOp, loops: int) -> tuple[int, ...]:
+def _batch_of(op: NestOp, loops: int) -> tuple[int, ...]:
     return tuple([n for n in op.extents[:loops] if n != 1])
 
 
 def are_apart(places: Collection[Position], extents: Sequence[int]) -> bool:
-    """Whether no two instances, and no two of these positions, ever meet on one element."""
+    """Whether no two batch elements, and no two of these positions, ever meet on one element."""
     first, *others = places
     steps = sorted((abs(c), extents[atom]) for atom, c in first.terms if isinstance(atom, int))
     if len(steps) < len(extents) or not first.is_affine() or any(at.terms != first.terms for at in others):
@@ -134,7 +134,7 @@ def are_apart(places: Collection[Position], extents: Sequence[int]) -> bool:
     return all(step * n <= above for (step, n), (above, _) in pairwise(steps)) and (between or all(high - low > reach for low, high in pairwise(offsets)))
 
 
-class _Instances:
+class _MergedNest:
     """Nests that are written as one so far."""
 
     def __init__(self, extents: tuple[int, ...], reassociate: bool):
@@ -146,7 +146,7 @@ class _Instances:
         self.inputs: dict[SSAValue, SSAValue] = {}
         self.into: list[SSAValue] = []
         self.ties: dict[SSAValue, int] = {}
-        self.held: dict[SSAValue, dict[Position, SSAValue]] = {}
+        self.written: dict[SSAValue, dict[Position, SSAValue]] = {}
         self.writes: dict[SSAValue, list[Write]] = {}
         self.numbered: dict[tuple[Any, ...], SSAValue] = {}
         self.forwarded = 0
@@ -161,7 +161,7 @@ class _Instances:
 
     def add(self, op: NestOp, loops: int) -> bool:
         """Takes a nest in if it can be; else nothing changes."""
-        if _instances_of(op, loops) != self.extents or not self._may_write(op) or any(value.owner in self.later for value in operands_of(op)):
+        if _batch_of(op, loops) != self.extents or not self._may_write(op) or any(value.owner in self.later for value in operands_of(op)):
             return False
         points = [_Point(self, op, loops, rest) for rest in product(*map(range, op.extents[loops:]))]
         size = len(self.numbered) + len(points) * len(ops_in(op.body.block))
@@ -183,7 +183,7 @@ class _Instances:
             value = op.into[tie]
             if value in self.inputs or value in op.inputs or value in self.into:
                 return False
-            if value in self.held and any(use.operation is not op and use.operation not in self.members for use in value.uses):
+            if value in self.written and any(use.operation is not op and use.operation not in self.members for use in value.uses):
                 return False
             so_far = self.writes.get(value, ())
             if any(write.kind != STORE or _is_computed(write) for write in so_far) or (so_far and any(map(_is_computed, op.writes))):
@@ -191,7 +191,7 @@ class _Instances:
         return not any(value in self.into for value in op.inputs)
 
     def _writes_apart(self, op: NestOp, points: Sequence[_Point]) -> bool:
-        """Whether no two instances write on one element, but for what is combined over several of them."""
+        """Whether no two batch elements write on one element, but for what is combined over several of them."""
         for number, write in enumerate(op.writes):
             places = {point.places[number] for point in points}
             if write.kind == STORE or _is_computed(write):
@@ -208,36 +208,36 @@ class _Instances:
 
     def _collect(self, op: NestOp, points: Sequence[_Point]) -> None:
         for value, tie in zip(op.outputs, op.tied, strict=True):
-            self.held[value], self.writes[value] = {}, []
+            self.written[value], self.writes[value] = {}, []
             if tie < 0:
                 continue
             before = op.into[tie]
-            if before not in self.held:
+            if before not in self.written:
                 self.ties[value] = len(self.into)
                 self.into.append(before)
                 continue
-            self.held[value] |= self.held[before]
+            self.written[value] |= self.written[before]
             self.writes[value] += self.writes.pop(before)
             if before in self.ties:
                 self.ties[value] = self.ties.pop(before)
         for number, write in enumerate(op.writes):
             target = op.outputs[write.target]
-            found: dict[Position, list[SSAValue]] = {}
+            parts_at: dict[Position, list[SSAValue]] = {}
             for point in points:
-                found.setdefault(point.places[number], []).append(point.values[write.value])
+                parts_at.setdefault(point.places[number], []).append(point.values[write.value])
             if _is_computed(write):
                 base, condition = (None if part is None else points[0].values[part] for part in (write.base, write.condition))
                 self.writes[target].append(Write(points[0].values[write.value], points[0].places[number], write.kind, 0, base, condition))
                 continue
-            whole = write.kind == STORE or are_apart(found, self.extents)
-            self.summed |= not whole and len(found) > 1
-            for at, parts in found.items():
+            whole = write.kind == STORE or are_apart(parts_at, self.extents)
+            self.summed |= not whole and len(parts_at) > 1
+            for at, parts in parts_at.items():
                 total = self._combined(write.kind, parts, whole)
-                if at in self.held[target]:
+                if at in self.written[target]:
                     self.writes[target] = [earlier for earlier in self.writes[target] if earlier.at != at]
                 self.writes[target].append(Write(total, at, STORE if whole else write.kind, 0))
                 if whole:
-                    self.held[target][at] = total
+                    self.written[target][at] = total
 
     def _combined(self, kind: str, parts: Sequence[SSAValue], whole: bool) -> SSAValue:
         """The parts of a sum one after the other; a sum that is whole begins with zero, which makes a difference to -0."""
@@ -256,20 +256,20 @@ class _Instances:
     def put(self, op: Operation) -> SSAValue:
         """The value of an op: that of an equal one that is there, or its own in the body."""
         key = (type(op), *operands_of(op), *op.properties.items(), result(op).type)
-        found = self.numbered.get(key)
-        if found is None:
+        value = self.numbered.get(key)
+        if value is None:
             append(self.body, op)
-            found = self.numbered[key] = result(op)
+            value = self.numbered[key] = result(op)
         else:
             op.drop_all_references()
-        return found
+        return value
 
     def argument(self, value: SSAValue) -> SSAValue:
         """What the body calls a value from outside."""
-        found = self.inputs.get(value)
-        if found is None:
-            found = self.inputs[value] = self.body.insert_arg(value.type, len(self.body.args))
-        return found
+        argument = self.inputs.get(value)
+        if argument is None:
+            argument = self.inputs[value] = self.body.insert_arg(value.type, len(self.body.args))
+        return argument
 
     # -- the merged nest
 
@@ -302,8 +302,8 @@ class _Instances:
 class _Point:
     """One point of the short loops of a nest."""
 
-    def __init__(self, instances: _Instances, op: NestOp, loops: int, rest: Sequence[int]):
-        self.instances, self.op = instances, op
+    def __init__(self, merged: _MergedNest, op: NestOp, loops: int, rest: Sequence[int]):
+        self.merged, self.op = merged, op
         number = iter(range(loops))
         self.indices = {d: constant(0) if op.extents[d] == 1 else index(next(number)) for d in range(loops)}
         self.indices |= {loops + d: constant(at) for d, at in enumerate(rest)}
@@ -312,29 +312,29 @@ class _Point:
         self.values: dict[SSAValue, SSAValue] = {}
 
     def _at(self, at: Position) -> Position:
-        return substitute(at, self.indices, self.instances.extents)
+        return substitute(at, self.indices, self.merged.extents)
 
     def reads_what_is_there(self) -> bool:
-        """Whether all that is read of what other members write is what they write for the same instance."""
+        """Whether all that is read of what other members write is what they write for the same batch element."""
         for inner in ops_in(self.op.body.block):
-            if isinstance(inner, LoadOp) and (held := self.instances.held.get(self.sources[inner.source])) is not None:
+            if isinstance(inner, LoadOp) and (written := self.merged.written.get(self.sources[inner.source])) is not None:
                 where = inner.where.data if inner.where is not None else ()
-                left = undecided(where, self._at, self.instances.extents)
-                if inner.base is not None or (left is not None and self._at(inner.at.data) not in held):
+                left = undecided(where, self._at, self.merged.extents)
+                if inner.base is not None or (left is not None and self._at(inner.at.data) not in written):
                     return False
         return True
 
     def compute(self) -> None:
         """Puts the body of this point into the merged one."""
-        unrolled(self.op, self._at, self.instances.extents, self.values, self.instances.put, self._written_before)
+        unrolled(self.op, self._at, self.merged.extents, self.values, self.merged.put, self._written_before)
 
     def _written_before(self, op: LoadOp, at: Position) -> SSAValue | None:
         """What a member has written where the nest reads; else the body gets an argument to read from."""
         source = self.sources[op.source]
-        if source in self.instances.held:
-            self.instances.forwarded += 1
-            return self.instances.held[source][at]
-        self.values[op.source] = self.instances.argument(source)
+        if source in self.merged.written:
+            self.merged.forwarded += 1
+            return self.merged.written[source][at]
+        self.values[op.source] = self.merged.argument(source)
         return None
 
 

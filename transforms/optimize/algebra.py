@@ -24,7 +24,7 @@ _IDEMPOTENT = (stablehlo.AbsOp, stablehlo.CeilOp, stablehlo.FloorOp, stablehlo.R
 _ROUNDING = (stablehlo.CeilOp, stablehlo.FloorOp, stablehlo.RoundNearestEvenOp, stablehlo.RoundNearestAfzOp)
 
 _REACH = 8
-"""How many ops back bounds on an integer are looked for."""
+"""The most ops back that bounds on an integer are looked for."""
 
 
 def _either(op: Any) -> tuple[tuple[SSAValue, SSAValue], tuple[SSAValue, SSAValue]]:

@@ -130,11 +130,11 @@ class InstructionBuilder:
         name = f"@{self.module.constant(symbol, type, initializer, linkage=linkage, align=align)}"
         return self._in_space(name, self.module.address_spaces.constants)
 
-    def offset(self, pointer: str, type: str, index: Index) -> str:
+    def offset(self, pointer: str, type: str, index: Index, index_type: str = "") -> str:
         """The address so many elements of this type further on."""
         if index == 0:
             return pointer
-        result = self.op(f"getelementptr {type}, {self.pointer(pointer)}, {self.index_type} {index}")
+        result = self.op(f"getelementptr {type}, {self.pointer(pointer)}, {index_type or self.index_type} {index}")
         return self._in_space(result, self.address_spaces.get(pointer, 0)) if self.address_spaces else result
 
     def address(self, pointer: str, element: Element, index: Index) -> str:
@@ -162,10 +162,17 @@ class InstructionBuilder:
         place = f"ptr align {align} {pointer}" if align else self.pointer(pointer)
         self.line(f"call void @llvm.memset.p{self.address_spaces.get(pointer, 0)}.i64({place}, i8 {value}, i64 {count}, i1 false)")
 
+    def copy_bytes(self, source: str, target: str, count: Index) -> None:
+        """Copies memory that does not overlap."""
+        self._transfer("memcpy", source, target, count)
+
     def move_bytes(self, source: str, target: str, count: Index) -> None:
         """Copies memory that may overlap."""
+        self._transfer("memmove", source, target, count)
+
+    def _transfer(self, name: str, source: str, target: str, count: Index) -> None:
         spaces = [self.address_spaces.get(pointer, 0) for pointer in (target, source)]
-        self.line(f"call void @llvm.memmove.p{spaces[0]}.p{spaces[1]}.i64({self.pointer(target)}, {self.pointer(source)}, i64 {count}, i1 false)")
+        self.line(f"call void @llvm.{name}.p{spaces[0]}.p{spaces[1]}.i64({self.pointer(target)}, {self.pointer(source)}, i64 {count}, i1 false)")
 
     # -- index arithmetic
 

@@ -59,14 +59,14 @@ class Addresses:
             return value // divisor if quotient else value % divisor
         lift = -(least // divisor) if least < 0 else 0
         value = self.nest.out.add(value, lift * divisor)
-        divided = self.nest.out.op(f"{'udiv' if quotient else 'urem'} i64 {value}, {divisor}")
+        divided = self.nest.out.binary("udiv" if quotient else "urem", "i64", value, divisor)
         return self.nest.out.add(divided, -lift) if quotient else divided
 
     def times(self, x: str | int, factor: int) -> str | int:
         """The product of a number and a known one."""
         if isinstance(x, int):
             return x * factor
-        return x if factor == 1 else self.nest.out.op(f"mul nsw i64 {x}, {factor}")
+        return x if factor == 1 else self.nest.out.binary("mul nsw", "i64", x, factor)
 
     # -- addresses
 
@@ -124,7 +124,7 @@ class Addresses:
 
     def computed(self, pointer: str, held: Element, kind: object, index: str) -> str:
         """The address of an element whose number is computed, in a type of its own."""
-        return self.nest.out.op(f"getelementptr {unit(held)}, ptr {pointer}, {kind} {index}")
+        return self.nest.out.offset(pointer, unit(held), index, str(kind))
 
     # -- positions in every lane
 
@@ -164,11 +164,11 @@ class Addresses:
         if isinstance(start, int):
             numbers = [start + lane * step for lane in range(lanes)]
             return "<" + ", ".join([f"{held.register} {number}" for number in numbers]) + ">" if any(numbers) else "zeroinitializer"
-        first = self.registers.splat(held.register, self._narrow(start, held), lanes)
+        first = self.nest.out.splat(held.register, self._narrow(start, held), lanes)
         steps = ", ".join([f"{held.register} {lane * step}" for lane in range(lanes)])
-        return self.nest.out.op(f"add {vector(held.register, lanes)} {first}, <{steps}>") if step else first
+        return self.nest.out.binary("add", vector(held.register, lanes), first, f"<{steps}>") if step else first
 
     def _narrow(self, number: str | int, held: Element) -> str:
         if isinstance(number, int):
             return str(number)
-        return number if held is INDEX else self.nest.out.op(f"trunc i64 {number} to i32")
+        return number if held is INDEX else self.nest.out.cast("trunc", number, "i64", "i32")

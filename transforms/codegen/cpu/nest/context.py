@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 from xdsl.ir import Operation, SSAValue
@@ -86,3 +86,9 @@ def parts_of(value: Value) -> tuple[str, ...]:
 def of_parts(parts: list[str]) -> Value:
     """The value of one register or two."""
     return (parts[0], parts[1]) if len(parts) == 2 else parts[0]
+
+
+def regroup(names: Iterable[str], like: Value) -> Value:
+    """The next one or two names, as a value of the same form as another."""
+    source = iter(names)
+    return (next(source), next(source)) if isinstance(like, tuple) else next(source)

@@ -9,7 +9,7 @@ accumulates in the result itself.
 
 Nothing is decided here: what the loops are, how many lanes and registers, which loop is parallel, is in the schedule
 (:mod:`wengert.dialects.kernel.schedule`). The parts, each on the ones before it: ``registers``, ``addresses``, ``guards``, ``loads`` and ``writes``,
-``loops``, ``reductions``, ``tiles``, ``body``, ``innermost``.
+``reductions``, ``tiles``, ``body``, ``innermost``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from wengert.transforms.codegen.cpu.nest.context import Context
 from wengert.transforms.codegen.cpu.nest.guards import Guards
 from wengert.transforms.codegen.cpu.nest.innermost import Innermost
 from wengert.transforms.codegen.cpu.nest.loads import Loads
-from wengert.transforms.codegen.cpu.nest.loops import LoopEmitter
 from wengert.transforms.codegen.cpu.nest.reductions import Reductions
 from wengert.transforms.codegen.cpu.nest.registers import Registers
 from wengert.transforms.codegen.cpu.nest.tiles import Tiles
@@ -67,11 +66,10 @@ class _Emission:
         guards = Guards(nest, self.registers, self.addresses)
         loads = Loads(nest, self.registers, self.addresses, guards)
         self.writes = Writes(nest, self.registers, self.addresses)
-        self.loops = LoopEmitter(nest)
-        self.reductions = Reductions(nest, self.registers, self.addresses, self.loops)
-        self.tiles = Tiles(nest, self.registers, self.addresses, self.loops)
+        self.reductions = Reductions(nest, self.registers, self.addresses)
+        self.tiles = Tiles(nest, self.registers, self.addresses)
         self.body = Body(nest, self.registers, self.addresses, guards, loads, self.tiles)
-        self.innermost = Innermost(nest, self.registers, self.addresses, guards, self.loops, self.body, self.writes, self.reductions)
+        self.innermost = Innermost(nest, self.registers, self.addresses, guards, self.body, self.writes, self.reductions)
         self.split = shared_loop(nest.op, nest.schedule, nest.extents)
 
     def run(self, name: str) -> NestText:
@@ -83,9 +81,9 @@ class _Emission:
         self.tiles.allocate()
         if 0 not in self.nest.extents:
             self._level(-1)
-        body = "\n".join([*prologue(pointers, self.split), *out.lines])
-        head = f"define internal void @{name}({parameters(pointers, self.split)}) {self.nest.target.attributes}"
-        return NestText(f"{head} {{\n{body}\nret void\n}}\n", out.module.definitions, self.split)
+        out.lines[:0] = prologue(pointers, self.split)
+        text = out.definition(name, [parameters(pointers, self.split)], attributes=self.nest.target.attributes)
+        return NestText(text, out.module.definitions, self.split)
 
     def _level(self, level: int) -> None:
         """The code at the body of one loop (-1: of the function), inner loops included."""
@@ -114,22 +112,19 @@ class _Emission:
         elif level == 0 and (overlapping := ranges(self.nest.op, self.nest.schedule)) is not None:
             self._outermost(overlapping, 0, overlapping.trips)
         else:
-            loop = self.loops.open(0, [])
-            with self.registers.scope({("index", level): loop.index}):
+            with self.nest.out.rotated_loop(self.nest.extents[level]) as loop, self.registers.scope({("index", level): loop.index}):
                 self._level(level)
-            self.loops.close(loop, 1, self.nest.extents[level], [])
 
     def _outermost(self, split: Split, begin: str | int, end: str | int) -> None:
         """The iterations of the outermost loop that belong to a chunk, or all of one that goes through ranges which overlap."""
-        loop = self.loops.open(begin, [])
-        at = loop.index
-        if split.step != 1:
-            at = self.nest.out.op(f"call i64 @llvm.umin.i64(i64 {self.addresses.times(at, split.step)}, i64 {split.last})")
-        with self.registers.scope({("index", 0): at}):
-            if self.split is not None:
-                self.reductions.fill_results(at)
-            self._level(0)
-        self.loops.close(loop, 1, end, [])
+        with self.nest.out.rotated_loop(end, start=begin) as loop:
+            at = loop.index
+            if split.step != 1:
+                at = self.nest.out.intrinsic("umin", "i64", self.addresses.times(at, split.step), split.last)
+            with self.registers.scope({("index", 0): at}):
+                if self.split is not None:
+                    self.reductions.fill_results(at)
+                self._level(0)
 
     def _tiles(self) -> None:
         level = self.nest.inner - 1

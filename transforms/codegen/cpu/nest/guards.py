@@ -79,8 +79,8 @@ class Guards:
             number, held = self.addresses.lane_numbers(shifted)
             return scalars.compare("ult", held.register, number, scalars.constant(held.register, high - low))
         number = self.addresses.position(shifted, self.nest.index if self.nest.inner >= 0 and varies else None)
-        bit = self.nest.out.op(f"icmp ult i64 {number}, {high - low}")
-        return bit if scalars.lanes == 1 else self.registers.splat("i1", bit, scalars.lanes)
+        bit = self.nest.out.icmp("ult", "i64", number, high - low)
+        return bit if scalars.lanes == 1 else self.nest.out.splat("i1", bit, scalars.lanes)
 
 
 def _value(at: Position, index: int) -> int:

@@ -8,9 +8,8 @@ from wengert.dialects.kernel import Guard
 from wengert.dialects.kernel.schedule import Piece, Version
 from wengert.transforms.codegen.cpu.nest.addresses import Addresses
 from wengert.transforms.codegen.cpu.nest.body import Body
-from wengert.transforms.codegen.cpu.nest.context import Context, parts_of
+from wengert.transforms.codegen.cpu.nest.context import Context, parts_of, regroup
 from wengert.transforms.codegen.cpu.nest.guards import Guards
-from wengert.transforms.codegen.cpu.nest.loops import LoopEmitter, regroup
 from wengert.transforms.codegen.cpu.nest.reductions import Reductions
 from wengert.transforms.codegen.cpu.nest.registers import Registers
 from wengert.transforms.codegen.cpu.nest.writes import Writes
@@ -22,15 +21,12 @@ from wengert.transforms.schedule.versions import always, answers
 class Innermost:
     """Writes the innermost loop."""
 
-    def __init__(
-        self, nest: Context, registers: Registers, addresses: Addresses, guards: Guards, loops: LoopEmitter, body: Body, writes: Writes, reductions: Reductions
-    ):
+    def __init__(self, nest: Context, registers: Registers, addresses: Addresses, guards: Guards, body: Body, writes: Writes, reductions: Reductions):
         self.nest = nest
         self.schedule = nest.schedule
         self.registers = registers
         self.addresses = addresses
         self.guards = guards
-        self.loops = loops
         self.body = body
         self.writes = writes
         self.reductions = reductions
@@ -53,19 +49,17 @@ class Innermost:
         }
         tests: list[str] = []
         for position, bound, answer in dict.fromkeys(usual.values()):
-            tests.append(self.nest.out.op(f"icmp {'ult' if answer else 'uge'} i64 {self.addresses.position(position)}, {bound}"))
+            tests.append(self.nest.out.icmp("ult" if answer else "uge", "i64", self.addresses.position(position), bound))
         while len(tests) > 1:
-            tests.append(self.nest.out.op(f"and i1 {tests.pop(0)}, {tests.pop(0)}"))
-        label, out = self.nest.out.label("version"), self.nest.out
-        out.line(f"br i1 {tests[0]}, label %{label}.usual, label %{label}.edge")
-        for name, known in (("usual", {guard: test.answer for guard, test in usual.items()}), ("edge", dict[Guard, bool]())):
-            out.line(f"{label}.{name}:")
+            tests.append(self.nest.out.binary("and", "i1", tests.pop(0), tests.pop(0)))
+        with self.nest.out.conditional(tests[0]) as branches:
             with self.registers.scope({}):
-                self.nest.known = known
+                self.nest.known = {guard: test.answer for guard, test in usual.items()}
                 self._all()
-            out.line(f"br label %{label}.after")
-        out.line(f"{label}.after:")
-        self.nest.known = {}
+            branches.otherwise()
+            with self.registers.scope({}):
+                self.nest.known = {}
+                self._all()
 
     def _all(self) -> None:
         totals = self.reductions.start()
@@ -117,10 +111,8 @@ class Innermost:
 
     def _repeating(self, count: int, last: int, start: int = 0) -> None:
         """Iterations of whole registers, the last of which starts early enough to end with the loop, or with a piece of it."""
-        loop = self.loops.open(start, [])
-        at = self.nest.out.op(f"call i64 @llvm.umin.i64(i64 {loop.index}, i64 {last})")
-        self.one([], at, self.nest.lanes)
-        self.loops.close(loop, self.nest.lanes, start + count * self.nest.lanes, [])
+        with self.nest.out.rotated_loop(start + count * self.nest.lanes, start=start, step=self.nest.lanes) as loop:
+            self.one([], self.nest.out.intrinsic("umin", "i64", loop.index, last), self.nest.lanes)
 
     def _some(self, totals: list[Value], start: int, count: int, copies: int) -> list[Value]:
         """``count`` iterations of ``copies`` registers each, from index ``start`` on."""
@@ -132,18 +124,16 @@ class Innermost:
         if count == 1:
             return self.reductions.merged([self.one(sets[c], start + c * lanes, lanes) for c in range(copies)])
         kinds = [vector(element_of(r.write.value.type).register, lanes) for r in active]
-        flat = [(kind, part) for values in sets for kind, value in zip(kinds, values, strict=True) for part in parts_of(value)]
-        loop = self.loops.open(start, flat)
-        names = iter([name for name, _ in loop.carried])
-        inside: list[list[Value]] = [[regroup(names, value) for value in values] for values in sets]
-        after: list[list[Value]] = []
-        for copy in range(copies):
-            at = loop.index if copy == 0 else self.nest.out.op(f"add nuw nsw i64 {loop.index}, {copy * lanes}")
-            after.append(self.one(inside[copy], at, lanes))
-        finals = [(kind, part) for values in after for kind, value in zip(kinds, values, strict=True) for part in parts_of(value)]
-        self.loops.close(loop, lanes * copies, start + count * copies * lanes, finals)
-        names = iter([name for _, name in loop.carried])
-        return self.reductions.merged([[regroup(names, value) for value in values] for values in after])
+        carried = [(kind, part) for values in sets for kind, value in zip(kinds, values, strict=True) for part in parts_of(value)]
+        out, after = self.nest.out, list[list[Value]]()
+        with out.rotated_loop(start + count * copies * lanes, carried, start=start, step=lanes * copies) as loop:
+            names = iter(loop.values)
+            inside = [[regroup(names, value) for value in values] for values in sets]
+            for copy in range(copies):
+                at = loop.index if copy == 0 else out.binary("add nuw nsw", "i64", loop.index, copy * lanes)
+                after.append(self.one(inside[copy], at, lanes))
+            loop.carry(*[part for values in after for value in values for part in parts_of(value)])
+        return self.reductions.merged(after)
 
     def one(self, totals: list[Value], at: str | int, active: int) -> list[Value]:
         """One iteration at an index, with so many active lanes; the totals after it."""

@@ -100,13 +100,13 @@ class Loads:
             return self._chosen(memory, load, pointer, inside)
         mask = self.guards.all_hold(load.guards, lanes if inner else 1)
         if self.nest.placed.is_straight(at) and at.coefficient(self.nest.inner) == 1 and _is_maskable(held):
-            wide = mask if inner else self.registers.splat("i1", mask, lanes)
+            wide = mask if inner else self.nest.out.splat("i1", mask, lanes)
             if memory.active < lanes:
                 wide = memory.scalars.binary("and", "i1", wide, memory.active_mask())
             return memory.load_contiguous(held, self._near_address(memory, load, pointer, wide), 1, wide)
         where = self.addresses.lanes(pointer, held, at)
         if where.step == 0:
-            return self._for_all(memory, load, pointer, where.first, mask if inner else self.registers.splat("i1", mask, lanes))
+            return self._for_all(memory, load, pointer, where.first, mask if inner else self.nest.out.splat("i1", mask, lanes))
 
         def address(lane: int) -> str:
             bit = memory.extract("i1", mask, lane) if inner else mask
@@ -126,12 +126,9 @@ class Loads:
         """One element in all lanes, where the guards of any lane let it be read; the first of the array is there always."""
         fixed = not load.at.terms and not load.at.offset
         if not fixed:
-            address = self.nest.out.select(self._any(memory, mask), "ptr", address, pointer)
+            address = self.nest.out.select(memory.scalars.any(mask), "ptr", address, pointer)
         one = memory.load(load.held, pointer if fixed else address)
-        return of_parts([self.registers.splat(load.held.register, part, self.nest.lanes) for part in parts_of(one)])
-
-    def _any(self, memory: Memory, mask: str) -> str:
-        return self.nest.out.op(f"call i1 @llvm.vector.reduce.or.v{self.nest.lanes}i1({memory.scalars.type('i1')} {mask})")
+        return of_parts([self.nest.out.splat(load.held.register, part, self.nest.lanes) for part in parts_of(one)])
 
     def _near_address(self, memory: Memory, load: Load, pointer: str, mask: str) -> str:
         """Where the lanes of a masked load begin: close to the array, whatever the guards say."""
@@ -139,7 +136,7 @@ class Loads:
         first = self.nest.out.address(base, load.held, index)
         if self._excess(load.guards) <= NEAR * self.nest.lanes:
             return first
-        return self.nest.out.select(self._any(memory, mask), "ptr", first, pointer)
+        return self.nest.out.select(memory.scalars.any(mask), "ptr", first, pointer)
 
     def base_inside(self, load: Load, pointer: str) -> str:
         """The address that the innermost loop starts from, or the array's own where an outer guard fails.

@@ -6,7 +6,6 @@ from wengert.dialects.kernel.positions import dimensions
 from wengert.ir.tensor_types import size
 from wengert.transforms.codegen.cpu.nest.addresses import Addresses, unit
 from wengert.transforms.codegen.cpu.nest.context import Context, of_parts, parts_of
-from wengert.transforms.codegen.cpu.nest.loops import LoopEmitter
 from wengert.transforms.codegen.cpu.nest.registers import Registers
 from wengert.transforms.codegen.cpu.nest.writes import rounded
 from wengert.transforms.codegen.llvm.memory import Memory
@@ -18,11 +17,10 @@ from wengert.transforms.schedule.placement import Reduction
 class Reductions:
     """Keeps the totals of the writes that combine, and writes them to results."""
 
-    def __init__(self, nest: Context, registers: Registers, addresses: Addresses, loops: LoopEmitter):
+    def __init__(self, nest: Context, registers: Registers, addresses: Addresses):
         self.nest = nest
         self.registers = registers
         self.addresses = addresses
-        self.loops = loops
         self.all = nest.placed.reductions
         self.in_registers = [r for r in self.all if r.in_registers]
         self.slots: dict[Reduction, str] = {}
@@ -84,9 +82,7 @@ class Reductions:
         scalars = self.nest.arithmetic(half)
 
         def part(held: Element, value: Value, first: int) -> Value:
-            kind = vector(held.register, lanes)
-            order = ", ".join(f"i32 {lane}" for lane in range(first, first + half))
-            return of_parts([self.nest.out.op(f"shufflevector {kind} {x}, {kind} poison, <{half} x i32> <{order}>") for x in parts_of(value)])
+            return of_parts([self.nest.out.shuffle(held.register, lanes, x, "poison", range(first, first + half)) for x in parts_of(value)])
 
         after: list[Value] = []
         for reduction, total in zip(self.in_registers, totals, strict=True):
@@ -101,8 +97,7 @@ class Reductions:
         held = element_of(reduction.write.value.type)
         kind = vector(held.register, self.nest.lanes)
         if reduction not in self.slots:
-            slot = self.slots[reduction] = self.nest.out.fresh()
-            self.nest.out.lines.insert(0, f"{slot} = alloca [{2 if held.kind == 'c' else 1} x {kind}], align 64")
+            self.slots[reduction] = self.nest.out.alloca(f"[{2 if held.kind == 'c' else 1} x {kind}]", 64)
         self._store_slot(reduction, self.neutral(reduction, self.nest.lanes))
 
     def close_slot(self, reduction: Reduction) -> None:
@@ -113,16 +108,16 @@ class Reductions:
         slot = self.slots[reduction]
         if element_of(reduction.write.value.type).kind != "c":
             return [slot]
-        return [slot, self.nest.out.op(f"getelementptr {kind}, ptr {slot}, i64 1")]
+        return [slot, self.nest.out.offset(slot, kind, 1)]
 
     def _store_slot(self, reduction: Reduction, value: Value) -> None:
         kind = vector(element_of(reduction.write.value.type).register, self.nest.lanes)
         for place, part in zip(self._slot_parts(reduction, kind), parts_of(value), strict=True):
-            self.nest.out.line(f"store {kind} {part}, ptr {place}")
+            self.nest.out.store(kind, part, place)
 
     def _load_slot(self, reduction: Reduction) -> Value:
         kind = vector(element_of(reduction.write.value.type).register, self.nest.lanes)
-        return of_parts([self.nest.out.op(f"load {kind}, ptr {place}") for place in self._slot_parts(reduction, kind)])
+        return of_parts([self.nest.out.load(kind, place) for place in self._slot_parts(reduction, kind)])
 
     # -- results
 
@@ -154,7 +149,7 @@ class Reductions:
                 if iteration:
                     count //= extents[0]
                     held = element_of(reduction.write.value.type)
-                    pointer = self.nest.out.op(f"getelementptr [{count} x {unit(held)}], ptr {pointer}, i64 {iteration}")
+                    pointer = self.nest.out.offset(pointer, f"[{count} x {unit(held)}]", iteration)
                 self._fill(pointer, reduction, count)
 
     def _fill(self, pointer: str, reduction: Reduction, count: int) -> None:
@@ -163,10 +158,9 @@ class Reductions:
         iterations, rest = divmod(count, lanes)
         scalars, value = self.nest.exact(lanes), self.neutral(reduction, lanes)
         if iterations:
-            loop = self.loops.open(0, [])
-            address = self.nest.out.address(pointer, held, loop.index)
-            Memory(scalars, lanes).store_contiguous(held, value, address, 1)
-            self.loops.close(loop, lanes, iterations * lanes, [])
+            with self.nest.out.rotated_loop(iterations * lanes, step=lanes) as loop:
+                address = self.nest.out.address(pointer, held, loop.index)
+                Memory(scalars, lanes).store_contiguous(held, value, address, 1)
         if rest:
             address = self.nest.out.address(pointer, held, iterations * lanes)
             Memory(scalars, rest).store_contiguous(held, value, address, 1)

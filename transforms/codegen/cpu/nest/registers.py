@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from wengert.dialects.kernel import ConstantOp
 from wengert.transforms.codegen.cpu.nest.context import Context, of_parts, parts_of
 from wengert.transforms.codegen.llvm.scalars import Value
-from wengert.transforms.codegen.llvm.types import element_of, splat, vector
+from wengert.transforms.codegen.llvm.types import element_of, splat
 
 
 class Registers:
@@ -62,10 +62,4 @@ class Registers:
         parts = parts_of(self.find(value))
         if isinstance(value.owner, ConstantOp):
             return of_parts([splat(register, part, lanes) for part in parts])
-        return of_parts([self.splat(register, part, lanes) for part in parts])
-
-    def splat(self, register: str, scalar: str, lanes: int) -> str:
-        """The text that puts a scalar into every lane."""
-        kind = vector(register, lanes)
-        first = self.nest.out.op(f"insertelement {kind} poison, {register} {scalar}, i32 0")
-        return self.nest.out.op(f"shufflevector {kind} {first}, {kind} poison, <{lanes} x i32> zeroinitializer")
+        return of_parts([self.nest.out.splat(register, part, lanes) for part in parts])

@@ -167,7 +167,7 @@ class Writes:
             return lane[0].extract("i1", mask, lane[1])
         single = self.registers.get(write.condition, 1)
         assert isinstance(single, str)
-        return single if lanes == 1 else self.registers.splat("i1", single, lanes)
+        return single if lanes == 1 else self.nest.out.splat("i1", single, lanes)
 
 
 def _put(memory: Memory, held: Element, value: Value, address: str) -> None:
