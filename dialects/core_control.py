@@ -156,7 +156,7 @@ class TapePushOp(TensorOp):
     """The tape with a value at its end; the tape given is consumed."""
 
     name = "core.tape_push"
-    FACTS: ClassVar = Facts(traffic=Traffic.TAPE)
+    FACTS: ClassVar = Facts(work=Work.NONE, traffic=Traffic.TAPE)
     SYNTAX: ClassVar = sx.plain()
     operand = operand_def(TapeType)
     value = operand_def()
@@ -191,7 +191,7 @@ class TapeReadOp(TensorOp):
     """The value at a position (``tensor<i64>``) of a tape that is complete."""
 
     name = "core.tape_read"
-    FACTS: ClassVar = Facts(recompute=True)
+    FACTS: ClassVar = Facts(work=Work.NONE, recompute=True)
     SYNTAX: ClassVar = sx.plain()
     operand = operand_def(TapeType)
     index = operand_def()
@@ -229,7 +229,7 @@ class TapeSetOp(TensorOp):
     """The tape with a value at a position, grown as needed; the tape given is consumed."""
 
     name = "core.tape_set"
-    FACTS: ClassVar = Facts(traffic=Traffic.TAPE)
+    FACTS: ClassVar = Facts(work=Work.NONE, traffic=Traffic.TAPE)
     operand = operand_def(TapeType)
     index = operand_def()
     value = operand_def()
@@ -265,7 +265,7 @@ class TapeAddFromOp(TensorOp):
     """The tape with the values of another added from a position on; the first tape is consumed."""
 
     name = "core.tape_add_from"
-    FACTS: ClassVar = MOVEMENT
+    FACTS: ClassVar = MOVEMENT  # how many values it adds is known at run time only
     operand = operand_def(TapeType)
     index = operand_def()
     other = operand_def(TapeType)

@@ -3,7 +3,11 @@
 .. code-block:: text
 
     kernel.launch ins(%x = %0: memref<8xf32>) outs(%1: memref<8xf32>) scratch(%2: memref<64xi8>) { ... }
-    kernel.for %i: T to %n: T constants(%c = %0: T) carried(%now: T = %first: T into %last: T) next(%next: T = %spare: T) arena(%m = %a: T) { ... }
+    kernel.for %i: T to %n: T
+        constants(%c = %0: T)
+        carried(%now: T = %first: T into %last: T)
+        next(%next: T = %spare: T)
+        arena(%m = %a: T) { ... }
 """
 
 from __future__ import annotations
@@ -22,6 +26,8 @@ from wengert.ir.parser_operations import OpState, Reader
 from wengert.ir.printer import Unwritable, Writer
 from wengert.ir.tensor_types import tensor
 
+_LONG = 160
+"""So many characters fit on a line."""
 SEGMENTS = AttrSizedOperandSegments.attribute_name
 Operand = tuple[tuple[str, int, int], Attribute]
 """An operand as it is written, and its type."""
@@ -93,11 +99,27 @@ def _group(writer: Writer, word: str, items: Sequence[str]) -> None:
         writer.write(f" {word}({', '.join(items)})")
 
 
-def _bound(writer: Writer, word: str, arguments: Sequence[BlockArgument], values: Sequence[SSAValue], *, by_value: bool = False) -> None:
+def _line(writer: Writer, word: str, items: Sequence[str]) -> None:
+    """The same on a line of its own, or one for each item where they are long."""
+    if items:
+        start = f"{writer.indent}    {word}("
+        between = ", " if sum(map(len, items)) <= _LONG else f",\n{' ' * (len(start) - 1)}"
+        writer.write(f"{start}{between.join(items)})")
+
+
+def _bound(
+    writer: Writer,
+    word: str,
+    arguments: Sequence[BlockArgument],
+    values: Sequence[SSAValue],
+    write: Callable[[Writer, str, Sequence[str]], None] = _line,
+    *,
+    by_value: bool = False,
+) -> None:
     expected = [value_type(value.type) if by_value else value.type for value in values]
     if [argument.type for argument in arguments] != expected:
         raise Unwritable
-    _group(writer, word, [f"{writer.name_argument(a, 'arg')} = {_typed(writer, v)}" for a, v in zip(arguments, values, strict=True)])
+    write(writer, word, [f"{writer.name_argument(a, 'arg')} = {_typed(writer, v)}" for a, v in zip(arguments, values, strict=True)])
 
 
 class ViewText(Struct, frozen=True):
@@ -176,7 +198,7 @@ class LaunchText(Struct, frozen=True):
 
     def write(self, op: Any, writer: Writer) -> None:
         check_places(op, writer)
-        _bound(writer, "ins", op.body.block.args, op.ins, by_value=True)
+        _bound(writer, "ins", op.body.block.args, op.ins, _group, by_value=True)
         _group(writer, "outs", [_typed(writer, value) for value in op.outs])
         _group(writer, "scratch", [_typed(writer, op.scratch)] if op.scratch is not None else [])
         writer.attribute_dictionary(op, keyword=True)
@@ -212,10 +234,10 @@ def _write_loop(op: Any, writer: Writer) -> None:
     block: Block = op.body.block
     _bound(writer, "constants", block.args[1 : 1 + len(op.constants)], op.constants)
     carried = zip(op.now(), op.initial, op.outs, strict=True)
-    _group(writer, "carried", [f"{_argument(writer, a)} = {_typed(writer, first)} into {_typed(writer, last)}" for a, first, last in carried])
+    _line(writer, "carried", [f"{_argument(writer, a)} = {_typed(writer, first)} into {_typed(writer, last)}" for a, first, last in carried])
     spare = iter(op.spare)
     following = [_argument(writer, a) + (f" = {_typed(writer, next(spare))}" if space_of(a.type) is not Space.STACK else "") for a in op.next()]
-    _group(writer, "next", following)
+    _line(writer, "next", following)
     _bound(writer, "arena", block.args[-1:], [op.arena])
     writer.attribute_dictionary(op, keyword=True)
 
@@ -332,8 +354,8 @@ class StripLoopText(Struct, frozen=True):
         shown = [
             f"{_argument(writer, a)} = {_typed(writer, v)} step {step}" for a, v, step in zip(block.args[: len(values)], values, ints(op.steps), strict=True)
         ]
-        _group(writer, "ins", shown[: len(op.ins)])
-        _group(writer, "outs", shown[len(op.ins) :])
+        _line(writer, "ins", shown[: len(op.ins)])
+        _line(writer, "outs", shown[len(op.ins) :])
         _bound(writer, "arena", block.args[len(values) :], [op.arena] if op.arena is not None else [])
         writer.attribute_dictionary(op, keyword=True)
         writer.region(op.body, arguments=False)

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from xdsl.dialects.func import FuncOp
 
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parser import parse_module
@@ -14,6 +15,7 @@ from wengert.ir.verifier import verify
 from wengert.runtime.errors import InputError
 from wengert.runtime.interpreter import run
 from wengert.runtime.program import parse
+from wengert.transforms.bufferize.footprint import footprint
 from wengert.transforms.pipelines import parse_pipeline
 
 SUM = """
@@ -108,3 +110,13 @@ def test_the_signature_is_that_of_the_program() -> None:
 def test_bufferize_keeps_what_is_on_buffers(program: str) -> None:
     text = on_buffers(program)
     assert print_module(parse_pipeline("bufferize").run(parse_module(text))) == text
+
+
+@pytest.mark.parametrize("program", [SUM, LOOP])
+def test_the_text_says_how_much_is_allocated(program: str) -> None:
+    (function,) = parse_module(on_buffers(program)).ops
+    assert isinstance(function, FuncOp)
+    memory, stats = footprint(function), parse(program).compile().stats
+    assert (memory.arena, memory.constants, memory.results) == (stats.arena_bytes, stats.constant_bytes, stats.result_bytes)
+    assert memory.inputs == 4 * 64, "two arrays of 32 numbers, or one of 64"
+    assert stats.peak_bytes == memory.arena + memory.constants + memory.results

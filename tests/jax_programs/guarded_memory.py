@@ -13,11 +13,12 @@ from xdsl.dialects.builtin import ModuleOp
 
 from wengert.dialects.kernel.memory import ALIGNMENT
 from wengert.ir import elements
-from wengert.runtime.cpu import interrupts, pool
+from wengert.runtime.cpu import interrupts, pool, tape_memory
 from wengert.runtime.cpu.engine import Library
 from wengert.runtime.cpu.objects import object_code
 from wengert.runtime.signature import signature_of
 from wengert.transforms.codegen.cpu.native import register_symbols
+from wengert.transforms.codegen.cpu.native.symbols import ALLOWS
 from wengert.transforms.codegen.cpu.polls import POLL
 from wengert.transforms.codegen.cpu.program import generate
 from wengert.transforms.lowering import function, placed
@@ -54,7 +55,9 @@ def run_guarded(module: ModuleOp, inputs: Sequence[Array], *, at_end: bool) -> l
         pool.register(blas=BLAS_HOLD in code.symbols)
     if POLL in code.symbols:
         interrupts.register()
-    register_symbols([symbol for symbol in code.symbols if symbol not in DECLARATIONS and symbol != POLL])
+    if ALLOWS in code.symbols:
+        tape_memory.register()
+    register_symbols([symbol for symbol in code.symbols if symbol not in DECLARATIONS and symbol not in (ALLOWS, POLL)])
     library = Library(object_code(code.text)[0])
     results = signature_of(function(module, "main")).results
     constants = [np.ascontiguousarray(elements.to_numpy(op.value)) for op in code.constants]

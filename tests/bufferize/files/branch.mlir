@@ -2,8 +2,10 @@
 // Both branches write the same buffers, and share one range of the arena, since only one of them runs. What a branch returns unchanged is copied.
 
 // CHECK-LABEL: @main
-// CHECK:       kernel.case %{{.*}}: memref<i32, #kernel.space<arena>> ins(%[[X:.*]] = %x: memref<8x8xf32>) outs(%[[Y:.*]] = %out: memref<8x8xf32>)
-// CHECK-SAME:  arena(%[[ARENA:.*]] = %{{.*}}: memref<256xi8, #kernel.space<arena>>)
+// CHECK:       kernel.case %{{.*}}: memref<i32, #kernel.space<arena>>
+// CHECK-NEXT:  ins(%[[X:.*]] = %x: memref<8x8xf32>)
+// CHECK-NEXT:  outs(%[[Y:.*]] = %out: memref<8x8xf32>)
+// CHECK-NEXT:  arena(%[[ARENA:.*]] = %{{.*}}: memref<256xi8, #kernel.space<arena>>)
 // CHECK-NEXT:  branch {
 // CHECK:       %[[A:.*]] = kernel.view %[[ARENA]][0] : memref<256xi8, #kernel.space<arena>> to memref<8x8xf32, #kernel.space<arena>>
 // CHECK:       outs(%[[A]]: memref<8x8xf32, #kernel.space<arena>>) {

@@ -3,9 +3,9 @@
 
 // CHECK-LABEL: @main
 // CHECK:       kernel.for
-// CHECK-SAME:  carried(%[[NOW:.*]]: memref<16x8xf32> = %table: memref<16x8xf32> into %out: memref<16x8xf32>)
-// CHECK-NOT:   next(
-// CHECK-SAME:  arena(
+// CHECK-NEXT:  constants(
+// CHECK-NEXT:  carried(%[[NOW:.*]]: memref<16x8xf32> = %table: memref<16x8xf32> into %out: memref<16x8xf32>)
+// CHECK-NEXT:  arena(
 // CHECK-NEXT:  kernel.launch ins({{.*}} outs(%[[NOW]]: memref<16x8xf32>) {
 // CHECK:       kernel.end %[[NOW]] : memref<16x8xf32>
 func.func @main(%table: tensor<16x8xf32>, %row: tensor<1x8xf32>) -> tensor<16x8xf32> {

@@ -3,8 +3,9 @@
 
 // CHECK-LABEL: @main
 // CHECK:       kernel.while %[[MORE:.*]]: memref<i1, #kernel.space<stack>>
-// CHECK-SAME:  carried(%[[NOW:.*]]: memref<f64, #kernel.space<stack>> = %x: memref<f64> into %out: memref<f64>)
-// CHECK-SAME:  next(%[[NEXT:.*]]: memref<f64, #kernel.space<stack>>)
+// CHECK-NEXT:  carried(%[[NOW:.*]]: memref<f64, #kernel.space<stack>> = %x: memref<f64> into %out: memref<f64>)
+// CHECK-NEXT:  next(%[[NEXT:.*]]: memref<f64, #kernel.space<stack>>)
+// CHECK-NEXT:  arena(
 // CHECK-NEXT:  cond {
 // CHECK-NEXT:  kernel.launch ins({{.*}} = %[[NOW]]: memref<f64, #kernel.space<stack>>) outs(%[[MORE]]: memref<i1, #kernel.space<stack>>) {
 // CHECK:       kernel.end

@@ -6,9 +6,11 @@
 // CHECK:       %arena = kernel.alloc
 // CHECK:       %[[RANGE:.*]] = kernel.view %arena[{{.*}}] : {{.*}} to memref<{{[0-9]+}}xi8, #kernel.space<arena>>
 // CHECK:       %[[SPARE:.*]] = kernel.view %[[RANGE]][0] : {{.*}} to memref<8x8xf32, #kernel.space<arena>>
-// CHECK:       kernel.for %{{.*}}: memref<i64, #kernel.space<stack>> to %{{.*}} constants(%[[X:.*]] = %x: memref<8x8xf32>)
-// CHECK-SAME:  carried(%[[NOW:.*]]: memref<8x8xf32> = %x: memref<8x8xf32> into %out: memref<8x8xf32>)
-// CHECK-SAME:  next(%[[NEXT:.*]]: memref<8x8xf32> = %[[SPARE]]: memref<8x8xf32, #kernel.space<arena>>)
+// CHECK:       kernel.for %{{.*}}: memref<i64, #kernel.space<stack>> to %{{.*}}: memref<i64, #kernel.space<constant>>
+// CHECK-NEXT:  constants(%[[X:.*]] = %x: memref<8x8xf32>)
+// CHECK-NEXT:  carried(%[[NOW:.*]]: memref<8x8xf32> = %x: memref<8x8xf32> into %out: memref<8x8xf32>)
+// CHECK-NEXT:  next(%[[NEXT:.*]]: memref<8x8xf32> = %[[SPARE]]: memref<8x8xf32, #kernel.space<arena>>)
+// CHECK-NEXT:  arena(
 // CHECK-NEXT:  kernel.launch ins({{.*}} = %[[NOW]]: memref<8x8xf32>, {{.*}} = %[[X]]: memref<8x8xf32>) outs(%[[NEXT]]: memref<8x8xf32>) {
 // CHECK:       kernel.end %[[NEXT]] : memref<8x8xf32>
 func.func @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {

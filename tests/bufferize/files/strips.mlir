@@ -4,9 +4,10 @@
 
 // CHECK-LABEL: @main
 // CHECK:       %[[RANGE:.*]] = kernel.view %arena[0] : {{.*}} to memref<[[BYTES:[0-9]+]]xi8, #kernel.space<arena>>
-// CHECK:       kernel.strip_loop 256 ins(%{{.*}}: memref<2048xf32> = %x: memref<1024x512xf32> step 2048)
-// CHECK-SAME:  outs(%{{.*}}: memref<2048xf32> = %out: memref<1024x512xf32> step 2048)
-// CHECK-SAME:  arena(%[[ARENA:.*]] = %[[RANGE]]: memref<[[BYTES]]xi8, #kernel.space<arena>>)
+// CHECK:       kernel.strip_loop 256
+// CHECK-NEXT:  ins(%{{.*}}: memref<2048xf32> = %x: memref<1024x512xf32> step 2048)
+// CHECK-NEXT:  outs(%{{.*}}: memref<2048xf32> = %out: memref<1024x512xf32> step 2048)
+// CHECK-NEXT:  arena(%[[ARENA:.*]] = %[[RANGE]]: memref<[[BYTES]]xi8, #kernel.space<arena>>)
 // CHECK-SAME:  attributes {schedule = #kernel.schedule<parallel = {chunk = {{[0-9]+}}, nanoseconds = {{[0-9]+}}}>} {
 // CHECK-NEXT:  %{{.*}} = kernel.view %[[ARENA]][0] : {{.*}} to memref<4xf32, #kernel.space<arena>>
 func.func @main(%x: tensor<1024x512xf32>) -> tensor<1024x512xf32> {

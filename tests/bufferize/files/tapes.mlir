@@ -3,7 +3,8 @@
 
 // CHECK-LABEL: @main
 // CHECK:       kernel.view %arena[{{[0-9]+}}] : {{.*}} to memref<!core.tape<tensor<f64>>, #kernel.space<arena>>
-// CHECK:       carried({{.*}}: memref<!core.tape<tensor<f64>>, #kernel.space<stack>> =
+// CHECK:       carried(
+// CHECK-NEXT:  %{{.*}}: memref<!core.tape<tensor<f64>>, #kernel.space<stack>> =
 // CHECK:       core.tape_push
 func.func @main(%x: tensor<f64>) -> tensor<f64> {
   %0 = stablehlo.while(%y = %x) : tensor<f64>
