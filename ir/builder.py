@@ -52,8 +52,8 @@ class BlockBuilder:
         return None
 
     def _may_share(self, op: Operation) -> bool:
-        """Whether an op that was made before still counts."""
-        return True
+        """Whether an op that was made before still counts: it may have been erased since."""
+        return op.parent is not None
 
     def create(
         self,

@@ -61,7 +61,7 @@ def transpose_ops(b: OpBuilder, ops: Iterable[Operation], linear: set[SSAValue],
     """Transposes linear ops, given from the last to the first; ``linear`` holds every value that depends on a tangent."""
     for op in ops:
         y_bars = [cotangents.take(result) for result in op.results]
-        if all(y_bar is None for y_bar in y_bars):
+        if y_bars.count(None) == len(y_bars):
             continue
         is_linear = [operand in linear for operand in operands_of(op)]
         step = TRANSPOSE_STEPS.get(type(op))

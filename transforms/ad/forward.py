@@ -81,7 +81,7 @@ class ForwardSweep:
         self.primals.update(zip(op.results, new.results, strict=True))
         x_dots = [self.tangents.get(operand) for operand in operands_of(op)]
         captured = step is None and self._captures_tangent(op)  # what a comparator captures decides on an order, which has no derivative
-        if not captured and all(x_dot is None for x_dot in x_dots):
+        if not captured and x_dots.count(None) == len(x_dots):
             return
         if not any(has_tangent(result.type) and result.first_use is not None and result not in self.invariant for result in op.results):
             return

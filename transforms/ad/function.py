@@ -62,7 +62,8 @@ def drop_dead_ops(block: Block) -> None:
     op: Operation | None = block.last_op
     while op is not None:
         before = op.prev_op
-        if op.results and all(result.first_use is None for result in op.results) and is_pure(type(op)):
+        results = op.results
+        if results and results[0].first_use is None and (len(results) == 1 or all(result.first_use is None for result in results)) and is_pure(type(op)):
             erase(op)
         op = before
 

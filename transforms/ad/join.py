@@ -27,19 +27,20 @@ def join_function(parts: Parts, name: str) -> FuncOp:
     active = linear_arguments(parts.linear)
     assert active is not None, "the linear part says in what it is linear"
     recompute = RECOMPUTE in parts.linear.attributes
-    body = join_bodies(opened(parts.forward), opened(parts.linear), parts.residuals, active, recompute, parts.forward, "join")
+    forward = opened(parts.forward)
+    b = begin_function(forward, parts.forward, "join")
+    for op in ops_in(forward):
+        b.remember(op)
+    body = join_bodies(b, forward, opened(parts.linear), parts.residuals, active, recompute)
     return function_of(body, name, parts.forward)
 
 
-def join_bodies(forward: Block, linear: Block, residuals: Sequence[int], active: Sequence[int], recompute: bool, origin: FuncOp, pass_name: str) -> Block:
-    """Puts a linear body behind a forward one, in place.
+def join_bodies(b: OpBuilder, forward: Block, linear: Block, residuals: Sequence[int], active: Sequence[int], recompute: bool) -> Block:
+    """Puts a linear body behind a forward one, in place; the builder builds there, and knows what was made.
 
     The results ``residuals`` of the forward body are taken by the arguments of the linear one that are not ``active``.
     """
     values = take_return(forward)
-    b = begin_function(forward, origin, pass_name)
-    for op in ops_in(forward):
-        b.remember(op)
     taken = [values[k] for k in residuals]
     given = iter(behind_barrier(b, taken) if recompute else taken)
     for i, argument in enumerate(linear.args):

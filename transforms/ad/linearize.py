@@ -15,6 +15,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects.ad_parts import connect, mark_linear
+from wengert.dialects.builder import OpBuilder
 from wengert.ir.construction import append, detach, rename_operands
 from wengert.transforms.ad.function import begin_function, finish_body, function_of
 from wengert.transforms.ad.guards import settle_guards
@@ -35,6 +36,8 @@ class Halves(Struct, frozen=True):
     linear: Block
     """Takes the residuals, then the tangents."""
     residuals: int
+    builder: OpBuilder
+    """What made the forward body, which goes on from there without making anything twice."""
 
 
 def linearize(asked: Request, policy: Policy, pass_name: str) -> Halves:
@@ -50,7 +53,7 @@ def linearize(asked: Request, policy: Policy, pass_name: str) -> Halves:
     chosen = policy.plan(Site(forward, residuals_of(linear_ops, (), sweep.lb.linear)))
     outputs = [sweep.primal(value) for value in asked.results]
     closed = _closed(asked, linear, linear_ops, y_dots, chosen, pass_name)
-    return Halves(finish_body(forward, [*outputs, *chosen.kept]), closed, len(chosen.kept))
+    return Halves(finish_body(forward, [*outputs, *chosen.kept]), closed, len(chosen.kept), b)
 
 
 def linearize_function(asked: Request, forward_name: str, linear_name: str, policy: Policy = AUTO, pass_name: str = "linearize") -> tuple[FuncOp, FuncOp]:

@@ -24,5 +24,5 @@ def vjp_function(asked: Request, name: str, policy: Policy = AUTO) -> FuncOp:
     count, kept = len(asked.results), halves.residuals
     transposed = transpose_body(halves.linear, range(kept, kept + len(asked.wrt)), asked.function, NAME)
     cotangents = range(kept, kept + len(asked.of))
-    body = join_bodies(halves.forward, transposed, range(count, count + kept), cotangents, policy.marks, asked.function, NAME)
+    body = join_bodies(halves.builder, halves.forward, transposed, range(count, count + kept), cotangents, policy.marks)
     return function_of(body, name, asked.function)

@@ -45,9 +45,9 @@ class TapesToStacksPass(ModulePass):
 def tapes_to_stacks(root: Operation) -> None:
     """Makes tensors of all tapes of known length in a module or function, in place."""
     ops = all_ops(root)
-    rewritten = [op for op in ops if any(_is_fixed(value.type) for value in _tapes_of(op))]
-    if not rewritten and not any(_has_tapes(op) for op in ops):
+    if not any(type(op) in _ORIGINS and _gives_fixed(op) for op in ops):
         return
+    rewritten = [op for op in ops if any(_is_fixed(value.type) for value in _tapes_of(op))]
     for op in ops:
         for value in (*op.results, *(argument for region in op.regions for block in region.blocks for argument in block.args)):
             if isinstance(value.type, core.TapeType):
@@ -91,11 +91,13 @@ def _tapes_of(op: Operation) -> tuple[SSAValue, ...]:
     return (op.operands[0],) if isinstance(op, _TAPE_OPS) else ()
 
 
-def _has_tapes(op: Operation) -> bool:
-    """Whether a function hands on a tape of known length, or a tape holds one."""
-    return any(isinstance(value.type, core.TapeType) and stacked(value.type) != value.type for value in op.results) or (
-        isinstance(op, FuncOp) and any(stacked(type) != type for type in op.function_type.inputs)
-    )
+_ORIGINS = (core.TapeCreateOp, FuncOp)
+
+
+def _gives_fixed(op: Operation) -> bool:
+    """Whether a tape of known length, or a tape of such tapes, begins here or comes in as an argument."""
+    types = op.function_type.inputs if isinstance(op, FuncOp) else [result.type for result in op.results]
+    return any(isinstance(type, core.TapeType) and stacked(type) != type for type in types)
 
 
 def _as_tensors(b: Rewriter, op: Operation) -> Value:
