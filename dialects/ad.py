@@ -41,7 +41,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
-from wengert.dialects.facts import STRUCTURE, Batching, Facts, elementwise
+from wengert.dialects.facts import NO_FLOPS, STRUCTURE, Batching, Facts, Work, elementwise
 from wengert.dialects.stablehlo.base import TensorOp, UnaryOp
 from wengert.dialects.stablehlo.typing.checks import (
     expect_elements,
@@ -254,7 +254,7 @@ class StopGradientOp(UnaryOp):
     """The operand, with a derivative of zero."""
 
     name = "ad.stop_gradient"
-    FACTS: ClassVar = elementwise(ANY, recompute=True, one_type=False)
+    FACTS: ClassVar = elementwise(ANY, recompute=True, one_type=False, flops=NO_FLOPS)
     SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(sx.Operands(), sx.SameType())
 
 
@@ -266,7 +266,7 @@ class GuardOp(TensorOp):
     """
 
     name = "ad.guard"
-    FACTS: ClassVar = Facts(linear=(0,), batching=Batching.SAME_OP)
+    FACTS: ClassVar = Facts(work=Work.NONE, linear=(0,), batching=Batching.SAME_OP)
     SYNTAX: ClassVar = sx.Syntax(sx.Operands(), sx.FunctionType())
     operand = operand_def()
     mask = operand_def()

@@ -12,7 +12,7 @@ from xdsl.traits import Pure
 from wengert.dialects import chlo_attributes, chlo_broadcast
 from wengert.dialects.chlo_attributes import RaggedDotDimensionNumbersAttr
 from wengert.dialects.chlo_scan import ScanOp
-from wengert.dialects.facts import CHEAP, ELEMENTARY, EXPANSION, FORMULA, SPECIAL, elementwise, expanded, transcendental
+from wengert.dialects.facts import CHEAP, ELEMENTARY, EXPANSION, FORMULA, NO_FLOPS, SPECIAL, elementwise, expanded, transcendental
 from wengert.dialects.stablehlo.base import BinaryOp, TensorOp, UnaryOp
 from wengert.dialects.stablehlo.syntax import ConstantText
 from wengert.ir import syntax as sx
@@ -175,7 +175,7 @@ class IsInfOp(ChloUnaryOp):
     """Infinite of either sign."""
 
     name = "chlo.is_inf"
-    FACTS: ClassVar = elementwise(FLOAT, CHEAP, one_type=False)
+    FACTS: ClassVar = elementwise(FLOAT, CHEAP, one_type=False, flops=NO_FLOPS)
 
 
 @op_definition
@@ -183,7 +183,7 @@ class IsNegInfOp(ChloUnaryOp):
     """Negative infinity."""
 
     name = "chlo.is_neg_inf"
-    FACTS: ClassVar = elementwise(FLOAT, CHEAP, one_type=False)
+    FACTS: ClassVar = elementwise(FLOAT, CHEAP, one_type=False, flops=NO_FLOPS)
 
 
 @op_definition
@@ -191,7 +191,7 @@ class IsPosInfOp(ChloUnaryOp):
     """Positive infinity."""
 
     name = "chlo.is_pos_inf"
-    FACTS: ClassVar = elementwise(FLOAT, CHEAP, one_type=False)
+    FACTS: ClassVar = elementwise(FLOAT, CHEAP, one_type=False, flops=NO_FLOPS)
 
 
 @op_definition
@@ -239,7 +239,7 @@ class NextAfterOp(ChloBinaryOp):
     """The next representable number after lhs towards rhs."""
 
     name = "chlo.next_after"
-    FACTS: ClassVar = elementwise(FLOAT, CHEAP)
+    FACTS: ClassVar = elementwise(FLOAT, CHEAP, flops=NO_FLOPS)
 
 
 @op_definition

@@ -3,8 +3,9 @@
 All of them are *closed*: what a region uses from outside comes in through operands, so that passes see every dependence. A
 loop's operands are its *constants*, which stay the same in every iteration, and the initial values of what it *carries*.
 
-A tape is a list of tensors of one type that grows at its end. A loop with an unknown number of iterations writes on it what its
-reverse sweep needs; pushing consumes the tape that it is given, so there is one owner at a time and nothing is copied.
+A tape is a list of tensors of one type that grows at its end. A loop writes on it what its reverse sweep needs; pushing consumes the tape
+that it is given, so there is one owner at a time and nothing is copied. A loop with a known number of iterations writes each at its place
+(``core.tape_set``) on a tape that says its length, of which ``tapes-to-stacks`` makes a tensor.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import IntAttr, NoneAttr
 from xdsl.ir import Attribute, Block, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import (
     irdl_attr_definition,
@@ -108,18 +109,35 @@ class CaseOp(TensorOp):
 
 @irdl_attr_definition
 class TapeType(ParametrizedAttribute, TypeAttribute):
-    """A list of tensors of one type that grows: ``!core.tape<tensor<3xf64>>``."""
+    """A list of values of one type: ``!core.tape<tensor<3xf64>>`` grows, ``!core.tape<5, tensor<3xf64>>`` has a place for each of 5 iterations.
+
+    What has a length may be held by another tape: the record of an inner loop is a value of an iteration of the outer one.
+    """
 
     name = "core.tape"
-    entry_type: TensorType = param_def()
+    entry_type: Attribute = param_def()
+    length: IntAttr | NoneAttr = param_def()
+
+    def __init__(self, held: Attribute, length: int | None = None):
+        super().__init__(held, NoneAttr() if length is None else IntAttr(length))
+
+    @property
+    def places(self) -> int | None:
+        """How many values it holds; None if it grows."""
+        return self.length.data if isinstance(self.length, IntAttr) else None
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
         with parser.in_angle_brackets():
-            return [parser.parse_type()]
+            length = parser.parse_optional_integer(allow_boolean=False, allow_negative=False)
+            if length is not None:
+                parser.parse_punctuation(",")
+            return [parser.parse_type(), NoneAttr() if length is None else IntAttr(length)]
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
+            if self.places is not None:
+                printer.print_string(f"{self.places}, ")
             printer.print_attribute(self.entry_type)
 
 
@@ -138,7 +156,7 @@ class TapePushOp(TensorOp):
     """The tape with a value at its end; the tape given is consumed."""
 
     name = "core.tape_push"
-    FACTS: ClassVar = Facts(traffic=Traffic.TAPE)
+    FACTS: ClassVar = Facts(work=Work.NONE, traffic=Traffic.TAPE)
     SYNTAX: ClassVar = sx.plain()
     operand = operand_def(TapeType)
     value = operand_def()
@@ -173,7 +191,7 @@ class TapeReadOp(TensorOp):
     """The value at a position (``tensor<i64>``) of a tape that is complete."""
 
     name = "core.tape_read"
-    FACTS: ClassVar = Facts(recompute=True)
+    FACTS: ClassVar = Facts(work=Work.NONE, recompute=True)
     SYNTAX: ClassVar = sx.plain()
     operand = operand_def(TapeType)
     index = operand_def()
@@ -211,7 +229,7 @@ class TapeSetOp(TensorOp):
     """The tape with a value at a position, grown as needed; the tape given is consumed."""
 
     name = "core.tape_set"
-    FACTS: ClassVar = Facts(traffic=Traffic.TAPE)
+    FACTS: ClassVar = Facts(work=Work.NONE, traffic=Traffic.TAPE)
     operand = operand_def(TapeType)
     index = operand_def()
     value = operand_def()
@@ -247,7 +265,7 @@ class TapeAddFromOp(TensorOp):
     """The tape with the values of another added from a position on; the first tape is consumed."""
 
     name = "core.tape_add_from"
-    FACTS: ClassVar = MOVEMENT
+    FACTS: ClassVar = MOVEMENT  # how many values it adds is known at run time only
     operand = operand_def(TapeType)
     index = operand_def()
     other = operand_def(TapeType)

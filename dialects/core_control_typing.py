@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Operation, Region
 
 from wengert.dialects import core_control as ops
@@ -78,21 +79,35 @@ def tape(op: Operation, index: int = 0) -> TapeType:
 
 @typing_rule(ops.TapeCreateOp)
 def check_tape_create(op: ops.TapeCreateOp) -> None:
-    """A tape of any tensors."""
-    if not isinstance(op.results[0].type, TapeType):
-        fail(f"result must be a tape, found {op.results[0].type}")
+    """A tape of any tensors, or of tapes that have a length."""
+    made = op.results[0].type
+    if not isinstance(made, TapeType):
+        fail(f"result must be a tape, found {made}")
+    entry = made.entry_type
+    if not isinstance(entry, TensorType) and not (isinstance(entry, TapeType) and entry.places is not None):
+        fail(f"a tape holds tensors, or tapes of a length, found {entry}")
+
+
+def growing(op: Operation) -> TapeType:
+    """The type of the first operand, a tape without a length."""
+    found = tape(op)
+    if found.places is not None:
+        fail(f"operand #0 must be a tape that grows, found {found}")
+    return found
 
 
 @typing_rule(ops.TapePushOp)
 def check_tape_push(op: ops.TapePushOp) -> None:
-    """The value is one that the tape holds."""
+    """The value is one that the tape holds, which grows."""
+    growing(op)
     expect_types("value pushed", [op.operands[1].type], [tape(op).entry_type], "that the tape holds")
     expect_results(op, [tape(op)], "of the tape")
 
 
 @typing_rule(ops.TapeExtendOp)
 def check_tape_extend(op: ops.TapeExtendOp) -> None:
-    """Two tapes of one type."""
+    """Two tapes of one type that grow."""
+    growing(op)
     expect_types("operand", [tape(op, 1)], [tape(op)], "of the tape that is extended")
     expect_results(op, [tape(op)], "of the tape")
 

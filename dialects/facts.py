@@ -11,9 +11,9 @@ says that ``tanh`` is elementwise, takes floats and complex numbers and gives th
 function per element, and costs a kernel what an exponential does. From this one line follow its typing rule, its batching, its line in
 ``wengert costs``, whether fusion and reverse mode compute it twice, and what a schedule expects it to take. A reader maps the class of
 a fact to its own unit (:mod:`wengert.transforms.fuse.roles` to the price of computing an element again,
-:mod:`wengert.transforms.schedule.parallel` to nanoseconds); it has no table of ops.
+:mod:`wengert.transforms.schedule.work` to nanoseconds); it has no table of ops.
 
-An op without facts is an error wherever somebody asks for them, and where the package is tested.
+An op without facts is an error wherever somebody asks for them, and where the package is tested. What an op computes has to be said: there is no default.
 """
 
 from __future__ import annotations
@@ -46,6 +46,9 @@ class Effort(IntEnum):
 
 
 CHEAP, DIVISION, ROOT, ELEMENTARY, SPECIAL = Effort
+
+NO_FLOPS = (0, 0)
+"""What choices, conversions and bits cost: flops are arithmetic on floating-point numbers."""
 
 
 class Work(Enum):
@@ -95,7 +98,7 @@ class Batching(Enum):
     """A loop over the batch, if the op is pure; else it is refused."""
 
 
-class Facts(Struct, frozen=True):
+class Facts(Struct, frozen=True, kw_only=True):
     """The facts of an op class.
 
     Attributes:
@@ -121,8 +124,8 @@ class Facts(Struct, frozen=True):
     booleans: Effort | None = None
     complex: Effort | None = None
     functions: tuple[str, ...] = ()
-    work: Work = Work.NONE
-    flops: tuple[int, int] = (0, 0)
+    work: Work
+    flops: tuple[int, int] = NO_FLOPS
     transcendental: bool = False
     traffic: Traffic = Traffic.WHOLE
     recompute: bool = False
@@ -162,7 +165,7 @@ def elementwise(
     integers: _Effort = "same",
     booleans: _Effort = "same",
     complex: _Effort = "same",
-    flops: tuple[int, int] = (0, 0),
+    flops: tuple[int, int],
     transcendental: bool = False,
     one_type: bool = True,
     recompute: bool | None = None,
@@ -205,24 +208,24 @@ def expanded(takes: int) -> Facts:
     return Facts(elementwise=True, takes=takes, one_type=True, work=Work.EXPANSION, batching=Batching.SAME_OP)
 
 
-MOVEMENT = Facts()
+MOVEMENT = Facts(work=Work.NONE)
 """Moves elements and computes none."""
 FORMULA = Facts(work=Work.FORMULA)
 """Computes by what its types and properties say."""
 EXPANSION = Facts(work=Work.EXPANSION, batching=Batching.LOOP)
 """Is written out in other ops, by every pass that looks closer."""
-REGIONS = Facts(traffic=Traffic.NONE)
+REGIONS = Facts(work=Work.NONE, traffic=Traffic.NONE)
 """Costs what its regions do."""
-STRUCTURE = Facts(traffic=Traffic.NONE, batching=Batching.LOOP)
+STRUCTURE = Facts(work=Work.NONE, traffic=Traffic.NONE, batching=Batching.LOOP)
 """Moves nothing and is gone before programs are batched: calls, tuples, tokens, control flow that is not closed."""
 KERNEL = Facts(work=Work.BODY, batching=Batching.LOOP)
 """Is at kernel level, where nothing is differentiated or batched any more."""
 LAUNCH = Facts(work=Work.BODY, traffic=Traffic.BODY, batching=Batching.LOOP)
 """Runs the kernel in its region on buffers."""
-COPY = Facts(traffic=Traffic.COPY, batching=Batching.LOOP)
+COPY = Facts(work=Work.NONE, traffic=Traffic.COPY, batching=Batching.LOOP)
 """Copies a buffer."""
-UNBATCHED = Facts(batching=Batching.LOOP)
-"""Has no rule for batches, because programs have it resolved before or batches of it are rare; works on integers, or not at all."""
+UNBATCHED = Facts(work=Work.NONE, batching=Batching.LOOP)
+"""Has no rule for batches, because it is gone before programs are batched or batches of it are rare; computes nothing, or on other devices."""
 
 _OF_OTHERS = {"func.call": REGIONS, "func.return": STRUCTURE}
 """Facts of ops that xDSL defines, by name."""

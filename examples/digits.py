@@ -172,15 +172,15 @@ class DefineByRun:
 
 def ways(network: Network, settings: Settings, style: str, torch: ModuleType | None) -> dict[str, Callable[[], Learner]]:
     """The ways to train that a style names ("traced", "eager" or "both"), and PyTorch's if it is given."""
-    found: dict[str, Callable[[], Learner]] = {}
+    makers: dict[str, Callable[[], Learner]] = {}
     if style in ("traced", "both"):
-        found["traced"] = lambda: Traced(network, settings)
+        makers["traced"] = lambda: Traced(network, settings)
     if style in ("eager", "both"):
-        found["define by run"] = lambda: DefineByRun(network, settings, eager, wengert.nn, wengert.optim)
-        found["define by run, compiled"] = lambda: DefineByRun(network, settings, eager, wengert.nn, wengert.optim, compiled=True)
+        makers["define by run"] = lambda: DefineByRun(network, settings, eager, wengert.nn, wengert.optim)
+        makers["define by run, compiled"] = lambda: DefineByRun(network, settings, eager, wengert.nn, wengert.optim, compiled=True)
     if torch is not None:
-        found["PyTorch"] = lambda: DefineByRun(network, settings, torch, torch.nn, torch.optim)
-    return found
+        makers["PyTorch"] = lambda: DefineByRun(network, settings, torch, torch.nn, torch.optim)
+    return makers
 
 
 # -- training and the table

@@ -211,7 +211,7 @@ def report(
         given = bind(program.signature, inputs) if inputs is not None else random_inputs(program.signature, seed)
         runs = [_Run(p, given, seed, backend) for p in programs]
         peaks, times = measure_peaks(runs), measure_times(runs)
-        measured = [Measurement(t.minimum, t.median, t.rounds, run.held_bytes + peak) for run, t, peak in zip(runs, times, peaks, strict=True)]
+        measured = [Measurement(t.minimum, t.median, t.rounds, run.resident_bytes + peak) for run, t, peak in zip(runs, times, peaks, strict=True)]
         rows = [replace(row, measured=m) for row, m in zip(rows, measured, strict=True)]
     return CostReport(program.name, *rows[:3], wrt=moved, of=asked, backend=backend if measure else None, direct=rows[3] if strategies else None)
 
@@ -235,7 +235,7 @@ def _counted(program: Program) -> ProgramCost:
 class _Run:
     """A compiled program with its inputs, those beyond the given ones drawn at random.
 
-    ``held_bytes`` is the memory that a run needs and that exists before it: inputs, constants, and the arena that
+    ``resident_bytes`` is the memory that a run needs and that exists before it: inputs, constants, and the arena that
     compiled code keeps its buffers in.
     """
 
@@ -244,7 +244,7 @@ class _Run:
         self._arrays = [*given, *random_inputs(program.signature, seed)[len(given) :]]
         stats = self._compiled.stats
         kept = getattr(stats, "arena_bytes", 0) + getattr(stats, "constant_bytes", 0)
-        self.held_bytes: int = kept + sum(array.nbytes for array in self._arrays)
+        self.resident_bytes: int = kept + sum(array.nbytes for array in self._arrays)
 
     def __call__(self) -> Any:
         return self._compiled(*self._arrays)

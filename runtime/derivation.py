@@ -26,7 +26,7 @@ from wengert.ir.traversal import all_ops, ops_of
 from wengert.runtime.known_ops import check_known, check_values
 from wengert.transforms.ad.lower import uses_ad
 from wengert.transforms.ad.request import has_requests
-from wengert.transforms.pipelines import BACK, FINISH, FRONT, INVARIANT, LOOPS, OPTIMIZE, joined, parse_pipeline
+from wengert.transforms.pipelines import BACK, FINISH, FRONT, INVARIANT, LOOPS, OPTIMIZE, STACKS, joined, parse_pipeline
 from wengert.transforms.shapes.argument_shapes import shape_text
 
 if TYPE_CHECKING:
@@ -40,9 +40,10 @@ Residuals = Literal["auto", "save-all", "recompute-cheap", "recompute-all"]
 
 
 def derivative_pipeline(mode: Mode, wrt: Sequence[int], of: Sequence[int], strategy: Strategy = "transpose", residuals: Residuals = "auto") -> str:
-    """The pipeline that turns optimised core-level IR into its derivative: ``vjp{wrt=0,1 of=0},simplify,cse,dce``."""
+    """The pipeline that turns optimised core-level IR into its derivative: ``vjp{wrt=0,1 of=0},tapes-to-stacks,simplify,cse,dce``."""
     chosen = ("" if strategy == "transpose" else f" strategy={strategy}") + ("" if residuals == "auto" else f" residuals={residuals}")
-    return f"{mode}{{wrt={positions_text(wrt)} of={positions_text(of)}{chosen}}},{OPTIMIZE}"
+    asked = f"{mode}{{wrt={positions_text(wrt)} of={positions_text(of)}{chosen}}}"
+    return joined(asked, STACKS if mode == "vjp" else "", OPTIMIZE)
 
 
 def positions_text(values: Sequence[int]) -> str:

@@ -21,7 +21,7 @@ from wengert.runtime.labels import name_forward, name_linear
 from wengert.runtime.signature import Parameter
 from wengert.transforms.ad.given import take_given
 from wengert.transforms.ad.request import function_named
-from wengert.transforms.pipelines import parse_pipeline
+from wengert.transforms.pipelines import STACKS, parse_pipeline
 
 if TYPE_CHECKING:
     from wengert.runtime.program import Array, Program
@@ -128,7 +128,7 @@ class LinearProgram:
     @staged_property
     def _module(self) -> ModuleOp:
         """Both parts, ``@main`` and ``@main_linear``, with all residuals among the results of the first."""
-        return transform(self._program.optimized_module, f"linearize{{wrt={_text(self.wrt)} of={_text(self.of)} residuals={self._policy}}}", None)
+        return transform(self._program.optimized_module, f"linearize{{wrt={_text(self.wrt)} of={_text(self.of)} residuals={self._policy}}},{STACKS}", None)
 
     @property
     def _arguments(self) -> list[Parameter]:

@@ -25,6 +25,7 @@ PASS_PATHS = {
     "expand-compound": "wengert.transforms.core.compound:ExpandCompoundPass",
     "expand-functions": "wengert.transforms.core.functions:ExpandFunctionsPass",
     "drop-matrices": "wengert.transforms.core.systems:DropMatricesPass",
+    "tapes-to-stacks": "wengert.transforms.core.tapes_to_stacks:TapesToStacksPass",
     "from-core": "wengert.transforms.core.from_core:FromCorePass",
     # transforms/shapes: programs that leave extents open
     "refine-shapes": "wengert.transforms.shapes.refine:RefineShapesPass",
@@ -93,10 +94,13 @@ INVARIANT = "licm{certain=true},cse,dce"
 FINISH = "lower-ad,simplify,cse,dce"
 """From core-level IR that may still be differentiated to IR that is only to be run."""
 
-LOOPS = "drop-matrices,licm,cse,dce"
+STACKS = "tapes-to-stacks"
+"""Runs after reverse mode: loops of a known number of iterations have recorded on tapes."""
+
+LOOPS = f"{STACKS},drop-matrices,licm,cse,dce"
 """The passes for a program with loops before it is compiled."""
 
-BACK = "lower-ad{keep-stopped=true},from-core,cse,dce"
+BACK = f"lower-ad{{keep-stopped=true}},{STACKS},from-core,cse,dce"
 """From core-level IR to plain StableHLO, which XLA reads. Where gradients are stopped stays in it, as a mark that XLA does not look at."""
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from wengert.dialects.facts import CHEAP, DIVISION, ELEMENTARY, ROOT, SPECIAL, Batching, Facts, elementwise, transcendental
+from wengert.dialects.facts import CHEAP, DIVISION, ELEMENTARY, NO_FLOPS, ROOT, SPECIAL, Batching, Facts, Work, elementwise, transcendental
 from wengert.dialects.stablehlo import syntax as st
 from wengert.dialects.stablehlo.annotations import ResultAccuracyAttr
 from wengert.dialects.stablehlo.attributes import ComparisonDirectionAttr, ComparisonTypeAttr
@@ -57,7 +57,7 @@ class CountLeadingZerosOp(UnaryOp):
     """Number of leading zero bits."""
 
     name = "stablehlo.count_leading_zeros"
-    FACTS: ClassVar = elementwise(INTEGER, CHEAP, recompute=False)
+    FACTS: ClassVar = elementwise(INTEGER, CHEAP, recompute=False, flops=NO_FLOPS)
 
 
 @op_definition
@@ -91,7 +91,7 @@ class ImagOp(UnaryOp):
     """Imaginary part."""
 
     name = "stablehlo.imag"
-    FACTS: ClassVar = elementwise(FLOAT | COMPLEX, CHEAP, one_type=False, linear="all")
+    FACTS: ClassVar = elementwise(FLOAT | COMPLEX, CHEAP, one_type=False, linear="all", flops=NO_FLOPS)
 
 
 @op_definition
@@ -99,7 +99,7 @@ class IsFiniteOp(UnaryOp):
     """Neither infinite nor NaN."""
 
     name = "stablehlo.is_finite"
-    FACTS: ClassVar = elementwise(REAL, CHEAP, one_type=False)
+    FACTS: ClassVar = elementwise(REAL, CHEAP, one_type=False, flops=NO_FLOPS)
 
 
 @op_definition
@@ -142,7 +142,7 @@ class NotOp(UnaryOp):
     """Bitwise or logical complement."""
 
     name = "stablehlo.not"
-    FACTS: ClassVar = elementwise(LOGICAL, CHEAP)
+    FACTS: ClassVar = elementwise(LOGICAL, CHEAP, flops=NO_FLOPS)
 
 
 @op_definition
@@ -150,7 +150,7 @@ class PopcntOp(UnaryOp):
     """Number of bits set."""
 
     name = "stablehlo.popcnt"
-    FACTS: ClassVar = elementwise(INTEGER, CHEAP, recompute=False)
+    FACTS: ClassVar = elementwise(INTEGER, CHEAP, recompute=False, flops=NO_FLOPS)
 
 
 @op_definition
@@ -158,7 +158,7 @@ class RealOp(UnaryOp):
     """Real part."""
 
     name = "stablehlo.real"
-    FACTS: ClassVar = elementwise(FLOAT | COMPLEX, CHEAP, one_type=False, linear="all")
+    FACTS: ClassVar = elementwise(FLOAT | COMPLEX, CHEAP, one_type=False, linear="all", flops=NO_FLOPS)
 
 
 @op_definition
@@ -235,7 +235,7 @@ class ConvertOp(UnaryOp):
     """Conversion to the result's element type."""
 
     name = "stablehlo.convert"
-    FACTS: ClassVar = elementwise(ANY, CHEAP, one_type=False, linear="all")
+    FACTS: ClassVar = elementwise(ANY, CHEAP, one_type=False, linear="all", flops=NO_FLOPS)
 
 
 @op_definition
@@ -243,7 +243,7 @@ class BitcastConvertOp(UnaryOp):
     """The same bits under another element type."""
 
     name = "stablehlo.bitcast_convert"
-    FACTS: ClassVar = Facts(takes=FLOAT | INTEGER, floats=CHEAP, integers=CHEAP, batching=Batching.SAME_OP)
+    FACTS: ClassVar = Facts(work=Work.NONE, takes=FLOAT | INTEGER, floats=CHEAP, integers=CHEAP, batching=Batching.SAME_OP)
     SYNTAX: ClassVar = sx.plain()
 
 
@@ -324,7 +324,7 @@ class AndOp(BinaryOp):
     """Bitwise or logical and."""
 
     name = "stablehlo.and"
-    FACTS: ClassVar = elementwise(LOGICAL, CHEAP)
+    FACTS: ClassVar = elementwise(LOGICAL, CHEAP, flops=NO_FLOPS)
 
 
 @op_definition
@@ -332,7 +332,7 @@ class OrOp(BinaryOp):
     """Bitwise or logical or."""
 
     name = "stablehlo.or"
-    FACTS: ClassVar = elementwise(LOGICAL, CHEAP)
+    FACTS: ClassVar = elementwise(LOGICAL, CHEAP, flops=NO_FLOPS)
 
 
 @op_definition
@@ -340,7 +340,7 @@ class XorOp(BinaryOp):
     """Bitwise or logical exclusive or."""
 
     name = "stablehlo.xor"
-    FACTS: ClassVar = elementwise(LOGICAL, CHEAP)
+    FACTS: ClassVar = elementwise(LOGICAL, CHEAP, flops=NO_FLOPS)
 
 
 @op_definition
@@ -348,7 +348,7 @@ class ShiftLeftOp(BinaryOp):
     """Shift left."""
 
     name = "stablehlo.shift_left"
-    FACTS: ClassVar = elementwise(INTEGER, CHEAP, recompute=False)
+    FACTS: ClassVar = elementwise(INTEGER, CHEAP, recompute=False, flops=NO_FLOPS)
 
 
 @op_definition
@@ -356,7 +356,7 @@ class ShiftRightArithmeticOp(BinaryOp):
     """Shift right, copying the sign bit."""
 
     name = "stablehlo.shift_right_arithmetic"
-    FACTS: ClassVar = elementwise(INTEGER, CHEAP, recompute=False)
+    FACTS: ClassVar = elementwise(INTEGER, CHEAP, recompute=False, flops=NO_FLOPS)
 
 
 @op_definition
@@ -364,7 +364,7 @@ class ShiftRightLogicalOp(BinaryOp):
     """Shift right, filling with zeros."""
 
     name = "stablehlo.shift_right_logical"
-    FACTS: ClassVar = elementwise(INTEGER, CHEAP, recompute=False)
+    FACTS: ClassVar = elementwise(INTEGER, CHEAP, recompute=False, flops=NO_FLOPS)
 
 
 @op_definition
@@ -372,7 +372,7 @@ class ComplexOp(BinaryOp):
     """Complex number from real and imaginary parts."""
 
     name = "stablehlo.complex"
-    FACTS: ClassVar = elementwise(FLOAT, CHEAP, one_type=False, linear="all")
+    FACTS: ClassVar = elementwise(FLOAT, CHEAP, one_type=False, linear="all", flops=NO_FLOPS)
     SYNTAX: ClassVar = sx.Syntax(sx.Operands(), sx.ComplexTypes())
 
 
@@ -406,7 +406,7 @@ class SelectOp(TensorOp):
     """on_true where pred holds, else on_false; pred may be a scalar."""
 
     name = "stablehlo.select"
-    FACTS: ClassVar = elementwise(ANY, CHEAP, one_type=False, linear=(1, 2), batching=Batching.RULE)
+    FACTS: ClassVar = elementwise(ANY, CHEAP, one_type=False, linear=(1, 2), batching=Batching.RULE, flops=NO_FLOPS)
     SYNTAX: ClassVar = sx.Syntax(sx.Operands(), sx.SelectType())
     pred = operand_def()
     on_true = operand_def()
@@ -434,7 +434,7 @@ class ReducePrecisionOp(TensorOp):
     """Rounding to a format of fewer exponent and mantissa bits, and back."""
 
     name = "stablehlo.reduce_precision"
-    FACTS: ClassVar = elementwise(REAL, CHEAP, one_type=False, linear="all")
+    FACTS: ClassVar = elementwise(REAL, CHEAP, one_type=False, linear="all", flops=NO_FLOPS)
     SYNTAX: ClassVar = sx.Syntax(sx.Operands(), st.FormatText(), sx.SameType())
     operand = operand_def()
     exponent_bits = prop_def(I32Attr)

@@ -31,7 +31,7 @@ class DynamicSliceOp(TensorOp):
     """A slice of static size at a computed start, clamped so that it fits."""
 
     name = "stablehlo.dynamic_slice"
-    FACTS: ClassVar = Facts(traffic=Traffic.SLICE, recompute=True, linear=(0,))
+    FACTS: ClassVar = Facts(work=Work.NONE, traffic=Traffic.SLICE, recompute=True, linear=(0,))
     SYNTAX: ClassVar = sx.keyed(sx.Key("sizes", "slice_sizes", sx.INTS))
     operand = operand_def()
     start_indices = var_operand_def()
@@ -45,7 +45,7 @@ class DynamicUpdateSliceOp(TensorOp):
     """The operand with a slice replaced at a computed start, clamped so that it fits."""
 
     name = "stablehlo.dynamic_update_slice"
-    FACTS: ClassVar = Facts(traffic=Traffic.UPDATE, linear=(0, 1))
+    FACTS: ClassVar = Facts(work=Work.NONE, traffic=Traffic.UPDATE, linear=(0, 1))
     SYNTAX: ClassVar = sx.plain()
     operand = operand_def()
     update = operand_def()
@@ -59,7 +59,7 @@ class GatherOp(TensorOp):
     """Slices of the operand at computed starts (clamped), arranged by the dimension numbers."""
 
     name = "stablehlo.gather"
-    FACTS: ClassVar = Facts(traffic=Traffic.SLICE, linear=(0,))
+    FACTS: ClassVar = Facts(work=Work.NONE, traffic=Traffic.SLICE, linear=(0,))
     operand = operand_def()
     start_indices = operand_def()
     dimension_numbers = prop_def(GatherDimensionNumbersAttr)
@@ -92,7 +92,7 @@ class TorchIndexSelectOp(TensorOp):
     """Slices of the operand along a dimension at the given indices."""
 
     name = "stablehlo.torch_index_select"
-    FACTS: ClassVar = Facts(traffic=Traffic.SLICE, batching=Batching.LOOP)
+    FACTS: ClassVar = Facts(work=Work.NONE, traffic=Traffic.SLICE, batching=Batching.LOOP)
     operand = operand_def()
     index = operand_def()
     dim = prop_def(I64Attr)

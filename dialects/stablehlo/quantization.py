@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from wengert.dialects.facts import elementwise
+from wengert.dialects.facts import NO_FLOPS, elementwise
 from wengert.dialects.stablehlo.base import UnaryOp
 from wengert.ir import syntax as sx
 from wengert.ir.element_classes import REAL
@@ -16,7 +16,7 @@ class UniformQuantizeOp(UnaryOp):
     """The nearest integers that stand for the operand; of quantized numbers, by other scales."""
 
     name = "stablehlo.uniform_quantize"
-    FACTS: ClassVar = elementwise(REAL, one_type=False)
+    FACTS: ClassVar = elementwise(REAL, one_type=False, flops=NO_FLOPS)
     SYNTAX: ClassVar = sx.plain()
 
 
@@ -25,5 +25,5 @@ class UniformDequantizeOp(UnaryOp):
     """The numbers that quantized ones stand for."""
 
     name = "stablehlo.uniform_dequantize"
-    FACTS: ClassVar = elementwise(REAL, one_type=False)
+    FACTS: ClassVar = elementwise(REAL, one_type=False, flops=NO_FLOPS)
     SYNTAX: ClassVar = sx.plain()

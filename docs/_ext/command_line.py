@@ -31,14 +31,14 @@ class CommandLine(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         os.environ["COLUMNS"] = WIDTH
-        found: list[nodes.Node] = []
+        sections: list[nodes.Node] = []
         for parser in parsers():
             section = nodes.section(ids=[nodes.make_id(parser.prog)])
             section += nodes.title(text=parser.prog)
             help_text = parser.format_help()
             section += nodes.literal_block(help_text, help_text, language="text")
-            found.append(section)
-        return found
+            sections.append(section)
+        return sections
 
 
 class PassList(SphinxDirective):

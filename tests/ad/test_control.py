@@ -12,6 +12,7 @@ from wengert.dialects import core
 from wengert.ir.parser import parse_module
 from wengert.runtime.interpreter import Counter, run
 from wengert.transforms.ad import vjp
+from wengert.transforms.core.tapes_to_stacks import tapes_to_stacks
 from wengert.transforms.core.to_core import to_core
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -236,6 +237,7 @@ def test_bound_known_at_run_time() -> None:
 
 def test_counted_loops_do_not_record_their_induction_variables() -> None:
     gradient = derived(parse_module(COUNTED), vjp)
+    tapes_to_stacks(gradient)
     stacks = {result.type for op in gradient.walk() if isinstance(op, core.ForOp) for result in op.results if "4x" in str(result.type)}
     assert {str(type) for type in stacks} == {"tensor<4x3xf64>"}
 

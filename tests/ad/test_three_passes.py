@@ -109,6 +109,19 @@ def test_reverse_over_reverse() -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["counted", "scan", "uncounted in counted", "branch in loop"])
+def test_records_are_tapes_first_and_run_as_they_are(name: str) -> None:
+    """Every stage runs: with tapes, and with stacks in their place."""
+    text, inputs = CONTROL[name]
+    module = parse_module(text)
+    given = [*inputs, *(np.cos(y) for y in run(module, inputs))]
+    taped, stacked = after(module, "vjp"), after(module, "linearize,transpose", "tapes-to-stacks", "join", printed=True)
+    assert "!core.tape<" in print_module(taped)
+    assert re.search(r"!core\.tape<\d", print_module(stacked)) is None
+    for found, expected in zip(run(taped, given), run(stacked, given), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_the_transpose_of_the_transpose_pushes_forward() -> None:
     module = parse_module(CONTROL["scan"][0])
     assert print_module(after(module, "linearize,transpose,transpose,join,simplify,cse,dce")).count("core.for") == 2

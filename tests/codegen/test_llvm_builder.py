@@ -207,6 +207,28 @@ def test_when() -> None:
     assert memory[0] == 5
 
 
+@pytest.mark.parametrize("unless", [False, True])
+def test_a_function_may_be_left_early(unless: bool) -> None:
+    def write(b: FunctionBuilder) -> str:
+        with b.loop(0, "%n", [("i64", 1)]) as loop:
+            product = str(b.multiply(loop.values[0], b.add(loop.index, 1)))
+            condition = b.icmp("sle" if unless else "sgt", "i64", product, 100)
+            with b.leaving(condition, unless=unless):
+                b.line("ret i64 -1")
+            loop.carry(product)
+        return loop.results[0]
+
+    f = integer_function(["%n"], write)
+    assert [f(n) for n in (0, 1, 4, 5)] == [1, 1, 24, -1]
+
+
+def test_a_condition_may_be_said_to_be_rare() -> None:
+    builder = FunctionBuilder()
+    with builder.when("%c", '!prof !{!"branch_weights", i32 1, i32 4000}'):
+        pass
+    file_check("\n".join(builder.lines), 'CHECK: br i1 %c, label %when1.then, label %when1.after, !prof !{!"branch_weights", i32 1, i32 4000}')
+
+
 def test_a_switch_gives_values() -> None:
     def write(b: FunctionBuilder) -> str:
         with b.switch("i64", "%x", ["i64", "i64"]) as switch:

@@ -27,3 +27,14 @@ func.func public @main(%x: tensor<f32>) -> tensor<f32> {
   %0 = stablehlo.broadcast_in_dim %x, dims = [] : (tensor<f32>) -> tensor<1000000x1000000x1000xf32>
   return %x : tensor<f32>
 }
+
+// -----
+
+func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}
+func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{the call of @f cannot be compiled}}
+  %0 = call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

@@ -179,19 +179,18 @@ def test_the_order_of_a_strict_sum_may_only_change_around_it() -> None:
                 compile(module, strict=True)
 
 
-def emitted(text: str, target: Target) -> str:
-    """The LLVM text of a program whose nest has this schedule."""
-    return generate(parse_pipeline("bufferize").run(scheduled("rows", text)), target).text
+def code_of(schedule: str, target: Target) -> str:
+    return generate(parse_pipeline("bufferize").run(scheduled("rows", schedule)), target).text
 
 
 def test_a_schedule_changes_the_code_and_nothing_else_does() -> None:
     target = TARGETS["avx2"]
-    wide, narrow, sequential = (emitted(text, target) for text in ("lanes = 8", "lanes = 2", ""))
+    wide, narrow, sequential = (code_of(text, target) for text in ("lanes = 8", "lanes = 2", ""))
     assert "<8 x float>" in wide
     assert "<2 x float>" in narrow
     assert "<8 x float>" not in narrow
     assert "x float>" not in sequential
-    assert emitted("lanes = 2", TARGETS["sse2"]) == narrow
+    assert code_of("lanes = 2", TARGETS["sse2"]) == narrow
 
 
 def test_a_schedule_that_is_there_is_kept() -> None:

@@ -21,6 +21,7 @@ from wengert.transforms.ad.selections import expand_selections
 from wengert.transforms.ad.transpose import transpose_function
 from wengert.transforms.ad.vjp import vjp_function
 from wengert.transforms.core.symbol_dce import references
+from wengert.transforms.core.tapes_to_stacks import tapes_to_stacks
 from wengert.transforms.core.to_core import to_core
 
 STRATEGIES = ("transpose", "direct")
@@ -114,7 +115,8 @@ def replace_function(module: ModuleOp, function: FuncOp, made: Sequence[FuncOp])
 
 def prepare(module: ModuleOp) -> None:
     """Brings a module to the form that derivatives are taken of: core level, no requests, calls of custom functions only,
-    and no reductions or scatters by regions that only their own ops describe."""
+    no reductions or scatters by regions that only their own ops describe, and no tapes but those that grow."""
+    tapes_to_stacks(module)
     _to_core(module)
     _expand(module)
 

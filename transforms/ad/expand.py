@@ -29,6 +29,7 @@ from wengert.transforms.ad.transpose import transpose_function
 from wengert.transforms.ad.vjp import vjp_function
 from wengert.transforms.core.inline import inline
 from wengert.transforms.core.symbol_dce import symbol_dce
+from wengert.transforms.core.tapes_to_stacks import tapes_to_stacks
 from wengert.transforms.core.to_core import to_core
 
 
@@ -171,6 +172,7 @@ class Expansion:
 
     def _add(self, function: FuncOp) -> FuncOp:
         forget_parts(function)  # what belongs to what is known here
+        tapes_to_stacks(function)  # it may be differentiated or batched next
         function.properties["sym_visibility"] = StringAttr("private")
         self.module.body.block.add_op(function)
         return function

@@ -147,7 +147,7 @@ def policy_named(name: str, location: LocationAttr = UNKNOWN_LOC) -> Policy:
     return POLICIES[name]
 
 
-_TAPE_OPS = (core.TapePushOp, core.TapeExtendOp, core.TapeSizeOp)
+_TAPE_OPS = (core.TapePushOp, core.TapeExtendOp, core.TapeSizeOp, core.TapeSetOp)
 
 
 def _can_run_again(op: Operation) -> bool:

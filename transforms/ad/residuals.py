@@ -12,13 +12,16 @@ The linear ops of a loop's body, for example, use *residuals*, values of the pri
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import prod
+from typing import Any, cast
 
 from msgspec import Struct
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from wengert.dialects import core
 from wengert.dialects.facts import facts_of
-from wengert.ir.tensor_types import dtype_of, element, size
+from wengert.ir.tensor_types import dtype_of, shape_of_type
 from wengert.ir.traversal import operands_of, ops_in
 
 MUCH = 8
@@ -95,9 +98,16 @@ def recomputation(block: Block, residuals: Sequence[SSAValue], at_hand: set[SSAV
 
 
 def _bytes(value: SSAValue) -> int:
-    if not isinstance(value.type, TensorType):
+    return _bytes_of(value.type)
+
+
+def _bytes_of(type: Attribute) -> int:
+    if isinstance(type, core.TapeType):
+        return (type.places or 0) * _bytes_of(type.entry_type)
+    if not isinstance(type, TensorType):
         return 0
-    return size(value) * dtype_of(element(value)).itemsize
+    static = cast("TensorType[Any]", type)
+    return prod(shape_of_type(static)) * dtype_of(static.element_type).itemsize
 
 
 def prune(block: Block, results: Sequence[SSAValue]) -> list[Operation]:

@@ -15,7 +15,7 @@ from wengert.transforms.ad.rule import Tangent
 
 def has_tangent(type: Attribute) -> bool:
     """Tensors of real or complex floating point, and tapes of them."""
-    return is_differentiable(type) or (isinstance(type, core.TapeType) and is_differentiable(type.entry_type))
+    return is_differentiable(type) or (isinstance(type, core.TapeType) and has_tangent(type.entry_type))
 
 
 def materialized(b: OpBuilder, tangent: Tangent, type: Attribute) -> Value:

@@ -64,8 +64,8 @@ def _fused_block(block: Block) -> tuple[Block, list[SSAValue]]:
 
 
 class _FunctionBuilder:
-    def __init__(self, block: Block, found: Plan, outer: Block):
-        self.plan = found
+    def __init__(self, block: Block, plan: Plan, outer: Block):
+        self.plan = plan
         self.outer = outer
         self.env: dict[SSAValue, SSAValue] = dict(zip(block.args, outer.args, strict=True))
 
@@ -87,10 +87,10 @@ class _FunctionBuilder:
     def in_memory(self, value: SSAValue) -> SSAValue:
         """The tensor that holds a value which the plan keeps in memory."""
         value = self.resolve(value)
-        held = self.env.get(value)
-        if held is None:
-            held = self.env[value] = self._materialise(value)
-        return held
+        stored = self.env.get(value)
+        if stored is None:
+            stored = self.env[value] = self._materialise(value)
+        return stored
 
     def _materialise(self, value: SSAValue) -> SSAValue:
         owner = value.owner
@@ -121,21 +121,21 @@ class _FunctionBuilder:
             block, results = _fused_block(region.block)
             block.add_op(stablehlo.ReturnOp.create(operands=results))
             regions.append(Region([block]))
-        held = type(op).create(
+        fused = type(op).create(
             operands=[self.in_memory(operand) for operand in op.operands],
             result_types=[r.type for r in op.results],
             properties=op.properties,
             regions=regions,
             location=op.location,
         )
-        self.outer.add_op(held)
-        self.env.update(zip(op.results, held.results, strict=True))
+        self.outer.add_op(fused)
+        self.env.update(zip(op.results, fused.results, strict=True))
 
     def _contract(self, op: stablehlo.DotGeneralOp) -> None:
         lhs, rhs = strided(op.lhs, self.resolve), strided(op.rhs, self.resolve)
-        held = matmul(op, lhs, rhs, self.in_memory(lhs.base), self.in_memory(rhs.base))
-        self.outer.add_op(held)
-        self.env[op.result] = held.result
+        product = matmul(op, lhs, rhs, self.in_memory(lhs.base), self.in_memory(rhs.base))
+        self.outer.add_op(product)
+        self.env[op.result] = product.result
 
     def _wrap(self, op: Operation, wrapper: type[InterpretOp | NativeOp]) -> None:
         """The op in a kernel op that holds it, with everything that it uses as operands."""
@@ -145,11 +145,11 @@ class _FunctionBuilder:
         clone = op.clone(value_mapper=dict(zip(operands, inner.args, strict=True)))
         inner.add_op(clone)
         inner.add_op(YieldOp.create(operands=clone.results))
-        held = wrapper.create(
+        wrapped = wrapper.create(
             operands=[self.in_memory(operand) for operand in operands],
             result_types=[r.type for r in op.results],
             regions=[Region([inner])],
             location=op.location,
         )
-        self.outer.add_op(held)
-        self.env.update(zip(op.results, held.results, strict=True))
+        self.outer.add_op(wrapped)
+        self.env.update(zip(op.results, wrapped.results, strict=True))

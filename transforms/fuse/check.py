@@ -1,4 +1,4 @@
-"""Refuses programs that cannot be compiled, before anything is rewritten: every value has to have a size in memory that is known."""
+"""Refuses programs that cannot be compiled, before anything is rewritten: every value has to have a size in memory that is known, and calls are inlined."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.passes import ModulePass
 
 from wengert.ir.locations import error_at
@@ -19,7 +19,7 @@ from wengert.transforms.fuse.roles import is_compilable, is_storable
 
 @dataclass(frozen=True)
 class CheckCompilablePass(ModulePass):
-    """Refuses a program with values that no buffer can hold: of open extents, tokens, tuples, or more bytes than there are addresses."""
+    """Refuses calls, and values that no buffer can hold: of open extents, tokens, tuples, or more bytes than there are addresses."""
 
     name = "check-compilable"
 
@@ -30,13 +30,15 @@ class CheckCompilablePass(ModulePass):
 
 
 def check_compilable(function: FuncOp) -> None:
-    """Raises a DiagnosticError at the first argument or op of a function whose value cannot be held in a buffer."""
+    """Raises a DiagnosticError at the first argument or op of a function whose value cannot be held in a buffer, or at a call."""
     for number, argument in enumerate(function.body.block.args):
         if not is_compilable(argument.type):
             name = function.sym_name.data
             raise error_at(function.location, f"argument {number} of @{name} has type {argument.type}, which cannot be compiled")
     checked: set[int] = set()
     for op in ops_in(function.body.block):  # a loop or branch with such values inside runs in the interpreter
+        if type(op) is CallOp:
+            raise error_at(op.location, f"the call of @{op.callee.string_value()} cannot be compiled", "the pass 'to-core' inlines calls")
         for result in op.results:
             if id(result.type) not in checked:  # types are shared, and their hashes take longer than to check them
                 if problem := _problem(result.type):

@@ -31,14 +31,14 @@ def strided(value: SSAValue, resolve: Callable[[SSAValue], SSAValue]) -> Strided
     value = resolve(value)
     extents = shape(value)
     at: Index = tuple([index(d) for d in range(len(extents))])
-    found = _view(value, at, extents)
+    farthest = _view(value, at, extents)
     while isinstance(owner := value.owner, _VIEWS) and 0 not in extents and not _is_constant(resolve(owner.operands[0])):
         at = operand_index(owner, at, extents)
         value = resolve(owner.operands[0])
         inner = _view(value, at, extents)
-        found = inner or found
-    assert found is not None
-    return found
+        farthest = inner or farthest
+    assert farthest is not None
+    return farthest
 
 
 def _is_constant(value: SSAValue) -> bool:

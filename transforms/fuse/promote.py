@@ -40,7 +40,7 @@ class PromoteAccumulatorsPass(ModulePass):
 def _rounds(op: Operation) -> bool:
     if isinstance(op, stablehlo.DotGeneralOp):
         types = [element(value) for value in (op.lhs, op.rhs, op.result)]
-        return op.algorithm is None and any(held != f32 for held in types) and all(held in (*NARROW, *EIGHT_BITS, f32) for held in types)
+        return op.algorithm is None and any(type != f32 for type in types) and all(type in (*NARROW, *EIGHT_BITS, f32) for type in types)
     assert isinstance(op, core.ReduceOp | core.ScatterOp)
     return op.kind.data in (Kind.add, Kind.mul) and element(op.operand) in NARROW
 

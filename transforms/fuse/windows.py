@@ -56,8 +56,8 @@ def _steps(op: core.WindowReduceOp, reassociate: bool) -> list[Sequence[int]]:
 
 def _order(op: core.WindowReduceOp, window: Window) -> list[int]:
     """The dimensions in the order in which they are folded, those first that shrink most; empty if that does not pay."""
-    held = element(op.operand)
-    if is_float(held) and held not in (f32, f64):
+    type = element(op.operand)
+    if is_float(type) and type not in (f32, f64):
         return []  # one rounding at the end, not one for each dimension
     extents = list(shape(op.operand))
     result = shape(op.result)
@@ -71,13 +71,13 @@ def _order(op: core.WindowReduceOp, window: Window) -> list[int]:
 
 def _folded(b: OpBuilder, op: core.WindowReduceOp, steps: list[Sequence[int]]) -> Value:
     window, kind = Window.of_core(op), op.kind.data
-    found = _thinned(b, _padded(b, op.operand, window, kind), op, [d for d, n in enumerate(window.extents) if n == 1])
+    folded = _thinned(b, _padded(b, op.operand, window, kind), op, [d for d, n in enumerate(window.extents) if n == 1])
     parts = (window.extents, window.strides, window.dilations)
     ones, none = [1] * len(window.extents), [(0, 0)] * len(window.extents)
     for dims in steps:
         extents, strides, dilations = ([n if d in dims and w > 1 else 1 for d, (n, w) in enumerate(zip(x, window.extents, strict=True))] for x in parts)
-        found = b.window_reduce(kind, found, extents, strides, ones, dilations, none)
-    return found
+        folded = b.window_reduce(kind, folded, extents, strides, ones, dilations, none)
+    return folded
 
 
 def _thinned(b: OpBuilder, x: Value, op: core.WindowReduceOp, dims: Sequence[int]) -> Value:

@@ -1,4 +1,4 @@
-"""A short innermost loop unrolled: interleaved elements, as one value for each phase of them.
+"""Unrolls short innermost loops: interleaved elements become one value for each phase of them.
 
 What slices with a step leave out, interior padding puts between, or a stack of two along the last dimension mixes, are the phases
 of an index: ``2 i`` is one thing and ``2 i + 1`` another. As two lanes of a register they waste the other six, and each
@@ -8,7 +8,7 @@ decided::
     nest [2000]: store at d0 (0 <= d0 mod 2 < 1 ? x[d0 floordiv 2] : 0)
     ->  nest [1000]: store x[d0] at 2 d0, 0 at 2 d0 + 1
 
-Where the loop's trips are no multiple of the phases, the last ones are a nest of their own.
+Where the loop's iterations are no multiple of the phases, the last ones are a nest of their own.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from wengert.transforms.kernel.loops import MOST_PHASES, Loops, accesses
 from wengert.transforms.kernel.remap import remapped_body, unrolled
 from wengert.transforms.schedule.target import NOMINAL
 
-_TRIPS = 32
-"""The loop that becomes the innermost one has at least so many trips."""
+_FEWEST_ITERATIONS = 32
+"""The loop that becomes the innermost one has at least so many iterations."""
 _MOST_OPS = 96
 """A body that would become longer is left as it is."""
 
@@ -64,8 +64,8 @@ def unroll_phases(block: Block) -> None:
 
 
 def _has_phases(op: NestOp) -> bool:
-    """Whether a nest of many trips has a short innermost loop, or divides an index: what is quickly seen."""
-    if prod(op.extents) < 2 * _TRIPS:
+    """Whether a nest of many iterations has a short innermost loop, or divides an index: what is quickly seen."""
+    if prod(op.extents) < 2 * _FEWEST_ITERATIONS:
         return False
     return op.extents[-1] <= MOST_PHASES or any(not at.is_affine() for at in accesses(ops_in(op.body.block)[:-1], op.writes))
 
@@ -83,7 +83,7 @@ def _is_plain(op: NestOp) -> bool:
 def _pays(op: NestOp, loops: Loops) -> bool:
     """Whether there are few phases of much, which lanes would not fill or which have guards of their own."""
     inside, extents, last = ops_in(op.body.block)[:-1], loops.extents, len(loops.extents) - 1
-    if last < 1 or not 1 < extents[last] <= MOST_PHASES or extents[last - 1] < _TRIPS or len(inside) * extents[last] > _MOST_OPS:
+    if last < 1 or not 1 < extents[last] <= MOST_PHASES or extents[last - 1] < _FEWEST_ITERATIONS or len(inside) * extents[last] > _MOST_OPS:
         return False
     loads = [inner for inner in inside if isinstance(inner, LoadOp)]
     if any(abs(loops[at].coefficient(last - 1)) > MOST_PHASES for at in (*[load.at.data for load in loads], *[write.at for write in op.writes])):
@@ -95,33 +95,33 @@ def _pays(op: NestOp, loops: Loops) -> bool:
 
 
 class _Rest(NamedTuple):
-    """The last few trips of loop ``d``."""
+    """The last few iterations of loop ``d``."""
 
     op: NestOp
     d: int
-    trips: int
+    iterations: int
 
     def shortened(self) -> list[int]:
         """The extents without them."""
-        return [n - self.trips if d == self.d else n for d, n in enumerate(self.op.extents)]
+        return [n - self.iterations if d == self.d else n for d, n in enumerate(self.op.extents)]
 
     def nest(self, into: Sequence[SSAValue]) -> NestOp:
-        """These trips, which write what is left of the results."""
-        op, start = self.op, self.op.extents[self.d] - self.trips
-        extents = [self.trips if d == self.d else n for d, n in enumerate(op.extents)]
+        """These iterations, which write what is left of the results."""
+        op, start = self.op, self.op.extents[self.d] - self.iterations
+        extents = [self.iterations if d == self.d else n for d, n in enumerate(op.extents)]
         values = {d: index(d).shifted(start if d == self.d else 0) for d in range(len(extents))}
         body = remapped_body(op, lambda at: substitute(at, values, extents))
         return nest(list(op.inputs), into, [value.type for value in op.outputs], extents, list(range(len(into))), body)
 
 
 def _uneven_rest(op: NestOp) -> _Rest | None:
-    """What is left over of the innermost loop if its index is divided by a number of phases that its trips are no multiple of."""
+    """What is left over of the innermost loop if its index is divided by a number of phases that its iterations are no multiple of."""
     d = len(op.extents) - 1
     for at in accesses(ops_in(op.body.block)[:-1], op.writes):
         for atom, _ in at.terms:
             if not isinstance(atom, int) and atom.divisor <= MOST_PHASES and atom.expression.terms in (((d, 1),), ((d, -1),)):
-                trips = op.extents[d] % atom.divisor
-                return _Rest(op, d, trips) if trips else None
+                count = op.extents[d] % atom.divisor
+                return _Rest(op, d, count) if count else None
     return None
 
 

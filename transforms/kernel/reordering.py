@@ -1,7 +1,7 @@
-"""The order of the ops of a block: what reads a buffer goes before what overwrites it, wherever the data allow it.
+"""Moves what reads an array before what overwrites it, wherever the data allow it.
 
 A nest that changes a part of an array and a loop that carries one work in place if nobody needs the old contents later
-(:mod:`wengert.transforms.bufferize.layout`); otherwise the whole array is copied first, in a loop once per trip. Fusion puts
+(:mod:`wengert.transforms.bufferize.layout`); otherwise the whole array is copied first, in a loop once per iteration. Fusion puts
 ops where their results are needed, so a read of the old contents may have ended up behind the change.
 
 Before and after::
@@ -53,12 +53,12 @@ def _overwritten(op: Operation) -> list[SSAValue]:
 
 
 def _readers(value: SSAValue) -> list[Operation]:
-    found: list[Operation] = []
+    readers: list[Operation] = []
     for use in value.uses:
         if type(use.operation) is stablehlo.ReshapeOp:
-            found.extend(_readers(use.operation.result))
-        found.append(use.operation)
-    return found
+            readers.extend(_readers(use.operation.result))
+        readers.append(use.operation)
+    return readers
 
 
 def _move_behind_readers(block: Block, op: Operation, value: SSAValue) -> None:

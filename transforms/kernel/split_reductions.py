@@ -1,9 +1,9 @@
-"""Sums over many trips in parts: every part has a sum of its own, and the sums are added in a second nest.
+"""Splits long reductions: every part of the loop has a sum of its own, and the sums are added in a second nest.
 
-Whatever combines all trips of a long nest into few elements (a loss, the gradient of a bias) would keep it from being dealt out to
+Whatever combines all iterations of a long nest into few elements (a loss, the gradient of a bias) would keep it from running on several
 threads, and a sum of n numbers one after the other has an error that grows with n: of ten million numbers in f32, three digits are
 left. Here the range of a loop is cut into as many parts as the work is worth, or as the error asks for (the square root of the
-trips); the loop over parts goes around all others, and a result that is combined across them gets a leading dimension::
+iterations); the loop over parts goes around all others, and a result that is combined across them gets a leading dimension::
 
     r = nest [100000]: add x[d0] at 0                      r' = nest [16, 6250]: add x[d0 * 6250 + d1] at d0
                                                    ->      r  = nest [16]:       add r'[d0] at 0
@@ -46,7 +46,7 @@ _COMBINING_NS = 0.2
 _SHARE = 0.05
 """Adding up the parts may take so much of the whole."""
 _LONG_SUM = 4096
-"""More trips than this are not added up one after the other."""
+"""More iterations than this are not added up one after the other."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class SplitReductionsPass(ModulePass):
 
 
 def split_reductions(block: Block) -> None:
-    """Replaces the nests of a block that combine across many trips by two each, in place."""
+    """Replaces the nests of a block that combine across many iterations by two each, in place."""
     for op in ops_in(block):
         if isinstance(op, NestOp) and (wanted_chunks(most_work(op)) > 1 or prod(op.extents) > _LONG_SUM * _LANES):
             _Parts.split(op)
@@ -156,16 +156,16 @@ def _placed(op: NestOp) -> Placement:
 def _exact_parts(combined: Sequence[Write], loops: Loops, extents: Sequence[int]) -> int:
     """How many parts make the longest sum of floats one of short sums; 0 if it is short enough."""
     sums = [write for write in combined if write.kind == "add" and element_of(write.value.type).kind in "fc"]
-    trips = [prod(extents[d] for d in range(len(extents)) if d not in dimensions(loops[write.at])) // _LANES for write in sums]
-    longest = max(trips, default=0)
+    lengths = [prod(extents[d] for d in range(len(extents)) if d not in dimensions(loops[write.at])) // _LANES for write in sums]
+    longest = max(lengths, default=0)
     return isqrt(longest) if longest > _LONG_SUM else 0
 
 
 def total(parts: SSAValue, like: SSAValue, kind: str, count: int) -> NestOp:
     """The nest that combines the sums of so many parts, in order."""
-    held, elements = element(like), size(like)
+    type, elements = element(like), size(like)
     body = Block(arg_types=[parts.type])
-    load = LoadOp.create(operands=[body.args[0]], properties={"at": at_attr(combine(0, [(0, elements), (1, 1)]))}, result_types=[held])
+    load = LoadOp.create(operands=[body.args[0]], properties={"at": at_attr(combine(0, [(0, elements), (1, 1)]))}, result_types=[type])
     places = cast("Sequence[Attribute]", [at_attr(index(1))])
     last = YieldOp.create(operands=[load.result], properties={"at": ArrayAttr(places), "kinds": ArrayAttr([string(kind)])})
     body.add_ops([load, last])

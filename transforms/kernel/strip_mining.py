@@ -1,4 +1,4 @@
-"""Strips: neighbouring nests over the same rows run together, a few rows at a time.
+"""Strip-mines neighbouring nests over the same rows: they run together, a few rows at a time.
 
 A softmax is three nests: the largest element of every row, the exponentials and their sum, the quotients. Each of them
 walks through all rows before the next one starts, so on a large matrix the exponentials go to main memory and come back.
@@ -9,8 +9,8 @@ Wolfe, "More iteration space tiling", 1989, with the contraction of arrays).
 Row r of a value is its elements [r * step, (r + 1) * step). A nest takes part if it reads and writes row r of whatever it
 does not read whole, and nothing else depends on r. Rows are the first k loops taken as one, for the k that saves most.
 
-What a nest combines across rows (a loss, the gradient of a bias) is combined within each strip, and a nest that follows combines what the strips
-have found: a reassociation, which strict programs do not allow.
+What a nest combines across rows (a loss, the gradient of a bias) is combined within each strip, and a nest that follows combines the results of
+the strips: a reassociation, which strict programs do not allow.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ FEW_STRIPS = 8
 MOST_NESTS = 32
 """Nests of one strip."""
 SMALL = 1 << 10
-"""A nest of at most so many trips does not keep its neighbours apart."""
+"""A nest of at most so many iterations does not keep its neighbours apart."""
 
 
 class _Rows(Struct, frozen=True, dict=True):
@@ -232,9 +232,9 @@ class _Group(Struct, dict=True):
         """Rows per strip: a divisor of their number."""
         count = self.members[0].count
         most = max(STRIP_BYTES * count // self.shared_bytes, 1)
-        found = next(rows for rows in range(min(most, count), 0, -1) if count % rows == 0)
+        largest = next(rows for rows in range(min(most, count), 0, -1) if count % rows == 0)
         least = min(CROSSING_SHARE * self.crossing_bytes * count // self.moved_bytes, count // FEW_STRIPS)
-        return found if found >= least else next((rows for rows in range(least, count) if count % rows == 0), count)
+        return largest if largest >= least else next((rows for rows in range(least, count) if count % rows == 0), count)
 
     @property
     def crossing_bytes(self) -> int:
@@ -255,7 +255,7 @@ class _Group(Struct, dict=True):
         given = list(dict.fromkeys(value for member in self.members for value in member.op.inputs if value not in made))
         mine = {member.op for member in self.members}
         kept = [value for value in made if any(use.operation not in mine for use in value.uses)]
-        trips = self.members[0].count // rows
+        strip_count = self.members[0].count // rows
         block = Block(arg_types=[self._part(value, steps, rows) for value in given])
         values: dict[SSAValue, SSAValue] = dict(zip(given, block.args, strict=True))
         for member in self.members:
@@ -266,9 +266,9 @@ class _Group(Struct, dict=True):
         last = self.members[-1].op
         strips = StripMineOp.create(
             operands=given,
-            result_types=[tensor((trips, *shape(value)), element(value)) if value in crossing else value.type for value in kept],
+            result_types=[tensor((strip_count, *shape(value)), element(value)) if value in crossing else value.type for value in kept],
             properties={
-                "trips": int_attr(trips),
+                "trips": int_attr(strip_count),
                 "input_steps": int_array([steps.get(value, 0) * rows for value in given]),
                 "output_steps": int_array([size(value) if value in crossing else steps[value] * rows for value in kept]),
             },
@@ -281,7 +281,7 @@ class _Group(Struct, dict=True):
         kinds = {member.op.outputs[write.target]: write.kind for member in self.members for write in member.op.writes}
         for old, new in zip(kept, strips.results, strict=True):
             if old in crossing:
-                combined = total(new, old, kinds[old], trips)
+                combined = total(new, old, kinds[old], strip_count)
                 combined.location = last.location
                 outer.insert_op_before(combined, last)
                 new = combined.outputs[0]

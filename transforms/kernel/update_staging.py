@@ -1,4 +1,4 @@
-"""Small updates of an array that the same nest reads elsewhere: the new elements are computed first, and then written.
+"""Stages small updates of an array that the same nest reads elsewhere: the new elements are computed first, and then written.
 
 A nest that continues an array and reads other elements of it would see its own results, so the whole array is copied
 beforehand (:mod:`wengert.transforms.bufferize.layout`). Where few elements change, a row or a column of a table in a loop,

@@ -23,6 +23,7 @@ _REMOVABLE = (
     core.TapeCreateOp,
     core.TapePushOp,
     core.TapeExtendOp,
+    core.TapeSetOp,
     core.TapeSizeOp,
 )
 """Ops that are not pure, because two of them are not one, and still do nothing that is seen when their results are not."""

@@ -12,13 +12,14 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from wengert.dialects.kernel import NestOp, StripMineOp
-from wengert.dialects.kernel.buffers import LaunchOp, is_bufferized, runs_in_place
+from wengert.dialects.kernel.buffers import LaunchOp, StripLoopOp, is_bufferized, runs_in_place
 from wengert.dialects.kernel.schedule import Parallel, Schedule, ScheduleAttr
 from wengert.ir.traversal import ops_in
 from wengert.transforms.bufferize.layout import in_place_nests
 from wengert.transforms.schedule.choice import choose
 from wengert.transforms.schedule.chunks import split
 from wengert.transforms.schedule.host import HOST, target_named
+from wengert.transforms.schedule.legality import check
 from wengert.transforms.schedule.target import Target
 from wengert.transforms.schedule.work import strips_ns
 
@@ -48,7 +49,9 @@ def _overwrites(function: FuncOp) -> Callable[[NestOp], bool]:
 
 
 def schedule(root: Operation, target: Target, *, strict: bool = False, in_place: Callable[[NestOp], bool] = lambda op: False, parallel: bool = True) -> None:
-    """Gives all nests and strip loops inside of an op the schedules that they have not got.
+    """Gives all nests and strip loops inside of an op the schedules that they have not got, and checks those that are there.
+
+    A nest on values may have a schedule by which iterations run twice though it might overwrite what it reads: then ``bufferize`` does not let it.
 
     Args:
         root: a module, or any op with kernels inside.
@@ -56,6 +59,9 @@ def schedule(root: Operation, target: Target, *, strict: bool = False, in_place:
         strict: sums keep their order.
         in_place: whether a nest overwrites what it reads.
         parallel: whether kernels may be shared by the thread pool.
+
+    Raises:
+        DiagnosticError: a schedule that is there cannot be obeyed.
     """
     for region in root.regions:
         for block in region.blocks:
@@ -64,11 +70,13 @@ def schedule(root: Operation, target: Target, *, strict: bool = False, in_place:
                 if isinstance(op, NestOp):
                     if op.schedule is None:
                         op.properties["schedule"] = ScheduleAttr(choose(op, target, strict=strict, in_place=in_place(op), parallel=parallel))
+                    else:
+                        check(op, op.schedule.data, strict=strict, in_place=isinstance(root, LaunchOp) and runs_in_place(root), parallel=parallel)
                     continue
-                if isinstance(op, StripMineOp):
-                    if op.schedule is None:
-                        op.properties["schedule"] = ScheduleAttr(choose_strips(op, target, parallel=parallel))
-                    inside = parallel and op.schedule is not None and op.schedule.data.parallel is None
+                if isinstance(op, StripMineOp) and op.schedule is None:
+                    op.properties["schedule"] = ScheduleAttr(choose_strips(op, target, parallel=parallel))
+                if isinstance(op, StripMineOp | StripLoopOp):
+                    inside = parallel and (op.schedule is None or op.schedule.data.parallel is None)
                 schedule(op, target, strict=strict, in_place=in_place, parallel=inside)
 
 

@@ -1,6 +1,6 @@
 """Loops linearized: a primal loop that also records the residuals of each trip, and a linear one that runs over the record.
 
-Where the number of trips is a constant the record is a stack, a tensor with a leading dimension; else it is a tape, which grows.
+The record is a tape. Where the number of iterations is a constant it has a place for each, and ``tapes-to-stacks`` makes a tensor of it; else it grows.
 A loop with a condition counts its trips on the way, and its linear part is a counted loop over the tape: reverse mode then
 runs exactly as often.
 """
@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msgspec import Struct
-from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.attributes import int_attr
-from wengert.ir.tensor_types import i64, shape, tensor, type_of
+from wengert.ir.tensor_types import i64, tensor
 from wengert.transforms.ad.active_loop import ActiveLoop, bind, create_loop, finish, loop_block
 from wengert.transforms.ad.forward import ForwardSweep
 from wengert.transforms.ad.function import drop_dead_ops
@@ -45,7 +44,7 @@ def linearize_loop(sweep: ForwardSweep, loop: ActiveLoop) -> None:
     # the iteration and the constants are at hand in the linear loop as they are
     times = None if loop.trips is None else constant_integer(loop.trips)
     kept = sweep.policy.plan(Site(body, residuals, body.args[: loop.first + len(loop.constants)], "loop", times))
-    record = _Record.of(sweep.b, loop, kept.kept)
+    record = _Record.of(loop, kept.kept)
     primals, recorded, trips = _primal_loop(sweep.b, loop, body, [inner.primal(v) for v in loop.returned], record)
     half = _LinearHalf(loop, body, linear, linear_ops, y_dots, kept.recomputed, record)
     made = half.emit(sweep, recorded, trips)
@@ -55,49 +54,41 @@ def linearize_loop(sweep: ForwardSweep, loop: ActiveLoop) -> None:
 
 
 class _Record(Struct, frozen=True):
-    """Where residuals are kept: stacks if the number of trips is a constant, else tapes."""
+    """What is recorded, on tapes that have a place for each iteration if their number is a constant, else on tapes that grow."""
 
     values: list[Value]
     trips: int | None
 
     @staticmethod
-    def of(b: OpBuilder, loop: ActiveLoop, values: list[Value]) -> _Record:
+    def of(loop: ActiveLoop, values: list[Value]) -> _Record:
         return _Record(values, None if loop.trips is None else constant_integer(loop.trips))
 
-    def on_tape(self, value: Value) -> bool:
-        """Whether a value is kept on a tape; an inner loop's tape always is (its values go to the end of one of ours)."""
-        return self.trips is None or isinstance(value.type, core.TapeType)
-
-    def begin(self, b: OpBuilder, value: Value) -> Value:
-        """An empty record of a value."""
-        if isinstance(value.type, core.TapeType):
-            return b.create(core.TapeCreateOp, (), (value.type,))[0]
-        if self.trips is None:
-            return b.create(core.TapeCreateOp, (), (core.TapeType(type_of(value)),))[0]
-        return b.zeros(tensor([self.trips, *shape(value)], type_of(value).element_type))
+    def begin(self, b: OpBuilder, type: Attribute) -> Value:
+        """An empty record of values of a type."""
+        return b.create(core.TapeCreateOp, (), (type if _grows(type) else core.TapeType(type, self.trips),))[0]
 
     def write(self, b: OpBuilder, record: Value, value: Value, iteration: Value | None) -> Value:
         """The record with one more value."""
-        if isinstance(value.type, core.TapeType):
+        if _grows(value.type):
             return b.create(core.TapeExtendOp, (record, value), (record.type,))[0]
         if self.trips is None:
             return b.create(core.TapePushOp, (record, value), (record.type,))[0]
         assert iteration is not None
-        row = b.reshape(value, [1, *shape(value)])
-        return b.dynamic_update_slice(record, row, [iteration, *[b.scalar(0, i64)] * len(shape(value))])
+        return b.create(core.TapeSetOp, (record, iteration, value), (record.type,))[0]
 
-    def read(self, b: OpBuilder, record: Value, value: Value, iteration: Value) -> Value:
-        """The value of a trip."""
-        if self.trips is None:
-            return b.create(core.TapeReadOp, (record, iteration), (value.type,))[0]
-        row = b.dynamic_slice(record, [iteration, *[b.scalar(0, i64)] * len(shape(value))], [1, *shape(value)])
-        return b.reshape(row, shape(value))
+    def read(self, b: OpBuilder, record: Value, type: Attribute, iteration: Value) -> Value:
+        """The value of an iteration."""
+        return b.create(core.TapeReadOp, (record, iteration), (type,))[0]
+
+
+def _grows(type: Attribute) -> bool:
+    """Whether a value is a tape of an inner loop that grows: its values go to the end of one of ours."""
+    return isinstance(type, core.TapeType) and type.places is None
 
 
 def _split_tapes(record: _Record) -> tuple[list[Value], list[Value]]:
-    """Residuals that are tensors, and residuals that are tapes of loops inside."""
-    tensors = [v for v in record.values if not isinstance(v.type, core.TapeType)]
-    return tensors, [v for v in record.values if isinstance(v.type, core.TapeType)]
+    """Residuals that are kept as they are, and residuals that are growing tapes of loops inside."""
+    return [v for v in record.values if not _grows(v.type)], [v for v in record.values if _grows(v.type)]
 
 
 def _primal_loop(b: OpBuilder, loop: ActiveLoop, body: Block, returned: list[Value], record: _Record) -> tuple[Sequence[Value], list[Value], Value]:
@@ -108,9 +99,8 @@ def _primal_loop(b: OpBuilder, loop: ActiveLoop, body: Block, returned: list[Val
     inner = OpBuilder(body, location=b.location, pass_name=b.pass_name)
     tensors, tapes = _split_tapes(record)
     counting = loop.trips is None
-    begun = [record.begin(b, v) for v in tensors]
     position = tensor((), i64)
-    begun += [_begin_positions(b, record, position) for _ in tapes] + [record.begin(b, v) for v in tapes]
+    begun = [record.begin(b, type) for type in (*(v.type for v in tensors), *[position] * len(tapes), *(v.type for v in tapes))]
     arguments = [body.insert_arg(r.type, len(body.args)) for r in begun]
     extra = [b.scalar(0, i64)] if counting else []
     count = body.insert_arg(position, len(body.args)) if counting else None
@@ -127,12 +117,6 @@ def _primal_loop(b: OpBuilder, loop: ActiveLoop, body: Block, returned: list[Val
     n = len(loop.initial)
     trips = loop.trips if loop.trips is not None else made[-1]
     return made[:n], list(made[n : n + len(begun)]), trips
-
-
-def _begin_positions(b: OpBuilder, record: _Record, position: TensorType) -> Value:
-    if record.trips is None:
-        return b.create(core.TapeCreateOp, (), (core.TapeType(position),))[0]
-    return b.zeros(tensor([record.trips], i64))
 
 
 class _LinearHalf(Struct, frozen=True):
@@ -171,11 +155,8 @@ class _LinearHalf(Struct, frozen=True):
     def _read(self, b: OpBuilder, records: Sequence[Value], iteration: Value, env: dict[SSAValue, SSAValue]) -> None:
         tensors, tapes = _split_tapes(self.record)
         for value, record in zip(tensors, records, strict=False):
-            env[value] = self.record.read(b, record, value, iteration)
+            env[value] = self.record.read(b, record, value.type, iteration)
         positions, ours = records[len(tensors) : len(tensors) + len(tapes)], records[len(tensors) + len(tapes) :]
         for value, where, tape in zip(tapes, positions, ours, strict=True):
-            if self.record.trips is None:
-                start = b.create(core.TapeReadOp, (where, iteration), (tensor((), i64),))[0]
-            else:
-                start = b.reshape(b.dynamic_slice(where, [iteration], [1]), [])
+            start = self.record.read(b, where, tensor((), i64), iteration)
             env[value] = b.create(core.TapeFromOp, (tape, start), (value.type,))[0]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from wengert.dialects.kernel.buffers import ForOp, WhileOp
 from wengert.dialects.kernel.memory import ALIGNMENT, Space, byte_size, space_of
 from wengert.transforms.codegen.cpu.pointers import BlockPointers
+from wengert.transforms.codegen.llvm.builder import Operand
 
 
 class Carried:
@@ -35,13 +38,19 @@ class Carried:
         following = [spare for spare, swaps in zip(self.spare, self.swaps, strict=True) if swaps]
         return [self.first, *self.constants, *self.current, *following, self.arena]
 
-    def open(self, before: str, latch: str) -> None:
-        """The pointers at the head of the loop, where they alternate."""
+    def carried(self) -> list[Operand]:
+        """The pointers that alternate, in pairs, as what the loop carries."""
+        return [("ptr", pointer) for number in self._alternating() for pointer in (self.current[number], self.spare[number])]
+
+    def open(self, pointers: Sequence[str]) -> None:
+        """The pointers at the head of the loop."""
+        pairs = iter(pointers)
         for number in self._alternating():
-            names = [f"%{self.code.entry.fresh()}" for _ in range(2)]
-            self.code.entry.lines.append(f"{names[0]} = phi ptr [{self.current[number]}, %{before}], [{names[1]}, %{latch}]")
-            self.code.entry.lines.append(f"{names[1]} = phi ptr [{self.spare[number]}, %{before}], [{names[0]}, %{latch}]")
-            self.current[number], self.spare[number] = names
+            self.current[number], self.spare[number] = next(pairs), next(pairs)
+
+    def following(self) -> list[str]:
+        """The pointers of the next iteration: each pair exchanged."""
+        return [pointer for number in self._alternating() for pointer in (self.spare[number], self.current[number])]
 
     def _alternating(self) -> list[int]:
         return [n for n in range(len(self.homes)) if self.swaps[n] and not self.small[n]]
@@ -58,9 +67,7 @@ class Carried:
             if self.small[number]:
                 self.code.copy(current, home, size)
             elif self.swaps[number] and size:
-                label = self.code.entry.fresh("home")
-                away = self.code.entry.op(f"icmp ne ptr {current}, {home}")
-                self.code.entry.lines += [f"br i1 {away}, label %{label}.move, label %{label}.done", f"{label}.move:"]
-                self.code.copy(current, home, size)
-                self.code.entry.lines += [f"br label %{label}.done", f"{label}.done:"]
+                builder = self.code.entry.builder
+                with builder.when(builder.icmp("ne", "ptr", current, home)):
+                    self.code.copy(current, home, size)
         self.code.entry.release(dict.fromkeys((self.first, *self.current, *self.spare)))

@@ -1,4 +1,4 @@
-"""The entry as it is being written: its lines, the functions that it calls, and fresh names.
+"""The program as it is being written: its entry, and the functions that this calls.
 
 The entry's ABI is ``i32 entry(ptr table, ptr arena)``. The table holds pointers: inputs, outputs, constants, and last the
 callback ``i32 callback(i64 op, ptr buffers, ptr table)`` that runs an op in the interpreter, on an array of pointers to
@@ -7,7 +7,8 @@ its operands and results. The entry returns 0, or at once something else where t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 
 from wengert.dialects.kernel import InterpretOp
 from wengert.dialects.kernel.memory import ALIGNMENT
@@ -17,6 +18,7 @@ from wengert.transforms.codegen.cpu.native.symbols import FREE
 from wengert.transforms.codegen.cpu.near_pointers import near_pointers
 from wengert.transforms.codegen.cpu.polls import DECLARATION, POLL, UNLIKELY
 from wengert.transforms.codegen.cpu.subnormals import flushed_task, flushing
+from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.schedule.chunks import BLAS_HOLD, BLAS_RELEASE, DECLARATIONS, POOL_RUN, Split, start
 from wengert.transforms.schedule.target import Target
 
@@ -30,11 +32,11 @@ _END = "; end"
 """Stands where the entry is left, for what must be done there."""
 
 
-class EntryCode:
+class EntryBuilder:
     """What all blocks of a program share.
 
     Attributes:
-        lines: the instructions of the entry so far.
+        builder: writes the function that the blocks are in: the entry, or for a while a task of it.
         inputs, outputs: the pointers of the table that the function takes and gives.
         interpreted: the ops that the callback runs, by number.
         free_cells: cells of the function that is being written that may be used again, by their bytes.
@@ -47,7 +49,7 @@ class EntryCode:
         self.mode = flushing(target) if flush else None
         self.functions: dict[str, str] = {}
         self.helpers: dict[str, str] = {}
-        self.lines: list[str] = []
+        self.builder = FunctionBuilder()
         self.uses_tapes = False
         self.interpreted: list[InterpretOp] = []
         self.symbols: dict[str, str] = {}
@@ -56,7 +58,6 @@ class EntryCode:
         self._cells = 0
         self._cell_bytes: dict[str, int] = {}
         self.free_cells: dict[int, list[str]] = {}
-        self._count = 0
         self._constants = inputs + outputs
         self._numbered = 0
         self.callback = self._table(self._constants + constants)
@@ -66,7 +67,8 @@ class EntryCode:
     def text(self) -> str:
         """The whole program."""
         ends = self._ends()
-        body = "\n".join([text for line in [*near_pointers(self.lines), _END] for text in (ends if line is _END else [line])])
+        lines = near_pointers(self.builder.body())
+        body = "\n".join([text for line in [*self._beginning(), *lines, _END] for text in (ends if line is _END else [line])])
         promoted = f" {PROMOTE}" if self._uses_cells else ""
         entry = f"define i32 @{ENTRY}(ptr %table, ptr %arena) {self.target.attributes}{promoted} {{\n{body}\nret i32 0\n}}\n"
         kernels = marked({name: text.replace("@KERNEL", f"@{name}") for text, name in self.functions.items()}, entry)
@@ -76,17 +78,6 @@ class EntryCode:
 
             text += half_conversions()
         return text
-
-    def fresh(self, name: str = "t") -> str:
-        """A new name (without percent sign)."""
-        self._count += 1
-        return f"{name}{self._count}"
-
-    def op(self, text: str) -> str:
-        """Appends an instruction to the entry."""
-        name = f"%{self.fresh()}"
-        self.lines.append(f"{name} = {text}")
-        return name
 
     def next_constant(self) -> int:
         """The number of the constant that comes next."""
@@ -99,7 +90,7 @@ class EntryCode:
 
     def _table(self, number: int) -> str:
         """A pointer of the table."""
-        return self.op(f"load ptr, ptr {self.op(f'getelementptr ptr, ptr %table, i64 {number}')}")
+        return self.builder.load("ptr", self.builder.op(f"getelementptr ptr, ptr %table, i64 {number}"))
 
     def cell(self, count: int) -> str:
         """A pointer to so many bytes on the stack, which become registers where no kernel that is called needs their address."""
@@ -107,9 +98,8 @@ class EntryCode:
             return free.pop()
         self._uses_cells = True
         self._cells += 1
-        name = f"%{self.fresh('cell')}"
+        name = self.builder.alloca(f"[{count} x i8]", ALIGNMENT)
         self._cell_bytes[name] = count
-        self.lines.insert(0, f"{name} = alloca [{count} x i8], align {ALIGNMENT}")
         return name
 
     def release(self, pointers: Iterable[str]) -> None:
@@ -137,44 +127,63 @@ class EntryCode:
         if self.mode is not None:
             task, self.helpers[f"{task}.flushed"] = flushed_task(task, self.mode, self.target.attributes)
         self._frame = max(self._frame, len(pointers))
-        self.lines += start(task, f"%{self.fresh('frame')}", pointers, cut, scratch, count)
+        self.builder.lines += start(task, f"%{self.builder.label('frame')}", pointers, cut, scratch, count)
+
+    @contextmanager
+    def task(self) -> Generator[FunctionBuilder]:
+        """Blocks are written into a function of their own."""
+        entry, free = self.builder, self.free_cells
+        self.builder, self.free_cells = FunctionBuilder(), {}
+        yield self.builder
+        self.builder, self.free_cells = entry, free
 
     def check(self, status: str) -> None:
         """Ends the entry with a status that is not 0."""
-        bad, label = self.op(f"icmp ne i32 {status}, 0"), self.fresh("status")
-        self.lines += [f"br i1 {bad}, label %{label}.bad, label %{label}.good", f"{label}.bad:", _END, f"ret i32 {status}", f"{label}.good:"]
+        with self.builder.leaving(self.builder.icmp("ne", "i32", status, 0)):
+            self.builder.line(_END)
+            self.builder.line(f"ret i32 {status}")
 
     def poll(self) -> None:
         """Ends the entry if somebody has interrupted it."""
         self.external(POLL, DECLARATION)
-        self.check(self.op(f"call i32 @{POLL}()"))
+        self.check(self.builder.call(POLL, "i32", []))
 
-    def poll_in_loop(self, trip: str, every: int) -> None:
-        """The same once in so many trips, by the number of the trip."""
+    def poll_in_loop(self, iteration: str, every: int) -> None:
+        """The same once in so many iterations, by the number of the iteration."""
         if every == 1:
             self.poll()
             return
-        label, last = self.fresh("poll"), self.op(f"and i64 {trip}, {every - 1}")
-        due = self.op(f"icmp eq i64 {last}, {every - 1}")
-        self.lines += [f"br i1 {due}, label %{label}, label %{label}.go, {UNLIKELY}", f"{label}:"]
-        self.poll()
-        self.lines += [f"br label %{label}.go", f"{label}.go:"]
+        last = self.builder.binary("and", "i64", iteration, every - 1)
+        with self.builder.when(self.builder.icmp("eq", "i64", last, every - 1), UNLIKELY):
+            self.poll()
 
     def _ends(self) -> list[str]:
-        """What must be done where the entry is left; what that needs is put at its beginning."""
+        """What must be done where the entry is left."""
         ends: list[str] = []
         if self.uses_tapes:
-            self.lines[:0] = ["%tapes = alloca [2 x i64], align 16", "call void @llvm.memset.p0.i64(ptr %tapes, i8 0, i64 16, i1 false)"]
             ends.append(f"call void @{FREE}(ptr %tapes)")
-        if any(symbol.startswith(("wg.blas.", "wg.lapack.")) for symbol in self.symbols):
+        if self._calls_blas:
             for symbol in (BLAS_HOLD, BLAS_RELEASE):
                 self.external(symbol, DECLARATIONS[symbol])
-            self.lines.insert(0, f"call void @{BLAS_HOLD}()")
             ends.append(f"call void @{BLAS_RELEASE}()")
         if self.mode is not None:
             self.helpers.update(zip(self.mode.declarations, self.mode.declarations, strict=True))
-            self.lines[:0] = self.mode.enter
             ends += self.mode.leave
-        if self._frame:
-            self.lines.insert(0, f"%frame = alloca [{self._frame} x ptr]")
         return ends
+
+    def _beginning(self) -> list[str]:
+        """What must be done where the entry begins."""
+        lines: list[str] = []
+        if self._frame:
+            lines.append(f"%frame = alloca [{self._frame} x ptr]")
+        if self.mode is not None:
+            lines += self.mode.enter
+        if self._calls_blas:
+            lines.append(f"call void @{BLAS_HOLD}()")
+        if self.uses_tapes:
+            lines += ["%tapes = alloca [2 x i64], align 16", "call void @llvm.memset.p0.i64(ptr %tapes, i8 0, i64 16, i1 false)"]
+        return lines
+
+    @property
+    def _calls_blas(self) -> bool:
+        return any(symbol.startswith(("wg.blas.", "wg.lapack.")) for symbol in self.symbols)

@@ -113,7 +113,7 @@ _MOST_BLOCKS = 600
 
 
 def _promote(module: Any, machine: Any) -> None:
-    """Makes registers of small stack memory in the functions that ask for it; their loops of few trips are unrolled first."""
+    """Makes registers of small stack memory in the functions that ask for it; their loops of few iterations are unrolled first."""
     llvm = llvm_binding()
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
     for function in module.functions:

@@ -9,7 +9,7 @@ from xdsl.ir import Block, SSAValue
 from wengert.dialects.kernel.buffers import AllocOp, CopyOp, GlobalOp, ViewOp
 from wengert.dialects.kernel.memory import Space, byte_size, space_of
 from wengert.ir.attributes import int_of
-from wengert.transforms.codegen.cpu.entry import EntryCode
+from wengert.transforms.codegen.cpu.entry import EntryBuilder
 
 ARENA = "%arena"
 """The entry's parameter for the arena."""
@@ -19,7 +19,7 @@ class BlockPointers:
     """The buffers of one block, as pointers in the entry. What the block takes has the addresses ``arguments``; the others are made where they are
     first used."""
 
-    def __init__(self, entry: EntryCode, block: Block, arguments: Sequence[str]):
+    def __init__(self, entry: EntryBuilder, block: Block, arguments: Sequence[str]):
         self.entry = entry
         self.block = block
         self.pointers: dict[SSAValue, str] = dict(zip(block.args, arguments, strict=True))
@@ -63,12 +63,12 @@ class BlockPointers:
 
     def offset(self, pointer: str, count: int) -> str:
         """An address so many bytes further on."""
-        return self.entry.op(f"getelementptr i8, ptr {pointer}, i64 {count}") if count else pointer
+        return self.entry.builder.offset(pointer, "i8", count)
 
     def copy(self, source: str, target: str, count: int) -> None:
         """Copies bytes, unless source and target are one."""
         if source != target and count:
-            self.entry.lines.append(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {count}, i1 false)")
+            self.entry.builder.copy_bytes(source, target, count)
 
     def copy_buffer(self, op: CopyOp) -> None:
         """What the op says."""

@@ -1,6 +1,6 @@
 """Where compiled code looks whether somebody has interrupted it: after kernels that take long, and in loops.
 
-What is asked is a function of the runtime (:mod:`wengert.runtime.cpu.interrupts`). It takes some nanoseconds, so a loop of short trips asks it once
+What is asked is a function of the runtime (:mod:`wengert.runtime.cpu.interrupts`). It takes some nanoseconds, so a loop of short iterations asks it once
 in so many that it is not noticed. Programs of a few short kernels, whose calls take fractions of a microsecond, ask nothing.
 """
 
@@ -19,16 +19,17 @@ DECLARATION = f"declare i32 @{POLL}()"
 LONG_BYTES = 4 << 20
 """A kernel that touches so much, or more, takes long enough that the program may be asked after it."""
 _HEAVY_BYTES = 16 << 10
-"""A trip that touches so much, or more, takes longer than asking."""
+"""An iteration that touches so much, or more, takes longer than asking."""
 _EVERY = 1024
-"""Of shorter trips, so many take a fraction of the time within which an interrupt should be noticed."""
+"""Of shorter iterations, so many take a fraction of the time within which an interrupt should be noticed."""
 UNLIKELY = '!prof !{!"branch_weights", i32 1, i32 4000}'
 """The mark of a branch that is hardly ever taken: registers are not spilled for it."""
 
 
 def touched(op: LaunchOp | StripLoopOp) -> int:
     """The bytes of a kernel's operands and results, tapes left out."""
-    return sum(byte_size(buffer) for buffer in (*op.ins, *op.outs) if isinstance(value_type(buffer.type), TensorType))
+    buffers = (*op.read, *op.written) if isinstance(op, LaunchOp) else (*op.ins, *op.outs)
+    return sum([byte_size(buffer) for buffer in buffers if isinstance(value_type(buffer.type), TensorType)])
 
 
 def is_long(op: Operation) -> bool:

@@ -21,7 +21,7 @@ from wengert.ir.attributes import int_of, ints
 from wengert.ir.traversal import ops_in, ops_of
 from wengert.transforms.bufferize.footprint import Footprint, footprint
 from wengert.transforms.codegen.cpu.carried import Carried
-from wengert.transforms.codegen.cpu.entry import CALLED_BACK, EntryCode
+from wengert.transforms.codegen.cpu.entry import CALLED_BACK, EntryBuilder
 from wengert.transforms.codegen.cpu.native import native_kernel
 from wengert.transforms.codegen.cpu.nest.emission import emit_nest
 from wengert.transforms.codegen.cpu.pointers import ARENA, BlockPointers
@@ -31,7 +31,7 @@ from wengert.transforms.schedule.legality import check
 from wengert.transforms.schedule.target import Target
 
 
-class Code(Struct, frozen=True):
+class ProgramText(Struct, frozen=True):
     """LLVM text, the memory that it needs, its constants, and the ops that the callback must run, by number; ``records``: there are tapes."""
 
     text: str
@@ -43,22 +43,33 @@ class Code(Struct, frozen=True):
     records: bool
 
 
-def generate(module: ModuleOp, target: Target, *, strict: bool = False, flush: bool = False) -> Code:
-    """The code of a module with one function on buffers; ``flush``: subnormal numbers are zeros in it."""
+def generate(module: ModuleOp, target: Target, *, strict: bool = False, flush: bool = False, check_schedules: bool = True) -> ProgramText:
+    """The code of a module with one function on buffers.
+
+    Args:
+        module: the module.
+        target: the processor.
+        strict: sums keep their order.
+        flush: subnormal numbers are zeros.
+        check_schedules: schedules may be written by hand, and what cannot be obeyed is an error; not where ``schedule`` has just chosen or checked them.
+    """
     (function,) = [op for op in module.ops if isinstance(op, FuncOp)]
     block, constants = function.body.block, ops_of(function, GlobalOp)
     results = sum(is_result(function, number) for number in range(len(block.args)))
-    entry = EntryCode(target, strict, len(block.args) - results, results, len(constants), flush=flush)
-    _BlockCode(entry, block, [*entry.inputs, *entry.outputs]).run()
-    return Code(entry.text(), footprint(function), tuple(constants), tuple(entry.interpreted), len(entry.functions), tuple(entry.symbols), entry.uses_tapes)
+    entry = EntryBuilder(target, strict, len(block.args) - results, results, len(constants), flush=flush)
+    _BlockCode(entry, block, [*entry.inputs, *entry.outputs], check_schedules=check_schedules).run()
+    return ProgramText(
+        entry.text(), footprint(function), tuple(constants), tuple(entry.interpreted), len(entry.functions), tuple(entry.symbols), entry.uses_tapes
+    )
 
 
 class _BlockCode(BlockPointers):
     """The code of one block: of the function, or of a region, whose buffers are pointers from around it."""
 
-    def __init__(self, entry: EntryCode, block: Block, arguments: Sequence[str], *, alone: bool = True):
+    def __init__(self, entry: EntryBuilder, block: Block, arguments: Sequence[str], *, alone: bool = True, check_schedules: bool = True):
         super().__init__(entry, block, arguments)
         self.alone = alone  # not within a task: kernels may be tasks
+        self.check_schedules = check_schedules
 
     def run(self) -> None:
         for op in ops_in(self.block):
@@ -94,16 +105,24 @@ class _BlockCode(BlockPointers):
             self._interpret(op, kernel)
 
     def _nest(self, op: LaunchOp, nest: NestOp) -> None:
-        inputs = op.ins[: len(nest.inputs)]
-        schedule = _schedule_of(nest, self.entry, in_place=runs_in_place(op), parallel=self.alone)
+        inputs = op.read[: len(nest.body.block.args)]
+        schedule = self._schedule_of(op, nest)
         code = emit_nest(nest, schedule, self.entry.target, "KERNEL", strict=self.entry.strict)
         name = self.entry.function(code.text)
         self.entry.helpers.update(code.functions)
-        pointers = [self.pointer(buffer) for buffer in (*inputs, *op.outs)]
+        pointers = [self.pointer(buffer) for buffer in (*inputs, *op.written)]
         if code.split is not None:
             self.entry.job(name, pointers, code.split)
         else:
-            self.entry.lines.append(f"call void @{name}({', '.join([f'ptr {p}' for p in pointers])})")
+            self._call(name, pointers)
+
+    def _schedule_of(self, op: LaunchOp, nest: NestOp) -> Schedule:
+        """The schedule of a nest, if it can be obeyed; without one its loops run as they stand, one iteration after the other."""
+        if nest.schedule is None:
+            return Schedule()
+        if self.check_schedules:
+            check(nest, nest.schedule.data, strict=self.entry.strict, in_place=runs_in_place(op), parallel=self.alone)
+        return nest.schedule.data
 
     def _product(self, op: LaunchOp, product: MatmulOp) -> None:
         from wengert.transforms.codegen.cpu.matmul import declarations, emit_function, emit_task, parts
@@ -116,13 +135,13 @@ class _BlockCode(BlockPointers):
         name = self.entry.function(emit_function(found, "KERNEL", "internal") if cut is None else emit_task(cut, "KERNEL"))
         for symbol in found.symbols:
             self.entry.external(symbol, declarations(found).strip())
-        pointers = [self.offset(self.pointer(buffer), offset * element_size(buffer)) for buffer, offset in zip(op.ins, ints(product.offsets), strict=True)]
-        pointers += [self.pointer(buffer) for buffer in op.outs]
+        pointers = [self.offset(self.pointer(buffer), offset * element_size(buffer)) for buffer, offset in zip(op.read, ints(product.offsets), strict=True)]
+        pointers += [self.pointer(buffer) for buffer in op.written]
         own = self._scratch(op)
         if cut is not None:
             self.entry.job(name, pointers, cut.cut, own, cut.scratch_bytes)
         else:
-            self.entry.lines.append(f"call void @{name}({', '.join(f'ptr {p}' for p in [*pointers, own])})")
+            self._call(name, [*pointers, own])
 
     def _native(self, op: LaunchOp, native: NativeOp) -> None:
         kernel = native_kernel(native, self.entry.target)
@@ -140,11 +159,13 @@ class _BlockCode(BlockPointers):
         if kernel.uses_tapes:
             self.entry.uses_tapes = True
             pointers.append("%tapes")
-        call = f"@{name}({', '.join([f'ptr {p}' for p in pointers])})"
         if kernel.returns_status:
-            self.entry.check(self.entry.op(f"call i32 {call}"))
+            self.entry.check(self.entry.builder.call(name, "i32", [("ptr", pointer) for pointer in pointers]))
         else:
-            self.entry.lines.append(f"call void {call}")
+            self._call(name, pointers)
+
+    def _call(self, name: str, pointers: Sequence[str]) -> None:
+        self.entry.builder.call_void(name, [("ptr", pointer) for pointer in pointers])
 
     def _scratch(self, op: LaunchOp) -> str:
         return "null" if op.scratch is None else self.pointer(op.scratch)
@@ -154,23 +175,20 @@ class _BlockCode(BlockPointers):
         number = len(self.entry.interpreted)
         self.entry.interpreted.append(interpreted)
         buffers = [*op.ins, *op.outs]
-        held = f"%{self.entry.fresh('buffers')}"
-        self.entry.lines.insert(0, f"{held} = alloca [{max(len(buffers), 1)} x ptr]")
+        builder = self.entry.builder
+        array = builder.alloca(f"[{max(len(buffers), 1)} x ptr]")
         for at, buffer in enumerate(buffers):
-            slot = self.offset(held, 8 * at)
-            self.entry.lines.append(f"store ptr {self.pointer(buffer)}, ptr {slot}")
-        answer = self.entry.op(f"call i32 {self.entry.callback}(i64 {number}, ptr {held}, ptr %table)")
-        self.entry.check(self.entry.op(f"xor i32 {answer}, {CALLED_BACK}"))
+            slot = self.offset(array, 8 * at)
+            builder.store("ptr", self.pointer(buffer), slot)
+        answer = builder.op(f"call i32 {self.entry.callback}(i64 {number}, ptr {array}, ptr %table)")
+        self.entry.check(builder.binary("xor", "i32", answer, CALLED_BACK))
 
     # -- loops and branches
 
     def _region(self, block: Block, arguments: Sequence[str]) -> None:
-        code = _BlockCode(self.entry, block, arguments, alone=self.alone)
+        code = _BlockCode(self.entry, block, arguments, alone=self.alone, check_schedules=self.check_schedules)
         code.run()
         code.release()
-
-    def _label(self, label: str) -> None:
-        self.entry.lines += [f"br label %{label}", f"{label}:"]
 
     def _strips(self, op: StripLoopOp) -> None:
         buffers = [self.pointer(buffer) for buffer in (*op.ins, *op.outs)]
@@ -180,91 +198,59 @@ class _BlockCode(BlockPointers):
         if cut is None:
             self._strip_loop(op, buffers, arena, ("0", str(iterations)))
             return
-        lines, self.entry.lines = self.entry.lines, []
-        free, self.entry.free_cells = self.entry.free_cells, {}
         pointers = [*[f"%p{n}" for n in range(len(op.ins))], *[f"%q{n}" for n in range(len(op.outs))]]
-        _BlockCode(self.entry, Block(), [], alone=False)._strip_loop(op, pointers, ["%scratch"][: len(arena)], ("%begin", "%end"))
-        body = "\n".join([*prologue(pointers, cut), *self.entry.lines])
-        self.entry.lines, self.entry.free_cells = lines, free
-        task = self.entry.function(f"define internal void @KERNEL({parameters(pointers, cut)}) nounwind {{\n{body}\nret void\n}}\n")
+        with self.entry.task() as builder:
+            builder.lines += prologue(pointers, cut)
+            _BlockCode(self.entry, Block(), [], alone=False, check_schedules=self.check_schedules)._strip_loop(
+                op, pointers, ["%scratch"][: len(arena)], ("%begin", "%end")
+            )
+        task = self.entry.function(builder.definition("KERNEL", [parameters(pointers, cut)], attributes="nounwind"))
         scratch_bytes = 0 if op.arena is None else byte_size(op.arena)
         self.entry.job(task, buffers, cut, arena[0] if arena else ARENA, scratch_bytes)
 
     def _strip_loop(self, op: StripLoopOp, pointers: Sequence[str], arena: Sequence[str], iterations: tuple[str, str]) -> None:
-        lines, label = self.entry.lines, self.entry.fresh("strips")
-        iteration, following = f"%{self.entry.fresh()}", f"%{self.entry.fresh()}"
-        self._label(f"{label}.before")
-        self._label(f"{label}.head")
-        lines.append(f"{iteration} = phi i64 [{iterations[0]}, %{label}.before], [{following}, %{label}.latch]")
-        strips = [self._strip(*part, iteration) for part in zip(pointers, (*op.ins, *op.outs), ints(op.steps), strict=True)]
-        self._region(op.body.block, [*strips, *arena])
-        self._label(f"{label}.latch")
-        lines.append(f"{following} = add nuw nsw i64 {iteration}, 1")
-        more = self.entry.op(f"icmp ult i64 {following}, {iterations[1]}")
-        lines += [f"br i1 {more}, label %{label}.head, label %{label}.after", f"{label}.after:"]
+        with self.entry.builder.rotated_loop(iterations[1], start=iterations[0]) as loop:
+            strips = [self._strip(*part, loop.index) for part in zip(pointers, (*op.ins, *op.outs), ints(op.steps), strict=True)]
+            self._region(op.body.block, [*strips, *arena])
 
     def _strip(self, pointer: str, buffer: SSAValue, step: int, iteration: str) -> str:
         """Where an iteration's part of a buffer begins."""
-        return pointer if step == 0 else self.entry.op(f"getelementptr [{step * element_size(buffer)} x i8], ptr {pointer}, i64 {iteration}")
+        return pointer if step == 0 else self.entry.builder.offset(pointer, f"[{step * element_size(buffer)} x i8]", iteration)
 
     def _for(self, op: ForOp) -> None:
-        lines, label = self.entry.lines, self.entry.fresh("for")
-        loop = Carried(self, op)
-        count = self.entry.op(f"load i64, ptr {self.pointer(op.count)}")
-        index, following = f"%{self.entry.fresh()}", f"%{self.entry.fresh()}"
-        self._label(f"{label}.before")
-        self._label(f"{label}.head")
-        lines.append(f"{index} = phi i64 [0, %{label}.before], [{following}, %{label}.latch]")
-        loop.open(f"{label}.before", f"{label}.latch")
-        more = self.entry.op(f"icmp slt i64 {index}, {count}")
-        lines += [f"br i1 {more}, label %{label}.body, label %{label}.after", f"{label}.body:"]
-        lines.append(f"store i64 {index}, ptr {loop.first}")
-        self._region(op.body.block, loop.arguments())
-        loop.step()
-        if self.alone:
-            self.entry.poll_in_loop(index, iterations_between(op.body.block))
-        self._label(f"{label}.latch")
-        lines.append(f"{following} = add nuw nsw i64 {index}, 1")
-        lines += [f"br label %{label}.head", f"{label}.after:"]
-        loop.finish()
+        builder, values = self.entry.builder, Carried(self, op)
+        count = builder.load("i64", self.pointer(op.count))
+        with builder.loop(0, count, values.carried()) as loop:
+            values.open(loop.values)
+            builder.store("i64", loop.index, values.first)
+            self._region(op.body.block, values.arguments())
+            values.step()
+            if self.alone:
+                self.entry.poll_in_loop(loop.index, iterations_between(op.body.block))
+            loop.carry(*values.following())
+        values.finish()
 
     def _while(self, op: WhileOp) -> None:
-        lines, label = self.entry.lines, self.entry.fresh("while")
-        loop = Carried(self, op)
-        self._label(f"{label}.before")
-        self._label(f"{label}.head")
-        iteration, following = f"%{self.entry.fresh()}", f"%{self.entry.fresh()}"
-        lines.append(f"{iteration} = phi i64 [0, %{label}.before], [{following}, %{label}.latch]")
-        loop.open(f"{label}.before", f"{label}.latch")
-        self._region(op.condition.block, loop.arguments())
-        more = self.entry.op(f"icmp ne i8 {self.entry.op(f'load i8, ptr {loop.first}')}, 0")
-        lines += [f"br i1 {more}, label %{label}.body, label %{label}.after", f"{label}.body:"]
-        self._region(op.body.block, loop.arguments())
-        loop.step()
-        if self.alone:
-            self.entry.poll_in_loop(iteration, iterations_between(op.body.block))
-        self._label(f"{label}.latch")
-        lines.append(f"{following} = add i64 {iteration}, 1")
-        lines += [f"br label %{label}.head", f"{label}.after:"]
-        loop.finish()
+        builder, values = self.entry.builder, Carried(self, op)
+        with builder.while_loop([("i64", "0"), *values.carried()]) as loop:
+            iteration, *pointers = loop.values
+            values.open(pointers)
+            self._region(op.condition.block, values.arguments())
+            loop.test(builder.icmp("ne", "i8", builder.load("i8", values.first), 0))
+            self._region(op.body.block, values.arguments())
+            values.step()
+            if self.alone:
+                self.entry.poll_in_loop(iteration, iterations_between(op.body.block))
+            loop.carry(builder.binary("add", "i64", iteration, 1), *values.following())
+        values.finish()
 
     def _case(self, op: CaseOp) -> None:
-        lines, label = self.entry.lines, self.entry.fresh("case")
-        last = len(op.branches) - 1
         arguments = [self.pointer(buffer) for buffer in (*op.ins, *op.outs, *([] if op.arena is None else [op.arena]))]
-        index = self.entry.op(f"load i32, ptr {self.pointer(op.index)}")
-        arms = " ".join(f"i32 {number}, label %{label}.{number}" for number in range(last))
-        lines.append(f"switch i32 {index}, label %{label}.{last} [{arms}]")
-        for number, branch in enumerate(op.branches):
-            lines.append(f"{label}.{number}:")
-            self._region(branch.block, arguments)
-            lines.append(f"br label %{label}.after")
-        lines.append(f"{label}.after:")
-
-
-def _schedule_of(op: NestOp, entry: EntryCode, *, in_place: bool, parallel: bool) -> Schedule:
-    """The schedule of a nest, if it can be obeyed; without one its loops run as they stand, one iteration after the other."""
-    if op.schedule is None:
-        return Schedule()
-    check(op, op.schedule.data, strict=entry.strict, in_place=in_place, parallel=parallel)
-    return op.schedule.data
+        index, last = self.entry.builder.load("i32", self.pointer(op.index)), len(op.branches) - 1
+        with self.entry.builder.switch("i32", index) as switch:
+            for number, branch in enumerate(op.branches):
+                if number < last:
+                    switch.case(number)
+                else:
+                    switch.default()
+                self._region(branch.block, arguments)

@@ -152,16 +152,26 @@ class FunctionBuilder(InstructionBuilder):
     # -- branches
 
     @contextmanager
-    def when(self, condition: str) -> Generator[None]:
-        """Runs what is inside only if the condition holds."""
+    def when(self, condition: str, metadata: str = "") -> Generator[None]:
+        """Runs what is inside only if the condition holds; metadata may say how often it does."""
         label = self.label("when")
-        self.line(f"br i1 {condition}, label %{label}.then, label %{label}.after")
+        self.line(f"br i1 {condition}, label %{label}.then, label %{label}.after{', ' if metadata else ''}{metadata}")
         self.line(f"{label}.then:")
         self._shared.append({})
         yield
         self._shared.pop()
         self.line(f"br label %{label}.after")
         self.line(f"{label}.after:")
+
+    @contextmanager
+    def leaving(self, condition: str, *, unless: bool = False) -> Generator[None]:
+        """What is inside ends the function, if the condition holds or unless it does; it is for the body to return."""
+        label = self.label("leave")
+        targets = (f"{label}.not", label) if unless else (label, f"{label}.not")
+        self.line(f"br i1 {condition}, label %{targets[0]}, label %{targets[1]}")
+        self.line(f"{label}:")
+        yield
+        self.line(f"{label}.not:")
 
     @contextmanager
     def conditional(self, condition: str, types: Sequence[str] = ()) -> Generator[Conditional]:

@@ -162,10 +162,17 @@ class InstructionBuilder:
         place = f"ptr align {align} {pointer}" if align else self.pointer(pointer)
         self.line(f"call void @llvm.memset.p{self.address_spaces.get(pointer, 0)}.i64({place}, i8 {value}, i64 {count}, i1 false)")
 
+    def copy_bytes(self, source: str, target: str, count: Index) -> None:
+        """Copies memory that does not overlap."""
+        self._transfer("memcpy", source, target, count)
+
     def move_bytes(self, source: str, target: str, count: Index) -> None:
         """Copies memory that may overlap."""
+        self._transfer("memmove", source, target, count)
+
+    def _transfer(self, name: str, source: str, target: str, count: Index) -> None:
         spaces = [self.address_spaces.get(pointer, 0) for pointer in (target, source)]
-        self.line(f"call void @llvm.memmove.p{spaces[0]}.p{spaces[1]}.i64({self.pointer(target)}, {self.pointer(source)}, i64 {count}, i1 false)")
+        self.line(f"call void @llvm.{name}.p{spaces[0]}.p{spaces[1]}.i64({self.pointer(target)}, {self.pointer(source)}, i64 {count}, i1 false)")
 
     # -- index arithmetic
 

@@ -59,12 +59,8 @@ class KernelBuilder(FunctionBuilder):
 
     def fail(self, condition: str, *, unless: bool = False) -> None:
         """Ends a function that returns a status if the condition holds, or unless it does."""
-        label = self.label("check")
-        targets = (f"{label}.good", f"{label}.bad") if unless else (f"{label}.bad", f"{label}.good")
-        self.line(f"br i1 {condition}, label %{targets[0]}, label %{targets[1]}")
-        self.line(f"{label}.bad:")
-        self.line("ret i32 1")
-        self.line(f"{label}.good:")
+        with self.leaving(condition, unless=unless):
+            self.line("ret i32 1")
 
     @contextmanager
     def parallel_loops(self, extents: Sequence[int]) -> Generator[list[Index]]:

@@ -13,8 +13,9 @@ checked: values beyond a tape's end read as zeros.
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import Any, cast
 
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects import core
@@ -135,8 +136,9 @@ class TapeKernel(NativeKernel):
         super().__init__(op, target)
         type = next(value.type for value in (*op.results, *op.operands) if is_tape(value))
         assert isinstance(type, TapeType)
-        self.element: Element = element_of(type.entry_type.element_type)
-        self.count = prod(shape_of_type(type.entry_type))
+        entry = cast("TensorType[Any]", type.entry_type)  # tapes of a length are tensors by now
+        self.element: Element = element_of(entry.element_type)
+        self.count = prod(shape_of_type(entry))
         self.bytes = self.count * self.element.size
 
     @classmethod
