@@ -38,7 +38,7 @@ NEAR_FLOAT = {
     2: ["atan2", "power"],
 }
 INTEGER = {
-    1: ["abs", "negate", "sign", "not", "popcnt", "count_leading_zeros", "chlo.square"],
+    1: ["abs", "negate", "sign", "not", "popcnt", "count_leading_zeros"],
     2: [
         *("add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum", "and", "or", "xor", "power"),
         *("shift_left", "shift_right_arithmetic", "shift_right_logical"),

@@ -15,6 +15,7 @@ from wengert.dialects.builder import OpBuilder
 from wengert.dialects.facts import facts_of
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.locations import Role, with_role
+from wengert.ir.tensor_types import type_of
 from wengert.ir.traversal import operands_of
 from wengert.transforms.ad.affine import adds_a_constant
 from wengert.transforms.ad.cotangents import Cotangents
@@ -31,8 +32,8 @@ def copy_linear(ops: Iterable[Operation], env: dict[SSAValue, SSAValue], lb: Lin
     """
     for op in ops:
         operands = [env[operand] for operand in operands_of(op)]
-        if not affine and adds_a_constant(op, operands, [o in lb.linear for o in operands]):
-            raise affine_op(op)
+        if not affine:
+            operands = _with_zeros(op, operands, lb)
         target = lb.primal if lb.linear.isdisjoint(operands) else lb
         if op.regions:
             regions = [region.clone() for region in op.regions]  # closed, so there is nothing to rename inside
@@ -41,6 +42,17 @@ def copy_linear(ops: Iterable[Operation], env: dict[SSAValue, SSAValue], lb: Lin
         else:
             results = target.copy(op, operands)
         env.update(zip(op.results, results, strict=True))
+
+
+def _with_zeros(op: Operation, operands: Sequence[SSAValue], lb: LinearBuilder) -> Sequence[SSAValue]:
+    """The operands of an op, where what it adds to a tangent without depending on one is written as the zeros that it is taken for."""
+    flags = [operand in lb.linear for operand in operands]
+    if adds_a_constant(op, operands, flags):
+        raise affine_op(op)
+    positions = facts_of(type(op)).linear_operands(len(operands))
+    if not any(flags[i] for i in positions) or all(flags[i] for i in positions):
+        return operands
+    return [lb.primal.zeros(type_of(operand)) if i in positions and not flags[i] else operand for i, operand in enumerate(operands)]
 
 
 def affine_op(op: Operation) -> DiagnosticError:
