@@ -35,7 +35,7 @@ from wengert.runtime.signature import Signature, entry_function, signature_of
 from wengert.transforms.codegen.cpu.machine_code import TIERS, CompileError, Tier
 from wengert.transforms.codegen.cpu.native import register_symbols
 from wengert.transforms.codegen.cpu.native.symbols import ALLOWS
-from wengert.transforms.codegen.cpu.polls import POLL
+from wengert.transforms.codegen.cpu.polls import CALL_BACK, POLL
 from wengert.transforms.codegen.cpu.program import ProgramText, generate
 from wengert.transforms.codegen.cpu.subnormals import can_flush
 from wengert.transforms.core import compound
@@ -152,14 +152,14 @@ class _Compilation:
         with self.phase("load"):
             if any(symbol in DECLARATIONS for symbol in code.symbols):
                 pool.register(blas=BLAS_HOLD in code.symbols)
-            if POLL in code.symbols:
+            if POLL in code.symbols or CALL_BACK in code.symbols:
                 interrupts.register()
             if ALLOWS in code.symbols:
                 tape_memory.register()
-            register_symbols([symbol for symbol in code.symbols if symbol not in DECLARATIONS and symbol not in (ALLOWS, POLL)])
+            register_symbols([symbol for symbol in code.symbols if symbol not in DECLARATIONS and symbol not in (ALLOWS, CALL_BACK, POLL)])
             library = Library(image)
             constants = [np.ascontiguousarray(elements.to_numpy(op.value)) for op in code.constants]
-            fallback = Fallback(code.interpreted, records=code.records) if code.interpreted else None
+            fallback = Fallback(code.interpreted) if code.interpreted else None
         return CompiledFunction(
             library, signature, constants, code.memory.arena, fallback, self._stats(code, lowered, constants, signature), code.text, lowered
         )

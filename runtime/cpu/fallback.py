@@ -15,10 +15,8 @@ from xdsl.ir import Operation, SSAValue
 from wengert.dialects.kernel import InterpretOp
 from wengert.ir.tensor_types import dtype_of, shape_of_type
 from wengert.runtime.tape_memory import out_of_memory
-from wengert.transforms.codegen.cpu.entry import CALLED_BACK
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 
 
 class _View:
@@ -39,30 +37,29 @@ class _View:
 
 
 class Fallback:
-    """Runs the interpreted ops of one program. Exceptions are kept per call, for the caller to raise; ``records`` says that the program
-    has tapes, so that it may also have run out of memory."""
+    """Runs the interpreted ops of one program. Exceptions are kept per call, for the caller to raise; without one, memory has run out."""
 
-    def __init__(self, ops: tuple[InterpretOp, ...], *, records: bool):
-        self._records = records
+    def __init__(self, ops: tuple[InterpretOp, ...]):
         self._steps = [_step(op) for op in ops]
         self._raised: dict[int, BaseException] = {}
-        self.pointer = Callback(self._run)
-        self.address = cast(int, ctypes.cast(self.pointer, ctypes.c_void_p).value)
+        self._callable = self._run
+        self.address = id(self._callable)
 
-    def _run(self, number: int, buffers: int, table: int) -> int:
+    def _run(self, number: int, buffers: int, table: int) -> bool:
+        """Runs an op on an array of pointers; whether that went well."""
         try:
             self._steps[number](buffers)
         except BaseException as error:  # the exception must not cross compiled code: the caller raises it again
             self._raised[table] = error
-            return 0
-        return CALLED_BACK
+            return False
+        return True
 
     def take(self, table: int) -> BaseException:
         """The exception of the call with this table, which failed."""
         raised = self._raised.pop(table, None)
         if raised is not None:
             return raised
-        return out_of_memory() if self._records else KeyboardInterrupt()  # which came as the callback began, and nobody could keep
+        return out_of_memory()
 
 
 def _step(op: InterpretOp) -> Callable[[int], None]:

@@ -18,12 +18,15 @@ from typing import Any
 from wengert.ir.stages import LOCK
 from wengert.runtime.cpu.engine import Library
 from wengert.runtime.cpu.objects import object_code
-from wengert.transforms.codegen.cpu.polls import POLL
+from wengert.transforms.codegen.cpu.polls import CALL_BACK, POLL
 
 _NANOSECONDS = 20_000_000
 _CLOCK = 6
 """The monotonic clock that is quick to read on Linux, and the monotonic one of macOS."""
-_FUNCTIONS = ("PyGILState_Ensure", "PyGILState_Release", "PyErr_CheckSignals", "PyErr_Fetch", "PyErr_Restore")
+_FUNCTIONS = (
+    *("PyGILState_Ensure", "PyGILState_Release", "PyErr_CheckSignals", "PyErr_Fetch", "PyErr_Restore"),
+    *("PyObject_CallFunction", "PyObject_IsTrue", "Py_DecRef"),
+)
 
 _TEXT = (
     """
@@ -38,6 +41,10 @@ declare void @PyGILState_Release(i32)
 declare i32 @PyErr_CheckSignals()
 declare void @PyErr_Fetch(ptr, ptr, ptr)
 declare void @PyErr_Restore(ptr, ptr, ptr)
+declare ptr @PyObject_CallFunction(ptr, ptr, ...)
+declare i32 @PyObject_IsTrue(ptr)
+declare void @Py_DecRef(ptr)
+@three = internal constant [4 x i8] c"LLL\\00"
 
 define void @wengert_interrupts_main(i64 %thread) {
   store i64 %thread, ptr @main
@@ -78,6 +85,30 @@ no:
   ret i32 0
 }
 
+; Calls a function of Python with three numbers, from code that may hold the interpreter's lock or not; 0 if its answer is true. What
+; it raises, which a signal's handler may do before its first instruction, is put aside.
+define i32 @CALL_BACK(ptr %callable, i64 %op, ptr %buffers, ptr %table) {
+  %state = call i32 @PyGILState_Ensure()
+  %second = ptrtoint ptr %buffers to i64
+  %third = ptrtoint ptr %table to i64
+  %result = call ptr (ptr, ptr, ...) @PyObject_CallFunction(ptr %callable, ptr @three, i64 %op, i64 %second, i64 %third)
+  %raised = icmp eq ptr %result, null
+  br i1 %raised, label %keep, label %answered
+answered:
+  %truth = call i32 @PyObject_IsTrue(ptr %result)
+  call void @Py_DecRef(ptr %result)
+  %is.true = icmp eq i32 %truth, 1
+  %answer = select i1 %is.true, i32 0, i32 1
+  br label %release
+keep:
+  call void @PyErr_Fetch(ptr @pending, ptr getelementptr (ptr, ptr @pending, i64 1), ptr getelementptr (ptr, ptr @pending, i64 2))
+  br label %release
+release:
+  %status = phi i32 [%answer, %answered], [1, %keep]
+  call void @PyGILState_Release(i32 %state)
+  ret i32 %status
+}
+
 ; Raises what was put aside, if this is the main thread.
 define void @wengert_interrupts_raise() {
   %self = call i64 @pthread_self()
@@ -97,6 +128,7 @@ done:
   ret void
 }
 """.replace("@POLL", f"@{POLL}")
+    .replace("@CALL_BACK", f"@{CALL_BACK}")
     .replace("CLOCK", str(_CLOCK))
     .replace("NANOSECONDS", str(_NANOSECONDS))
 )
@@ -113,7 +145,8 @@ class _Interrupts:
             assert address is not None
             llvm.add_symbol(name, address)  # pyright: ignore[reportUnknownMemberType]
         self._library = library = Library(object_code(_TEXT)[0])
-        llvm.add_symbol(POLL, library.address(POLL))  # pyright: ignore[reportUnknownMemberType]
+        for name in (POLL, CALL_BACK):
+            llvm.add_symbol(name, library.address(name))  # pyright: ignore[reportUnknownMemberType]
         self.set_main = ctypes.CFUNCTYPE(None, ctypes.c_size_t)(library.address("wengert_interrupts_main"))
         self.set_main(threading.main_thread().ident or 0)
         if hasattr(os, "register_at_fork"):

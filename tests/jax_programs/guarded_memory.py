@@ -19,7 +19,7 @@ from wengert.runtime.cpu.objects import object_code
 from wengert.runtime.signature import signature_of
 from wengert.transforms.codegen.cpu.native import register_symbols
 from wengert.transforms.codegen.cpu.native.symbols import ALLOWS
-from wengert.transforms.codegen.cpu.polls import POLL
+from wengert.transforms.codegen.cpu.polls import CALL_BACK, POLL
 from wengert.transforms.codegen.cpu.program import generate
 from wengert.transforms.lowering import function, placed
 from wengert.transforms.schedule.chunks import BLAS_HOLD, DECLARATIONS
@@ -57,7 +57,7 @@ def run_guarded(module: ModuleOp, inputs: Sequence[Array], *, at_end: bool) -> l
         interrupts.register()
     if ALLOWS in code.symbols:
         tape_memory.register()
-    register_symbols([symbol for symbol in code.symbols if symbol not in DECLARATIONS and symbol not in (ALLOWS, POLL)])
+    register_symbols([symbol for symbol in code.symbols if symbol not in DECLARATIONS and symbol not in (ALLOWS, CALL_BACK, POLL)])
     library = Library(object_code(code.text)[0])
     results = signature_of(function(module, "main")).results
     constants = [np.ascontiguousarray(elements.to_numpy(op.value)) for op in code.constants]

@@ -55,7 +55,7 @@ def _pick(b: OpBuilder, op: core.WindowReduceOp):
     """dy = dx at the position that wins the window (the first one at a tie): a gather from the flattened operand."""
     x = op.operand
     positions = winners(b, op)
-    inside = b.compare("LT", positions, b.full_like(positions, size(x))) if _some_window_is_empty(op) else None
+    inside = b.compare("LT", positions, b.full_like(positions, size(x))) if _some_window_is_padded(op) else None
     starts = b.reshape(positions, [*shape(op.result), 1])
     numbers = GatherDimensionNumbersAttr(dimensions(()), dimensions((0,)), dimensions(()), dimensions(()), dimensions((0,)), int_attr(len(shape(op.result))))
 
@@ -66,18 +66,18 @@ def _pick(b: OpBuilder, op: core.WindowReduceOp):
     return apply
 
 
-def _some_window_is_empty(op: core.WindowReduceOp) -> bool:
-    """Whether a window lies in the padding (or between dilated elements) altogether, so that it has no winner."""
+def _some_window_is_padded(op: core.WindowReduceOp) -> bool:
+    """Whether a window reaches into the padding (or between dilated elements): it has no winner if nothing else is in it, or a NaN, which wins nothing."""
     w = Windows.of(op)
     for n, m, win, s, bd, wd, (lo, _) in zip(shape(op.operand), shape(op.result), w.window, w.strides, w.base, w.dilations, w.padding, strict=True):
         taps = cast("np.ndarray[Any, np.dtype[np.int64]]", np.arange(m)[:, None] * s - lo + np.arange(win) * wd)
-        if not ((taps >= 0) & (taps <= (n - 1) * bd) & (taps % bd == 0)).any(axis=1).all():
+        if not ((taps >= 0) & (taps <= (n - 1) * bd) & (taps % bd == 0)).all():
             return True
     return False
 
 
 def winners(b: OpBuilder, op: core.WindowReduceOp) -> Value:
-    """The flat position of each window's winner, or the number of elements for a window that lies in the padding."""
+    """The flat position of each window's winner, or the number of elements for a window that has none."""
     x = op.operand
     count = size(x)
     index = i32 if count < 2**31 else i64

@@ -1,8 +1,8 @@
 """The program as it is being written: its entry, and the functions that this calls.
 
 The entry's ABI is ``i32 entry(ptr table, ptr arena)``. The table holds pointers: inputs, outputs, constants, and last the
-callback ``i32 callback(i64 op, ptr buffers, ptr table)`` that runs an op in the interpreter, on an array of pointers to
-its operands and results. The entry returns 0, or at once something else where the callback did not answer :data:`CALLED_BACK`.
+function of Python that runs an op in the interpreter, by its number, on an array of pointers to its operands and results. The entry returns 0, or at once
+something else where that failed.
 """
 
 from __future__ import annotations
@@ -23,9 +23,6 @@ from wengert.transforms.schedule.chunks import BLAS_HOLD, BLAS_RELEASE, DECLARAT
 from wengert.transforms.schedule.target import Target
 
 ENTRY = "entry"
-CALLED_BACK = 0x5EED600D
-"""What the callback answers when it has run an op. (An interrupt may come before the first instruction of the function in Python that it is; what is
-returned for that function then is undefined, but hardly this number.)"""
 MOST_CELLS = 64
 """So many cells, or fewer, are never used for another value."""
 _END = "; end"

@@ -15,6 +15,8 @@ from wengert.dialects.kernel.memory import byte_size, value_type
 from wengert.ir.traversal import ops_in
 
 POLL = "wg.interrupts.poll"
+CALL_BACK = "wg.interrupts.call_back"
+"""The function by which compiled code runs an op in the interpreter: calls one of Python, and keeps what that raises."""
 DECLARATION = f"declare i32 @{POLL}()"
 LONG_BYTES = 4 << 20
 """A kernel that touches so much, or more, takes long enough that the program may be asked after it."""

@@ -21,11 +21,11 @@ from wengert.ir.attributes import int_of, ints
 from wengert.ir.traversal import ops_in, ops_of
 from wengert.transforms.bufferize.footprint import Footprint, footprint
 from wengert.transforms.codegen.cpu.carried import Carried
-from wengert.transforms.codegen.cpu.entry import CALLED_BACK, EntryBuilder
+from wengert.transforms.codegen.cpu.entry import EntryBuilder
 from wengert.transforms.codegen.cpu.native import native_kernel
 from wengert.transforms.codegen.cpu.nest.emission import emit_nest
 from wengert.transforms.codegen.cpu.pointers import ARENA, BlockPointers
-from wengert.transforms.codegen.cpu.polls import is_long, iterations_between
+from wengert.transforms.codegen.cpu.polls import CALL_BACK, is_long, iterations_between
 from wengert.transforms.schedule.chunks import Split, parameters, prologue
 from wengert.transforms.schedule.legality import check
 from wengert.transforms.schedule.placement import Placement
@@ -170,7 +170,7 @@ class _BlockCode(BlockPointers):
         return "null" if op.scratch is None else self.pointer(op.scratch)
 
     def _interpret(self, op: LaunchOp, interpreted: InterpretOp) -> None:
-        """Calls back with an array of pointers to operands and results; any answer but :data:`CALLED_BACK` ends the entry."""
+        """Calls back with an array of pointers to operands and results."""
         number = len(self.entry.interpreted)
         self.entry.interpreted.append(interpreted)
         buffers = [*op.ins, *op.outs]
@@ -179,8 +179,8 @@ class _BlockCode(BlockPointers):
         for at, buffer in enumerate(buffers):
             slot = self.offset(array, 8 * at)
             builder.store("ptr", self.pointer(buffer), slot)
-        answer = builder.op(f"call i32 {self.entry.callback}(i64 {number}, ptr {array}, ptr %table)")
-        self.entry.check(builder.binary("xor", "i32", answer, CALLED_BACK))
+        self.entry.external(CALL_BACK, f"declare i32 @{CALL_BACK}(ptr, i64, ptr, ptr)")
+        self.entry.check(builder.op(f"call i32 @{CALL_BACK}(ptr {self.entry.callback}, i64 {number}, ptr {array}, ptr %table)"))
 
     # -- loops and branches
 

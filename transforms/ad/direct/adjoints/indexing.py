@@ -76,7 +76,8 @@ def gather(b: OpBuilder, op: hlo.GatherOp, y_bars: Sequence[Value], needed: Sequ
 
 def _moved_inside(b: OpBuilder, starts: Value, vector_dim: int, room: Sequence[int]) -> Value:
     """Starts moved into [0, room], where ``room`` is given per component of the index vector."""
-    limits = np.array(room, dtype_of(element(starts)))
+    dtype = dtype_of(element(starts))
+    limits = np.array([min(n, int(np.iinfo(dtype).max)) for n in room], dtype)  # narrow indices reach less far than the operand
     if vector_dim == rank(starts):
         high = b.full(int(limits[0]), type_of(starts))
     else:
