@@ -128,7 +128,7 @@ def reached_in_many_ways() -> tuple[Any, dict[str, tuple[Any, str]]]:
 
     changes: dict[str, tuple[Any, str]] = {
         "class": (lambda: setattr(Settings, "rate", Settings.rate + 1), "global Settings.rate"),
-        "slot": (lambda: setattr(slotted, "rate", 3.0), "held.rate"),
+        "slot": (lambda: setattr(slotted, "rate", 3.0), "default settings.rate"),
         "array": (lambda: array.__setitem__(0, 5.0), "array is an array with other elements"),
         "set": (lambda: members.add(2), "members was"),
         "function": (lambda: functions.__setitem__(0, lambda x: x * 3), r"functions\[0\] is another function"),

@@ -183,7 +183,9 @@ class NoisyFrame(Frame):
             exactly = few and all(map(_are_near, operands))
             moved = [*operands[:spared], *(self._off(x, self.machine.scale, exactly, units=few) for x in operands[spared:])]
             results = exact(*moved)
-            off = [self._spread(self._signs(self._off(r, self.machine.scale, exactly)), operands) for r in (results if isinstance(results, tuple) else (results,))]
+            off = [
+                self._spread(self._signs(self._off(r, self.machine.scale, exactly)), operands) for r in (results if isinstance(results, tuple) else (results,))
+            ]
             return tuple(off) if isinstance(results, tuple) else off[0]
 
         return noisy

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from wengert.dialects.ad_parts import RECOMPUTE, mark_linear
+from wengert.dialects.ad_parts import RECOMPUTE, linear_arguments, mark_linear
 from wengert.dialects.builder import OpBuilder
 from wengert.ir.construction import detach
 from wengert.ir.tensor_types import is_differentiable
@@ -32,15 +32,19 @@ def transpose_function(asked: Request, name: str) -> FuncOp:
     It is made of the function's body, which that gives up.
     """
     function, outputs = asked.function, len(asked.results)
-    recompute = RECOMPUTE in function.attributes
+    recompute, declared = RECOMPUTE in function.attributes, linear_arguments(function) == tuple(asked.wrt)
     body = opened(function)
-    made = function_of(transpose_body(body, asked.wrt, function, "transpose"), name, function)
+    made = function_of(transpose_body(body, asked.wrt, function, "transpose", declared=declared), name, function)
     mark_linear(made, range(len(body.args) - outputs, len(body.args)), recompute=recompute)
     return made
 
 
-def transpose_body(block: Block, wrt: Sequence[int], origin: FuncOp, pass_name: str) -> Block:
-    """Makes the body of the transpose of a body that is linear in its arguments ``wrt``, in place: what does not depend on them stays."""
+def transpose_body(block: Block, wrt: Sequence[int], origin: FuncOp, pass_name: str, *, declared: bool) -> Block:
+    """Makes the body of the transpose of a body that is linear in its arguments ``wrt``, in place: what does not depend on them stays.
+
+    A result that does not depend on them is linear in them only if it is zero. That is known of what ``linearize`` has made (``declared``), and looked
+    for in other functions.
+    """
     tangents, results = [block.args[i] for i in wrt], take_return(block)
     b = begin_function(block, origin, pass_name)
     linear_ops, linear = _take_linear_ops(b, block, tangents)
@@ -50,7 +54,7 @@ def transpose_body(block: Block, wrt: Sequence[int], origin: FuncOp, pass_name: 
         if result in linear:
             if is_differentiable(result.type):
                 cotangents.add(result, y_bar)
-        elif not is_zero(result):
+        elif not (declared or is_zero(result)):
             raise refuse(origin, f"cannot be transposed: a result of @{origin.sym_name.data} does not depend on its linear arguments")
     transpose_ops(b, reversed(linear_ops), linear, cotangents)
     x_bars = [materialized(b, cotangents.take(x), x.type) for x in tangents]

@@ -22,7 +22,7 @@ def vjp_function(asked: Request, name: str, policy: Policy = AUTO) -> FuncOp:
     """The VJP of a function under a new name."""
     halves = linearize(asked, policy, NAME)
     count, kept = len(asked.results), halves.residuals
-    transposed = transpose_body(halves.linear, range(kept, kept + len(asked.wrt)), asked.function, NAME)
+    transposed = transpose_body(halves.linear, range(kept, kept + len(asked.wrt)), asked.function, NAME, declared=True)
     cotangents = range(kept, kept + len(asked.of))
     body = join_bodies(halves.builder, halves.forward, transposed, range(count, count + kept), cotangents, policy.marks)
     return function_of(body, name, asked.function)
