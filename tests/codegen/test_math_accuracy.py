@@ -2,7 +2,7 @@
 
 Run as a script, it prints the largest errors over many more points, from which the table in `bounds.py` was made:
 
-    python tests/lower/test_math_accuracy.py [points per cluster] [function ...]
+    python tests/codegen/test_math_accuracy.py [points per cluster] [function ...]
 """
 
 from __future__ import annotations

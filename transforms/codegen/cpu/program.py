@@ -33,7 +33,7 @@ from wengert.transforms.schedule.target import Target
 
 
 class ProgramText(Struct, frozen=True):
-    """LLVM text, the memory that it needs, its constants, and the ops that the callback must run, by number; ``records``: there are tapes."""
+    """LLVM text, the memory that it needs, its constants, and the ops that the callback must run, by number."""
 
     text: str
     memory: Footprint
@@ -41,7 +41,6 @@ class ProgramText(Struct, frozen=True):
     interpreted: tuple[InterpretOp, ...]
     kernels: int
     symbols: tuple[str, ...]
-    records: bool
 
 
 def generate(module: ModuleOp, target: Target, *, strict: bool = False, flush: bool = False, check_schedules: bool = True) -> ProgramText:
@@ -59,9 +58,7 @@ def generate(module: ModuleOp, target: Target, *, strict: bool = False, flush: b
     results = sum(is_result(function, number) for number in range(len(block.args)))
     entry = EntryBuilder(target, strict, len(block.args) - results, results, len(constants), flush=flush)
     _BlockCode(entry, block, [*entry.inputs, *entry.outputs], check_schedules=check_schedules).run()
-    return ProgramText(
-        entry.text(), footprint(function), tuple(constants), tuple(entry.interpreted), len(entry.functions), tuple(entry.symbols), entry.uses_tapes
-    )
+    return ProgramText(entry.text(), footprint(function), tuple(constants), tuple(entry.interpreted), len(entry.functions), tuple(entry.symbols))
 
 
 class _BlockCode(BlockPointers):

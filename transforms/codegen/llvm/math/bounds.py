@@ -1,6 +1,6 @@
 """The largest error of each function in units of the last place (0.5 is correct rounding).
 
-Measured by tests/lower/test_math_accuracy.py over special values, random bit patterns and clusters around zeros, poles and the limits of
+Measured by tests/codegen/test_math_accuracy.py over special values, random bit patterns and clusters around zeros, poles and the limits of
 pieces (about 500,000 points for f32, 20,000 for f64), plus a tenth.  lgamma, digamma and trigamma of negative numbers: relative to the terms of the
 reflection formula, not to their difference.
 """
