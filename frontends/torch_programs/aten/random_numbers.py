@@ -16,7 +16,7 @@ from wengert.dialects import chlo
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import Value
 from wengert.dialects.stablehlo import attributes as sa
-from wengert.frontends.torch_programs.ordering import ordered
+from wengert.frontends.torch_programs.aten.ordering import ordered
 from wengert.frontends.torch_programs.translation import Number, TorchBuilder, translates
 from wengert.ir.tensor_types import element, f32, f64, i1, i64, shape, tensor, ui32, ui64
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wengert.dialects.builder import Value
-from wengert.frontends.torch_programs.ordering import taken
+from wengert.frontends.torch_programs.aten.ordering import taken
 from wengert.frontends.torch_programs.translation import Number, TorchBuilder, translates
 from wengert.ir.tensor_types import element, i1, i64, rank, shape, size
 

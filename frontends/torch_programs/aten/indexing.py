@@ -14,8 +14,8 @@ import numpy as np
 from wengert.dialects import core
 from wengert.dialects.builder import Value
 from wengert.dialects.stablehlo import attributes as sa
-from wengert.frontends.torch_programs.masks import only_mask, written_where
-from wengert.frontends.torch_programs.shape import bounds
+from wengert.frontends.torch_programs.aten.masks import only_mask, written_where
+from wengert.frontends.torch_programs.aten.shape import bounds
 from wengert.frontends.torch_programs.translation import Number, TorchBuilder, axis, translates
 from wengert.ir.attributes import int_attr
 from wengert.ir.tensor_types import element, i64, is_boolean, is_float, rank, shape, size, tensor

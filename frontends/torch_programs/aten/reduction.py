@@ -8,7 +8,7 @@ from typing import Any
 from wengert.dialects import core
 from wengert.dialects.builder import Value
 from wengert.frontends.kinks import root
-from wengert.frontends.torch_programs.elementwise import truth
+from wengert.frontends.torch_programs.aten.elementwise import truth
 from wengert.frontends.torch_programs.translation import Number, TorchBuilder, axes, axis, translates
 from wengert.ir.tensor_types import element, i64, is_complex, shape, size
 

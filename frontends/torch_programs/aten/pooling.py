@@ -10,8 +10,8 @@ import numpy as np
 
 from wengert.dialects import core
 from wengert.dialects.builder import Value
-from wengert.frontends.torch_programs.indexing import scattered
-from wengert.frontends.torch_programs.shape import part
+from wengert.frontends.torch_programs.aten.indexing import scattered
+from wengert.frontends.torch_programs.aten.shape import part
 from wengert.frontends.torch_programs.translation import TorchBuilder, translates
 from wengert.frontends.windows import Windows
 from wengert.ir.tensor_types import dtype_of, element, i64, shape, tensor
