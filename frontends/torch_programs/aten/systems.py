@@ -13,7 +13,7 @@ from wengert.numpy import linalg as wlinalg
 from wengert.transforms.ad.matrices import adjoint, identity_like, keep, pivots_to_permutation, transposed
 from wengert.transforms.ad.matrices import lu_solve as by_factors
 from wengert.transforms.ad.matrices import solve as triangular
-from wengert.transforms.core.systems import take_rows
+from wengert.transforms.core.recognisers.systems import take_rows
 
 Values = tuple[Value | None, ...]
 

@@ -11,7 +11,7 @@ import scipy.linalg
 from wengert.dialects import stablehlo
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import dtype_of, element, shape
-from wengert.runtime.interpreter.precision import working_dtype
+from wengert.runtime.interpreter.numerics.precision import working_dtype
 from wengert.runtime.interpreter.rules import Array, Binary, Unary, evaluates
 
 _lapack: Any = scipy.linalg.lapack

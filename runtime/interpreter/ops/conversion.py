@@ -12,8 +12,8 @@ from wengert.dialects import stablehlo
 from wengert.dialects.stablehlo.typing.checks import bit_width
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import dtype_of, element, f64, is_boolean, is_complex, is_float, is_integer, is_unsigned, real_element, shape
-from wengert.runtime.interpreter.integers import bits
-from wengert.runtime.interpreter.precision import rounded, working_dtype
+from wengert.runtime.interpreter.numerics.integers import bits
+from wengert.runtime.interpreter.numerics.precision import rounded, working_dtype
 from wengert.runtime.interpreter.rules import Array, Function, Unary, evaluates
 
 _finfo: Any = ml_dtypes.finfo

@@ -11,8 +11,8 @@ from xdsl.ir import Operation
 from wengert.dialects import core
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import dtype_of, element, shape
-from wengert.runtime.interpreter.lapack import ROUTINES
-from wengert.runtime.interpreter.linalg import lapack_function, over_batches, triangular_solver
+from wengert.runtime.interpreter.ops.lapack import ROUTINES
+from wengert.runtime.interpreter.ops.linalg import lapack_function, over_batches, triangular_solver
 from wengert.runtime.interpreter.rules import Array, Ternary, Unary, Variadic, evaluates
 
 

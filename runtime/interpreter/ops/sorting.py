@@ -15,8 +15,8 @@ import numpy as np
 from wengert.dialects import chlo, stablehlo
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import dtype_of, element, shape
-from wengert.runtime.interpreter.elementwise import total_order
-from wengert.runtime.interpreter.precision import working_dtype
+from wengert.runtime.interpreter.numerics.precision import working_dtype
+from wengert.runtime.interpreter.ops.elementwise import total_order
 from wengert.runtime.interpreter.rules import Array, Function, Scope, Unary, evaluates, evaluates_in_scope, one_or_tuple
 
 Before = Callable[[Array, Array], Array]

@@ -18,9 +18,9 @@ from wengert.ir.attributes import bools, int_of, ints
 from wengert.ir.elements import to_numpy
 from wengert.ir.tensor_types import dtype_of, element, is_float, rank, shape
 from wengert.runtime.errors import UnsupportedOpError
-from wengert.runtime.interpreter.precision import working_dtype
+from wengert.runtime.interpreter.numerics.precision import working_dtype
+from wengert.runtime.interpreter.ops.shape import padded
 from wengert.runtime.interpreter.rules import Array, Binary, Function, evaluates
-from wengert.runtime.interpreter.shape import padded
 
 
 def _sum_dtype(*element_types: Attribute) -> np.dtype[Any]:

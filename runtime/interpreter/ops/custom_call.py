@@ -11,12 +11,12 @@ from xdsl.dialects.builtin import StringAttr
 from wengert.dialects import sdy, stablehlo
 from wengert.ir.tensor_types import dtype_of, element, shape
 from wengert.runtime.errors import ExecutionError, UnsupportedOpError
-from wengert.runtime.interpreter.lapack import lapack_call, lapack_routine
-from wengert.runtime.interpreter.linalg import lapack_function, over_batches
-from wengert.runtime.interpreter.precision import working_dtype
+from wengert.runtime.interpreter.numerics.precision import working_dtype
+from wengert.runtime.interpreter.ops.lapack import lapack_call, lapack_routine
+from wengert.runtime.interpreter.ops.linalg import lapack_function, over_batches
+from wengert.runtime.interpreter.ops.sorting import top_k_of
 from wengert.runtime.interpreter.rules import Array, Function, Scope, Unary, Variadic, evaluates, evaluates_in_scope, one_or_tuple
-from wengert.runtime.interpreter.sorting import top_k_of
-from wengert.transforms.core.shardings import IDENTITIES
+from wengert.transforms.core.recognisers.shardings import IDENTITIES
 
 TARGETS: dict[str, Callable[[stablehlo.CustomCallOp], Function]] = {}
 

@@ -22,7 +22,7 @@ from wengert.ir.attributes import bool_attr, int_attr, int_of, ints
 from wengert.ir.locations import error_at
 from wengert.ir.tensor_types import c64, c128, element, f32, f64, i32, is_complex, shape, tensor, ui8
 from wengert.ir.traversal import ops_of
-from wengert.transforms.core.systems import take_rows
+from wengert.transforms.core.recognisers.systems import take_rows
 from wengert.transforms.rewriter import Rewriter
 
 _LETTERS: dict[Attribute, str] = {f32: "s", f64: "d", c64: "c", c128: "z"}

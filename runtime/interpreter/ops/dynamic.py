@@ -10,8 +10,8 @@ from wengert.dialects import stablehlo
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.tensor_types import dtype_of, element
 from wengert.runtime.errors import UnsupportedOpError
+from wengert.runtime.interpreter.ops.shape import iota_array, padded
 from wengert.runtime.interpreter.rules import Array, Binary, Function, Unary, evaluates
-from wengert.runtime.interpreter.shape import iota_array, padded
 
 
 def _extents(shape: Any) -> tuple[int, ...]:

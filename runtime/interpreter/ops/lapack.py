@@ -16,7 +16,7 @@ import numpy as np
 from wengert.dialects import stablehlo
 from wengert.ir.tensor_types import dtype_of, element, rank, shape
 from wengert.runtime.errors import UnsupportedOpError
-from wengert.runtime.interpreter.linalg import lapack_function, over_batches, triangular_solver
+from wengert.runtime.interpreter.ops.linalg import lapack_function, over_batches, triangular_solver
 from wengert.runtime.interpreter.rules import Array, Binary, Ternary, Unary, Variadic, one_or_tuple
 
 Options = dict[str, Any]

@@ -17,11 +17,11 @@ from wengert.dialects.core import Kind
 from wengert.ir.attributes import ints
 from wengert.ir.elements import to_numpy
 from wengert.ir.tensor_types import dtype_of, element, rank, shape
-from wengert.runtime.interpreter.combining import accumulated, kind_of, neutral, ufunc_of
-from wengert.runtime.interpreter.indexing import combination, combine_at
-from wengert.runtime.interpreter.precision import working_dtype
+from wengert.runtime.interpreter.numerics.combining import accumulated, kind_of, neutral, ufunc_of
+from wengert.runtime.interpreter.numerics.precision import working_dtype
+from wengert.runtime.interpreter.ops.indexing import combination, combine_at
+from wengert.runtime.interpreter.ops.shape import padded
 from wengert.runtime.interpreter.rules import Array, Function, Scope, Unary, evaluates, evaluates_in_scope, one_or_tuple
-from wengert.runtime.interpreter.shape import padded
 
 
 class Windows(Struct, frozen=True):

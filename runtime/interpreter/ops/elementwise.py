@@ -11,8 +11,8 @@ from xdsl.ir import Attribute, Operation
 from wengert.dialects import chlo, stablehlo
 from wengert.ir.tensor_types import element, is_boolean, is_complex, is_integer
 from wengert.runtime.errors import UnsupportedOpError
-from wengert.runtime.interpreter import complex_numbers, integers, special
-from wengert.runtime.interpreter.precision import arithmetic, transcendental
+from wengert.runtime.interpreter.numerics import complex_numbers, integers, special
+from wengert.runtime.interpreter.numerics.precision import arithmetic, transcendental
 from wengert.runtime.interpreter.rules import Binary, Function, Ternary, Unary, evaluates
 
 

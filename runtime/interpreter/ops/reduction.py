@@ -12,8 +12,8 @@ from wengert.dialects import core, stablehlo
 from wengert.dialects.core import Kind
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.tensor_types import dtype_of, element, shape
-from wengert.runtime.interpreter.combining import accumulated, kind_of, neutral, ufunc_of
-from wengert.runtime.interpreter.precision import working_dtype
+from wengert.runtime.interpreter.numerics.combining import accumulated, kind_of, neutral, ufunc_of
+from wengert.runtime.interpreter.numerics.precision import working_dtype
 from wengert.runtime.interpreter.rules import Array, Binary, Function, Scope, Unary, Variadic, evaluates, evaluates_in_scope, one_or_tuple
 
 

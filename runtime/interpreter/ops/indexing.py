@@ -16,8 +16,8 @@ from wengert.dialects.core import Kind
 from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, ScatterDimensionNumbersAttr
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.tensor_types import element_of, shape
-from wengert.runtime.interpreter.combining import accumulated, kind_of, ufunc_of
-from wengert.runtime.interpreter.precision import working_dtype
+from wengert.runtime.interpreter.numerics.combining import accumulated, kind_of, ufunc_of
+from wengert.runtime.interpreter.numerics.precision import working_dtype
 from wengert.runtime.interpreter.rules import Array, Binary, Function, RegionFunction, Scope, Variadic, evaluates, evaluates_in_scope, one_or_tuple, updates
 
 

@@ -9,7 +9,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
 from wengert.runtime.errors import UnsupportedOpError
-from wengert.runtime.interpreter import elementwise, random, reduction, shape  # noqa: F401  # pyright: ignore[reportUnusedImport]  (whose rules come first)
+from wengert.runtime.interpreter.ops import elementwise, random, reduction, shape  # noqa: F401  # pyright: ignore[reportUnusedImport]  (whose rules come first)
 from wengert.runtime.interpreter.rules import EVALUATION_RULES, Function, Scope, evaluates_in_scope, one_or_tuple
 from wengert.transforms.core.compound import EXPANSIONS, expand
 

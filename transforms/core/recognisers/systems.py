@@ -23,10 +23,10 @@ from wengert.ir.attributes import bool_attr, int_attr, int_of, ints
 from wengert.ir.construction import erase
 from wengert.ir.tensor_types import DYNAMIC, element, i32, is_complex, rank, shape, tensor, type_of
 from wengert.ir.traversal import ops_of
-from wengert.transforms.core.arrangements import arrangement, even, is_in_place, source_of
 from wengert.transforms.core.kinds import constant_scalar
-from wengert.transforms.core.permutations import permutation_loops
-from wengert.transforms.core.scatters import expand_scatter
+from wengert.transforms.core.recognisers.arrangements import arrangement, even, is_in_place, source_of
+from wengert.transforms.core.recognisers.permutations import permutation_loops
+from wengert.transforms.core.recognisers.scatters import expand_scatter
 from wengert.transforms.rewriter import Rewriter
 
 

@@ -35,8 +35,8 @@ from wengert.dialects.stablehlo import attributes as sa
 from wengert.ir import elements
 from wengert.ir.attributes import int_attr, ints
 from wengert.ir.tensor_types import dtype_of, element, shape, size, tensor
-from wengert.runtime.interpreter.combining import neutral
 from wengert.runtime.interpreter.execution import prepare
+from wengert.runtime.interpreter.numerics.combining import neutral
 from wengert.runtime.interpreter.rules import Binary, Nullary, Scope, Variadic, evaluates, evaluates_in_scope, one_or_tuple
 
 Array = np.ndarray[Any, np.dtype[Any]]
