@@ -26,7 +26,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.sources import decoded, read_bytes
+from wengert.ir.parsing.sources import decoded, read_bytes
 from wengert.ir.stages import stage, staged_property
 from wengert.runtime.backends import build
 from wengert.runtime.batching import Axes, BatchedProgram, batch_pass, checked_size, chosen_axes
@@ -76,8 +76,8 @@ def load(path: PathLike, *, entry: str = "main") -> Program:
 @stage()
 def parse(text: str, filename: str = "<string>", *, entry: str = "main") -> Program:
     """The program in a string of StableHLO text; ``filename`` is what diagnostics call it. Raises as :func:`load`."""
-    from wengert.ir.parser import parse_module
-    from wengert.ir.verifier import verify
+    from wengert.ir.parsing.parser import parse_module
+    from wengert.ir.verification.verifier import verify
 
     module = parse_module(text, filename)
     verify(module, text)
@@ -447,7 +447,7 @@ class Program:
         return self
 
     def __reduce__(self) -> tuple[Callable[..., Program], tuple[Any, ...]]:
-        from wengert.ir.printer import print_module
+        from wengert.ir.printing.printer import print_module
 
         return _restore, (print_module(self.module, locations=True), self.entry, self.name)
 
@@ -461,6 +461,6 @@ def static_program(module: ModuleOp, name: str) -> Program:
 
 def _restore(text: str, entry: str, name: str) -> Program:
     """A pickled program again."""
-    from wengert.ir.parser import parse_module
+    from wengert.ir.parsing.parser import parse_module
 
     return Program(parse_module(text, name), entry=entry, name=name)

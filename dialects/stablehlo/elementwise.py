@@ -12,10 +12,10 @@ from wengert.dialects.stablehlo import syntax as st
 from wengert.dialects.stablehlo.annotations import ResultAccuracyAttr
 from wengert.dialects.stablehlo.attributes import ComparisonDirectionAttr, ComparisonTypeAttr
 from wengert.dialects.stablehlo.base import BinaryOp, TensorOp, UnaryOp
-from wengert.ir import syntax as sx
 from wengert.ir.attributes import I32Attr
 from wengert.ir.element_classes import ANY, COMPLEX, FLOAT, INEXACT, INTEGER, LOGICAL, NUMBER, REAL, SIGNED
 from wengert.ir.operations import op_definition
+from wengert.ir.syntax import parts as sx
 
 
 @op_definition

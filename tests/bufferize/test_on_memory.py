@@ -11,9 +11,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from wengert.dialects.kernel.memory import ALIGNMENT
-from wengert.ir.parser import parse_module
-from wengert.ir.printer import print_module
-from wengert.ir.verifier import verify
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
+from wengert.ir.verification.verifier import verify
 from wengert.lab.corpus import CorpusProgram, array_error
 from wengert.lab.inputs import random_inputs
 from wengert.runtime.cpu.compile import core_form

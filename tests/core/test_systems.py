@@ -11,7 +11,7 @@ import pytest
 
 import wengert as wg
 from wengert.dialects import stablehlo as hlo
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.ir.tensor_types import shape
 from wengert.runtime.derivation import runnable
 from wengert.transforms.core.recognisers.arrangements import arrangement, even, is_in_place, source_of

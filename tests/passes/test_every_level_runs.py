@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from wengert.dialects.kernel.level import holds_kernels
 from wengert.ir.passes import PassRun, Pipeline
-from wengert.ir.printer import print_module
+from wengert.ir.printing.printer import print_module
 from wengert.lab.corpus import CorpusProgram
 from wengert.runtime.derivation import preparation, with_main
 from wengert.runtime.program import Program, load, parse

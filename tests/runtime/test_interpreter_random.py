@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.interpreter import run
 from wengert.runtime.interpreter.ops.random import philox4x32, threefry2x32
 

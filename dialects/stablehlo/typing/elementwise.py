@@ -36,7 +36,7 @@ from wengert.dialects.stablehlo.typing.checks import (
 )
 from wengert.ir.element_classes import ANY, BOOLEAN, COMPLEX, FLOAT, INEXACT, QUANTIZED, REAL, SIGNED, UNSIGNED
 from wengert.ir.tensor_types import DYNAMIC, f32, f64, i1, real_element
-from wengert.ir.typing_rules import INFERRED, TypingRule, typing_rule
+from wengert.ir.verification.typing_rules import INFERRED, TypingRule, typing_rule
 
 
 def one_type(allowed: int, *, unranked: bool = False) -> TypingRule:

@@ -4,7 +4,7 @@ It finds all errors (up to a limit), not just the first one. What it knows of an
 without regions whose class, types and properties were accepted before in the same module is not looked at again; so
 verification costs a few microseconds per op.
 
-    >>> from wengert.ir.parser import parse_module
+    >>> from wengert.ir.parsing.parser import parse_module
     >>> verify(parse_module("func.func @main(%x: tensor<2xf64>) -> tensor<3xf64> { return %x : tensor<2xf64> }"))
     Traceback (most recent call last):
     ...
@@ -27,13 +27,13 @@ from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator, SymbolTab
 from xdsl.utils.exceptions import VerifyException
 
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean, one_of
-from wengert.ir.dominance import Scope, dominating_values, explain, name_of
 from wengert.ir.locations import origin, provenance
-from wengert.ir.structure import Structure, structure_of
 from wengert.ir.symbols import VISIBILITIES, CallsFunction, called_symbol, recursive_calls, signature, symbol_name, symbols_of, symbols_used
 from wengert.ir.traversal import operands_of
-from wengert.ir.typing_rules import CONSTANT_RULES, TYPING_RULES, TypingError, TypingRule, rule_of_attribute
 from wengert.ir.unregistered import written_name
+from wengert.ir.verification.dominance import Scope, dominating_values, explain, name_of
+from wengert.ir.verification.structure import Structure, structure_of
+from wengert.ir.verification.typing_rules import CONSTANT_RULES, TYPING_RULES, TypingError, TypingRule, rule_of_attribute
 
 MAX_ERRORS = 20
 """After so many errors the verifier stops looking."""

@@ -18,10 +18,10 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from wengert.ir.attributes import bool_attr
-from wengert.ir.parser_operations import OpState, Reader
-from wengert.ir.printer import Unwritable, Writer
-from wengert.ir.syntax_properties import ATTRIBUTE, BOOL, INT, INT32, INTS, STRING, Codec, Word, Words
-from wengert.ir.syntax_types import (
+from wengert.ir.parsing.operations import OpState, Reader
+from wengert.ir.printing.printer import Unwritable, Writer
+from wengert.ir.syntax.properties import ATTRIBUTE, BOOL, INT, INT32, INTS, STRING, Codec, Word, Words
+from wengert.ir.syntax.types import (
     ArrowTypes,
     ComplexTypes,
     FunctionType,

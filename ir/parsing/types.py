@@ -11,8 +11,8 @@ from xdsl.ir import Attribute
 from xdsl.parser import Parser
 
 from wengert.ir.diagnostics import did_you_mean
-from wengert.ir.parser_cursor import DEPTH, SPACE
-from wengert.ir.parser_dialect_names import DialectReader
+from wengert.ir.parsing.cursor import DEPTH, SPACE
+from wengert.ir.parsing.dialect_names import DialectReader
 from wengert.ir.tensor_types import DYNAMIC, checked_encoding, tensor
 
 _ELEMENT = r"[a-z][\w]*|complex<\s*[a-z]\w*\s*>"

@@ -15,15 +15,15 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.printer import Writer
+from wengert.ir.printing.printer import Writer
 
 Op = TypeVar("Op", bound=Operation)
 
 
 def read_operation(cls: type[Op], parser: Parser) -> Op:
     """Reads an op of a class with a declared syntax where xDSL's parser stands."""
-    from wengert.ir.parser import ModuleParser
-    from wengert.ir.parser_operations import OpState
+    from wengert.ir.parsing.operations import OpState
+    from wengert.ir.parsing.parser import ModuleParser
 
     syntax = _syntax_of(cls)
     reader = parser if isinstance(parser, ModuleParser) else ModuleParser.adopt(parser)
@@ -38,7 +38,7 @@ def read_operation(cls: type[Op], parser: Parser) -> Op:
 
 
 def _syntax_of(cls: type[Operation]) -> Any:
-    """The declared syntax of an op class (``wengert.ir.syntax.Syntax``, whose parts know the parser that this module is known to)."""
+    """The declared syntax of an op class (``wengert.ir.syntax.parts.Syntax``, whose parts know the parser that this module is known to)."""
     return getattr(cls, "SYNTAX", None)
 
 

@@ -20,9 +20,9 @@ from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.lexer import Span
 
 from wengert.ir.diagnostics import did_you_mean, nearest
-from wengert.ir.parser_cursor import NAME, SPACE
-from wengert.ir.parser_regions import RegionReader
-from wengert.ir.parser_values import Operands, count_of
+from wengert.ir.parsing.cursor import NAME, SPACE
+from wengert.ir.parsing.regions import RegionReader
+from wengert.ir.parsing.values import Operands, count_of
 from wengert.ir.unregistered import written_name
 
 _HEAD = re.compile(SPACE + rf"(?:%({NAME})(?::(\d{{1,6}}))?{SPACE}={SPACE})?([A-Za-z_][\w$.]*)", re.ASCII)

@@ -25,8 +25,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from wengert.ir.parser_cursor import SPACE
-from wengert.ir.parser_types import TypeReader
+from wengert.ir.parsing.cursor import SPACE
+from wengert.ir.parsing.types import TypeReader
 from wengert.ir.tensor_types import dtype_of, i1, is_complex, is_integer, is_unsigned, real_element, tensor
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -1,7 +1,7 @@
 """The parser: module text in, operations with places out.
 
 It reads the pretty form that JAX prints, MLIR's generic form, and any mixture of the two, several times faster than xDSL's own
-parser and with errors that point at the place (see :mod:`wengert.ir.parser_cursor` for how)::
+parser and with errors that point at the place (see :mod:`wengert.ir.parsing.cursor` for how)::
 
     module = parse_module(open("f.mlir").read(), "f.mlir")
 
@@ -19,10 +19,10 @@ from xdsl.ir import Operation
 from xdsl.parser import Parser
 
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
-from wengert.ir.parser_operations import Reader
-from wengert.ir.sources import decoded
+from wengert.ir.parsing.operations import Reader
+from wengert.ir.parsing.sources import decoded
 from wengert.ir.stages import stage
-from wengert.ir.syntax_functions import SYNTAXES
+from wengert.ir.syntax.functions import SYNTAXES
 
 
 class ModuleParser(Reader):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from wengert.ir.parser_builtins import BuiltinReader
+from wengert.ir.parsing.builtins import BuiltinReader
 
 _HEXADECIMAL = re.compile(r"0x((?:[0-9a-fA-F]{2})*)")
 _ALIGNMENT = 4

@@ -22,9 +22,9 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from wengert.ir.parser_builtins import Attributes
-from wengert.ir.parser_cursor import SPACE
-from wengert.ir.parser_resources import ResourceReader
+from wengert.ir.parsing.builtins import Attributes
+from wengert.ir.parsing.cursor import SPACE
+from wengert.ir.parsing.resources import ResourceReader
 
 _FLAT_DICTIONARY = re.compile(SPACE + r"(\{[^{}\"]{0,2000}\})")
 _FLAT_PROPERTIES = re.compile(SPACE + r"<(\{[^{}\"]{0,2000}\})>")

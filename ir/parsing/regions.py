@@ -11,8 +11,8 @@ from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.parser import Parser
 from xdsl.utils.lexer import Span
 
-from wengert.ir.parser_cursor import NAME, SPACE
-from wengert.ir.parser_values import ValueReader
+from wengert.ir.parsing.cursor import NAME, SPACE
+from wengert.ir.parsing.values import ValueReader
 
 _BLOCK = re.compile(SPACE + r"\^(" + NAME + ")", re.ASCII)
 _DEPTH = 64

@@ -9,7 +9,7 @@ from typing import Any
 from xdsl.dialects.builtin import UnregisteredAttr
 
 from wengert.ir.diagnostics import did_you_mean
-from wengert.ir.parser_cursor import SPACE, Cursor
+from wengert.ir.parsing.cursor import SPACE, Cursor
 
 _NAME = re.compile(SPACE + r"[#!]([A-Za-z_][\w$]*)(?:\.([\w$.-]+)|" + SPACE + "<" + SPACE + r"([A-Za-z_][\w$.]*))", re.ASCII)
 

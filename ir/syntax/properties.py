@@ -10,8 +10,8 @@ from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute
 
 from wengert.ir.attributes import bool_attr, int_array, int_attr, int_of, ints
-from wengert.ir.parser_operations import Reader
-from wengert.ir.printer import Unwritable, Writer
+from wengert.ir.parsing.operations import Reader
+from wengert.ir.printing.printer import Unwritable, Writer
 from wengert.ir.tensor_types import i1, i64
 
 

@@ -13,8 +13,8 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.parser.core import ForwardDeclaredValue
 
 from wengert.ir.diagnostics import did_you_mean
-from wengert.ir.parser_attributes import AttributeReader
-from wengert.ir.parser_cursor import NAME, SPACE
+from wengert.ir.parsing.attributes import AttributeReader
+from wengert.ir.parsing.cursor import NAME, SPACE
 
 _OPERAND = re.compile(SPACE + r"%(" + NAME + r")(?:#(\d{1,6}))?", re.ASCII)
 _AUTOMATIC = re.compile(r"\d.*|(?:cst|c|arg|iterArg)(?:_?\d+)*")

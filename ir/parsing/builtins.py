@@ -33,8 +33,8 @@ from xdsl.ir import Attribute
 from wengert.ir.attributes import bool_attr
 from wengert.ir.construction import unverified
 from wengert.ir.float_formats import bits_of, format_of, value_of
-from wengert.ir.parser_constants import ConstantReader
-from wengert.ir.parser_cursor import DEPTH, SPACE
+from wengert.ir.parsing.constants import ConstantReader
+from wengert.ir.parsing.cursor import DEPTH, SPACE
 from wengert.ir.tensor_types import i1, i64, is_integer
 
 _NUMBER = re.compile(SPACE + r"(-?)" + SPACE + r"(?:(0x[0-9a-fA-F]+)|([0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?)|([0-9]+))")

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerType, LocationAttr, Mod
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove, IsTerminator
 
-from wengert.ir.printer_attributes import AttributeWriter, symbol
+from wengert.ir.printing.attributes import AttributeWriter, symbol
 
 _NUMBERED = re.compile(r"_\d+$")
 
@@ -144,7 +144,7 @@ class Writer(AttributeWriter):
     def _syntax(self, op: Operation) -> Any:
         syntax = getattr(op, "SYNTAX", None)
         if syntax is None:
-            from wengert.ir.syntax_functions import SYNTAXES
+            from wengert.ir.syntax.functions import SYNTAXES
 
             syntax = SYNTAXES.get(op.name)
         return syntax
@@ -204,7 +204,7 @@ class Writer(AttributeWriter):
 
     def _by_xdsl(self, op: Operation) -> None:
         """Writes an op in the form that xDSL's dialects define."""
-        from wengert.ir.foreign import ForeignPrinter
+        from wengert.ir.syntax.foreign import ForeignPrinter
 
         self.write(op.name)
         op.print(ForeignPrinter(self))
@@ -344,7 +344,7 @@ def _alias_locations(writer: Writer, op: Operation) -> list[str]:
 
 
 def print_module(module: ModuleOp | Operation, *, locations: bool = False, generic: bool = False) -> str:
-    """A module (or any op) as text that :func:`wengert.ir.parser.parse_module` and JAX read.
+    """A module (or any op) as text that :func:`wengert.ir.parsing.parser.parse_module` and JAX read.
 
     With ``locations``, every op and block argument says its place; with ``generic``, every op has MLIR's generic form.
     """

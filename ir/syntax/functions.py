@@ -8,10 +8,10 @@ from typing import cast
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, LocationAttr, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Block, Operation, Region
 
-from wengert.ir import syntax as sx
-from wengert.ir.parser_operations import OpState, Reader
-from wengert.ir.printer import Unwritable, Writer
+from wengert.ir.parsing.operations import OpState, Reader
+from wengert.ir.printing.printer import Unwritable, Writer
 from wengert.ir.symbols import VISIBILITIES
+from wengert.ir.syntax import parts as sx
 
 
 class ModuleText:
