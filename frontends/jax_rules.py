@@ -36,7 +36,7 @@ from xdsl.dialects.func import FuncOp
 
 from wengert.ir.symbols import rename_references
 from wengert.runtime.errors import InputError
-from wengert.runtime.program import parse
+from wengert.runtime.loading import parse
 from wengert.transforms.ad.custom import CUSTOM_JVP, CUSTOM_VJP, SYMBOLIC_ZEROS
 from wengert.transforms.core.recognisers.stopped import FRONTEND_ATTRIBUTES
 

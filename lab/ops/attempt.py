@@ -20,7 +20,8 @@ from wengert.ir.printing.printer import print_module
 from wengert.ir.verification.typing_rules import TYPING_RULES
 from wengert.lab.ops.example import Example
 from wengert.runtime.errors import ExecutionError, InputError
-from wengert.runtime.program import Program, parse
+from wengert.runtime.loading import parse
+from wengert.runtime.program import Program
 from wengert.runtime.signature import Parameter
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -19,7 +19,7 @@ from wengert.lab.inputs import random_inputs
 from wengert.runtime.cpu.compile import core_form
 from wengert.runtime.derivation import runnable
 from wengert.runtime.interpreter import run
-from wengert.runtime.program import load
+from wengert.runtime.loading import load
 from wengert.transforms.bufferize.footprint import footprint
 from wengert.transforms.codegen.cpu.program import generate
 from wengert.transforms.lowering import lower

@@ -14,7 +14,7 @@ from wengert.ir.printing.printer import print_module
 from wengert.ir.verification.verifier import verify
 from wengert.runtime.errors import InputError
 from wengert.runtime.interpreter import run
-from wengert.runtime.program import parse
+from wengert.runtime.loading import parse
 from wengert.transforms.bufferize.footprint import footprint
 from wengert.transforms.pipelines import parse_pipeline
 

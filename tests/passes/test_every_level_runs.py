@@ -14,7 +14,8 @@ from wengert.ir.passes import PassRun, Pipeline
 from wengert.ir.printing.printer import print_module
 from wengert.lab.corpus import CorpusProgram
 from wengert.runtime.derivation import preparation, with_main
-from wengert.runtime.program import Program, load, parse
+from wengert.runtime.loading import load, parse
+from wengert.runtime.program import Program
 from wengert.transforms.pipelines import emission, joined, lowering, parse_pipeline
 
 pytestmark = [pytest.mark.corpus, needs_corpus]

@@ -11,7 +11,7 @@ from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.parser import parse_module
 from wengert.ir.passes import Pipeline
 from wengert.ir.printing.printer import print_module
-from wengert.runtime.program import load
+from wengert.runtime.loading import load
 from wengert.transforms.lowering import lower
 from wengert.transforms.pipelines import FRONT, LOWER, OPTIMIZE, lowering, parse_pipeline
 
