@@ -24,7 +24,7 @@ PASS_PATHS = {
     "to-core": "wengert.transforms.core.to_core:ToCorePass",
     "expand-compound": "wengert.transforms.core.compound:ExpandCompoundPass",
     "expand-functions": "wengert.transforms.core.functions:ExpandFunctionsPass",
-    "drop-matrices": "wengert.transforms.core.systems:DropMatricesPass",
+    "drop-matrices": "wengert.transforms.core.recognisers.systems:DropMatricesPass",
     "tapes-to-stacks": "wengert.transforms.core.tapes_to_stacks:TapesToStacksPass",
     "from-core": "wengert.transforms.core.from_core:FromCorePass",
     # transforms/shapes: programs that leave extents open

@@ -16,7 +16,7 @@ import numpy as np
 import wengert as wg
 from fuzz.agreement import Mismatch, Singular, assert_agree
 from fuzz.case import Case, direction, interpreted, noise_of
-from wengert.ir.printer import print_module
+from wengert.ir.printing.printer import print_module
 
 Array = np.ndarray[Any, np.dtype[Any]]
 NARROW = re.compile(r"[x<](bf16|f16|f32|f[468]E\w+)>")
