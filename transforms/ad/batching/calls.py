@@ -14,8 +14,8 @@ from xdsl.ir import Attribute
 
 from wengert.transforms.ad.batching.function import batch_function
 from wengert.transforms.ad.batching.rule import Batching, Functions, Operands, Results, batches
-from wengert.transforms.ad.custom import CUSTOM_JVP, CUSTOM_VJP
-from wengert.transforms.ad.request import function_named
+from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP
+from wengert.transforms.ad.requests.request import function_named
 
 
 @batches(CallOp)

@@ -8,7 +8,7 @@ As long as all instances go the same way, nothing changes but the types. Where t
 - every branch is run, and each instance's results are selected.
 
 What is computed for an instance that does not count is discarded. So that it is harmless to reverse mode too, the operands of a
-masked body and of each branch are guarded (:mod:`wengert.transforms.ad.guards`).
+masked body and of each branch are guarded (:mod:`wengert.transforms.ad.rewrites.guards`).
 
 Tapes need no select: a loop writes one entry per trip for all instances, and an instance reads only what it wrote.
 """

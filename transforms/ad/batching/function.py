@@ -18,7 +18,7 @@ from wengert.ir.tensor_types import DYNAMIC, rank, shape_of_type, tensor
 from wengert.transforms.ad.batching.rule import Batching, Functions, Mapped
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.function import begin_function, finish_function
-from wengert.transforms.ad.request import request
+from wengert.transforms.ad.requests.request import request
 
 Axes = Sequence[int | None]
 """A dimension for each argument or result; None for one that is the same for all instances."""
