@@ -1,7 +1,7 @@
-"""``batch``: a function of many instances from a function of one.
+"""The pass ``batch``: vectorizes a function over a batch of inputs, as JAX's ``vmap`` does.
 
-``(inputs) -> (outputs)`` becomes the same with a dimension more: argument i holds its instances along dimension
-``in_axes[i]``, result j along ``out_axes[j]``; None means that there is one value for all. See :mod:`.rule` for how.
+``(inputs) -> (outputs)`` becomes the same with one more dimension: dimension ``in_axes[i]`` of argument i is the batch, and dimension
+``out_axes[j]`` of result j; None means that the argument or result is not batched. See :mod:`.rule` for how.
 
 Before and after ``batch{size=8}``::
 
@@ -25,15 +25,15 @@ from wengert.transforms.ad.requests.request import function_named
 
 @dataclass(frozen=True)
 class BatchPass(ModulePass):
-    """Replaces a function by its batched form."""
+    """Replaces a function by its batched version."""
 
     name = "batch"
 
     size: int | None = None
-    """The number of instances; it has no default."""
+    """The batch size; it has no default."""
     fn: str = "main"
     in_axes: tuple[int, ...] | None = None
-    """Where each argument holds its instances, -1 for one value for all; by default dimension 0 of every argument."""
+    """The batch dimension of each argument, -1 for an argument that is not batched; by default dimension 0 of every argument."""
     out_axes: tuple[int, ...] | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -43,9 +43,9 @@ class BatchPass(ModulePass):
 
 
 def batch(module: ModuleOp, size: int, fn: str = "main", in_axes: Axes | None = None, out_axes: Axes | None = None) -> None:
-    """Replaces ``fn`` by its batched form, in place. The module is brought to core level first.
+    """Replaces ``fn`` by its batched version, in place. The module is brought to core level first.
 
-    Raises DiagnosticError for axes that do not fit, for a result that is not to be batched but depends on the instance, and
+    Raises DiagnosticError for axes that do not fit, for a result that is declared unbatched but depends on a batched argument, and
     for ops that cannot be batched, by name and place.
     """
     prepare(module)

@@ -81,7 +81,7 @@ def elementwise(
     results = walk.run(block, [Mapped(b.reshape(x, [count]), True) for x in operands])
     if wanted is not None:
         results = [walk.values[value] for value in wanted]
-    return [b.reshape(walk.spread(x), extents) for x in results]
+    return [b.reshape(walk.broadcast(x), extents) for x in results]
 
 
 def _with_initial(combine: Combination, initial: Sequence[SSAValue], values: Values) -> Values:
