@@ -26,12 +26,12 @@ from wengert.dialects.kernel.positions import index
 from wengert.ir.attributes import ints
 from wengert.ir.elements import is_splat
 from wengert.ir.tensor_types import shape, size
-from wengert.ir.traversal import all_ops, operands_of
+from wengert.ir.traversal import all_ops, operands_of, result_of
 from wengert.transforms.fuse.contractions import strided
 from wengert.transforms.fuse.joins import is_read_in_place
 from wengert.transforms.fuse.plan import Copy, Group, Member, Piece, Plan, Update
 from wengert.transforms.fuse.roles import Role, cost, role
-from wengert.transforms.fuse.views import keeps_position, repeats_rows, reshaped, result
+from wengert.transforms.fuse.views import keeps_position, repeats_rows, reshaped
 
 RECOMPUTE_COST = 6
 """A value is computed again per element of another kernel up to this cost (a transcendental function is above it)."""
@@ -126,7 +126,7 @@ class _Fusion:
         depth: dict[SSAValue, int] = {}
         for op in self.ops:
             if self.roles[op] is Role.VIEW:
-                value = result(op)
+                value = result_of(op)
                 depth[value] = 1 + max([depth.get(self.resolve(operand), 0) for operand in operands_of(op)])
                 if depth[value] > VIEW_DEPTH:
                     depth[value] = 0
@@ -147,16 +147,16 @@ class _Fusion:
     def _place(self, op: Operation) -> None:
         kind = self.roles[op]
         if kind is Role.SCALAR:
-            self._place_member(op, shape(result(op)), operands_of(op))
+            self._place_member(op, shape(result_of(op)), operands_of(op))
         elif kind is Role.REDUCE:
             assert isinstance(op, core.ReduceOp)
             self._place_member(op, shape(op.operand), operands_of(op), op)
-            group = self.home[result(op)]
-            self.ready[result(op)] = (group + 1, group + 1)
+            group = self.home[result_of(op)]
+            self.ready[result_of(op)] = (group + 1, group + 1)
         elif kind is Role.VIEW:
             self._place_view(op)
         elif kind is Role.SOURCE:
-            self.ready[result(op)] = (0, 0)
+            self.ready[result_of(op)] = (0, 0)
             self._copy_if_needed(op)
         elif kind is Role.CONCATENATE:
             self._place_concatenate(op)
@@ -176,7 +176,7 @@ class _Fusion:
         return self.copied[value] + 1 if value in self.copied else self.ready[value][1]
 
     def _place_view(self, op: Operation) -> None:
-        value = result(op)
+        value = result_of(op)
         if keeps_position(op):
             self.ready[value] = self._available(operands_of(op)[0])
         else:
@@ -187,7 +187,7 @@ class _Fusion:
         self._copy_if_needed(op)
 
     def _copy_if_needed(self, op: Operation) -> None:
-        value = result(op)
+        value = result_of(op)
         if (value not in self.in_memory and value not in self.forced) or (isinstance(op, stablehlo.ConstantOp) and is_stored_constant(op)):
             return
         group = self._join(shape(value), [value])
@@ -212,7 +212,7 @@ class _Fusion:
                 self.groups[group].members.append(Piece(op, number))
                 self.pieces[op, number] = group
                 done = max(done, group + 1)
-        self.ready[result(op)] = (done, done)
+        self.ready[result_of(op)] = (done, done)
 
     def _place_update(self, op: Operation) -> None:
         assert isinstance(op, stablehlo.DynamicUpdateSliceOp | core.ScatterOp)
@@ -221,7 +221,7 @@ class _Fusion:
         group = self._join(shape(update.value), [update.value], before)
         self.groups[group].members.append(update)
         self.pieces[op, 0] = group
-        self.ready[result(op)] = (group + 1, group + 1)
+        self.ready[result_of(op)] = (group + 1, group + 1)
 
     def _join(self, domain: tuple[int, ...], operands: Iterable[SSAValue], before: int = 0, reduction: core.ReduceOp | None = None) -> int:
         """The group that a member with these loops and operands joins: the earliest that it may (not before a given
@@ -263,9 +263,9 @@ class _Fusion:
                 self._sink_one(op)
                 self._use_scalar(op)
             elif kind is Role.REDUCE:
-                self._demand(operands_of(op)[0]).same.add(self.home[result(op)])
+                self._demand(operands_of(op)[0]).same.add(self.home[result_of(op)])
             elif kind in (Role.VIEW, Role.SOURCE):
-                value = result(op)
+                value = result_of(op)
                 if value in self.copied:
                     self._demand(value).same.add(self.copied[value])
                 if kind is Role.VIEW:
@@ -277,14 +277,14 @@ class _Fusion:
         self._drop_moved()
 
     def _use_scalar(self, op: Operation) -> None:
-        group = self.home[result(op)]
-        extents = shape(result(op))
+        group = self.home[result_of(op)]
+        extents = shape(result_of(op))
         for operand in operands_of(op):
             demand = self._demand(operand)
             (demand.same if shape(operand) == extents else demand.hoisted).add(group)
 
     def _use_view(self, op: Operation) -> None:
-        demand = self._demand(result(op))
+        demand = self._demand(result_of(op))
         for operand in operands_of(op):
             inner = self._demand(operand)
             if keeps_position(op):
@@ -311,7 +311,7 @@ class _Fusion:
             (demand.hoisted if size(value) == 1 else demand.other).add(group)
 
     def _sink_one(self, op: Operation) -> None:
-        value = result(op)
+        value = result_of(op)
         demand = self._demand(value)
         if value in self.in_memory or demand.other or demand.hoisted or len(demand.same) != 1:
             return
@@ -335,7 +335,7 @@ class _Fusion:
 
         for number, group in enumerate(self.groups):
             if group.domain is not None:
-                kept = [m for m in group.members if not isinstance(m, Operation) or self.home[result(m)] == number]
+                kept = [m for m in group.members if not isinstance(m, Operation) or self.home[result_of(m)] == number]
                 group.members = sorted(kept, key=place)
 
     # -- storage
@@ -346,9 +346,9 @@ class _Fusion:
         for op in self.ops:
             kind = self.roles[op]
             if kind is Role.VIEW:
-                costs[result(op)] = self._cost_of(operands_of(op), costs, 0, 0)
+                costs[result_of(op)] = self._cost_of(operands_of(op), costs, 0, 0)
             elif kind is Role.SCALAR:
-                value = result(op)
+                value = result_of(op)
                 costs[value] = self._cost_of(operands_of(op), costs, cost(op), 1)
                 if value in self.in_memory or self._must_store(value, costs[value]):
                     stored.add(value)

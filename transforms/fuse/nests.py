@@ -35,11 +35,11 @@ from wengert.ir.attributes import int_of, ints
 from wengert.ir.construction import append
 from wengert.ir.elements import is_splat
 from wengert.ir.tensor_types import dtype_of, element, i1, i32, i64, shape, size, tensor, type_of
-from wengert.ir.traversal import operands_of
+from wengert.ir.traversal import operands_of, result_of
 from wengert.transforms.fuse.indexing import Access, Start, read, write
 from wengert.transforms.fuse.plan import Copy, Group, Piece, Plan, Update
 from wengert.transforms.fuse.roles import function_name, reduction_kind, write_kind
-from wengert.transforms.fuse.views import Index, operand_index, pad_index, reshaped, result
+from wengert.transforms.fuse.views import Index, operand_index, pad_index, reshaped
 
 Guards = tuple[Guard, ...]
 
@@ -98,7 +98,7 @@ class NestBuilder:
                 self._write_reduction(member)
             else:
                 self._compute(member)
-                value = result(member)
+                value = result_of(member)
                 if value in plan.stored:
                     at = self.index_for(shape(value))
                     self._write(value, self.known[value, at, ()], at, STORE)
@@ -171,7 +171,7 @@ class NestBuilder:
         op = self.body.last_op
         while op is not None:
             before = op.prev_op
-            if result(op).first_use is None and result(op) not in wanted:
+            if result_of(op).first_use is None and result_of(op) not in wanted:
                 op.detach()
                 op.erase()
             op = before
@@ -179,7 +179,7 @@ class NestBuilder:
     # -- reading and computing
 
     def _compute(self, op: Operation) -> None:
-        value = result(op)
+        value = result_of(op)
         at = self.index_for(shape(value))
         self.known[value, at, ()] = self.known[value] = self._apply(op, at, ())
 
@@ -253,10 +253,10 @@ class NestBuilder:
         return found
 
     def _apply(self, op: Operation, at: Index, guards: Guards) -> SSAValue:
-        extents = shape(result(op))
+        extents = shape(result_of(op))
         operands = [self._value(operand, at if shape(operand) == extents else (), guards) for operand in operands_of(op)]
         properties: dict[str, Attribute] = {"function": string(function_name(op))}
-        return self._add(ApplyOp.create(operands=operands, result_types=[element(result(op))], properties=properties, location=op.location))
+        return self._add(ApplyOp.create(operands=operands, result_types=[element(result_of(op))], properties=properties, location=op.location))
 
     def _constant(self, op: stablehlo.ConstantOp, at: Index, guards: Guards) -> SSAValue:
         value = op.value
@@ -337,4 +337,4 @@ class NestBuilder:
 
     def _add(self, op: Operation) -> SSAValue:
         append(self.body, op)
-        return result(op)
+        return result_of(op)

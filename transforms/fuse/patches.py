@@ -20,8 +20,8 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects import stablehlo
 from wengert.dialects.builder import OpBuilder, Value
+from wengert.dialects.stablehlo.convolution_windows import Windows, windows_of
 from wengert.ir.tensor_types import element, f32, f64, rank, shape, size
-from wengert.transforms.codegen.cpu.native.convolution.attributes import Windows, windows_of
 from wengert.transforms.fuse.rewriting import replace_ops
 
 

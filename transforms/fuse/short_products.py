@@ -18,10 +18,10 @@ from xdsl.passes import ModulePass
 from wengert.dialects import stablehlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import element, f32, f64, rank, shape
+from wengert.transforms.analysis.batches import is_short
+from wengert.transforms.analysis.loops import MOST_PHASES
 from wengert.transforms.fuse.rewriting import replace_ops
 from wengert.transforms.fuse.roles import has_product
-from wengert.transforms.kernel.batch_unrolling import is_short
-from wengert.transforms.kernel.loops import MOST_PHASES
 
 _MOST_PRODUCTS = 9
 _MOST_READ = 6

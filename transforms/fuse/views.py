@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from wengert.dialects import stablehlo
 from wengert.dialects.kernel import Guard
@@ -19,11 +19,6 @@ from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import shape
 
 Index = tuple[Position, ...]
-
-
-def result(op: Operation) -> SSAValue:
-    """The first result (indexing xDSL's own tuple costs more than all else here)."""
-    return next(iter(op.results))
 
 
 def _broadcast(op: stablehlo.BroadcastInDimOp, at: Index, bounds: Bounds) -> Index:

@@ -37,21 +37,16 @@ from wengert.dialects.kernel import (
     string,
     yielded,
 )
+from wengert.dialects.kernel.element_formats import format_of
 from wengert.dialects.kernel.positions import Position, constant, index, substitute
 from wengert.ir.construction import append, erase, insert_before, replace_uses
-from wengert.ir.traversal import operands_of, ops_in
-from wengert.transforms.codegen.llvm.types import element_of
-from wengert.transforms.fuse.views import result
+from wengert.ir.traversal import operands_of, ops_in, result_of
+from wengert.transforms.analysis.batches import MOST_POINTS, is_short
 from wengert.transforms.kernel.blocks import kernel_blocks
 from wengert.transforms.kernel.remap import undecided, unrolled, zero_or_true
 
-MOST_POINTS = 12
-"""Rows of so many elements are unrolled: vectors in space, small matrices, a few classes. Longer ones fill registers as they are."""
 LONE_SUM = 7
 """Rows that are only summed are unrolled up to so many elements: lanes of a register are added up more quickly than picked from rows."""
-SMALLEST_BATCH = 16
-FEWEST_ITERATIONS = 6
-"""The innermost loop over the batch, which the lanes are along, has at least so many iterations."""
 MOST_OPS = 640
 """A merged body becomes no longer: code generation is superlinear in the size of a function."""
 SMALL = 1 << 10
@@ -93,11 +88,6 @@ def unroll_batch(block: Block, *, reassociate: bool) -> None:
             runs += [started] if started.add(op, loops) else []
     for run in runs:
         run.finish()
-
-
-def is_short(batch: Sequence[int], points: int) -> bool:
-    """Whether there are many batch elements of few elements, or of few multiplications, each."""
-    return bool(batch) and prod(batch) >= SMALLEST_BATCH and batch[-1] >= FEWEST_ITERATIONS and 1 <= points <= MOST_POINTS
 
 
 def _batch_loops(op: NestOp) -> int:
@@ -196,7 +186,7 @@ class _MergedNest:
             places = {point.places[number] for point in points}
             if write.kind == STORE or _is_computed(write):
                 continue
-            element = element_of(write.value.type)
+            element = format_of(write.value.type)
             if element.narrow or element.kind == "c" or op.tied[write.target] >= 0:
                 return False
             if not all(at.is_affine() for at in places):
@@ -244,7 +234,7 @@ class _MergedNest:
         total, *rest = parts
         if kind == STORE:
             return total
-        if whole and kind == "add" and element_of(total.type).kind == "f":
+        if whole and kind == "add" and format_of(total.type).kind == "f":
             total, rest = self.put(zero_or_true(total.type)), parts
         self.summed |= bool(rest) and (kind in ("max", "min") or len(parts) <= LONE_SUM)
         for part in rest:
@@ -255,11 +245,11 @@ class _MergedNest:
 
     def put(self, op: Operation) -> SSAValue:
         """The value of an op: that of an equal one that is there, or its own in the body."""
-        key = (type(op), *operands_of(op), *op.properties.items(), result(op).type)
+        key = (type(op), *operands_of(op), *op.properties.items(), result_of(op).type)
         value = self.numbered.get(key)
         if value is None:
             append(self.body, op)
-            value = self.numbered[key] = result(op)
+            value = self.numbered[key] = result_of(op)
         else:
             op.drop_all_references()
         return value
@@ -340,5 +330,5 @@ class _Point:
 
 def _erase_unused(body: Block) -> None:
     for op in reversed(ops_in(body)[:-1]):
-        if result(op).first_use is None:
+        if result_of(op).first_use is None:
             erase(op)

@@ -24,14 +24,13 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from wengert.dialects.kernel import STORE, LoadOp, NestOp, WithinOp, YieldOp, at_attr, nest, string
+from wengert.dialects.kernel.element_formats import format_of
 from wengert.dialects.kernel.positions import Position, constant, dimensions, index, substitute
 from wengert.ir.attributes import int_array
 from wengert.ir.construction import append
-from wengert.ir.traversal import ops_in
-from wengert.transforms.codegen.llvm.types import element_of
-from wengert.transforms.fuse.views import result
+from wengert.ir.traversal import ops_in, result_of
+from wengert.transforms.analysis.loops import MOST_PHASES, Loops, accesses
 from wengert.transforms.kernel.blocks import kernel_blocks
-from wengert.transforms.kernel.loops import MOST_PHASES, Loops, accesses
 from wengert.transforms.kernel.remap import remapped_body, unrolled
 from wengert.transforms.schedule.target import NOMINAL
 
@@ -88,7 +87,7 @@ def _pays(op: NestOp, loops: Loops) -> bool:
     loads = [inner for inner in inside if isinstance(inner, LoadOp)]
     if any(abs(loops[at].coefficient(last - 1)) > MOST_PHASES for at in (*[load.at.data for load in loads], *[write.at for write in op.writes])):
         return False
-    widths = [element_of(value.type).size for value in (*[load.result for load in loads], *[write.value for write in op.writes])]
+    widths = [format_of(value.type).size for value in (*[load.result for load in loads], *[write.value for write in op.writes])]
     divided = any(last in dimensions(atom.expression) for at in loops.positions for atom, _ in at.terms if not isinstance(atom, int))
     guarded = any(last in dimensions(loops[at]) for inner in inside if isinstance(inner, LoadOp | WithinOp) and inner.where for at, _, _ in inner.where.data)
     return divided or guarded or extents[last] * max(widths) < NOMINAL.vector_bytes
@@ -145,7 +144,7 @@ class _Phases:
         properties: dict[str, Attribute] = {"at": ArrayAttr(places), "kinds": ArrayAttr(kinds), "targets": int_array([target for _, _, target in parts])}
         self.body.add_op(YieldOp.create(operands=[value for value, _, _ in parts], properties=properties))
         for inner in reversed(list(self.body.ops)):
-            if not isinstance(inner, YieldOp) and not result(inner).uses.get_length():
+            if not isinstance(inner, YieldOp) and not result_of(inner).uses.get_length():
                 inner.detach()
                 inner.erase()
         unrolled = nest(list(op.inputs), [], [value.type for value in op.outputs], self.extents, [-1] * len(op.outputs), self.body)
@@ -168,7 +167,7 @@ class _Phases:
 
     def _add(self, op: Operation) -> SSAValue:
         append(self.body, op)
-        return result(op)
+        return result_of(op)
 
     def _at(self, at: Position, phase: int) -> Position:
         last = len(self.extents)

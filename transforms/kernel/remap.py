@@ -17,8 +17,7 @@ from wengert.dialects.kernel import ApplyOp, AtAttr, ConstantOp, Guard, IndexOp,
 from wengert.dialects.kernel.positions import Position, span
 from wengert.ir.construction import append, copy_op
 from wengert.ir.tensor_types import dtype_of, i1, tensor
-from wengert.ir.traversal import ops_in
-from wengert.transforms.fuse.views import result
+from wengert.ir.traversal import ops_in, result_of
 
 Op = TypeVar("Op", bound=Operation)
 Remap = Callable[[Position], Position]
@@ -82,7 +81,7 @@ def unrolled(
     """
     decided: dict[SSAValue, bool] = {}
     for inner in ops_in(op.body.block)[:-1]:
-        value = result(inner)
+        value = result_of(inner)
         if isinstance(inner, ApplyOp) and inner.function.data == "select" and inner.operands[0] in decided:
             values[value] = values[inner.operands[1 if decided[inner.operands[0]] else 2]]
             continue

@@ -26,12 +26,12 @@ from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.passes import ModulePass
 
 from wengert.dialects.kernel import STORE, LoadOp, NestOp, Write, YieldOp, at_attr, nest, string
+from wengert.dialects.kernel.element_formats import format_of
 from wengert.dialects.kernel.positions import Position, combine, dimensions, index
 from wengert.ir.tensor_types import element, shape, size, tensor
 from wengert.ir.traversal import ops_in
-from wengert.transforms.codegen.llvm.types import element_of
+from wengert.transforms.analysis.loops import Loops
 from wengert.transforms.kernel.blocks import kernel_blocks
-from wengert.transforms.kernel.loops import Loops
 from wengert.transforms.kernel.remap import remapped_body
 from wengert.transforms.schedule.chunks import wanted_chunks
 from wengert.transforms.schedule.order import choose_order
@@ -83,7 +83,7 @@ class _Parts:
         """Does it if it can be done and pays."""
         combined = [write for write in op.writes if write.kind != STORE]
         plain = all(write.base is None for write in op.writes) and all(tie < 0 for tie in op.tied)
-        if not combined or not plain or 0 in op.extents or any(element_of(write.value.type).narrow for write in combined):
+        if not combined or not plain or 0 in op.extents or any(format_of(write.value.type).narrow for write in combined):
             return
         placement = _placed(op)
         loops, extents = placement.loops, placement.extents
@@ -155,7 +155,7 @@ def _placed(op: NestOp) -> Placement:
 
 def _exact_parts(combined: Sequence[Write], loops: Loops, extents: Sequence[int]) -> int:
     """How many parts make the longest sum of floats one of short sums; 0 if it is short enough."""
-    sums = [write for write in combined if write.kind == "add" and element_of(write.value.type).kind in "fc"]
+    sums = [write for write in combined if write.kind == "add" and format_of(write.value.type).kind in "fc"]
     lengths = [prod(extents[d] for d in range(len(extents)) if d not in dimensions(loops[write.at])) // _LANES for write in sums]
     longest = max(lengths, default=0)
     return isqrt(longest) if longest > _LONG_SUM else 0

@@ -15,9 +15,8 @@ from collections.abc import Sequence
 from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects.kernel import ApplyOp, Write
-from wengert.ir.traversal import operands_of
-from wengert.transforms.codegen.llvm.types import element_of
-from wengert.transforms.fuse.views import result
+from wengert.dialects.kernel.element_formats import format_of
+from wengert.ir.traversal import operands_of, result_of
 
 
 def shared_products(ops: Sequence[Operation], writes: Sequence[Write]) -> dict[Operation, int]:
@@ -33,15 +32,15 @@ def shared_products(ops: Sequence[Operation], writes: Sequence[Write]) -> dict[O
     reached = defaultdict(int, written)
     for op in reversed(ops):
         for operand in operands_of(op):
-            reached[operand] |= reached[result(op)]
+            reached[operand] |= reached[result_of(op)]
     found: dict[Operation, int] = {}
     for op, at in candidates:
         product = op.operands[at]
         elsewhere = written[product]
         for use in product.uses:
             if use.operation is not op and use.operation.results:
-                elsewhere |= reached[result(use.operation)]
-        if not elsewhere & reached[result(op)]:
+                elsewhere |= reached[result_of(use.operation)]
+        if not elsewhere & reached[result_of(op)]:
             found.setdefault(op, at)
     return found
 
@@ -52,5 +51,5 @@ def _is_shared(op: ApplyOp, at: int) -> bool:
     product = operands[at]
     if not isinstance(owner := product.owner, ApplyOp) or owner.function.data != "multiply" or operands[0] is operands[1]:
         return False
-    held = element_of(product.type)
+    held = format_of(product.type)
     return held.kind == "f" and not held.narrow and not product.has_one_use()

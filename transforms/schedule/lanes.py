@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from math import prod
 
-from xdsl.ir import Attribute
-
 from wengert.dialects.facts import Effort
 from wengert.dialects.kernel import ApplyOp, LoadOp
+from wengert.dialects.kernel.element_formats import format_of
 from wengert.dialects.kernel.schedule import Remainder
 from wengert.dialects.scalar_functions import effort
-from wengert.transforms.codegen.llvm.types import element_of
-from wengert.transforms.fuse.views import result
+from wengert.ir.traversal import result_of
 from wengert.transforms.schedule.placement import Placement, guards_of
 from wengert.transforms.schedule.target import Target
 
@@ -36,8 +34,8 @@ ACCUMULATORS = 4
 
 def choose_lanes(placement: Placement, target: Target, *, strict: bool) -> tuple[int, int]:
     """The lanes of a register, and the bytes of the widest element that is computed with."""
-    types = [result(op).type for op in placement.levels[-1]] + [write.value.type for write in placement.writes]
-    widest = max([_register_bytes(held) for held in types], default=4)
+    types = [result_of(op).type for op in placement.levels[-1]] + [write.value.type for write in placement.writes]
+    widest = max([format_of(type).register_size for type in types], default=4)
     if placement.inner < 0 or needs_one_lane(placement, strict=strict):
         return 1, widest
     lanes = max(target.vector_bytes // widest, 1)
@@ -49,19 +47,12 @@ def choose_lanes(placement: Placement, target: Target, *, strict: bool) -> tuple
 def needs_one_lane(placement: Placement, *, strict: bool) -> str:
     """Why the innermost loop cannot have lanes; empty if it can."""
     for reduction in placement.reductions:
-        held, kind = element_of(reduction.write.value.type), reduction.write.kind
+        held, kind = format_of(reduction.write.value.type), reduction.write.kind
         if strict and reduction.in_registers and held.kind in "fc" and kind in ("add", "mul"):
             return "a strict program adds up in order"
         if held.kind == "c" and kind == "mul":
             return "a product of complex numbers cannot be taken part by part"
     return ""
-
-
-def _register_bytes(type: Attribute) -> int:
-    held = element_of(type)
-    if held.kind == "b":
-        return 1
-    return 8 if held.register in ("double", "i64") else 4 if held.register in ("float", "i32") else held.part_size
 
 
 def choose_interleaving(placement: Placement, target: Target, lanes: int, widest: int) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from wengert.dialects.kernel import STORE, LoadOp, Write
 from wengert.dialects.kernel.positions import Position, dimensions
-from wengert.transforms.kernel.loops import Loops
+from wengert.transforms.analysis.loops import Loops
 from wengert.transforms.schedule.placement import Placement
 
 SMALLEST_TILE = 4

@@ -8,10 +8,9 @@ from xdsl.ir import Operation
 
 from wengert.dialects.facts import Effort
 from wengert.dialects.kernel import ApplyOp, LoadOp, NestOp, StripMineOp
+from wengert.dialects.kernel.element_formats import format_of
 from wengert.dialects.scalar_functions import effort
-from wengert.ir.traversal import ops_in
-from wengert.transforms.codegen.llvm.types import Element, element_of
-from wengert.transforms.fuse.views import result
+from wengert.ir.traversal import ops_in, result_of
 from wengert.transforms.schedule.placement import Placement
 from wengert.transforms.schedule.target import Target
 
@@ -34,7 +33,7 @@ def most_work(op: NestOp) -> float:
 
 def op_ns(op: Operation, inner_step: int | None, vectorised: bool, target: Target) -> float:
     """About how long one op takes for one element; ``inner_step`` is that of a load along the innermost loop (None: computed)."""
-    held: Element = element_of(result(op).type)
+    held = format_of(result_of(op).type)
     share = held.size / target.vector_bytes if vectorised else 1.0
     if isinstance(op, LoadOp):
         return _LONE_NS if inner_step not in (-1, 0, 1) else _BYTE_NS * held.size * abs(inner_step) if vectorised else _VECTOR_NS
@@ -58,11 +57,11 @@ def nest_ns(placement: Placement, target: Target) -> float:
     loops, inner, depth = placement.loops, placement.inner, placement.depth
     total = 0.0
     for one in placement.ops:
-        level = depth[result(one)]
+        level = depth[result_of(one)]
         step: int | None = 0
         if isinstance(one, LoadOp):
             step = None if one.base is not None and depth[one.base] == inner else loops[one.at.data].coefficient(inner)
         total += prod(loops.extents[: level + 1]) * op_ns(one, step, level == inner, target)
     for write in placement.writes:
-        total += prod(loops.extents) * _BYTE_NS * element_of(write.value.type).size
+        total += prod(loops.extents) * _BYTE_NS * format_of(write.value.type).size
     return total

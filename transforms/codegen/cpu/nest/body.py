@@ -7,7 +7,7 @@ from xdsl.ir import Operation, SSAValue
 from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, IndexOp, LoadOp, WithinOp
 from wengert.dialects.kernel.positions import Position, dimensions
 from wengert.ir.elements import splat_value
-from wengert.ir.traversal import operands_of
+from wengert.ir.traversal import operands_of, result_of
 from wengert.transforms.codegen.cpu.nest.addresses import INDEX, Addresses
 from wengert.transforms.codegen.cpu.nest.context import Context
 from wengert.transforms.codegen.cpu.nest.guards import Guards
@@ -17,7 +17,6 @@ from wengert.transforms.codegen.cpu.nest.tiles import Tiles
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.codegen.llvm.types import Element, element_of, literal, splat
 from wengert.transforms.codegen.llvm.vector_builder import one
-from wengert.transforms.fuse.views import result
 from wengert.transforms.schedule.contraction import shared_products
 from wengert.transforms.schedule.placement import deepest
 
@@ -38,7 +37,7 @@ class Body:
     def emit(self, level: int, lanes: int, active: int) -> None:
         """The ops of one loop (-1: outside of all)."""
         for op in self.nest.placed.levels[level + 1]:
-            value = result(op)
+            value = result_of(op)
             self.registers.remember(value, self._value(op, lanes, active))
             if lanes == 1 and self.nest.inner >= 0 and self.depth[value] < self.nest.inner:
                 self._prepare_based(value)
@@ -64,16 +63,16 @@ class Body:
     def _apply(self, op: ApplyOp, lanes: int) -> Value:
         arguments = operands_of(op)
         operands = [self.registers.get(operand, lanes) for operand in arguments]
-        if (at := self.contracted.get(op)) is not None and self.depth[arguments[at]] == self.depth[result(op)]:
+        if (at := self.contracted.get(op)) is not None and self.depth[arguments[at]] == self.depth[result_of(op)]:
             return self._contracted(op, at, operands[1 - at], lanes)
-        return self.nest.arithmetic(lanes).apply(op.function.data, operands, [element_of(o.type) for o in arguments], element_of(result(op).type))
+        return self.nest.arithmetic(lanes).apply(op.function.data, operands, [element_of(o.type) for o in arguments], element_of(result_of(op).type))
 
     def _contracted(self, op: ApplyOp, at: int, other: Value, lanes: int) -> Value:
         """x y + z, z - x y or x y - z, where the product is operand ``at``."""
         product = op.operands[at].owner
         assert isinstance(product, ApplyOp)
         x, y = [one(self.registers.get(factor, lanes)) for factor in product.operands]
-        z, register, scalars = one(other), element_of(result(op).type).register, self.nest.arithmetic(lanes)
+        z, register, scalars = one(other), element_of(result_of(op).type).register, self.nest.arithmetic(lanes)
         if op.function.data == "subtract":
             z, x = (z, scalars.negate(register, x)) if at else (scalars.negate(register, z), x)
         return scalars.intrinsic("fmuladd", register, x, y, z)
@@ -117,7 +116,7 @@ class Body:
         last = self.nest.op.body.block.last_op
         for use in value.uses:
             user = use.operation
-            if (load := self.nest.loads.get(user)) is not None and load.base is value and self.depth[result(user)] == self.nest.inner:
+            if (load := self.nest.loads.get(user)) is not None and load.base is value and self.depth[result_of(user)] == self.nest.inner:
                 self.addresses.based(load.pointer, load.held, value)
             elif user is last and use.index >= len(self.nest.placed.writes):
                 for write in self.nest.placed.writes:
@@ -131,7 +130,7 @@ class Body:
             user = use.operation
             if (user is last and use.index >= len(self.nest.placed.writes)) or isinstance(user, LoadOp):
                 continue
-            if user is last or self.depth[result(user)] == self.nest.inner:
+            if user is last or self.depth[result_of(user)] == self.nest.inner:
                 return True
         return False
 

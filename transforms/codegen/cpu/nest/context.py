@@ -10,11 +10,10 @@ from xdsl.ir import Operation, SSAValue
 from wengert.dialects.kernel import Guard, LoadOp
 from wengert.dialects.kernel.positions import Position
 from wengert.dialects.kernel.schedule import Schedule
-from wengert.ir.traversal import operands_of
+from wengert.ir.traversal import operands_of, result_of
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.codegen.llvm.scalars import Scalars, Value
 from wengert.transforms.codegen.llvm.types import Element, element_of
-from wengert.transforms.fuse.views import result
 from wengert.transforms.schedule.placement import Placement, guards_of
 from wengert.transforms.schedule.target import Target
 
@@ -57,7 +56,7 @@ class Context:
     def _described(self, op: LoadOp, pointers: Mapping[SSAValue, str]) -> Load:
         source, base = (*operands_of(op), None)[:2]
         assert source is not None
-        return Load(pointers[source], element_of(result(op).type), self.placed.loops[op.at.data], guards_of(op), base)
+        return Load(pointers[source], element_of(result_of(op).type), self.placed.loops[op.at.data], guards_of(op), base)
 
     @property
     def inner(self) -> int:

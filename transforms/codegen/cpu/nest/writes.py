@@ -8,6 +8,7 @@ from functools import cached_property
 from wengert.dialects.kernel import STORE, Write
 from wengert.dialects.kernel.positions import Position, dimensions
 from wengert.ir.tensor_types import type_of
+from wengert.transforms.analysis.loops import MOST_PHASES
 from wengert.transforms.codegen.cpu.nest.addresses import Addresses
 from wengert.transforms.codegen.cpu.nest.context import Context, of_parts, parts_of
 from wengert.transforms.codegen.cpu.nest.registers import Registers
@@ -15,7 +16,6 @@ from wengert.transforms.codegen.llvm.memory import Memory
 from wengert.transforms.codegen.llvm.scalars import Scalars, Value
 from wengert.transforms.codegen.llvm.types import Element, element_of
 from wengert.transforms.codegen.llvm.vector_builder import one
-from wengert.transforms.kernel.loops import MOST_PHASES
 
 
 class Writes:
