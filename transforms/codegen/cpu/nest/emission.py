@@ -29,7 +29,8 @@ from wengert.transforms.codegen.cpu.nest.reductions import Reductions
 from wengert.transforms.codegen.cpu.nest.registers import Registers
 from wengert.transforms.codegen.cpu.nest.tiles import Tiles
 from wengert.transforms.codegen.cpu.nest.writes import Writes
-from wengert.transforms.schedule.chunks import Split, parameters, prologue
+from wengert.transforms.codegen.cpu.tasks import BEGIN, END, begin_task, parameters
+from wengert.transforms.schedule.chunks import Split
 from wengert.transforms.schedule.parallel import ranges, shared_loop
 from wengert.transforms.schedule.placement import Placement
 from wengert.transforms.schedule.target import Target
@@ -76,13 +77,13 @@ class _Emission:
         """The definition of the function."""
         op, out = self.nest.op, self.nest.out
         pointers = [f"%p{n}" for n in range(len(op.inputs))] + [f"%q{n}" for n in range(len(op.outputs))]
+        begin_task(out, pointers, self.split)
         if self.split is None:
             self.reductions.fill_results()
         self.tiles.allocate()
         if 0 not in self.nest.extents:
             self._level(-1)
-        out.lines[:0] = prologue(pointers, self.split)
-        text = out.definition(name, [parameters(pointers, self.split)], attributes=self.nest.target.attributes)
+        text = out.definition(name, parameters(pointers, self.split), attributes=self.nest.target.attributes)
         return NestText(text, out.module.definitions, self.split)
 
     def _level(self, level: int) -> None:
@@ -108,9 +109,9 @@ class _Emission:
 
     def _loop(self, level: int) -> None:
         if level == 0 and self.split is not None:
-            self._outermost(self.split, "%begin", "%end")
+            self._outermost(self.split, BEGIN, END)
         elif level == 0 and (overlapping := ranges(self.nest.op, self.nest.schedule)) is not None:
-            self._outermost(overlapping, 0, overlapping.trips)
+            self._outermost(overlapping, 0, overlapping.iterations)
         else:
             with self.nest.out.rotated_loop(self.nest.extents[level]) as loop, self.registers.scope({("index", level): loop.index}):
                 self._level(level)
