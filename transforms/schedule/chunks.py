@@ -17,7 +17,7 @@ MOST_CHUNKS = 64
 
 
 class Split(Struct, frozen=True):
-    """So many iterations in chunks of ``grain`` (the last may have fewer), and about how many nanoseconds all of them take.
+    """Iterations in chunks of ``grain`` (the last may have fewer), and about how many nanoseconds all of them take.
 
     ``step`` is not 1 where an iteration is a range of elements from ``min(iteration * step, last)`` on, ranges which overlap at the end.
     """
@@ -40,7 +40,7 @@ def wanted_chunks(nanoseconds: float) -> int:
 
 
 def split(iterations: int, nanoseconds: float, *, unit: int = 1, most: int = MOST_CHUNKS) -> Split | None:
-    """The cut of a loop that takes about so long, in chunks of a multiple of ``unit`` iterations; None if it is not worth it."""
+    """Cuts a loop that takes about so long into chunks of a multiple of ``unit`` iterations; None if that is not worth it."""
     chunks = min(wanted_chunks(nanoseconds), iterations, most)
     if chunks < 2:
         return None

@@ -1,4 +1,4 @@
-"""Says why a nest cannot run as a schedule asks for, whoever wrote it.
+"""Checks whether a nest can run as its schedule asks for, and says why not.
 
 What is checked is whether results would be right, not whether they come fast: an order in which nothing is contiguous is obeyed.
 """
@@ -19,11 +19,11 @@ from wengert.transforms.schedule.lanes import needs_one_lane
 from wengert.transforms.schedule.parallel import is_disjoint, may_share
 from wengert.transforms.schedule.placement import Placement, guards_of
 from wengert.transforms.schedule.tiles import is_tiled
-from wengert.transforms.schedule.versions import answers, outer_part
+from wengert.transforms.schedule.versions import guard_values, outer_part
 
 
 class _Asked(NamedTuple):
-    """A nest, its loops as they would run, the schedule, and what holds around the nest."""
+    """A schedule that is to be checked: the nest, its loops as they would run, and what holds around the nest."""
 
     op: NestOp
     placement: Placement
@@ -44,7 +44,11 @@ class _Asked(NamedTuple):
 
 
 def check(op: NestOp, schedule: Schedule, *, strict: bool, in_place: bool, parallel: bool) -> Placement:
-    """The nest as it will run; a DiagnosticError at its place if it cannot run so. ``in_place``, ``parallel``: as for :func:`~.choice.choose`."""
+    """Places the loops of a nest as its schedule asks for. ``strict``, ``in_place``, ``parallel``: as for :func:`~.choice.choose`.
+
+    Raises:
+        DiagnosticError: the nest cannot run so; the error is at its location.
+    """
     if 0 in op.extents:
         return Placement(op)
     if problem := _loops(op, schedule, strict=strict):
@@ -209,7 +213,7 @@ def _piece(placement: Placement, piece: Piece, width: int) -> Problem:
         return (what, f"its registers of {width} lanes reach beyond the loop") if registers * width > placement.extents[-1] else None
     if piece.length < width:
         return what, f"that does not fill a register of {width} lanes"
-    changing = [guard for guard, answer in answers(placement.guards, placement.inner, piece).items() if answer is None]
+    changing = [guard for guard, value in guard_values(placement.guards, placement.inner, piece).items() if value is None]
     return (f"{what} that is not masked", f"{guards_text(changing[:1])} changes in it") if changing else None
 
 

@@ -1,4 +1,4 @@
-"""A nest with its loops in the order in which they run, and the loop in which each value of its body is computed.
+"""Places the ops of a nest: its loops in the order in which they run, and the loop in which each value of the body is computed.
 
 Whatever does not depend on the inner loops is computed outside of them: the level of a value is the innermost loop that it depends on.
 """

@@ -1,4 +1,4 @@
-"""Chooses whether the two innermost loops run in tiles, because of what is read transposed."""
+"""Chooses whether the two innermost loops run in tiles, because of transposed reads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REPEATED_OPS = 12
 
 
 def choose_tile(placement: Placement, lanes: int) -> int | None:
-    """The side of square tiles, and the lanes of a register then; None: no tiles."""
+    """Chooses the side of square tiles, which is also the lanes of a register then; None: no tiles."""
     if len(placement.levels[placement.inner]) > REPEATED_OPS:
         return None
     side = min(lanes, LARGEST_TILE)

@@ -15,7 +15,7 @@ from wengert.transforms.codegen.cpu.nest.registers import Registers
 from wengert.transforms.codegen.cpu.nest.writes import Writes
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.codegen.llvm.types import element_of, vector
-from wengert.transforms.schedule.versions import always, answers
+from wengert.transforms.schedule.versions import guard_values, uniform_guard
 
 
 class Innermost:
@@ -41,20 +41,20 @@ class Innermost:
     # -- versions and pieces
 
     def _in_two_versions(self, version: Version) -> None:
-        """The loop for the iterations of outer loops for which these guards have the usual answers throughout, and for all others."""
-        usual = {
-            guard: always(guard, at, self.nest.inner, self.nest.extents, answer=guard in version.holds)
+        """The loop for the iterations of outer loops for which these guards hold, or fail, throughout; and the loop for all others."""
+        uniform = {
+            guard: uniform_guard(guard, at, self.nest.inner, self.nest.extents, value=guard in version.holds)
             for guard, at in self.nest.placed.guards
             if guard in version.holds or guard in version.fails
         }
         tests: list[str] = []
-        for position, bound, answer in dict.fromkeys(usual.values()):
-            tests.append(self.nest.out.icmp("ult" if answer else "uge", "i64", self.addresses.position(position), bound))
+        for position, bound, value in dict.fromkeys(uniform.values()):
+            tests.append(self.nest.out.icmp("ult" if value else "uge", "i64", self.addresses.position(position), bound))
         while len(tests) > 1:
             tests.append(self.nest.out.binary("and", "i1", tests.pop(0), tests.pop(0)))
         with self.nest.out.conditional(tests[0]) as branches:
             with self.registers.scope({}):
-                self.nest.known = {guard: test.answer for guard, test in usual.items()}
+                self.nest.known = {guard: test.value for guard, test in uniform.items()}
                 self._all()
             branches.otherwise()
             with self.registers.scope({}):
@@ -74,14 +74,14 @@ class Innermost:
         self.nest.lanes = lanes
 
     def _piece(self, piece: Piece, known: Mapping[Guard, bool]) -> None:
-        """One piece. An iteration takes a whole register, so the last may repeat some of what is done."""
+        """One piece. An iteration computes a whole register, so that the last one may compute elements again."""
         lanes, nest = self.nest.lanes, self.nest
         count = -(-piece.length // lanes)
         if piece.masked:
             nest.known = known
             self._some([], min(piece.start, nest.extents[nest.inner] - count * lanes), count, 1)
             return
-        nest.known = {**known, **{guard: answer for guard, answer in answers(nest.placed.guards, nest.inner, piece).items() if answer is not None}}
+        nest.known = {**known, **{guard: value for guard, value in guard_values(nest.placed.guards, nest.inner, piece).items() if value is not None}}
         if piece.length % lanes:
             self._repeating(count, piece.stop - lanes, piece.start)
         else:
@@ -90,7 +90,7 @@ class Innermost:
     # -- the whole loop
 
     def _whole(self, totals: list[Value]) -> list[Value]:
-        """The loop in one piece; the totals after it."""
+        """The loop, not split; the totals after it."""
         extent, lanes = self.nest.extents[self.nest.inner], self.nest.lanes
         count, rest = divmod(extent, lanes)
         copies, done = self.schedule.accumulators, 0
