@@ -1,4 +1,4 @@
-"""Fusion: which ops are computed together in one loop nest, and which values go through memory.
+"""Chooses which ops are computed together in one loop nest, and which values go through memory.
 
 Groups are kept in the order in which they will run. An op joins a group only if everything it reads from elsewhere is
 made by an earlier group, so there is never a cycle to look for, and the cost is linear in the program:
@@ -6,9 +6,8 @@ made by an earlier group, so there is never a cycle to look for, and the cost is
 1. *Placement* (forward). An op whose operands are made at the same element by the latest group that it depends on joins
    that group; an op that needs other elements of a value (through a transpose, say, or a reduction) must run later.
 2. *Sinking* (backward). A value that only one later group uses, element for element, is computed there instead.
-3. *Storage* (forward). A value that other groups need is computed again in each of them if that is cheap, which takes in
-   what leaves the inner loops; otherwise its group writes it to memory. Views and constants are never stored for the
-   sake of a kernel.
+3. *Storage* (forward). A value that other groups need is computed again in each of them if that is cheap, as it is
+   outside of the inner loops; otherwise its group writes it to memory. Views and constants are never stored for a kernel.
 
 Multi-output kernels, reductions with fused producers, and the recomputation of broadcasts all come out of these rules.
 """
@@ -29,7 +28,7 @@ from wengert.ir.tensor_types import shape, size
 from wengert.ir.traversal import all_ops, operands_of, result_of
 from wengert.transforms.fuse.contractions import strided
 from wengert.transforms.fuse.joins import is_read_in_place
-from wengert.transforms.fuse.plan import Copy, Group, Member, Piece, Plan, Update
+from wengert.transforms.fuse.plan import Copy, Group, Member, Part, Plan, Update
 from wengert.transforms.fuse.roles import Role, cost, role
 from wengert.transforms.fuse.views import keeps_position, repeats_rows, reshaped
 
@@ -80,7 +79,7 @@ class _Fusion:
         self.copied: dict[SSAValue, int] = {}
         self.demands: dict[SSAValue, _Demand] = {}
         self.forced: set[SSAValue] = set()
-        self.pieces: dict[tuple[Operation, int], int] = {}
+        self.parts: dict[tuple[Operation, int], int] = {}
 
     def run(self) -> Plan:
         for op in self.ops:
@@ -209,8 +208,8 @@ class _Fusion:
         for number, operand in enumerate(operands_of(op)):
             if size(operand):
                 group = self._join(shape(operand), [operand])
-                self.groups[group].members.append(Piece(op, number))
-                self.pieces[op, number] = group
+                self.groups[group].members.append(Part(op, number))
+                self.parts[op, number] = group
                 done = max(done, group + 1)
         self.ready[result_of(op)] = (done, done)
 
@@ -220,7 +219,7 @@ class _Fusion:
         before = max([self._stored_at(op.operand), *[self._available(value)[1] for value in update.indices]])
         group = self._join(shape(update.value), [update.value], before)
         self.groups[group].members.append(update)
-        self.pieces[op, 0] = group
+        self.parts[op, 0] = group
         self.ready[result_of(op)] = (group + 1, group + 1)
 
     def _join(self, domain: tuple[int, ...], operands: Iterable[SSAValue], before: int = 0, reduction: core.ReduceOp | None = None) -> int:
@@ -246,14 +245,14 @@ class _Fusion:
             return True
         return reads_it and prod(group.domain) == prod(domain) and (reduction is None or reduces_whole_loops(reduction, group.domain))
 
-    # -- who uses what
+    # -- uses of values
 
     def _demand(self, value: SSAValue) -> _Demand:
         value = self.resolve(value)
-        found = self.demands.get(value)
-        if found is None:
-            found = self.demands[value] = _Demand()
-        return found
+        demand = self.demands.get(value)
+        if demand is None:
+            demand = self.demands[value] = _Demand()
+        return demand
 
     def _sink(self) -> None:
         """Walks backward, collecting demands, and moves values to their only user's group."""
@@ -271,7 +270,7 @@ class _Fusion:
                 if kind is Role.VIEW:
                     self._use_view(op)
             elif kind is Role.CONCATENATE:
-                self._use_pieces(op)
+                self._use_parts(op)
             elif kind is Role.UPDATE:
                 self._use_update(op)
         self._drop_moved()
@@ -297,14 +296,14 @@ class _Fusion:
             else:
                 inner.other |= demand.same | demand.hoisted | demand.other
 
-    def _use_pieces(self, op: Operation) -> None:
+    def _use_parts(self, op: Operation) -> None:
         for number, operand in enumerate(operands_of(op)):
-            if (op, number) in self.pieces:
-                self._demand(operand).same.add(self.pieces[op, number])
+            if (op, number) in self.parts:
+                self._demand(operand).same.add(self.parts[op, number])
 
     def _use_update(self, op: Operation) -> None:
         assert isinstance(op, stablehlo.DynamicUpdateSliceOp | core.ScatterOp)
-        update, group = Update(op), self.pieces[op, 0]
+        update, group = Update(op), self.parts[op, 0]
         self._demand(update.value).same.add(group)
         for value in update.indices:
             demand = self._demand(value)
@@ -325,7 +324,7 @@ class _Fusion:
         order = {op: number for number, op in enumerate(self.ops)}
 
         def place(member: Member) -> int:
-            if isinstance(member, Piece | Update):
+            if isinstance(member, Part | Update):
                 return order[member.op]
             if isinstance(member, Copy):
                 owner = member.value.owner
@@ -361,15 +360,15 @@ class _Fusion:
             own, ops = own + more[0], ops + more[1]
         return own, ops
 
-    def _must_store(self, value: SSAValue, found: tuple[int, int]) -> bool:
-        """Whether other groups need the value and would not rather compute it again."""
+    def _must_store(self, value: SSAValue, costs: tuple[int, int]) -> bool:
+        """Whether other groups need the value, and it costs too much to compute it again there; ``costs``: of its own function, and ops in all."""
         demand = self._demand(value)
         outside = (demand.same | demand.hoisted | demand.other) - {self.home[value]}
         if not outside:
             return False
         if not demand.other and not demand.same - {self.home[value]}:
-            return found[1] > HOISTED_OPS
-        return found[0] > RECOMPUTE_COST
+            return costs[1] > HOISTED_OPS
+        return costs[0] > RECOMPUTE_COST
 
 
 def is_stored_constant(op: stablehlo.ConstantOp) -> bool:

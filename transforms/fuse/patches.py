@@ -1,4 +1,4 @@
-"""Convolutions whose window is as wide as their input is dilated: a matrix product, and its rows put side by side.
+"""Rewrites convolutions whose window is as wide as their input is dilated: as a matrix product, whose rows are put side by side.
 
 Such is the gradient of cutting an image into patches (a convolution whose stride is its window) in the image, and an upsampling by a learned
 kernel. Of the window, one element at a time meets an element of the input and all others meet the zeros between, so for an input x of n

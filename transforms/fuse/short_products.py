@@ -1,4 +1,4 @@
-"""Many products of very small matrices: sums of products, which fusion takes into the loops around them.
+"""Rewrites many products of very small matrices as sums of products, which fusion takes into the loops around them.
 
 ``jnp.dot`` of two vectors of three, or a rotation matrix times a point, is under ``vmap`` a contraction with a batch of thousands and a handful of
 multiplications for each. As a call of its own it reads and writes memory for every one of them; as elementwise ops and a reduction it is part
