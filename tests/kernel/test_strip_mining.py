@@ -48,8 +48,8 @@ def check(text: str, *extents: tuple[int, ...]) -> None:
     module = parse_module(text)
     compiled = compile(module)
     assert not compiled.stats.interpreted
-    for found, means, expected in zip(compiled(*inputs), run(lower(core_form(module)), inputs), run(module, inputs), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=2e-6, atol=1e-7)
+    for actual, means, expected in zip(compiled(*inputs), run(lower(core_form(module)), inputs), run(module, inputs), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=2e-6, atol=1e-7)
         np.testing.assert_allclose(means, expected, rtol=2e-6, atol=1e-7)
 
 

@@ -47,11 +47,11 @@ def test_guards_are_known_right(factor: int) -> None:
     """Pieces cover the loop in order, and what they know holds for each of their iterations."""
     at = Position(-20 if factor > 0 else 150, ((1, factor),))
     guards = [((at, low, high), at) for low, high in ((0, 60), (-7, 31), (200, 210), (59, 1000))]
-    found = pieces([*guards, ((Position(0), 0, 1), Position(0, ((0, 1), (1, 1))))], 1, 100, 4)
-    assert [p.start for p in found] == [0, *(p.stop for p in found[:-1])]
-    assert found[-1].stop == 100
-    assert not all(p.masked for p in found)
-    for p in found:
+    chosen = pieces([*guards, ((Position(0), 0, 1), Position(0, ((0, 1), (1, 1))))], 1, 100, 4)
+    assert [p.start for p in chosen] == [0, *(p.stop for p in chosen[:-1])]
+    assert chosen[-1].stop == 100
+    assert not all(p.masked for p in chosen)
+    for p in chosen:
         known = guard_values(guards, 1, p)
         assert p.masked or None not in known.values()
         for (_, low, high), said in [(guard, known[guard]) for guard, _ in guards]:
@@ -71,9 +71,9 @@ def test_where_guards_of_rows_hold_throughout(factor: int) -> None:
         "seldom": (at["row"], 3, 4),
         "neither": (at["both"], *((40, 45) if factor == 1 else (20, 30))),
     }
-    found = uniform_guards([(guard, guard[0]) for guard in guards.values()], 1, extents)
-    assert set(found) == {guards["row"], guards["both"], guards["seldom"]}
-    for (position, low, high), (outer, count, uniform) in found.items():
+    conditions = uniform_guards([(guard, guard[0]) for guard in guards.values()], 1, extents)
+    assert set(conditions) == {guards["row"], guards["both"], guards["seldom"]}
+    for (position, low, high), (outer, count, uniform) in conditions.items():
         for row in range(extents[0]):
             said = (0 <= substitute(outer, {0: constant(row)}, extents).offset < count) == uniform
             values = [substitute(position, {0: constant(row), 1: constant(i)}, extents).offset for i in range(extents[1])]
