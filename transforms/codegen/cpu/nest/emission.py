@@ -1,10 +1,10 @@
-"""A loop nest as one LLVM function, as its schedule asks for: scalar outer loops around an explicitly vectorised innermost one.
+"""Emits a loop nest as one LLVM function, as its schedule asks for: scalar outer loops around an explicitly vectorised innermost one.
 
-Every value of the body is computed at the level of the innermost loop that it depends on, so what is invariant leaves the
+Every value of the body is computed at the level of the innermost loop that it depends on, so that invariant values leave the
 inner loops without an optimisation pass. At the innermost level a register holds several lanes; the last iterations, which do
 not fill it, run once more with fewer active lanes.
 
-A reduction over inner loops accumulates in registers and is folded at the end; one over outer loops with an inner one kept
+A reduction over inner loops accumulates in registers, whose lanes are combined at the end; one over outer loops with an inner one kept
 accumulates in the result itself.
 
 Nothing is decided here: what the loops are, how many lanes and registers, which loop is parallel, is in the schedule
@@ -45,7 +45,7 @@ class NestText(Struct, frozen=True):
 
 
 def emit_nest(placed: Placement, schedule: Schedule, target: Target, name: str, *, strict: bool) -> NestText:
-    """The function of a nest that runs as its schedule asks for.
+    """Emits the function of a nest that runs as its schedule asks for.
 
     Args:
         placed: the nest as :func:`wengert.transforms.schedule.legality.check` placed it, which has made sure that it can.
@@ -117,7 +117,7 @@ class _Emission:
                 self._level(level)
 
     def _outermost(self, split: Split, begin: str | int, end: str | int) -> None:
-        """The iterations of the outermost loop that belong to a chunk, or all of one that goes through ranges which overlap."""
+        """Emits the iterations of the outermost loop that belong to a chunk, or all of one that goes through ranges which overlap."""
         with self.nest.out.rotated_loop(end, start=begin) as loop:
             at = loop.index
             if split.step != 1:

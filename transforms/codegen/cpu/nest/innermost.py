@@ -1,4 +1,4 @@
-"""The innermost loop as the schedule asks for: in versions, in pieces, several registers at once, and its remainder."""
+"""Emits the innermost loop as the schedule asks for: in versions, in pieces, several registers at once, and its remainder."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Innermost:
         self.reductions = reductions
 
     def emit(self) -> None:
-        """All iterations of the loop, and the reductions that end with it."""
+        """Emits all iterations of the loop, and the reductions that end with it."""
         if self.schedule.version is not None:
             self._in_two_versions(self.schedule.version)
         else:
-            self._all()
+            self._one_version()
 
     # -- versions and pieces
 
@@ -55,13 +55,13 @@ class Innermost:
         with self.nest.out.conditional(tests[0]) as branches:
             with self.registers.scope({}):
                 self.nest.known = {guard: test.value for guard, test in uniform.items()}
-                self._all()
+                self._one_version()
             branches.otherwise()
             with self.registers.scope({}):
                 self.nest.known = {}
-                self._all()
+                self._one_version()
 
-    def _all(self) -> None:
+    def _one_version(self) -> None:
         totals = self.reductions.start()
         if self.schedule.pieces:
             known = self.nest.known
@@ -70,7 +70,7 @@ class Innermost:
             self.nest.known = known
             return
         lanes = self.nest.lanes
-        self.reductions.finish(self._whole(totals))
+        self.reductions.finish(self._unsplit(totals))
         self.nest.lanes = lanes
 
     def _piece(self, piece: Piece, known: Mapping[Guard, bool]) -> None:
@@ -79,28 +79,28 @@ class Innermost:
         count = -(-piece.length // lanes)
         if piece.masked:
             nest.known = known
-            self._some([], min(piece.start, nest.extents[nest.inner] - count * lanes), count, 1)
+            self._iterations([], min(piece.start, nest.extents[nest.inner] - count * lanes), count, 1)
             return
         nest.known = {**known, **{guard: value for guard, value in guard_values(nest.placed.guards, nest.inner, piece).items() if value is not None}}
         if piece.length % lanes:
             self._repeating(count, piece.stop - lanes, piece.start)
         else:
-            self._some([], piece.start, count, 1)
+            self._iterations([], piece.start, count, 1)
 
     # -- the whole loop
 
-    def _whole(self, totals: list[Value]) -> list[Value]:
+    def _unsplit(self, totals: list[Value]) -> list[Value]:
         """The loop, not split; the totals after it."""
         extent, lanes = self.nest.extents[self.nest.inner], self.nest.lanes
         count, rest = divmod(extent, lanes)
         copies, done = self.schedule.accumulators, 0
         if copies > 1:
-            totals = self._some(totals, done, count // copies, copies)
+            totals = self._iterations(totals, done, count // copies, copies)
             done, count = done + count // copies * copies * lanes, count % copies
         if rest and self.schedule.remainder == "repeated":
             self._repeating(count + 1, extent - lanes)
             return totals
-        totals = self._some(totals, done, count, 1)
+        totals = self._iterations(totals, done, count, 1)
         if rest and self.schedule.interleave > 1 and not self.reductions.slots:
             totals = self.reductions.halved(totals)
             self.nest.lanes //= 2
@@ -114,8 +114,8 @@ class Innermost:
         with self.nest.out.rotated_loop(start + count * self.nest.lanes, start=start, step=self.nest.lanes) as loop:
             self.one([], self.nest.out.intrinsic("umin", "i64", loop.index, last), self.nest.lanes)
 
-    def _some(self, totals: list[Value], start: int, count: int, copies: int) -> list[Value]:
-        """``count`` iterations of ``copies`` registers each, from index ``start`` on."""
+    def _iterations(self, totals: list[Value], start: int, count: int, copies: int) -> list[Value]:
+        """Emits ``count`` iterations of ``copies`` registers each, from index ``start`` on; the totals after them."""
         lanes = self.nest.lanes
         if count == 0:
             return totals
@@ -136,7 +136,7 @@ class Innermost:
         return self.reductions.merged(after)
 
     def one(self, totals: list[Value], at: str | int, active: int) -> list[Value]:
-        """One iteration at an index, with so many active lanes; the totals after it."""
+        """Emits one iteration at an index, with so many active lanes; the totals after it."""
         nest = self.nest
         with self.registers.scope({("index", nest.inner): at}):
             nest.index = at
