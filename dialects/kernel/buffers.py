@@ -50,9 +50,9 @@ from wengert.dialects.kernel.memory import ALIGNMENT, Space, byte_size, space_of
 from wengert.dialects.kernel.ops import NestOp
 from wengert.dialects.kernel.overwriting import reads_what_it_writes
 from wengert.dialects.kernel.schedule import ScheduleAttr
-from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr, int_of, ints
 from wengert.ir.operations import DialectOperation, op_definition
+from wengert.ir.syntax import parts as sx
 from wengert.ir.tensor_types import dtype_of
 from wengert.ir.traversal import operands_of
 

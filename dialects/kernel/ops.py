@@ -61,7 +61,7 @@ from wengert.dialects.kernel.syntax import buffer_shape
 from wengert.dialects.stablehlo.attributes import DotDimensionNumbersAttr
 from wengert.ir.attributes import int_array, ints, segment_sizes
 from wengert.ir.operations import op_definition
-from wengert.ir.syntax import ResultTypes, Syntax
+from wengert.ir.syntax.parts import ResultTypes, Syntax
 from wengert.ir.tensor_types import shape_of_type, type_of
 
 

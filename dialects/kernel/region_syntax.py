@@ -23,8 +23,8 @@ from wengert.dialects.kernel.positions import Position, index
 from wengert.dialects.kernel.schedule import ScheduleAttr
 from wengert.dialects.kernel.syntax import Nest, buffer_shape, inside, read_affine
 from wengert.ir.attributes import int_array, int_attr, ints, segment_sizes
-from wengert.ir.parser_operations import OpState, Reader
-from wengert.ir.printer import Unwritable, Writer
+from wengert.ir.parsing.operations import OpState, Reader
+from wengert.ir.printing.printer import Unwritable, Writer
 
 
 def read_loops(reader: Reader) -> tuple[dict[str, int], tuple[int, ...]]:

@@ -11,15 +11,15 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from wengert.dialects.kernel.memory import ALIGNMENT
-from wengert.ir.parser import parse_module
-from wengert.ir.printer import print_module
-from wengert.ir.verifier import verify
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
+from wengert.ir.verification.verifier import verify
 from wengert.lab.corpus import CorpusProgram, array_error
 from wengert.lab.inputs import random_inputs
 from wengert.runtime.cpu.compile import core_form
 from wengert.runtime.derivation import runnable
 from wengert.runtime.interpreter import run
-from wengert.runtime.program import load
+from wengert.runtime.loading import load
 from wengert.transforms.bufferize.footprint import footprint
 from wengert.transforms.codegen.cpu.program import generate
 from wengert.transforms.lowering import lower

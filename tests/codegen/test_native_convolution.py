@@ -7,7 +7,7 @@ import pytest
 from native_checks import check, tensor, values
 
 from wengert.dialects import stablehlo
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.ir.traversal import ops_of
 from wengert.transforms.codegen.cpu.native.convolution import as_product as by_products
 from wengert.transforms.codegen.cpu.native.convolution import direct, tiled_part

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from native_checks import DTYPES, function, tensor
 
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu import compile
 from wengert.transforms.codegen.cpu.native.fourier.tables import prime_factors, radices, roots
 from wengert.transforms.schedule.host import host

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from native_checks import DTYPES, check, function, tensor
 
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime import interpreter
 from wengert.runtime.cpu import compile
 

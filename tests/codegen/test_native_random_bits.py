@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from native_checks import check, function, tensor
 
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu import compile
 
 

@@ -36,7 +36,7 @@ def test_sort_of_numbers(direction: str, n: int) -> None:
 @pytest.mark.parametrize("direction", ["LE", "NE", "EQ"])
 def test_a_comparator_that_is_no_order(direction: str) -> None:
     """Whatever the comparator says, the result is a permutation and no memory outside of it is touched."""
-    from wengert.ir.parser import parse_module
+    from wengert.ir.parsing.parser import parse_module
     from wengert.runtime.cpu import compile
 
     op = f'"stablehlo.sort"($in) <{{dimension = 0 : i64}}> {_comparator(["i32"], direction, "")} : $type'

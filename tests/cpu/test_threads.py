@@ -15,7 +15,7 @@ import pytest
 jax = pytest.importorskip("jax", reason="JAX lowers the programs")
 import jax.numpy as jnp
 
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu import compile, pool
 from wengert.runtime.cpu.pool_code import available
 from wengert.runtime.interpreter import run

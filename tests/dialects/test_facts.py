@@ -20,7 +20,7 @@ from wengert.dialects.stablehlo import StableHLO, TanhOp
 from wengert.dialects.stablehlo.base import UnaryOp
 from wengert.ir.element_classes import FLOAT
 from wengert.ir.operations import op_definition
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.ir.tensor_types import c64, f32, f64, i32, tensor
 from wengert.runtime.interpreter.rules import EVALUATION_RULES
 from wengert.transforms.ad import batching

@@ -11,7 +11,7 @@ from xdsl.utils.exceptions import VerifyException
 from wengert.dialects.kernel import Kernel, MatmulOp, NestOp
 from wengert.dialects.registry import make_context
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu.compile import core_form
 from wengert.runtime.interpreter import run
 from wengert.transforms.lowering import lower

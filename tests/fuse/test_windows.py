@@ -10,7 +10,7 @@ from native_checks import check
 
 from wengert.dialects.core import WindowReduceOp
 from wengert.ir.attributes import ints
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.ir.traversal import ops_of
 from wengert.transforms.lowering import lower
 

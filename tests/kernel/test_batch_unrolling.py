@@ -19,7 +19,7 @@ from wengert.dialects.kernel import EmptyOp, MatmulOp, NestOp
 from wengert.dialects.kernel.affine import parse
 from wengert.ir.tensor_types import dtype_of, element, f32, f64, i32, rank, shape, tensor
 from wengert.ir.traversal import ops_of
-from wengert.ir.verifier import verify
+from wengert.ir.verification.verifier import verify
 from wengert.runtime.cpu import compile
 from wengert.runtime.interpreter import run
 from wengert.transforms.kernel.batch_unrolling import are_apart

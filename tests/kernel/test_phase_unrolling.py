@@ -5,7 +5,7 @@ import pytest
 from native_checks import check
 
 from wengert.dialects.kernel import NestOp
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.ir.traversal import ops_of
 from wengert.transforms.lowering import lower
 

@@ -11,7 +11,7 @@ from xdsl.ir import Block, SSAValue
 from wengert.dialects.kernel import NestOp, WithinOp, Write, nest, yielded
 from wengert.dialects.kernel.positions import Position, combine, constant, index, span, substitute
 from wengert.ir.construction import append
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.ir.traversal import ops_of, result_of
 from wengert.runtime.interpreter import evaluate
 from wengert.transforms.kernel.remap import remapped_body, undecided, unrolled

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from wengert.dialects.kernel import NestOp
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu.compile import core_form
 from wengert.runtime.interpreter import run
 from wengert.transforms.lowering import lower

@@ -7,8 +7,8 @@ import pytest
 
 from wengert.dialects.kernel import NestOp
 from wengert.dialects.kernel.schedule import Schedule, ScheduleAttr
-from wengert.ir.parser import parse_module
-from wengert.ir.printer import print_module
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
 from wengert.runtime.cpu import compile
 from wengert.runtime.errors import InputError
 from wengert.runtime.interpreter import run

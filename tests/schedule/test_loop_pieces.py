@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from wengert.dialects.kernel.positions import Position, constant, substitute
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu import compile
 from wengert.runtime.interpreter import run
 from wengert.transforms.schedule.versions import guard_values, pieces, uniform_guards

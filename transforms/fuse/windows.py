@@ -21,7 +21,7 @@ from wengert.dialects.core import Kind
 from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import element, f32, f64, is_float, shape, size
 from wengert.transforms.core.kinds import neutral
-from wengert.transforms.core.windows import Window
+from wengert.transforms.core.recognisers.windows import Window
 from wengert.transforms.fuse.rewriting import replace_ops
 
 FEWEST_READS = 3
