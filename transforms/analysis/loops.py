@@ -1,4 +1,4 @@
-"""The loops of a nest and its positions in terms of them: collapsed into few and long ones, reordered, or cut.
+"""Collapses, reorders and cuts the loops of a nest, and writes its positions in terms of the new ones.
 
 A loop that occurs only as quotient and remainder is split in two. Loops of one iteration vanish. Neighbours that every access
 walks through as one are merged: an elementwise nest over [8, 128] becomes one loop over 1024.
@@ -23,7 +23,7 @@ class Loops:
 
     def __init__(self, extents: Sequence[int], accesses: Iterable[Position]):
         self.extents: list[int] = list(extents)
-        self._found: dict[Position, Position] = {access: access for access in accesses}
+        self._moved: dict[Position, Position] = {access: access for access in accesses}
 
     @classmethod
     def of(cls, op: NestOp) -> Loops:
@@ -39,21 +39,21 @@ class Loops:
         self._merge()
 
     def __getitem__(self, position: Position) -> Position:
-        return self._found[position]
+        return self._moved[position]
 
     @property
     def moved(self) -> Iterable[tuple[Position, Position]]:
         """All accesses as the nest writes them, and in terms of the loops."""
-        return self._found.items()
+        return self._moved.items()
 
     @property
     def positions(self) -> Iterable[Position]:
         """All accesses in terms of the loops."""
-        return self._found.values()
+        return self._moved.values()
 
     def _replace(self, values: dict[int, Position], extents: list[int]) -> None:
         self.extents = extents
-        self._found = {key: substitute(at, values, extents) for key, at in self._found.items()}
+        self._moved = {key: substitute(at, values, extents) for key, at in self._moved.items()}
 
     def reorder(self, order: Sequence[int]) -> None:
         """Puts the loops in this order, from the outermost to the innermost."""
@@ -61,7 +61,7 @@ class Loops:
 
     def is_divided(self, d: int) -> bool:
         """Whether a quotient or remainder of this loop's index occurs."""
-        return any(not isinstance(atom, int) and d in dimensions(atom.expression) for at in self._found.values() for atom, _ in at.terms)
+        return any(not isinstance(atom, int) and d in dimensions(atom.expression) for at in self._moved.values() for atom, _ in at.terms)
 
     def cut(self, d: int, length: int, *, overlapping: bool = False) -> None:
         """Puts a loop around all others that goes through ranges of a loop; where they overlap, its index is where they begin."""
@@ -74,7 +74,7 @@ class Loops:
     def _split(self) -> bool:
         """Splits the loops that are divided by a constant; False if there are none."""
         divisors: dict[int, int] = {}
-        for at in self._found.values():
+        for at in self._moved.values():
             for atom, _ in at.terms:
                 self._find_divisors(atom, divisors)
         if not divisors:
@@ -125,13 +125,13 @@ class Loops:
         if len(self.extents) < 2:
             return
         fixed: set[int] = set()
-        for at in self._found.values():
+        for at in self._moved.values():
             for atom, _ in at.terms:
                 if isinstance(atom, Quotient | Remainder):
                     fixed |= dimensions(atom.expression)
         groups: list[list[int]] = [[0]]
         for d in range(1, len(self.extents)):
-            joined = d not in fixed and d - 1 not in fixed and all(at.coefficient(d - 1) == at.coefficient(d) * self.extents[d] for at in self._found.values())
+            joined = d not in fixed and d - 1 not in fixed and all(at.coefficient(d - 1) == at.coefficient(d) * self.extents[d] for at in self._moved.values())
             if joined:
                 groups[-1].append(d)
             else:
@@ -144,7 +144,7 @@ class Loops:
             for d in group:
                 extents[number] *= self.extents[d]
         self.extents = extents
-        self._found = {key: _renumbered(at, last) for key, at in self._found.items()}
+        self._moved = {key: _renumbered(at, last) for key, at in self._moved.items()}
 
 
 def _renumbered(at: Position, last: dict[int, int]) -> Position:
@@ -161,11 +161,11 @@ def _renumbered(at: Position, last: dict[int, int]) -> Position:
 
 
 def accesses(ops: Iterable[Operation], writes: Iterable[Write]) -> list[Position]:
-    """All positions that a body mentions."""
-    found = [write.at for write in writes]
+    """All positions in a body: of loads, indices, guards and writes."""
+    positions = [write.at for write in writes]
     for op in ops:
         if isinstance(op, LoadOp | IndexOp):
-            found.append(op.at.data)
+            positions.append(op.at.data)
         if isinstance(op, LoadOp | WithinOp) and op.where is not None:
-            found += [at for at, _, _ in op.where.data]
-    return found
+            positions += [at for at, _, _ in op.where.data]
+    return positions
