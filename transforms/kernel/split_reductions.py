@@ -147,7 +147,7 @@ def _placed(op: NestOp) -> Placement:
     """The nest with its loops collapsed and in the order in which they will run."""
     loops = Loops.of(op)
     loops.collapse()
-    order, _ = choose_order(Placement(op, loops), strict=False, in_place=False)
+    order, _ = choose_order(Placement(op, loops), strict=False, in_place=lambda: False)
     if order:
         loops.reorder(order)
     return Placement(op, loops)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from wengert.dialects.kernel import NestOp
 from wengert.dialects.kernel.schedule import Cut, Parallel, Schedule
 from wengert.transforms.schedule.chunks import wanted_chunks
@@ -15,14 +17,15 @@ from wengert.transforms.schedule.versions import choose_pieces, choose_version
 from wengert.transforms.schedule.work import most_work
 
 
-def choose(op: NestOp, target: Target, *, strict: bool = False, in_place: bool = False, parallel: bool = True) -> Schedule:
+def choose(op: NestOp, target: Target, *, strict: bool = False, in_place: Callable[[], bool] = lambda: False, parallel: bool = True) -> Schedule:
     """How a nest should run on this processor.
 
     Args:
         op: the nest; its loops are collapsed (:mod:`wengert.transforms.kernel.collapsing`) for what is said here to be good.
         target: the processor.
         strict: sums are added up in the order in which they are written.
-        in_place: a result lies where an operand does, so that no iteration may run twice.
+        in_place: whether a result lies where an operand does, so that no iteration may run twice. It is asked where the answer matters: before there are
+            buffers it takes placing them all to know.
         parallel: the nest may be shared by the thread pool (it is not part of something that is).
     """
     if not op.extents or 0 in op.extents:
@@ -41,10 +44,16 @@ def choose(op: NestOp, target: Target, *, strict: bool = False, in_place: bool =
     lanes, widest = choose_lanes(placement, target, strict=strict)
     if crossed and (side := choose_tile(placement, lanes)) is not None:
         return Schedule(order, cut, shared, lanes=side, tiled=True)
-    interleave = 1 if in_place or crossed else choose_interleaving(placement, target, lanes, widest)
+    interleave = 1 if crossed else choose_interleaving(placement, target, lanes, widest)
+    if interleave > 1 and in_place():
+        interleave = 1
     width = lanes * interleave
-    repeatable = not in_place and width > 1 and placement.only_stores()
+    repeatable = width > 1 and placement.only_stores()
     pieces = choose_pieces(placement, width) if repeatable else ()
+    version = choose_version(placement, width) if repeatable else None
+    remainder = "masked" if pieces else choose_remainder(placement, width, repeatable=repeatable)
+    if (pieces or version or remainder == "repeated") and in_place():
+        pieces, version, remainder = (), None, "masked"
     return Schedule(
         order,
         cut,
@@ -52,7 +61,7 @@ def choose(op: NestOp, target: Target, *, strict: bool = False, in_place: bool =
         lanes,
         interleave,
         choose_accumulators(placement, lanes, interleave, strict=strict),
-        version=choose_version(placement, width) if repeatable else None,
+        version=version,
         pieces=pieces,
-        remainder="masked" if pieces else choose_remainder(placement, width, repeatable=repeatable),
+        remainder=remainder,
     )
