@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from wengert.dialects.kernel import NestOp
 from wengert.dialects.kernel.schedule import Cut, Parallel, Schedule
-from wengert.transforms.schedule.chunks import wanted_chunks
 from wengert.transforms.schedule.lanes import choose_accumulators, choose_interleaving, choose_lanes, choose_remainder
 from wengert.transforms.schedule.order import choose_order
 from wengert.transforms.schedule.parallel import choose_parallel
@@ -14,7 +13,7 @@ from wengert.transforms.schedule.placement import Placement
 from wengert.transforms.schedule.target import Target
 from wengert.transforms.schedule.tiles import choose_tile
 from wengert.transforms.schedule.versions import choose_pieces, choose_version
-from wengert.transforms.schedule.work import most_work
+from wengert.transforms.schedule.work import may_be_shared
 
 
 def choose(op: NestOp, target: Target, *, strict: bool = False, in_place: Callable[[], bool] = lambda: False, parallel: bool = True) -> Schedule:
@@ -36,7 +35,7 @@ def choose(op: NestOp, target: Target, *, strict: bool = False, in_place: Callab
     shared: Parallel | None = None
     if order:
         placement = Placement.scheduled(op, Schedule(order=order))
-    if parallel and wanted_chunks(most_work(op)) > 1:
+    if parallel and may_be_shared(op):
         cut, shared = choose_parallel(placement, target, crossed=crossed, in_place=in_place)
         if cut is not None:
             cut = Cut(order[cut.loop], cut.size, cut.overlapping) if order else cut

@@ -12,6 +12,7 @@ from wengert.dialects.scalar_functions import effort
 from wengert.ir.traversal import ops_in
 from wengert.transforms.codegen.llvm.types import Element, element_of
 from wengert.transforms.fuse.views import result
+from wengert.transforms.schedule.chunks import wanted_chunks
 from wengert.transforms.schedule.placement import Placement
 from wengert.transforms.schedule.target import Target
 
@@ -25,11 +26,13 @@ _LONE_NS = 0.5
 """Moving one element that has no neighbour in the register."""
 
 
-def most_work(op: NestOp) -> float:
-    """Nanoseconds that the nest takes at most, quickly estimated."""
-    ops = ops_in(op.body.block)
+def may_be_shared(op: NestOp) -> bool:
+    """Whether a nest may take long enough to be cut for several threads, quickly estimated from above."""
+    iterations, ops = prod(op.extents), ops_in(op.body.block)
+    if wanted_chunks(iterations * len(ops) * (_COSTLY_NS / 2 + _LONE_NS)) == 1:  # even if all ops were costly
+        return False
     costly = sum([isinstance(inner, ApplyOp) and effort(inner) is not Effort.CHEAP for inner in ops])
-    return prod(op.extents) * (costly * _COSTLY_NS / 2 + len(ops) * _LONE_NS)
+    return wanted_chunks(iterations * (costly * _COSTLY_NS / 2 + len(ops) * _LONE_NS)) > 1
 
 
 def op_ns(op: Operation, inner_step: int | None, vectorised: bool, target: Target) -> float:
