@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache, partial
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -45,7 +46,8 @@ def _overwrites(function: FuncOp) -> Callable[[NestOp], bool]:
     """Says which nests of a function overwrite what they read, by their buffers if they have some, else by those that ``bufferize`` will give them."""
     if is_bufferized(function):
         return lambda nest: isinstance(launch := nest.parent_op(), LaunchOp) and runs_in_place(launch)
-    return in_place_nests(function).__contains__
+    nests = lru_cache(maxsize=1)(lambda: in_place_nests(function))  # most schedules do not depend on it
+    return lambda nest: nest in nests()
 
 
 def schedule(root: Operation, target: Target, *, strict: bool = False, in_place: Callable[[NestOp], bool] = lambda op: False, parallel: bool = True) -> None:
@@ -69,7 +71,7 @@ def schedule(root: Operation, target: Target, *, strict: bool = False, in_place:
                 inside = parallel
                 if isinstance(op, NestOp):
                     if op.schedule is None:
-                        op.properties["schedule"] = ScheduleAttr(choose(op, target, strict=strict, in_place=in_place(op), parallel=parallel))
+                        op.properties["schedule"] = ScheduleAttr(choose(op, target, strict=strict, in_place=partial(in_place, op), parallel=parallel))
                     else:
                         check(op, op.schedule.data, strict=strict, in_place=isinstance(root, LaunchOp) and runs_in_place(root), parallel=parallel)
                     continue
