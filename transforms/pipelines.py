@@ -67,6 +67,8 @@ PASS_PATHS = {
     "collapse-loops": "wengert.transforms.kernel.collapsing:CollapseLoopsPass",
     # transforms/schedule: how each kernel runs on a target
     "schedule": "wengert.transforms.schedule.schedule_pass:SchedulePass",
+    # transforms/codegen/gpu: kernels on buffers to launches of a GPU
+    "kernels-to-gpu": "wengert.transforms.codegen.gpu.kernels_to_gpu:KernelsToGpuPass",
 }
 """Every pass by name: the module and class that it is imported from."""
 

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from xdsl.dialects import arith, complex, func, math
-from xdsl.dialects.builtin import ArrayAttr, ComplexType, FloatAttr, FunctionType, IntegerType, Signedness, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, ComplexType, FloatAttr, FunctionType, IntegerType, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 
+from wengert.dialects.gpu import signless
 from wengert.ir.attributes import int_attr
 from wengert.ir.tensor_types import EIGHT_BITS, bf16, f16, f32, f64, i1, i64, is_boolean, is_complex, is_float, is_integer, is_unsigned
 from wengert.transforms.codegen.gpu.code import INDEX, Code, Index
@@ -89,7 +90,7 @@ def register_type(element: Attribute) -> Any:
     if isinstance(element, IntegerType):
         if element.width.data not in (1, 8, 16, 32, 64):
             raise UnsupportedError(f"integers of {element.width.data} bits")
-        return IntegerType(element.width.data) if element.signedness.data is not Signedness.SIGNLESS else element
+        return signless(element)
     if is_float(element) or is_complex(element):
         return element
     raise UnsupportedError(f"elements of {element}")

@@ -12,8 +12,8 @@ from msgspec import Struct
 from xdsl.dialects import arith
 from xdsl.ir import Attribute, SSAValue
 
+from wengert.dialects.gpu import BarrierOp
 from wengert.transforms.codegen.gpu.code import INDEX, Code, Index
-from wengert.transforms.codegen.gpu.launches import barrier
 from wengert.transforms.codegen.gpu.totals import Combining
 
 
@@ -108,7 +108,7 @@ def reduced_in_team(
         code.store(value, buffer, thread)
     half = team.threads // 2
     while half:
-        barrier(code)
+        code.act(BarrierOp)
         with code.when(code.below(place.lane, half)):
             other = code.plus(thread, half * (team.teams if team.columns else 1))
             for buffer, (kind, element) in zip(workgroup, cells, strict=True):

@@ -5,22 +5,30 @@ from __future__ import annotations
 from math import prod
 
 from msgspec import Struct
-from xdsl.dialects import memref
 from xdsl.ir import Attribute, SSAValue
 
 from wengert.dialects.core import Kind
+from wengert.dialects.gpu.atomics import AtomicKind, AtomicRMWOp
 from wengert.dialects.kernel import STORE, Write
 from wengert.dialects.kernel.positions import Position, dimensions
-from wengert.ir.attributes import int_attr
+from wengert.ir.construction import append
 from wengert.ir.tensor_types import EIGHT_BITS, bf16, f16, f32, is_unsigned, size
 from wengert.transforms.codegen.gpu.body import Buffer
 from wengert.transforms.codegen.gpu.code import Index
-from wengert.transforms.codegen.gpu.functions import Functions, register_type
+from wengert.transforms.codegen.gpu.functions import Functions
 from wengert.transforms.core.kinds import neutral
 from wengert.transforms.schedule.placement import Placement, deepest
 
 _FUNCTIONS = {"add": "add", "mul": "multiply", "max": "maximum", "min": "minimum", "and": "and", "or": "or"}
-_ATOMICS = {"add": 1, "maxs": 4, "maxu": 5, "mins": 7, "minu": 8, "or": 11, "and": 12}
+_ATOMICS = {
+    "add": AtomicKind.ADDI,
+    "maxs": AtomicKind.MAXS,
+    "maxu": AtomicKind.MAXU,
+    "mins": AtomicKind.MINS,
+    "minu": AtomicKind.MINU,
+    "or": AtomicKind.ORI,
+    "and": AtomicKind.ANDI,
+}
 
 
 class Total(Struct, frozen=True, eq=False):
@@ -98,6 +106,5 @@ class Combining:
         """Combines an integer with what is at a place, in one step."""
         element = write.value.type
         word = write.kind + ("u" if is_unsigned(element) else "s") * (write.kind in ("max", "min"))
-        properties = {"kind": int_attr(_ATOMICS[word])}
-        self.code.op(memref.AtomicRMWOp, [value, buffer.memref, self.code.value(at)], register_type(element), properties)
+        append(self.code.block, AtomicRMWOp.of(_ATOMICS[word], value, buffer.memref, (self.code.value(at),)))
 
