@@ -64,6 +64,8 @@ PASS_PATHS = {
     "unroll-phases": "wengert.transforms.kernel.phase_unrolling:UnrollPhasesPass",
     "hoist-reads": "wengert.transforms.kernel.reordering:HoistReadsPass",
     "stage-updates": "wengert.transforms.kernel.update_staging:StageUpdatesPass",
+    "fission": "wengert.transforms.kernel.fission:FissionPass",
+    "products-to-nests": "wengert.transforms.kernel.product_nests:ProductsToNestsPass",
     "collapse-loops": "wengert.transforms.kernel.collapsing:CollapseLoopsPass",
     # transforms/schedule: how each kernel runs on a target
     "schedule": "wengert.transforms.schedule.schedule_pass:SchedulePass",

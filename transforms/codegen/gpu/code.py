@@ -41,10 +41,16 @@ class Code:
     """Appends ops to the body of a kernel, which is ``entry``, or to a region inside of it."""
 
     def __init__(self, entry: Block):
-        self.entry, self.block = entry, entry
+        self.entry = entry
+        self._blocks = [entry]
         self._constants: dict[tuple[str, Attribute], SSAValue] = {}
         self._made: list[Operation] = []
         self._known: list[dict[tuple[Any, ...], SSAValue]] = [{}]
+
+    @property
+    def block(self) -> Block:
+        """Where ops go."""
+        return self._blocks[-1]
 
     def finish(self) -> None:
         """Puts the constants in front."""
@@ -90,13 +96,20 @@ class Code:
     # -- positions
 
     def shared(self, cls: type[Operation], operands: Sequence[SSAValue], type: Attribute, properties: Mapping[str, Attribute] = _NONE) -> SSAValue:
-        """The result of an op without effects, which may have been written before."""
+        """The result of an op without effects, which may have been written before; it goes to the outermost region that knows its operands."""
         key = (cls, *operands, *properties.values())
-        for scope in reversed(self._known):
-            if key in scope:
-                return scope[key]
-        made = self._known[-1][key] = self.op(cls, operands, type, properties)
+        depth = max([self._depth(value) for value in operands])
+        made = self._known[depth].get(key)
+        if made is None:
+            op = cls.create(operands=operands, result_types=[type], properties=dict(properties))
+            append(self._blocks[depth], op)
+            made = self._known[depth][key] = result(op)
         return made
+
+    def _depth(self, value: SSAValue) -> int:
+        """How deep in regions a value is made; what the kernel is given is as good as made in the entry."""
+        block = value.owner if isinstance(value.owner, Block) else value.owner.parent
+        return next((depth for depth in range(len(self._blocks) - 1, 0, -1) if self._blocks[depth] is block), 0)
 
     def plus(self, x: Index, y: Index) -> Index:
         """The sum."""
@@ -152,11 +165,11 @@ class Code:
 
     @contextmanager
     def _inside(self, block: Block) -> Iterator[None]:
-        outer, self.block = self.block, block
+        self._blocks.append(block)
         self._known.append({})
         yield
         self._known.pop()
-        self.block = outer
+        self._blocks.pop()
 
     @contextmanager
     def loop(self, start: Index, stop: Index, step: Index, carried: Sequence[SSAValue] = ()) -> Iterator[Loop]:

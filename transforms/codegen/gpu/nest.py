@@ -181,7 +181,7 @@ class _Work:
         for d in reversed(range(nest.shared)):
             extent = extents[d] // (nest.lanes if d == nest.vector else 1)
             index = at if d == 0 else self.code.remainder(at, extent)
-            at = self.code.quotient(at, extent)
+            at = self.code.quotient(at, extent) if d else 0
             self.body.index[d] = self.code.times(index, nest.lanes) if d == nest.vector else index
 
     def level(self, level: int, running: dict[Total, Values]) -> None:
@@ -218,7 +218,7 @@ class _Work:
             for d in reversed(range(nest.shared, nest.shared + nest.reduced)):
                 extent = nest.placed.extents[d]
                 self.body.index[d] = at if d == nest.shared else self.code.remainder(at, extent)
-                at = self.code.quotient(at, extent)
+                at = self.code.quotient(at, extent) if d > nest.shared else 0
             for outer in range(nest.shared, nest.shared + nest.reduced - 1):
                 self.body.compute(outer)
             inside = _unflat(running, loop.carried)

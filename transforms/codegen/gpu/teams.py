@@ -60,10 +60,8 @@ class Team(Struct, frozen=True):
         row: Index = group if self.groups > 1 else 0
         if self.parts > 1:
             part, row = code.quotient(row, self.rows), code.remainder(row, self.rows)
-        team, lane = (code.remainder(thread, self.teams), code.quotient(thread, self.teams))
-        if not self.columns:
-            team, lane = code.quotient(thread, self.threads), code.remainder(thread, self.threads)
-        team, lane = (team if self.teams > 1 else 0), (lane if self.threads > 1 else 0)
+        team: Index = code.remainder(thread, self.teams) if self.columns else code.quotient(thread, self.threads) if self.teams > 1 else 0
+        lane: Index = 0 if self.threads == 1 else code.quotient(thread, self.teams) if self.columns else code.remainder(thread, self.threads)
         result = code.plus(code.times(row, self.teams), team) if self.results > 1 else 0
         active = code.below(result if self.results > 1 else team, self.results) if self.results % self.teams else None
         first = code.compare("eq", code.value(lane), code.value(0)) if self.threads > 1 else None

@@ -38,12 +38,12 @@ def apart(op: NestOp, *, atomic: bool = False) -> set[int]:
     every = set(range(len(op.extents)))
     writes = [write for write in op.writes if not (atomic and is_exact(write))]
     for target in {write.target for write in writes}:
-        every &= _apart_in([write for write in writes if write.target == target], op.extents)
+        every &= apart_in([write for write in writes if write.target == target], op.extents)
     return every
 
 
-def _apart_in(writes: Sequence[Write], extents: Sequence[int]) -> set[int]:
-    """The same for the writes to one result."""
+def apart_in(writes: Sequence[Write], extents: Sequence[int]) -> set[int]:
+    """The same for the writes to one result of a nest."""
     every = set(range(len(extents)))
     if all(write.kind == STORE and not _varies(write) for write in writes):
         return every
