@@ -117,6 +117,12 @@ KERNELS = "unroll-batch{reassociate=true},strip-mine{reassociate=true},split-red
 LOWER = f"expand-functions,check-compilable,{CANONICALIZE},fuse,{KERNELS}"
 """From core-level IR to kernels."""
 
+GPU_KERNELS = "unroll-batch{reassociate=true},hoist-reads,stage-updates,products-to-nests,fission,collapse-loops"
+"""Kernels in the shapes that run fast on a GPU: all that can be are nests, of as many iterations as there are."""
+
+GPU_LOWER = f"expand-functions,check-compilable,{CANONICALIZE},fuse,{GPU_KERNELS}"
+"""From core-level IR to kernels for a GPU."""
+
 
 SCHEDULE = "schedule"
 """From kernels to kernels that say how they run: the order of loops, vectors, threads."""
@@ -126,6 +132,11 @@ BUFFERIZE = "bufferize"
 
 EMIT = "emit-llvm,optimize-llvm,emit-asm"
 """From kernels on buffers to the assembly of this machine. (The compiler goes on from LLVM text to an object file instead.)"""
+
+
+def gpu_lowering(target: str = "gpu") -> str:
+    """From core-level IR to launches of a GPU (a name that ``schedule`` knows): :data:`GPU_LOWER`, schedules, memory, and a body for each launch."""
+    return f"{GPU_LOWER},schedule{{target={target}}},bufferize{{target={target}}},kernels-to-gpu"
 
 
 def lowering(*, reassociate: bool = True) -> str:

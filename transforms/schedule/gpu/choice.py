@@ -22,8 +22,8 @@ LONG = 64
 """Fewer iterations than this are added up by one thread."""
 PER_THREAD = 8
 """The least iterations of a thread that reduces with others."""
-LEAST_PER_PART = 4096
-"""The least iterations of a part of a reduction that two kernels do."""
+LEAST_IN_PART = 32
+"""The least iterations of a thread in a part of a reduction that two kernels do."""
 MOST_PARTS = 512
 
 
@@ -113,7 +113,7 @@ def _team(op: NestOp, shared: Sequence[int], rest: tuple[int, ...], accesses: Ac
         threads = threads if count > 1024 or results * threads < target.busy else min(threads, target.warp)
         groups = -(-results * threads // group)
     only_totals = all(is_total(op, write, rest) for write in op.writes)
-    parts = min(target.processors * 4 // groups, count // LEAST_PER_PART, MOST_PARTS) if only_totals else 1
+    parts = min(target.processors * 4 // groups, count // (threads * LEAST_IN_PART), MOST_PARTS) if only_totals else 1
     return Reduce(rest, threads, columns, max(parts, 1)) if threads > 1 else None
 
 
