@@ -19,6 +19,8 @@ from wengert.ir.traversal import ops_in
 from wengert.transforms.bufferize.layout import in_place_nests
 from wengert.transforms.schedule.choice import choose
 from wengert.transforms.schedule.chunks import split
+from wengert.transforms.schedule.gpu.schedule import schedule_for_gpu
+from wengert.transforms.schedule.gpu.target import GPU_TARGETS
 from wengert.transforms.schedule.host import HOST, target_named
 from wengert.transforms.schedule.legality import check
 from wengert.transforms.schedule.target import Target
@@ -32,11 +34,15 @@ class SchedulePass(ModulePass):
     name = "schedule"
 
     target: str = HOST
-    """``cpu``, the processor that this process runs on, or one by name: ``avx2``, ``avx512``, ``neon``, ``sse2``."""
+    """``cpu``, the processor that this process runs on, or one by name: ``avx2``, ``avx512``, ``neon``, ``sse2``; or a GPU: ``gpu`` (none in particular),
+    ``sm_80``, ``sm_90``, ``gfx90a``, ``gfx942``."""
     strict: bool = False
     """Sums are added up in the order in which they are written."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.target in GPU_TARGETS:
+            schedule_for_gpu(op, GPU_TARGETS[self.target], strict=self.strict)
+            return
         for function in ops_in(op.body.block):
             if isinstance(function, FuncOp) and function.body.blocks:
                 schedule(function, target_named(self.target), strict=self.strict, in_place=_overwrites(function))
