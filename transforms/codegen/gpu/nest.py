@@ -22,7 +22,7 @@ from wengert.dialects.kernel.gpu_schedule import GpuSchedule, Reduce
 from wengert.dialects.kernel.schedule import Schedule
 from wengert.ir.tensor_types import size
 from wengert.transforms.codegen.gpu.body import Body, Buffer
-from wengert.transforms.codegen.gpu.code import Code, Index, Values
+from wengert.transforms.codegen.gpu.code import Index, Values
 from wengert.transforms.codegen.gpu.functions import Functions, register_type
 from wengert.transforms.codegen.gpu.teams import Team, reduced_in_team
 from wengert.transforms.codegen.gpu.totals import Combining, Total, filled, is_in_memory, totals_of

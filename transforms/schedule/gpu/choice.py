@@ -40,7 +40,7 @@ def choose_gpu(op: NestOp, target: GpuTarget, *, strict: bool = False) -> GpuSch
         safe = freed if atomic else safe
     rest = tuple([d for d in range(len(extents)) if d not in safe])
     shared, accesses = sorted(safe), _accesses(op)
-    together = bool(rest) and not strict and not atomic and all(is_total(op, write, rest) or write.kind == "store" and write.base is None for write in op.writes)
+    together = bool(rest) and not strict and not atomic and all(is_total(op, write, rest) or (write.kind == "store" and write.base is None) for write in op.writes)
     if together and prod(extents[d] for d in rest) >= LONG and (team := _team(op, shared, rest, accesses, target)) is not None:
         return _reducing(op, shared, team, accesses, target, positions)
     threads = _fastest_last(shared, extents, accesses)

@@ -56,7 +56,7 @@ def _atomics(op: NestOp, schedule: GpuSchedule) -> Problem:
         return None
     safe = apart(op)
     for write in op.writes:
-        meets = write.kind != STORE and bool((set(schedule.threads) - safe))
+        meets = write.kind != STORE and bool(set(schedule.threads) - safe)
         if meets and not is_exact(write) and not set(schedule.threads) <= apart(op, atomic=True):
             return "atomic operations", f"to {write.kind} values of {write.value.type} in an order that changes would change the result"
         if meets and write.condition is not None:
