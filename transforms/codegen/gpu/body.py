@@ -15,7 +15,7 @@ from wengert.ir.elements import splat_value
 from wengert.ir.traversal import operands_of
 from wengert.transforms.codegen.gpu.code import Code, Index, Values
 from wengert.transforms.codegen.gpu.functions import Functions, register_type
-from wengert.transforms.fuse.views import result
+from wengert.ir.traversal import result_of as result
 from wengert.transforms.schedule.placement import Placement, guards_of
 
 

@@ -46,7 +46,7 @@ from wengert.transforms.codegen.gpu.code import INDEX, Code
 from wengert.transforms.codegen.gpu.functions import Functions, UnsupportedError, declaration, register_type
 from wengert.transforms.codegen.gpu.nest import Ids, Kernel, Memory, kernels_of
 from wengert.transforms.codegen.gpu.scratch import padded, scratch_types
-from wengert.transforms.fuse.views import result
+from wengert.ir.traversal import result_of as result
 from wengert.transforms.schedule.gpu.legality import check_gpu
 
 POSITIONS = "kernel.positions"
