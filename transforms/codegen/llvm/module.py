@@ -21,10 +21,12 @@ class ModuleBuilder:
         definitions: the text of globals, constants and helper functions.
         externals: declarations of functions that somebody else must provide.
         address_spaces: where constants and the stack lie.
+        has_i128: whether the target has integers of 128 bits.
     """
 
-    def __init__(self, address_spaces: AddressSpaces | None = None):
+    def __init__(self, address_spaces: AddressSpaces | None = None, *, has_i128: bool = True):
         self.address_spaces = AddressSpaces() if address_spaces is None else address_spaces
+        self.has_i128 = has_i128
         self.definitions: dict[str, str] = {}
         self.externals: dict[str, str] = {}
 
