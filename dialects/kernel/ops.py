@@ -215,7 +215,7 @@ def _verify_whole(op: InterpretOp | NativeOp) -> None:
 class StripMineOp(KernelOp):
     """Runs nests on one strip of rows after another; see :mod:`wengert.transforms.kernel.strip_mining`.
 
-    In trip i the body sees elements ``[i * step, i * step + n)`` of an operand, n being the size of its argument (all of
+    In iteration i the body sees elements ``[i * step, i * step + n)`` of an operand, n being the size of its argument (all of
     it if the step is 0), and what it yields are those elements of the results.
     """
 
@@ -224,7 +224,7 @@ class StripMineOp(KernelOp):
     DISTINCT_NAMES: ClassVar = True
     FACTS: ClassVar = KERNEL
     inputs = var_operand_def()
-    trips = prop_def(IntegerAttr)
+    iterations = prop_def(IntegerAttr)
     input_steps = prop_def(DenseArrayBase)
     output_steps = prop_def(DenseArrayBase)
     schedule = opt_prop_def(ScheduleAttr)
@@ -233,15 +233,15 @@ class StripMineOp(KernelOp):
     traits = traits_def(IsolatedFromAbove())
 
     def verify_(self) -> None:
-        last, trips = self.body.block.last_op, self.trips.value.data
+        last, iterations = self.body.block.last_op, self.iterations.value.data
         if not isinstance(last, YieldOp) or len(last.values) != len(self.outputs):
             raise VerifyException("the body must end in a kernel.yield of the strips of all results")
         parts = [(self.inputs, self.body.block.args, self.input_steps), (self.outputs, last.values, self.output_steps)]
         for wholes, strips, steps in parts:
             for whole, strip, step in zip(wholes, strips, ints(steps), strict=True):
                 count, part = (prod(shape_of_type(type_of(value))) for value in (whole, strip))
-                if part + (trips - 1) * step != count or (step not in (0, part)):
-                    raise VerifyException(f"{trips} strips of {strip.type} with step {step} are not {whole.type}")
+                if part + (iterations - 1) * step != count or (step not in (0, part)):
+                    raise VerifyException(f"{iterations} strips of {strip.type} with step {step} are not {whole.type}")
 
 
 def nest(

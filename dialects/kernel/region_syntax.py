@@ -205,14 +205,14 @@ class StripMineText(Struct, frozen=True):
     In every iteration ``%a`` is the part of ``%x`` that begins at this position and has type U, and what is yielded is such a part of each result.
     """
 
-    properties: tuple[str, ...] = ("trips", "input_steps", "output_steps", "schedule")
+    properties: tuple[str, ...] = ("iterations", "input_steps", "output_steps", "schedule")
 
     def read(self, reader: Reader, state: OpState) -> None:
         position = reader.skip()
         loops, bounds = read_loops(reader)
         if len(bounds) != 1:
             reader.fail("'kernel.strip_mine' is one loop", position)
-        state.properties["trips"] = int_attr(bounds[0])
+        state.properties["iterations"] = int_attr(bounds[0])
         steps: list[int] = []
         arguments: list[tuple[str, Attribute, int, None]] = []
         results: list[Attribute] = []
@@ -263,8 +263,8 @@ class StripMineText(Struct, frozen=True):
 
     def write(self, op: Operation, writer: Writer) -> None:
         check_places(op, writer)
-        block, trips = op.regions[0].block, cast("IntegerAttr[Any]", op.properties["trips"]).value.data
-        writer.write(f" {loops_text([trips])}")
+        block, iterations = op.regions[0].block, cast("IntegerAttr[Any]", op.properties["iterations"]).value.data
+        writer.write(f" {loops_text([iterations])}")
         shown: list[str] = []
         for argument, value, step in zip(block.args, op.operands, ints(op.properties["input_steps"]), strict=True):
             part = f" as {writer.type_text(argument.type)}" if argument.type != value.type else ""

@@ -56,9 +56,9 @@ def test_derivative_in_poisoned_memory(program: CorpusProgram, precision: str) -
     core = runnable(derivative.optimized_module)
     primals = program.reference(precision).inputs
     cotangents = random_inputs(derivative.signature, 1)[len(primals) :]
-    expected, found = run(core, [*primals, *cotangents]), run(read_again(bufferized(core)), [*primals, *cotangents])
+    expected, actual = run(core, [*primals, *cotangents]), run(read_again(bufferized(core)), [*primals, *cotangents])
     tolerance = program.tolerance("vjp", precision)
-    assert max(map(array_error, found, expected), default=0.0) <= tolerance
+    assert max(map(array_error, actual, expected), default=0.0) <= tolerance
 
 
 @needs_corpus

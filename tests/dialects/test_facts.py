@@ -56,7 +56,7 @@ def test_every_op_has_facts() -> None:
 
 
 def test_the_ops_that_are_batched_by_a_rule_are_those_that_have_one() -> None:
-    assert {module.name for module in iter_modules(batching.__path__)} - {"alignment", "flow", "function", "rule"} == set(batching.__all__)
+    assert {module.name for module in iter_modules(batching.__path__)} - {"alignment", "flow", "function", "passes", "rule"} == set(batching.__all__)
     assert names(op for op in OPS if facts_of(op).batching is Batching.RULE) == names(BATCH_RULES)
 
 

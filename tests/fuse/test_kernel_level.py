@@ -49,9 +49,9 @@ def nests(text: str) -> list[NestOp]:
 
 
 def test_softmax_is_three_nests() -> None:
-    found = nests(SOFTMAX)
-    assert [len(op.outputs) for op in found] == [1, 2, 1]
-    assert [w.kind for op in found for w in op.writes] == ["max", "store", "add", "store"]
+    kernels = nests(SOFTMAX)
+    assert [len(op.outputs) for op in kernels] == [1, 2, 1]
+    assert [w.kind for op in kernels for w in op.writes] == ["max", "store", "add", "store"]
 
 
 def test_elementwise_chain_is_one_nest_with_one_store() -> None:

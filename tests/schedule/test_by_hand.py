@@ -148,8 +148,8 @@ def arguments(module) -> list[np.ndarray]:
 def test_obeyed(program: str, text: str) -> None:
     module = scheduled(program, text)
     inputs = arguments(module)
-    for found, expected in zip(compile(module)(*inputs), run(module, inputs), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    for actual, expected in zip(compile(module)(*inputs), run(module, inputs), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(("program", "text", "reason"), REFUSED)

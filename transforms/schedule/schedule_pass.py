@@ -1,4 +1,4 @@
-"""The pass ``schedule``: writes down how every kernel of a program is to run."""
+"""The pass ``schedule``: writes on every kernel of a program how it runs."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class SchedulePass(ModulePass):
 
 
 def _overwrites(function: FuncOp) -> Callable[[NestOp], bool]:
-    """Says which nests of a function overwrite what they read: those that do where they have buffers, and those that ``bufferize`` will let do."""
+    """Says which nests of a function overwrite what they read, by their buffers if they have some, else by those that ``bufferize`` will give them."""
     if is_bufferized(function):
         return lambda nest: isinstance(launch := nest.parent_op(), LaunchOp) and runs_in_place(launch)
     return in_place_nests(function).__contains__
 
 
 def schedule(root: Operation, target: Target, *, strict: bool = False, in_place: Callable[[NestOp], bool] = lambda op: False, parallel: bool = True) -> None:
-    """Gives all nests and strip loops inside of an op the schedules that they have not got, and checks those that are there.
+    """Chooses schedules for the nests and strip loops inside of an op that have none, and checks those that are there.
 
     A nest on values may have a schedule by which iterations run twice though it might overwrite what it reads: then ``bufferize`` does not let it.
 
@@ -81,6 +81,6 @@ def schedule(root: Operation, target: Target, *, strict: bool = False, in_place:
 
 
 def choose_strips(op: StripMineOp, target: Target, *, parallel: bool) -> Schedule:
-    """How strips run: one after the other, or shared by the thread pool."""
-    shared = split(op.trips.value.data, strips_ns(op, target)) if parallel else None
+    """Chooses how strips run: one after the other, or shared by the thread pool."""
+    shared = split(op.iterations.value.data, strips_ns(op, target)) if parallel else None
     return Schedule(parallel=Parallel(shared.grain, shared.nanoseconds)) if shared is not None else Schedule()

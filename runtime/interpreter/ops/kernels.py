@@ -56,7 +56,7 @@ def strip_mine(op: StripMineOp, scope: Scope) -> Variadic:
 
     def run(*operands: Any) -> Any:
         results = [np.zeros(shape(r), dtype_of(element(r))) for r in op.outputs]
-        for iteration in range(op.trips.value.data):
+        for iteration in range(op.iterations.value.data):
             parts = [np.reshape(x, -1)[iteration * step : iteration * step + n] for x, step, n in zip(operands, ints(op.input_steps), sizes, strict=True)]
             for whole, step, part in zip(results, ints(op.output_steps), body(*parts), strict=True):
                 whole.reshape(-1)[iteration * step : iteration * step + part.size] = np.reshape(part, -1)
