@@ -19,7 +19,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from wengert.dialects.facts import COPY, STRUCTURE
 from wengert.dialects.kernel.buffers import text
-from wengert.dialects.kernel.memory import ALIGNMENT, Space, byte_size, space_of, value_type
+from wengert.dialects.kernel.memory import ALIGNMENT, Space, byte_size, is_on_device, space_of, value_type
 from wengert.ir.attributes import I64Attr, int_of
 from wengert.ir.operations import DialectOperation, op_definition
 from wengert.ir.syntax import parts as sx
@@ -46,7 +46,7 @@ class AllocOp(DialectOperation):
 
 @op_definition
 class ViewOp(DialectOperation):
-    """The part of a buffer that begins at a byte, as elements of some type."""
+    """The part of a buffer that begins at a byte, as elements of some type; in space 1, the same memory as kernels of a device see it."""
 
     name = "kernel.view"
     FACTS: ClassVar = STRUCTURE
@@ -60,8 +60,8 @@ class ViewOp(DialectOperation):
         at, count, whole = int_of(self.offset), byte_size(self.memref), byte_size(self.source)
         if at < 0 or at % ALIGNMENT or at + count > max(whole, count if not at else 0):
             raise VerifyException(f"a view of {count} bytes at {at} must lie in the {whole} bytes of {self.source.type} and begin at a multiple of {ALIGNMENT}")
-        if space_of(self.source.type) != space_of(self.memref.type):
-            raise VerifyException("a view lies in the address space of what it is a part of")
+        if space_of(self.source.type) != space_of(self.memref.type) and not is_on_device(self.memref.type):
+            raise VerifyException("a view lies in the address space of what it is a part of, or is what a kernel of a device is given of it")
 
 
 @op_definition
