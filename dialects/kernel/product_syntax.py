@@ -11,7 +11,7 @@ from msgspec import Struct
 from xdsl.ir import Operation
 
 from wengert.dialects.kernel.positions import strides
-from wengert.dialects.kernel.syntax import buffer_shape
+from wengert.dialects.kernel.subscripts import buffer_shape
 from wengert.dialects.stablehlo.syntax import DotText
 from wengert.ir.attributes import int_array, ints
 from wengert.ir.parsing.operations import OpState, Reader

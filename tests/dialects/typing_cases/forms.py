@@ -1,11 +1,15 @@
-"""Valid spellings of attributes and types, in the notation of :mod:`typing_cases`: what the first table does not say.
+"""Valid spellings of attributes and types, in the notation of :mod:`typing_cases.notation`: what the cases of the ops do not say.
 
 Each is accepted by StableHLO's own verifier too, and each is a starting point for changes that make it wrong.
 """
 
 from __future__ import annotations
 
-from typing_cases import _CONV, _GATHER, _GROUPS, _MATMUL, _SCATTER, _WINDOW, case, predicate, reducer, region
+from typing_cases.communication import GROUPS
+from typing_cases.contraction import AS_MATMUL, CONV
+from typing_cases.indexing import GATHER, SCATTER
+from typing_cases.notation import case, predicate, reducer, region
+from typing_cases.reduction import WINDOW
 
 ACCURATE = ["cbrt", "cosine", "exponential", "exponential_minus_one", "log", "log_plus_one", "logistic", "rsqrt", "sine", "sqrt", "tan", "tanh"]
 ACCURACIES = [
@@ -27,58 +31,58 @@ def algorithm(lhs: str, rhs: str, total: str, m: int, n: int, count: int, imprec
 
 ANNOTATED = [
     *[case(n, "2xf32 -> 2xf32", f"result_accuracy = #stablehlo.result_accuracy<{ACCURACIES[i % 4]}>") for i, n in enumerate(ACCURATE)],
-    *[case("dot_general", "3x4xf32, 4x5xf32 -> 3x5xf32", f"{_MATMUL}, {algorithm(*a)}") for a in ALGORITHMS],
-    case("dot_general", "3x4xf32, 4x5xf32 -> 3x5xf32", f"{_MATMUL}, {algorithm(*ALGORITHMS[0])}, precision_config = [#stablehlo<precision DEFAULT>]"),
-    case("dot_general", "3x4xf32, 4x5xf32 -> 3x5xf32", f"{_MATMUL}, precision_config = []"),
-    case("dot_general", "3x4xf32, 4x5xf32 -> 3x5xf32", f"{_MATMUL}, precision_config = [#stablehlo<precision HIGH>]"),
-    case("convolution", "2x8x9x3xf32, 3x2x3x5xf32 -> 2x6x8x5xf32", f"{_CONV}, precision_config = [#stablehlo<precision HIGH>, #stablehlo<precision DEFAULT>]"),
-    case("convolution", "2x3xf32, 3x5xf32 -> 2x5xf32", _CONV.replace("[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]", "[b, f]x[i, o]->[b, f]")),
-    case("convolution", "3x8x2xf32, 5x3x4xf32 -> 5x2x5xf32", _CONV.replace("[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]", "[f, 0, b]x[o, i, 0]->[0, b, f]")),
+    *[case("dot_general", "3x4xf32, 4x5xf32 -> 3x5xf32", f"{AS_MATMUL}, {algorithm(*a)}") for a in ALGORITHMS],
+    case("dot_general", "3x4xf32, 4x5xf32 -> 3x5xf32", f"{AS_MATMUL}, {algorithm(*ALGORITHMS[0])}, precision_config = [#stablehlo<precision DEFAULT>]"),
+    case("dot_general", "3x4xf32, 4x5xf32 -> 3x5xf32", f"{AS_MATMUL}, precision_config = []"),
+    case("dot_general", "3x4xf32, 4x5xf32 -> 3x5xf32", f"{AS_MATMUL}, precision_config = [#stablehlo<precision HIGH>]"),
+    case("convolution", "2x8x9x3xf32, 3x2x3x5xf32 -> 2x6x8x5xf32", f"{CONV}, precision_config = [#stablehlo<precision HIGH>, #stablehlo<precision DEFAULT>]"),
+    case("convolution", "2x3xf32, 3x5xf32 -> 2x5xf32", CONV.replace("[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]", "[b, f]x[i, o]->[b, f]")),
+    case("convolution", "3x8x2xf32, 5x3x4xf32 -> 5x2x5xf32", CONV.replace("[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]", "[f, 0, b]x[o, i, 0]->[0, b, f]")),
 ]
 
-_LAYOUT = "dense<[1, 0]> : tensor<2xindex>"
-_ALIAS = "#stablehlo.output_operand_alias<output_tuple_indices = {}, operand_index = {}, operand_tuple_indices = {}>"
-_HELPER = "func.func private @g(%0: tensor<2xf32>) -> tensor<2xf32> {\nreturn %0 : tensor<2xf32>\n}\n"
+LAYOUT = "dense<[1, 0]> : tensor<2xindex>"
+ALIAS = "#stablehlo.output_operand_alias<output_tuple_indices = {}, operand_index = {}, operand_tuple_indices = {}>"
+HELPER = "func.func private @g(%0: tensor<2xf32>) -> tensor<2xf32> {\nreturn %0 : tensor<2xf32>\n}\n"
 CALLS = [
     case(
         "custom_call",
         "2x3xf32, 2xf32 -> 3x2xf64",
-        f'call_target_name = "f", operand_layouts = [{_LAYOUT}, dense<0> : tensor<1xindex>], result_layouts = [{_LAYOUT}]',
+        f'call_target_name = "f", operand_layouts = [{LAYOUT}, dense<0> : tensor<1xindex>], result_layouts = [{LAYOUT}]',
     ),
     case("custom_call", "f32 -> f64", 'call_target_name = "f", operand_layouts = [dense<> : tensor<0xindex>], result_layouts = [dense<> : tensor<0xindex>]'),
     case(
         "custom_call",
         "2x3xf32 -> tuple<tensor<3x2xf64>, tensor<2xf32>>",
-        f'call_target_name = "f", operand_layouts = [{_LAYOUT}], result_layouts = [{_LAYOUT}, dense<0> : tensor<1xindex>]',
+        f'call_target_name = "f", operand_layouts = [{LAYOUT}], result_layouts = [{LAYOUT}, dense<0> : tensor<1xindex>]',
     ),
     case(
         "custom_call",
         "!stablehlo.token, 2xf32 -> !stablehlo.token",
         'call_target_name = "f", operand_layouts = [dense<> : tensor<0xindex>, dense<0> : tensor<1xindex>], result_layouts = [dense<> : tensor<0xindex>]',
     ),
-    case("custom_call", "2xf32 -> 2xf32", f'call_target_name = "f", output_operand_aliases = [{_ALIAS.format("[]", 0, "[]")}]'),
+    case("custom_call", "2xf32 -> 2xf32", f'call_target_name = "f", output_operand_aliases = [{ALIAS.format("[]", 0, "[]")}]'),
     case(
         "custom_call",
         "tuple<tensor<1xf32>, tensor<2xf32>>, i32 -> tuple<tensor<2xf32>, tensor<i32>>",
-        f'call_target_name = "f", output_operand_aliases = [{_ALIAS.format("[0]", 0, "[1]")}, {_ALIAS.format("[1]", 1, "[]")}]',
+        f'call_target_name = "f", output_operand_aliases = [{ALIAS.format("[0]", 0, "[1]")}, {ALIAS.format("[1]", 1, "[]")}]',
     ),
     case("custom_call", "2xf32 -> 2xf32", 'call_target_name = "f", api_version = 4 : i32, backend_config = {a = 1 : i64, b = "c"}'),
     case("custom_call", "2xf32 -> 2xf32", 'call_target_name = "f", api_version = 2 : i32, backend_config = "text"'),
-    case("custom_call", "2xf32 -> 2xf32", 'call_target_name = "f", called_computations = [@g], has_side_effect = false') + _HELPER,
-    case("composite", "2xf32 -> 2xf32", 'name = "my.op.of_mine", composite_attributes = {n = 1 : i64}, decomposition = @g, version = 2 : i32') + _HELPER,
-    case("composite", "2xf32 -> 2xf32", 'name = "my.op", decomposition = @g') + _HELPER,
+    case("custom_call", "2xf32 -> 2xf32", 'call_target_name = "f", called_computations = [@g], has_side_effect = false') + HELPER,
+    case("composite", "2xf32 -> 2xf32", 'name = "my.op.of_mine", composite_attributes = {n = 1 : i64}, decomposition = @g, version = 2 : i32') + HELPER,
+    case("composite", "2xf32 -> 2xf32", 'name = "my.op", decomposition = @g') + HELPER,
 ]
 
 _CHANNEL = "channel_handle = #stablehlo.channel_handle<handle = 1, type = 0>"
 DEVICES = [
-    case("all_gather", "2x3xf32, 2x4xi32 -> 4x3xf32, 4x4xi32", f"all_gather_dim = 0 : i64, {_GROUPS}, {_CHANNEL}"),
-    case("all_gather", "2x3xf32 -> 4x3xf32", f"all_gather_dim = 0 : i64, {_GROUPS}, {_CHANNEL}, use_global_device_ids"),
+    case("all_gather", "2x3xf32, 2x4xi32 -> 4x3xf32, 4x4xi32", f"all_gather_dim = 0 : i64, {GROUPS}, {_CHANNEL}"),
+    case("all_gather", "2x3xf32 -> 4x3xf32", f"all_gather_dim = 0 : i64, {GROUPS}, {_CHANNEL}, use_global_device_ids"),
     case("all_gather", "2x3xf32 -> 2x3xf32", "all_gather_dim = 0 : i64, replica_groups = dense<[[0], [1]]> : tensor<2x1xi64>"),
-    case("all_reduce", "2x3xf32 -> 2x3xf32", f"{_GROUPS}, {_CHANNEL}, use_global_device_ids", reducer("f32")),
+    case("all_reduce", "2x3xf32 -> 2x3xf32", f"{GROUPS}, {_CHANNEL}, use_global_device_ids", reducer("f32")),
     case("all_reduce", "2x3xf32 -> 2x3xf32", "replica_groups = dense<[[0, 1], [2, -1]]> : tensor<2x2xi64>", reducer("f32")),
     case("all_reduce", "2x3xf32 -> 2x3xf32", "replica_groups = dense<> : tensor<0x0xi64>", reducer("f32")),
-    case("reduce_scatter", "4x3xf32 -> 2x3xf32", f"scatter_dimension = 0 : i64, {_GROUPS}, {_CHANNEL}, use_global_device_ids", reducer("f32")),
-    case("all_to_all", "4x3xf32 -> 2x6xf32", f"split_dimension = 0 : i64, concat_dimension = 1 : i64, split_count = 2 : i64, {_GROUPS}, {_CHANNEL}"),
+    case("reduce_scatter", "4x3xf32 -> 2x3xf32", f"scatter_dimension = 0 : i64, {GROUPS}, {_CHANNEL}, use_global_device_ids", reducer("f32")),
+    case("all_to_all", "4x3xf32 -> 2x6xf32", f"split_dimension = 0 : i64, concat_dimension = 1 : i64, split_count = 2 : i64, {GROUPS}, {_CHANNEL}"),
     case("collective_permute", "2xf32 -> 2xf32", f"source_target_pairs = dense<[[0, 1], [1, 2]]> : tensor<2x2xi64>, {_CHANNEL}"),
     case("collective_permute", "2xf32 -> 2xf32", "source_target_pairs = dense<> : tensor<0x2xi64>"),
 ]
@@ -93,9 +97,9 @@ SPELLINGS = [
     case("constant", "-> 0xf32", "value = dense<> : tensor<0xf32>"),
     case("constant", "-> 2xf32", 'value = dense<"0x0000803F00000040"> : tensor<2xf32>'),
     case("iota", "-> 2x3xc64", "iota_dimension = 0 : i64"),
-    case("reduce_window", "4x9xf32, f32 -> 3x4xf32", f"{_WINDOW}, padding = dense<0> : tensor<2x2xi64>", reducer("f32")),
-    case("gather", "5x6xf32, 3x1xi32 -> 3x6xf32", f"{_GATHER}, slice_sizes = array<i64: 1, 6>, indices_are_sorted = true"),
-    case("scatter", "5x6xf32, 3x1xi32, 3x6xf32 -> 5x6xf32", f"{_SCATTER}, unique_indices = true, indices_are_sorted = true", reducer("f32")),
+    case("reduce_window", "4x9xf32, f32 -> 3x4xf32", f"{WINDOW}, padding = dense<0> : tensor<2x2xi64>", reducer("f32")),
+    case("gather", "5x6xf32, 3x1xi32 -> 3x6xf32", f"{GATHER}, slice_sizes = array<i64: 1, 6>, indices_are_sorted = true"),
+    case("scatter", "5x6xf32, 3x1xi32, 3x6xf32 -> 5x6xf32", f"{SCATTER}, unique_indices = true, indices_are_sorted = true", reducer("f32")),
     case("sort", "3xf32 -> 3xf32", "", predicate("f32, f32")),
     case("while", "i32 -> i32", "", predicate("i32").replace("(%a0, %a1)", "(%a0, %a0)"), region("i32", returns="%a0: i32")),
     case("dynamic_broadcast_in_dim", "1x?xf32, 2xi64 -> ?x?xf32", "broadcast_dimensions = array<i64: 0, 1>, known_expanding_dimensions = array<i64: 0>"),
@@ -104,7 +108,7 @@ SPELLINGS = [
         "1x?xf32, 2xi64 -> ?x?xf32",
         "broadcast_dimensions = array<i64: 0, 1>, known_expanding_dimensions = array<i64: 0>, known_nonexpanding_dimensions = array<i64: 1>",
     ),
-    case("dynamic_gather", "5x6xf32, 3x1xi32, 2xi32 -> 3x?xf32", f"{_GATHER}, indices_are_sorted = true"),
+    case("dynamic_gather", "5x6xf32, 3x1xi32, 2xi32 -> 3x?xf32", f"{GATHER}, indices_are_sorted = true"),
 ]
 
 FORMS = [*ANNOTATED, *CALLS, *DEVICES, *SPELLINGS]

@@ -1,8 +1,8 @@
-"""Cases of the ops whose typing rule is a fact: operands and result have one type, of elements that the op takes (see typing_cases for the notation)."""
+"""Cases of the ops whose typing rule is a fact: operands and result have one type, of elements that the op takes (see ``notation``)."""
 
 from __future__ import annotations
 
-from typing_cases import case
+from typing_cases.notation import case
 
 from wengert.dialects.chlo import Chlo
 from wengert.dialects.core import Core
