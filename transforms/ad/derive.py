@@ -17,7 +17,7 @@ from wengert.transforms.ad.forward.jvp import jvp_function
 from wengert.transforms.ad.linear.join import join_function
 from wengert.transforms.ad.linear.transpose import transpose_function
 from wengert.transforms.ad.linear.vjp import vjp_function
-from wengert.transforms.ad.requests.request import LINEAR_REQUESTS, REQUESTS, Request, function_named, has_requests, request
+from wengert.transforms.ad.requests.request import LINEAR_REQUESTS, REQUESTS, Request, function_named, has_requests, make_request
 from wengert.transforms.ad.residuals.policies import AUTO, Policy, policy_named
 from wengert.transforms.ad.rewrites.select_and_scatter import expand_selections
 from wengert.transforms.core.symbol_dce import references
@@ -61,7 +61,7 @@ def vjp(
 def reverse(strategy: str, policy: Policy) -> Callable[[Request, str], FuncOp]:
     """What makes the VJP of a function by one of the STRATEGIES."""
     if strategy == "transpose":
-        return lambda asked, name: vjp_function(asked, name, policy)
+        return lambda request, name: vjp_function(request, name, policy)
     if policy is not AUTO:
         raise DiagnosticError(Diagnostic(f"residuals={policy.name} needs strategy=transpose; strategy=direct takes residuals={AUTO.name} only"))
     from wengert.transforms.ad.direct.vjp import direct_vjp_function
@@ -73,7 +73,7 @@ def derive(module: ModuleOp, make: Callable[[Request, str], FuncOp], fn: str, wr
     """Replaces ``fn`` by what ``make`` makes of it, at core level and with all requests for derivatives expanded."""
     prepare(module)
     function = function_named(module, fn)
-    replace_function(module, function, [make(request(function, wrt, of), fn)])
+    replace_function(module, function, [make(make_request(function, wrt, of), fn)])
     _expand(module)
 
 
@@ -89,7 +89,7 @@ def transpose_functions(module: ModuleOp, fn: str = "", wrt: Sequence[int] | Non
     chosen = [] if fn or wrt is not None else [function for function in functions if linear_arguments(function) is not None]
     for function in chosen or [function_named(module, fn or "main_linear")]:
         positions = linear_arguments(function) if wrt is None else wrt
-        replace_function(module, function, [transpose_function(request(function, positions), function.sym_name.data)])
+        replace_function(module, function, [transpose_function(make_request(function, positions), function.sym_name.data)])
 
 
 def join(module: ModuleOp) -> None:

@@ -18,14 +18,14 @@ def begin_function(block: Block, origin: FuncOp, pass_name: str) -> OpBuilder:
     return OpBuilder(block, location=origin.location, pass_name=pass_name)
 
 
-def opened(function: FuncOp) -> Block:
+def detach_body(function: FuncOp) -> Block:
     """The body of a function that gives it up, to become that of another one."""
     block = function.body.block
     function.body.detach_block(block)
     return block
 
 
-def take_return(block: Block) -> list[SSAValue]:
+def pop_return(block: Block) -> list[SSAValue]:
     """What a body returns; the return is erased."""
     returned = block.last_op
     assert returned is not None, "a finished body ends in a return"

@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 from wengert.transforms.ad.derive import join, jvp, prepare, replace_function, transpose_functions, vjp
 from wengert.transforms.ad.linear.linearize import linearize_function
 from wengert.transforms.ad.requests.lower import lower_ad
-from wengert.transforms.ad.requests.request import fresh_name, function_named, request
+from wengert.transforms.ad.requests.request import fresh_name, function_named, make_request
 from wengert.transforms.ad.residuals.policies import policy_named
 
 
@@ -80,7 +80,7 @@ class LinearizePass(ModulePass):
         policy = policy_named(self.residuals)
         prepare(op)
         function = function_named(op, self.fn)
-        replace_function(op, function, linearize_function(request(function, self.wrt, self.of), self.fn, fresh_name(op, f"{self.fn}_linear"), policy))
+        replace_function(op, function, linearize_function(make_request(function, self.wrt, self.of), self.fn, fresh_name(op, f"{self.fn}_linear"), policy))
 
 
 @dataclass(frozen=True)

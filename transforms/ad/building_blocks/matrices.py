@@ -1,4 +1,4 @@
-"""Batched matrices in the last two dimensions, as derivative rules write them."""
+"""Operations on batches of matrices, which are the last two dimensions, for derivative rules."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def reflected(b: OpBuilder, q1: Value) -> Value:
 
 
 def cholesky_solve(b: OpBuilder, op: core.CholeskySolveOp, x: Value) -> Value:
-    """The same core.cholesky_solve on other right-hand sides."""
+    """The core.cholesky_solve ``op`` with other right-hand sides."""
     return b.one(core.CholeskySolveOp, (op.a, op.factor, x), x.type, lower=op.lower, a_lower=op.a_lower)
 
 
@@ -127,7 +127,7 @@ def turned_diagonals(b: OpBuilder, lower: Value, main: Value, upper: Value) -> t
 
 
 def paired_rows(b: OpBuilder, x: Value, y: Value, offset: int) -> tuple[Value, Value]:
-    """Of two batches of matrices with as many rows, the rows i of x and i + offset of y where both exist."""
+    """The rows i of x and i + offset of y, where both exist; x and y are batches of matrices with equally many rows."""
     rank, rows_ = len(shape(x)), shape(x)[-2]
     low, high = max(0, -offset), rows_ - max(0, offset)
 
@@ -139,7 +139,7 @@ def paired_rows(b: OpBuilder, x: Value, y: Value, offset: int) -> tuple[Value, V
 
 
 def rows_back(b: OpBuilder, x: Value, dim: int, offset: int) -> Value:
-    """Rows, found along a dimension, of those that :func:`paired_rows` took first, in their places among zeros."""
+    """The adjoint of the first of :func:`paired_rows`: puts rows (along ``dim``) back to their positions, among zeros."""
     if offset == 0:
         return x
     low, high = ([edge if d == dim else 0 for d in range(len(shape(x)))] for edge in (max(0, -offset), max(0, offset)))
@@ -147,12 +147,12 @@ def rows_back(b: OpBuilder, x: Value, dim: int, offset: int) -> Value:
 
 
 def along_rows(b: OpBuilder, diagonal_: Value, like: Value) -> Value:
-    """An element per row, repeated along the columns of ``like``."""
+    """One element per row, repeated along the columns of ``like``."""
     return b.broadcast_in_dim(diagonal_, list(range(len(shape(like)) - 1)), shape(like))
 
 
 def moved(b: OpBuilder, x: Value, dim: int, by: int) -> Value:
-    """x moved along a dimension towards higher positions, zeros behind it."""
+    """Shifts x along a dimension toward higher positions, and fills with zeros."""
     if by == 0:
         return x
     low = [by if d == dim else 0 for d in range(len(shape(x)))]

@@ -2,8 +2,8 @@
 
 A value is *active* if it varies with what is differentiated with respect to and what is differentiated depends on it; only
 active values have cotangents, and only ops between active values have adjoints (Hascoet and Pascual, "The Tapenade automatic
-differentiation tool", 2013, call the two data flows varied and useful). Both are fixed points over loops; they may say active
-of a value whose cotangent turns out to be zero, never the reverse.
+differentiation tool", 2013, call the two data flows varied and useful). Both are fixed points over loops; they may call
+a value whose cotangent turns out to be zero, never the reverse.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Loop = core.ForOp | core.WhileOp
 
 
 def returned(block: Block) -> Sequence[SSAValue]:
-    """What a block's terminator returns."""
+    """The operands of a block's terminator."""
     last = block.last_op
     assert last is not None
     return last.operands
@@ -34,25 +34,25 @@ def active_in(block: Block, arguments: Iterable[SSAValue], results: Iterable[SSA
 
 
 def varied_values(block: Block, arguments: Iterable[SSAValue]) -> set[SSAValue]:
-    """What depends differentiably on some arguments of a block."""
-    found = set(arguments)
+    """The values that depend differentiably on some arguments of a block."""
+    varied = set(arguments)
     for op in block.ops:
-        if not is_inactive(op) and not found.isdisjoint(_inputs(op)):
-            found.update(result for result, flag in zip(op.results, _varied_results(op, found), strict=True) if flag)
-    return found
+        if not is_inactive(op) and not varied.isdisjoint(_inputs(op)):
+            varied.update(result for result, flag in zip(op.results, _varied_results(op, varied), strict=True) if flag)
+    return varied
 
 
 def useful_values(block: Block, results: Iterable[SSAValue], varied: set[SSAValue]) -> set[SSAValue]:
-    """What some values of a block depend on differentiably; ops between values that do not vary are not looked into."""
-    found = set(results)
+    """The values that some results of a block depend on differentiably; ops on values that do not vary are skipped."""
+    useful = set(results)
     for op in reversed(block.ops):
-        if not is_inactive(op) and not found.isdisjoint(op.results) and not varied.isdisjoint(op.results):
-            found.update(operand for operand, flag in _useful_operands(op, found, varied) if flag)
-    return found
+        if not is_inactive(op) and not useful.isdisjoint(op.results) and not varied.isdisjoint(op.results):
+            useful.update(operand for operand, flag in _useful_operands(op, useful, varied) if flag)
+    return useful
 
 
 def _inputs(op: Operation) -> Iterable[SSAValue]:
-    """An op's operands, and what the ops in its regions use."""
+    """An op's operands, and the operands of the ops in its regions."""
     yield from op.operands
     if op.regions and not isinstance(op, core.ForOp | core.WhileOp | core.CaseOp):
         for inner in op.walk():
@@ -95,14 +95,14 @@ def _useful_branch(block: Block, given: Sequence[bool], flags: Sequence[bool]) -
 
 
 def body_arguments(op: Loop) -> tuple[Sequence[SSAValue], Sequence[SSAValue]]:
-    """The arguments of a loop's body that hold its constants, and those that hold what it carries."""
+    """The arguments of a loop's body for its constants, and those for its carried values."""
     first, n = (1 if isinstance(op, core.ForOp) else 0), int_of(op.constants)
     arguments = op.body.block.args[first:]
     return arguments[:n], arguments[n:]
 
 
 def varied_carried(op: Loop, constants: Sequence[bool], carried: Sequence[bool]) -> list[bool]:
-    """Which carried values of a loop vary in any trip."""
+    """Which carried values of a loop vary in any iteration."""
     fixed, moving = body_arguments(op)
     flags = list(carried)
     while True:
@@ -114,7 +114,7 @@ def varied_carried(op: Loop, constants: Sequence[bool], carried: Sequence[bool])
 
 
 def useful_of_loop(op: Loop, constants: Sequence[bool], carried: Sequence[bool], results: Sequence[bool]) -> tuple[list[bool], list[bool]]:
-    """Which constants and which carried values of a loop are useful in any trip, given which vary and which results are useful."""
+    """Which constants and which carried values of a loop are useful in any iteration, given which vary and which results are useful."""
     fixed, moving = body_arguments(op)
     body, flags = op.body.block, list(results)
     moves = varied_carried(op, constants, carried)

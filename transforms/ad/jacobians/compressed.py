@@ -36,7 +36,7 @@ from wengert.ir.construction import append
 from wengert.ir.tensor_types import element, shape, tensor
 from wengert.transforms.ad.derive import prepare
 from wengert.transforms.ad.function import begin_function, finish_function
-from wengert.transforms.ad.requests.request import Request, function_named, request
+from wengert.transforms.ad.requests.request import Request, function_named, make_request
 from wengert.transforms.core.inline import inline
 
 NAME = "compressed-jacobian"
@@ -63,10 +63,10 @@ def compressed_jacobian(module: ModuleOp, fn: str = "main", wrt: Sequence[int] |
     """
     prepare(module)
     primal = function_named(module, fn)
-    asked = request(primal, wrt, of)
+    request = make_request(primal, wrt, of)
     primal.properties["sym_name"] = StringAttr(f"{fn}_primal")
-    columns = _of_columns(asked, f"{fn}_columns")
-    made = _requests(asked, fn, columns)
+    columns = _of_columns(request, f"{fn}_columns")
+    made = _requests(request, fn, columns)
     primal.properties["sym_visibility"] = StringAttr("private")
     for function in (made, columns):
         module.body.block.insert_op_before(function, primal)
@@ -82,19 +82,19 @@ def _is_split(extents: Sequence[int]) -> bool:
     return len(extents) > 1
 
 
-def _of_columns(asked: Request, name: str) -> FuncOp:
+def _of_columns(request: Request, name: str) -> FuncOp:
     """The function of the columns of its arguments."""
-    arguments = asked.block.args
-    parts = [_column_types(x) if i in asked.wrt else [x.type] for i, x in enumerate(arguments)]
+    arguments = request.block.args
+    parts = [_column_types(x) if i in request.wrt else [x.type] for i, x in enumerate(arguments)]
     block = Block(arg_types=[type for part in parts for type in part])
-    b = begin_function(block, asked.function, NAME)
+    b = begin_function(block, request.function, NAME)
     given = iter(block.args)
     columns = [[next(given) for _ in part] for part in parts]
-    inputs = [_joined(b, part, x) if i in asked.wrt else part[0] for i, (part, x) in enumerate(zip(columns, arguments, strict=True))]
-    call = CallOp(f"{asked.function.sym_name.data}", inputs, list(asked.function.function_type.outputs))
-    call.location = asked.function.location
+    inputs = [_joined(b, part, x) if i in request.wrt else part[0] for i, (part, x) in enumerate(zip(columns, arguments, strict=True))]
+    call = CallOp(f"{request.function.sym_name.data}", inputs, list(request.function.function_type.outputs))
+    call.location = request.function.location
     append(block, call)
-    made = finish_function(block, [call.results[j] for j in asked.of], name, asked.function)
+    made = finish_function(block, [call.results[j] for j in request.of], name, request.function)
     made.properties["sym_visibility"] = StringAttr("private")
     return made
 
@@ -122,19 +122,19 @@ def _columns(b: OpBuilder, x: Value) -> list[Value]:
     return [b.slice(flat, [0, n], [extents[0], n + 1]) for n in range(count)]
 
 
-def _requests(asked: Request, name: str, columns: FuncOp) -> FuncOp:
+def _requests(request: Request, name: str, columns: FuncOp) -> FuncOp:
     """The function that asks for the derivative along each column."""
-    block = Block(arg_types=list(asked.function.function_type.inputs))
-    for old, new in zip(asked.block.args, block.args, strict=True):
+    block = Block(arg_types=list(request.function.function_type.inputs))
+    for old, new in zip(request.block.args, block.args, strict=True):
         new.name_hint = old.name_hint
-    b = begin_function(block, asked.function, NAME)
-    parts = [_columns(b, x) if i in asked.wrt else [x] for i, x in enumerate(block.args)]
+    b = begin_function(block, request.function, NAME)
+    parts = [_columns(b, x) if i in request.wrt else [x] for i, x in enumerate(block.args)]
     inputs = [part for some in parts for part in some]
-    places = [sum(map(len, parts[:i])) + n for i in asked.wrt for n in range(len(parts[i]))]
+    places = [sum(map(len, parts[:i])) + n for i in request.wrt for n in range(len(parts[i]))]
     found = [_along(b, columns, inputs, place) for place in places]
-    stacked = [_stacked(b, [tangents[k] for tangents in found], asked.results[j]) for k, j in enumerate(asked.of)]
-    made = finish_function(block, stacked, name, asked.function)
-    made.arg_attrs = asked.function.arg_attrs
+    stacked = [_stacked(b, [tangents[k] for tangents in found], request.results[j]) for k, j in enumerate(request.of)]
+    made = finish_function(block, stacked, name, request.function)
+    made.arg_attrs = request.function.arg_attrs
     return made
 
 

@@ -76,7 +76,7 @@ def _by_jvp(sweep: ForwardSweep, call: CallOp, jvp: FuncOp, symbolic_zeros: bool
 def _by_vjp(sweep: ForwardSweep, call: CallOp, forward: FuncOp, backward: FuncOp) -> None:
     operands = [sweep.primal(x) for x in call.operands]
     check_inputs(call, forward, [x.type for x in operands])
-    found = take_in(sweep.b, forward, operands)
+    found = inline_body(sweep.b, forward, operands)
     residuals = found[len(call.results) :]
     y_types = [result.type for result in call.results if is_differentiable(result.type)]
     check_inputs(call, backward, [*(r.type for r in residuals), *y_types])
@@ -112,7 +112,7 @@ def _or_zero(lb: OpBuilder, x_dot: Tangent, x: SSAValue) -> Value:
     return lb.zeros(type_of(x)) if x_dot is None else x_dot
 
 
-def take_in(b: OpBuilder, function: FuncOp, arguments: Sequence[Value]) -> list[Value]:
+def inline_body(b: OpBuilder, function: FuncOp, arguments: Sequence[Value]) -> list[Value]:
     """Emits the body of a function on given arguments; returns what it returns."""
     block = function.body.block
     mapped: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))

@@ -25,7 +25,7 @@ from wengert.transforms.ad.forward.jvp import jvp_function
 from wengert.transforms.ad.linear.linearize import linearize_function
 from wengert.transforms.ad.linear.transpose import transpose_function
 from wengert.transforms.ad.linear.vjp import vjp_function
-from wengert.transforms.ad.requests.request import REQUESTS, Request, fresh_name, function_named, request
+from wengert.transforms.ad.requests.request import REQUESTS, Request, fresh_name, function_named, make_request
 from wengert.transforms.ad.residuals.policies import AUTO, RecomputeCheap, policy_named
 from wengert.transforms.core.inline import inline
 from wengert.transforms.core.symbol_dce import symbol_dce
@@ -90,7 +90,7 @@ class Expansion:
         return bool(made) and all(function.parent is not None for function in made)
 
     def _request(self, op: Any) -> Request:
-        return request(function_named(self.module, _callee(op)), ints(op.wrt), ints(op.of))
+        return make_request(function_named(self.module, _callee(op)), ints(op.wrt), ints(op.of))
 
     def _derivative(self, kind: str, make: Any, op: Any) -> FuncOp:
         key = (kind, _callee(op), ints(op.wrt), ints(op.of), op.properties.get("residuals"))
@@ -113,7 +113,7 @@ class Expansion:
             name = fresh_name(self.module, f"{callee}_transpose")
             copy = self._add(copy_op(function_named(self.module, callee), {}))  # transposition uses its function up
             copy.sym_name = StringAttr(name)
-            self._made[key] = (self._add(transpose_function(request(copy, wrt), name)),)
+            self._made[key] = (self._add(transpose_function(make_request(copy, wrt), name)),)
             self.module.body.block.erase_op(copy, safe_erase=False)
         return self._made[key][0]
 

@@ -76,7 +76,7 @@ def fresh_name(module: ModuleOp, base: str) -> str:
     return name
 
 
-def request(function: FuncOp, wrt: Sequence[int] | None = None, of: Sequence[int] | None = None) -> Request:
+def make_request(function: FuncOp, wrt: Sequence[int] | None = None, of: Sequence[int] | None = None) -> Request:
     """Checks positions and fills in the defaults: every argument and result that is real or complex floating point."""
     if len(function.body.blocks) != 1:
         raise error_at(function.location, f"@{function.sym_name.data} has {len(function.body.blocks)} blocks; differentiation needs a body of one block")

@@ -22,12 +22,12 @@ from wengert.transforms.ad.rule import Tangent, transpose
 
 def fft(b: OpBuilder, kind: FftType, x: Value, lengths: Sequence[int], result: Sequence[int] | None = None) -> Value:
     """A Fourier transform over the trailing dimensions."""
-    held = element(x)
+    element_type = element(x)
     if kind is FftType.RFFT:
-        held = ComplexType(held)  # pyright: ignore[reportArgumentType]
+        element_type = ComplexType(element_type)  # pyright: ignore[reportArgumentType]
     elif kind is FftType.IRFFT:
-        held = real_element(held)
-    return b.one(hlo.FftOp, (x,), tensor(shape(x) if result is None else result, held), fft_type=FftTypeAttr(kind), fft_length=int_array(lengths))
+        element_type = real_element(element_type)
+    return b.one(hlo.FftOp, (x,), tensor(shape(x) if result is None else result, element_type), fft_type=FftTypeAttr(kind), fft_length=int_array(lengths))
 
 
 @transpose(hlo.FftOp)

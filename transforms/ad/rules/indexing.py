@@ -16,22 +16,22 @@ from wengert.ir.tensor_types import dtype_of, element, i32, i64, is_unsigned, la
 from wengert.transforms.ad.building_blocks.scatter_products import product_of_others
 from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.errors import refuse
-from wengert.transforms.ad.rule import Into, LinearMap, Tangent, derivative, same_op, transpose, where
+from wengert.transforms.ad.rule import InPlaceAdd, LinearMap, Tangent, derivative, same_op, transpose, where
 from wengert.transforms.analysis.ranges import interval
 
 # -- slices
 
 
 @transpose(hlo.DynamicSliceOp)
-def dynamic_slice(b: OpBuilder, op: hlo.DynamicSliceOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent | Into]:
+def dynamic_slice(b: OpBuilder, op: hlo.DynamicSliceOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent | InPlaceAdd]:
     # both ops clamp their start in the same way
-    def accumulate(held: Tangent) -> Value:
-        if held is None:
+    def accumulate(so_far: Tangent) -> Value:
+        if so_far is None:
             return b.dynamic_update_slice(b.zeros(type_of(op.operand)), y_bars[0], op.start_indices)
-        there = b.dynamic_slice(held, op.start_indices, shape(y_bars[0]))
-        return b.dynamic_update_slice(held, b.add(there, y_bars[0]), op.start_indices)
+        there = b.dynamic_slice(so_far, op.start_indices, shape(y_bars[0]))
+        return b.dynamic_update_slice(so_far, b.add(there, y_bars[0]), op.start_indices)
 
-    return [Into(accumulate), *[None] * len(op.start_indices)]
+    return [InPlaceAdd(accumulate), *[None] * len(op.start_indices)]
 
 
 @transpose(hlo.DynamicUpdateSliceOp)
@@ -46,17 +46,17 @@ def dynamic_update_slice(b: OpBuilder, op: hlo.DynamicUpdateSliceOp, linear: Seq
 
 
 @transpose(hlo.GatherOp)
-def gather(b: OpBuilder, op: hlo.GatherOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent | Into]:
+def gather(b: OpBuilder, op: hlo.GatherOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent | InPlaceAdd]:
     # gather clamps its starts and scatter drops what does not fit; so clamp, then add
     numbers = scatter_numbers(op.dimension_numbers)
     starts = clamped_starts(b, op.start_indices, op.dimension_numbers, shape(op.operand), ints(op.slice_sizes))
     is_sorted = op.indices_are_sorted is not None and bool(int_of(op.indices_are_sorted))
 
-    def accumulate(held: Tangent) -> Value:
-        base = b.zeros(type_of(op.operand)) if held is None else held
+    def accumulate(so_far: Tangent) -> Value:
+        base = b.zeros(type_of(op.operand)) if so_far is None else so_far
         return b.scatter(Kind.add, base, starts, y_bars[0], numbers, sorted=is_sorted)
 
-    return [Into(accumulate), None]
+    return [InPlaceAdd(accumulate), None]
 
 
 def scatter_numbers(numbers: GatherDimensionNumbersAttr) -> ScatterDimensionNumbersAttr:
@@ -125,7 +125,7 @@ def _writes_nothing_twice(op: core.ScatterOp) -> bool:
 
 
 def _gather_back(b: OpBuilder, op: core.ScatterOp, x: Value) -> Value:
-    """What x holds at the positions that the scatter writes to, in the shape of the updates (clamped if out of bounds)."""
+    """The elements of x at the positions that the scatter writes to, in the shape of the updates (clamped if out of bounds)."""
     numbers = gather_numbers(op.scatter_dimension_numbers)
     return b.gather(x, op.scatter_indices, numbers, window_sizes(op), shape(op.updates))
 
@@ -150,9 +150,11 @@ def _scatter_set(b: OpBuilder, op: core.ScatterOp) -> LinearMap:
     count = size(op.updates)
     numbered = b.reshape(b.iota(0, tensor([count], index)), shape(op.updates))
     numbered = b.add(numbered, b.full_like(numbered, 1))
-    held = b.one(core.ScatterOp, (b.zeros(tensor(shape(op.operand), index)), op.scatter_indices, numbered), tensor(shape(op.operand), index), **op.properties)
-    untouched = b.compare("EQ", held, b.full_like(held, 0))
-    wins = b.and_(b.compare("EQ", _gather_back(b, op, held), numbered), _in_bounds(b, op))
+    winners = b.one(
+        core.ScatterOp, (b.zeros(tensor(shape(op.operand), index)), op.scatter_indices, numbered), tensor(shape(op.operand), index), **op.properties
+    )
+    untouched = b.compare("EQ", winners, b.full_like(winners, 0))
+    wins = b.and_(b.compare("EQ", _gather_back(b, op, winners), numbered), _in_bounds(b, op))
 
     def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
         x_dot, _, update_dot = tangents

@@ -28,7 +28,7 @@ def take_along(b: OpBuilder, x: Value, indices: Value, dim: int) -> Value:
 
 @derivative(chlo.TopKOp)
 def top_k(b: OpBuilder, op: chlo.TopKOp) -> LinearMap:
-    # d values = dx at the positions found
+    # d values = dx at the selected positions
     last = len(shape(op.operand)) - 1
 
     def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:

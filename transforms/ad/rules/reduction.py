@@ -75,7 +75,7 @@ def reduce_transpose(b: OpBuilder, op: core.ReduceOp, linear: Sequence[bool], y_
 
 @derivative(core.ArgReduceOp)
 def argreduce(b: OpBuilder, op: core.ArgReduceOp) -> LinearMap:
-    # d value = dx at the position found; the position itself is an integer
+    # d value = dx at the position of the extremum; the position itself is an integer
     dim, extents = int_of(op.dimension), shape(op.operand)
     index = restore(b, op.index, [dim], extents)
     chosen = b.compare("EQ", b.iota(dim, tensor(extents, element(op.index))), index)
@@ -131,7 +131,7 @@ class _Level(Struct, frozen=True):
 def _scan(b: OpBuilder, op: core.CumulativeOp, step: Step) -> Partial:
     """The derivative of a running combination over the tree of :mod:`wengert.transforms.ad.building_blocks.associative_scan`.
 
-    So the shares of elements that tie are JAX's, which differentiates that tree. The running values are those that the op found.
+    So the shares of elements that tie are JAX's, which differentiates that tree. The running values are those of the op itself.
     """
     direction, kind, levels = Direction(int_of(op.dimension), bool(int_of(op.reverse))), op.kind.data, list[_Level]()
     x, y = direction.forward(b, op.operand), direction.forward(b, op.result)

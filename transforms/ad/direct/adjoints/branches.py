@@ -1,8 +1,8 @@
-"""Adjoints of branches: the reverse of the branch that was taken.
+"""Adjoints of branches: a reverse case on the same index.
 
-The forward case also returns what its branches' adjoints use; branches share the results for it by type, and what a branch
-does not need is zero. The reverse case runs on the same index. Where a branch reads an input by position, the cotangent
-that is being summed goes through the branches, so that the read adds to it in place.
+The forward case also returns the residuals of its branches. Branches share these results by type, and a branch returns zero
+for a residual that it does not have. Where a branch reads an input at a computed position, the running sum of the input's cotangent
+is passed through the branches, so that the read adds to it in place.
 """
 
 from __future__ import annotations
@@ -15,33 +15,33 @@ from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.transforms.ad.direct.activity import active_in, returned
-from wengert.transforms.ad.direct.adjoint import Back, step
+from wengert.transforms.ad.direct.adjoint import Pullback, step
 from wengert.transforms.ad.direct.region import ReverseBody
 from wengert.transforms.ad.direct.sweep import Sweep
 from wengert.transforms.ad.forward.tangents import materialized
 from wengert.transforms.ad.function import drop_dead_ops
 from wengert.transforms.ad.linear.cotangents import Cotangents
 from wengert.transforms.ad.residuals.plan import Plan
-from wengert.transforms.ad.rule import Into, Tangent
+from wengert.transforms.ad.rule import InPlaceAdd, Tangent
 
 
 class _BranchCotangents(Cotangents):
-    """Cotangents of a branch's values. The sum so far of an input comes in only for what adds to it in place."""
+    """Cotangents of a branch's values. The running sum of an input is an operand only for contributions that add to it in place."""
 
     def __init__(self, b: OpBuilder, sums: dict[SSAValue, Value]):
         super().__init__(b)
         self.sums = sums
         self.in_place: set[SSAValue] = set()
 
-    def add(self, value: SSAValue, x_bar: Tangent | Into) -> None:
-        if isinstance(x_bar, Into) and value in self.sums and value not in self.in_place:
+    def add(self, value: SSAValue, x_bar: Tangent | InPlaceAdd) -> None:
+        if isinstance(x_bar, InPlaceAdd) and value in self.sums and value not in self.in_place:
             self.in_place.add(value)
             super().add(value, self.sums[value])
         super().add(value, x_bar)
 
 
 class _Branch:
-    """Both sweeps over one branch."""
+    """The forward and the reverse sweep over one branch."""
 
     def __init__(self, outer: Sweep, old: Block, inputs: list[Value], positions: list[int], active: list[int], results: list[int]):
         self.block = Block(arg_types=[v.type for v in inputs])
@@ -64,7 +64,7 @@ class _Branch:
         self.plan = Plan([], [])
 
     def close(self, active: Sequence[int], in_place: set[int], wanted: Sequence[int]) -> None:
-        """Fixes what the reverse branch returns: a complete sum for an input that any branch adds to in place."""
+        """Determines the results of the reverse branch: the complete sum for an input that any branch adds to in place."""
         b = self.reverse.b
         for i, bar in zip(active, self.bars, strict=True):
             argument = self.block.args[i]
@@ -76,7 +76,7 @@ class _Branch:
 
 
 @step(core.CaseOp)
-def case(sweep: Sweep, op: core.CaseOp) -> Back:
+def case(sweep: Sweep, op: core.CaseOp) -> Pullback:
     index, inputs = sweep.primal(op.index), list(dict.fromkeys(sweep.primal(v) for v in op.inputs))
     positions = [inputs.index(sweep.primal(v)) for v in op.inputs]
     active = sorted({at for at, v in zip(positions, op.inputs, strict=True) if v in sweep.active})
@@ -87,12 +87,12 @@ def case(sweep: Sweep, op: core.CaseOp) -> Back:
     for branch in branches:
         branch.close(active, in_place, wanted)
     slots = _shared_slots(branches)
-    used = sorted({i for branch in branches for i, a in enumerate(branch.block.args) if a in branch.reverse.uses(branch.plan, branch.outs)})
+    used = sorted({i for branch in branches for i, a in enumerate(branch.block.args) if a in branch.reverse.references(branch.plan, branch.outs)})
     regions = [_reverse_region(sweep, branch, slots, used, len(results), active, in_place) for branch in branches]
     made = _forward_case(sweep, op, index, inputs, branches, slots)
     operands = [index, *(inputs[i] for i in used), *made[len(op.results) :]]
 
-    def back(b: OpBuilder, y_bars: Sequence[Tangent], cotangents: Cotangents) -> None:
+    def pullback(b: OpBuilder, y_bars: Sequence[Tangent], cotangents: Cotangents) -> None:
         bars = [materialized(b, y_bars[j], op.results[j].type) for j in results]
         sums = [materialized(b, cotangents.take(inputs[i]), inputs[i].type) for i in active if i in in_place]
         types = [inputs[i].type for i in wanted]
@@ -100,11 +100,11 @@ def case(sweep: Sweep, op: core.CaseOp) -> Back:
         for i, total in zip(wanted, totals, strict=True):
             cotangents.add(inputs[i], total)
 
-    return back
+    return pullback
 
 
 def _shared_slots(branches: Sequence[_Branch]) -> list[Attribute]:
-    """Types of the results that carry what branches keep: of each type as many as the branch that keeps most."""
+    """Types of the results for residuals: of each type as many as the branch with most residuals of this type."""
     slots: list[Attribute] = []
     for branch in branches:
         types = [v.type for v in branch.plan.kept]
@@ -113,21 +113,21 @@ def _shared_slots(branches: Sequence[_Branch]) -> list[Attribute]:
     return slots
 
 
-def _placed(kept: Sequence[Value], slots: Sequence[Attribute]) -> list[Value | None]:
-    """What a branch puts into each slot."""
-    left = list(kept)
-    placed: list[Value | None] = []
+def _assign_to_slots(kept: Sequence[Value], slots: Sequence[Attribute]) -> list[Value | None]:
+    """Assigns the residuals of a branch to slots of their types; None for a slot that it does not use."""
+    remaining = list(kept)
+    assigned: list[Value | None] = []
     for kind in slots:
-        value = next((v for v in left if v.type == kind), None)
-        placed.append(value)
+        value = next((v for v in remaining if v.type == kind), None)
+        assigned.append(value)
         if value is not None:
-            left.remove(value)
-    return placed
+            remaining.remove(value)
+    return assigned
 
 
 def _forward_case(sweep: Sweep, op: core.CaseOp, index: Value, inputs: list[Value], branches: Sequence[_Branch], slots: list[Attribute]) -> Sequence[Value]:
     for branch in branches:
-        kept = [materialized(branch.b, value, kind) for value, kind in zip(_placed(branch.plan.kept, slots), slots, strict=True)]
+        kept = [materialized(branch.b, value, kind) for value, kind in zip(_assign_to_slots(branch.plan.kept, slots), slots, strict=True)]
         branch.block.add_op(hlo.ReturnOp.create(operands=[*branch.results, *kept]))
         drop_dead_ops(branch.block)
     types = [*(r.type for r in op.results), *slots]
@@ -137,13 +137,13 @@ def _forward_case(sweep: Sweep, op: core.CaseOp, index: Value, inputs: list[Valu
 
 
 def _reverse_region(sweep: Sweep, branch: _Branch, slots: list[Attribute], used: list[int], n_bars: int, active: Sequence[int], in_place: set[int]) -> Region:
-    """The reverse branch: takes the inputs that are used, what was kept, cotangents of the results, sums to add to in place."""
+    """The reverse branch. Its arguments are the inputs that it uses, residuals, cotangents of the results, and sums to add to in place."""
     arguments = branch.reverse.block.args
     sums = [a for i, a in zip(active, arguments[n_bars:], strict=True) if i in in_place]
     types = [*(branch.block.args[i].type for i in used), *slots, *(a.type for a in (*arguments[:n_bars], *sums))]
     block = Block(arg_types=types)
-    placed = _placed(branch.plan.kept, slots)
-    sources = [*(branch.block.args[i] for i in used), *placed, *arguments[:n_bars], *sums]
+    assigned = _assign_to_slots(branch.plan.kept, slots)
+    sources = [*(branch.block.args[i] for i in used), *assigned, *arguments[:n_bars], *sums]
     env: dict[SSAValue, SSAValue] = {old: new for old, new in zip(sources, block.args, strict=True) if old is not None}
     b = OpBuilder(block, location=sweep.b.location, pass_name=sweep.b.pass_name)
     block.add_op(hlo.ReturnOp.create(operands=branch.reverse.move(b, branch.plan.recomputed, env, branch.outs)))

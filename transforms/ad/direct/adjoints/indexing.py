@@ -1,7 +1,7 @@
 """Adjoints of ops that read and write at computed positions.
 
-A read adds to where it read from; it does so in place, so that reading a row of a large tensor in every trip of a loop costs
-a row per trip in the reverse sweep too.
+The adjoint of a read adds where it read from, in place, so that reading a row of a large tensor in every iteration of a loop costs
+one row per iteration in the reverse sweep too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wengert.ir.tensor_types import dtype_of, element, i32, i64, is_unsigned, ra
 from wengert.transforms.ad.building_blocks.scatter_products import product_of_others
 from wengert.transforms.ad.direct.adjoint import Bars, adjoint
 from wengert.transforms.ad.errors import refuse
-from wengert.transforms.ad.rule import Into
+from wengert.transforms.ad.rule import InPlaceAdd
 from wengert.transforms.ad.rules.indexing import fits_nowhere
 
 # -- slices at positions
@@ -29,13 +29,13 @@ from wengert.transforms.ad.rules.indexing import fits_nowhere
 @adjoint(hlo.DynamicSliceOp)
 def dynamic_slice(b: OpBuilder, op: hlo.DynamicSliceOp, y_bars: Sequence[Value], needed: Sequence[bool]) -> Bars:
     # reading and writing clamp the position in the same way
-    def accumulate(held: Value | None) -> Value:
-        if held is None:
+    def accumulate(total: Value | None) -> Value:
+        if total is None:
             return b.dynamic_update_slice(b.zeros(type_of(op.operand)), y_bars[0], op.start_indices)
-        so_far = b.dynamic_slice(held, op.start_indices, shape(op.result))
-        return b.dynamic_update_slice(held, b.add(so_far, y_bars[0]), op.start_indices)
+        so_far = b.dynamic_slice(total, op.start_indices, shape(op.result))
+        return b.dynamic_update_slice(total, b.add(so_far, y_bars[0]), op.start_indices)
 
-    return [Into(accumulate), *[None] * len(op.start_indices)]
+    return [InPlaceAdd(accumulate), *[None] * len(op.start_indices)]
 
 
 @adjoint(hlo.DynamicUpdateSliceOp)
@@ -67,11 +67,11 @@ def gather(b: OpBuilder, op: hlo.GatherOp, y_bars: Sequence[Value], needed: Sequ
     starts = _moved_inside(b, op.start_indices, numbers.index_vector_dim.value.data, room)
     is_sorted = op.indices_are_sorted is not None and bool(int_of(op.indices_are_sorted))
 
-    def accumulate(held: Value | None) -> Value:
-        whole = b.zeros(type_of(op.operand)) if held is None else held
+    def accumulate(total: Value | None) -> Value:
+        whole = b.zeros(type_of(op.operand)) if total is None else total
         return b.scatter(Kind.add, whole, starts, y_bars[0], written, sorted=is_sorted)
 
-    return [Into(accumulate), None]
+    return [InPlaceAdd(accumulate), None]
 
 
 def _moved_inside(b: OpBuilder, starts: Value, vector_dim: int, room: Sequence[int]) -> Value:
@@ -90,7 +90,7 @@ def _moved_inside(b: OpBuilder, starts: Value, vector_dim: int, room: Sequence[i
 
 
 class _Places:
-    """Where a scatter writes: reads of the same places, in the shape of its updates."""
+    """The positions that a scatter writes to, and reads of them in the shape of its updates."""
 
     def __init__(self, b: OpBuilder, op: core.ScatterOp):
         self.b, self.op = b, op
@@ -106,7 +106,7 @@ class _Places:
         return bool(int_of(self.op.unique_indices)) or size(self.op.scatter_indices) <= components
 
     def read(self, x: Value) -> Value:
-        """What x holds there (for a window that does not fit, somewhere else)."""
+        """The elements of x at these positions (for a window that is out of bounds, at other ones)."""
         numbers = self.numbers
         read = GatherDimensionNumbersAttr(
             numbers.update_window_dims,
@@ -161,10 +161,10 @@ def _set(b: OpBuilder, op: core.ScatterOp, places: _Places, y_bar: Value, needed
         return x_bar, places.fitting(places.read(y_bar))
     # of several updates of a place the last one counts: the one whose number is there if numbers are written in their place
     # (the number of an update that was dropped is nowhere)
-    held = i32 if size(op.updates) < 2**31 - 1 else i64
-    counted = b.iota(0, tensor([size(op.updates)], held))
+    index_type = i32 if size(op.updates) < 2**31 - 1 else i64
+    counted = b.iota(0, tensor([size(op.updates)], index_type))
     numbers = b.reshape(b.add(counted, b.full_like(counted, 1)), shape(op.updates))
-    left = places.write(Kind.set, b.zeros(tensor(shape(op.operand), held)), numbers)
+    left = places.write(Kind.set, b.zeros(tensor(shape(op.operand), index_type)), numbers)
     counts = b.compare("EQ", places.read(left), numbers)
     return x_bar, b.select(counts, places.read(y_bar), b.zeros(type_of(op.updates)))
 
@@ -177,8 +177,8 @@ def _mul(b: OpBuilder, op: core.ScatterOp, places: _Places, y_bar: Value, needed
     if places.distinct:
         return x_bar, places.fitting(places.read(b.multiply(y_bar, op.operand)))
     # an update gets the product of everything else at its place; what is dropped is a group apart
-    held = i32 if size(op.operand) < 2**31 - 1 else i64
-    places_of = places.read(b.reshape(b.iota(0, tensor([size(op.operand)], held)), shape(op.operand)))
+    index_type = i32 if size(op.operand) < 2**31 - 1 else i64
+    places_of = places.read(b.reshape(b.iota(0, tensor([size(op.operand)], index_type)), shape(op.operand)))
     apart = b.full_like(places_of, size(op.operand))
     others = product_of_others(b, op.updates, places.fitting(places_of, apart))
     return x_bar, places.fitting(b.multiply(places.read(b.multiply(y_bar, op.operand)), others))

@@ -11,7 +11,7 @@ from wengert.dialects.core import Kind
 from wengert.dialects.stablehlo.attributes import ScatterDimensionNumbersAttr, dimensions
 from wengert.ir.attributes import int_attr, int_of
 from wengert.ir.tensor_types import index_element, rank, shape, tensor, type_of
-from wengert.transforms.ad.direct.adjoint import Back, Bars, adjoint, step
+from wengert.transforms.ad.direct.adjoint import Bars, Pullback, adjoint, step
 from wengert.transforms.ad.direct.sweep import Sweep
 from wengert.transforms.ad.linear.cotangents import Cotangents
 from wengert.transforms.ad.rule import Tangent
@@ -31,7 +31,7 @@ def top_k(b: OpBuilder, op: chlo.TopKOp, y_bars: Sequence[Value], needed: Sequen
 
 
 @step(hlo.SortOp)
-def sort(sweep: Sweep, op: hlo.SortOp) -> Back:
+def sort(sweep: Sweep, op: hlo.SortOp) -> Pullback:
     # positions are sorted along, once
     b, inputs = sweep.b, [sweep.primal(x) for x in op.inputs]
     extents = shape(inputs[0])
@@ -44,9 +44,9 @@ def sort(sweep: Sweep, op: hlo.SortOp) -> Back:
     made = b.create(hlo.SortOp, [*inputs, b.iota(dim, places)], [*(r.type for r in op.results), places], op.properties, [region])
     sweep.bind(op.results, made[:-1])
 
-    def back(b: OpBuilder, y_bars: Sequence[Tangent], cotangents: Cotangents) -> None:
+    def pullback(b: OpBuilder, y_bars: Sequence[Tangent], cotangents: Cotangents) -> None:
         for x, y_bar in zip(inputs, y_bars, strict=True):
             if y_bar is not None and sweep.has_cotangent(x):
                 cotangents.add(x, put_along(b, x, made[-1], y_bar, dim))
 
-    return back
+    return pullback

@@ -58,7 +58,7 @@ def shifted(b: OpBuilder, x: Value, dim: int, by: int, fill: float) -> Value:
 
 @adjoint(core.ArgReduceOp)
 def argreduce(b: OpBuilder, op: core.ArgReduceOp, y_bars: Sequence[Value], needed: Sequence[bool]) -> Bars:
-    # all to the position that was found
+    # all to the position of the extremum
     x, dim = op.operand, int_of(op.dimension)
     places = b.iota(dim, tensor(shape(x), element(op.index)))
     chosen = b.compare("EQ", places, spread(b, op.index, [dim], x))

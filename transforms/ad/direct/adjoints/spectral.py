@@ -96,34 +96,34 @@ def svd(b: OpBuilder, op: core.SvdOp, y_bars: Sequence[Tangent], needed: Sequenc
     if int_of(op.full) and m != n:
         raise refuse(op, "has no derivative if all singular vectors of a matrix that is not square are asked for: they are not determined")
     u_bar, s_bar, vh_bar, _ = y_bars
-    held, k = element(op.a), min(m, n)
-    square = tensor([*shape(op.a)[:-2], k, k], held)
+    element_type, k = element(op.a), min(m, n)
+    square = tensor([*shape(op.a)[:-2], k, k], element_type)
     frame = b.full(0, tensor(square.get_shape(), element(op.s)))
     # x = u^H da v, ds = Re diag(x); du = u k and dv = v l with k = f * (x s + s x^H) and l = f * (s x + x^H s)
     x_bar: Tangent = None if s_bar is None else on_diagonal(b, s_bar, b.full(0, square))
     av_bar: Tangent = None
     a_bar: Tangent = None
-    f = b.convert(_square_gap_inverses(b, op.s, frame), held)
+    f = b.convert(_square_gap_inverses(b, op.s, frame), element_type)
     if u_bar is not None:
         k_bar = matmul(b, transposed(b, op.u), u_bar)
         weighted = b.multiply(f, k_bar)
-        x_bar = total(b, x_bar, b.multiply(b.add(weighted, hermitian_transpose(b, weighted)), b.convert(columns(b, op.s, frame), held)))
-        if is_complex(held):
+        x_bar = total(b, x_bar, b.multiply(b.add(weighted, hermitian_transpose(b, weighted)), b.convert(columns(b, op.s, frame), element_type)))
+        if is_complex(element_type):
             # the phase that u and v share is put into u: k_ii = i Im(x_ii) / s_i
             middle = keep(b, k_bar, "EQ")
-            x_bar = b.add(x_bar, b.divide(b.subtract(middle, real_part(b, middle)), b.convert(columns(b, _no_zeros(b, op.s), frame), held)))
+            x_bar = b.add(x_bar, b.divide(b.subtract(middle, real_part(b, middle)), b.convert(columns(b, _no_zeros(b, op.s), frame), element_type)))
         if m > n:
             # the part of u outside of its own space: (da v - u x) / s
-            av_bar = b.divide(u_bar, b.convert(columns(b, op.s, b.full(0, tensor(shape(op.u), element(op.s)))), held))
+            av_bar = b.divide(u_bar, b.convert(columns(b, op.s, b.full(0, tensor(shape(op.u), element(op.s)))), element_type))
             x_bar = b.subtract(x_bar, matmul(b, transposed(b, op.u), av_bar))
     if vh_bar is not None:
         v_bar = hermitian_transpose(b, vh_bar)
         v = hermitian_transpose(b, op.vh)
         weighted = b.multiply(f, matmul(b, transposed(b, v), v_bar))
-        x_bar = total(b, x_bar, b.multiply(b.add(weighted, hermitian_transpose(b, weighted)), b.convert(rows(b, op.s, frame), held)))
+        x_bar = total(b, x_bar, b.multiply(b.add(weighted, hermitian_transpose(b, weighted)), b.convert(rows(b, op.s, frame), element_type)))
         if n > m:
             # and of v: (da^H u - v x^H) / s
-            outside = b.divide(v_bar, b.convert(columns(b, op.s, b.full(0, tensor(shape(v), element(op.s)))), held))
+            outside = b.divide(v_bar, b.convert(columns(b, op.s, b.full(0, tensor(shape(v), element(op.s)))), element_type))
             a_bar = matmul(b, conj(b, op.u), hermitian_transpose(b, outside))
             x_bar = b.subtract(x_bar, hermitian_transpose(b, matmul(b, transposed(b, v), outside)))
     assert x_bar is not None

@@ -73,9 +73,9 @@ def _of_extremum(b: OpBuilder, op: core.WindowReduceOp, y_bar: Value) -> Value:
 def _winning_positions(b: OpBuilder, op: core.WindowReduceOp) -> Value:
     """The windows reduced again, with the position of each element beside it."""
     x, largest = op.operand, op.kind.data is Kind.max
-    held = i32 if size(x) < 2**31 else i64
-    places = b.reshape(b.iota(0, tensor([size(x)], held)), shape(x))
-    scalars = [tensor((), element(x)), tensor((), held)] * 2
+    index_type = i32 if size(x) < 2**31 else i64
+    places = b.reshape(b.iota(0, tensor([size(x)], index_type)), shape(x))
+    scalars = [tensor((), element(x)), tensor((), index_type)] * 2
     block = Block(arg_types=scalars)
     inner = OpBuilder(block, location=b.location, pass_name=b.pass_name)
     value, place, other, elsewhere = block.args
@@ -89,8 +89,8 @@ def _winning_positions(b: OpBuilder, op: core.WindowReduceOp) -> Value:
         "window_dilations": op.window_dilations,
         "padding": elements.from_numpy(np.array(ints(op.padding), np.int64).reshape(-1, 2)),
     }
-    initial = [b.scalar(float("-inf") if largest else float("inf"), element(x)), b.scalar(size(x), held)]
-    types = [op.result.type, tensor(shape(op.result), held)]
+    initial = [b.scalar(float("-inf") if largest else float("inf"), element(x)), b.scalar(size(x), index_type)]
+    types = [op.result.type, tensor(shape(op.result), index_type)]
     return b.create(hlo.ReduceWindowOp, [x, places, *initial], types, properties, [Region([block])])[1]
 
 

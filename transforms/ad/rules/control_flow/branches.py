@@ -1,7 +1,7 @@
 """Derivatives of branches.
 
-Forward mode puts values and tangents through the same branches. Linearization makes a primal case, whose branches also
-return what their linear parts need, and a linear case on the same index; what one branch needs is zero in the others.
+Forward mode computes values and tangents in the same branches. Linearization makes a primal case, whose branches also
+return residuals, and a linear case on the same index; a branch returns zeros for the residuals of other branches.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ def _forward_mode(sweep: ForwardSweep, op: core.CaseOp, dots: dict[int, Value], 
     types = [*(r.type for r in op.results), *(op.results[j].type for j in active)]
     made = sweep.b.create(core.CaseOp, [sweep.primal(op.index), *inputs, *dots.values()], types, {}, regions)
     n = len(op.results)
-    found = dict(zip(active, made[n:], strict=True))
-    sweep.set(op.results, made[:n], [found.get(j) for j in range(n)])
+    y_dots_by_position = dict(zip(active, made[n:], strict=True))
+    sweep.set(op.results, made[:n], [y_dots_by_position.get(j) for j in range(n)])
 
 
 class _Branch:
-    """One branch, linearized: its primal and linear blocks, and what has to be kept for the linear one."""
+    """A linearized branch: its primal and linear blocks, and the plan of its residuals."""
 
     def __init__(self, sweep: ForwardSweep, old: Block, dots: dict[int, Value], active: list[int]):
         self.primal = Block(arg_types=[a.type for a in old.args])
@@ -98,19 +98,19 @@ def _linearize(sweep: ForwardSweep, op: core.CaseOp, dots: dict[int, Value], act
     n = len(op.results)
     operands = [index, *(inputs[i] for i in used), *made[n:], *dots.values()]
     y_dots = sweep.lb.create(core.CaseOp, operands, [op.results[j].type for j in active], {}, linear_regions)
-    found = dict(zip(active, y_dots, strict=True))
-    sweep.set(op.results, made[:n], [found.get(j) for j in range(n)])
+    y_dots_by_position = dict(zip(active, y_dots, strict=True))
+    sweep.set(op.results, made[:n], [y_dots_by_position.get(j) for j in range(n)])
 
 
 def _placeholder(b: OpBuilder, value: SSAValue) -> Value:
-    """What a branch returns for a residual of another branch."""
+    """A zero or an empty tape, which a branch returns for a residual of another branch."""
     if isinstance(value.type, core.TapeType):
         return b.create(core.TapeCreateOp, (), (value.type,))[0]
     return b.zeros(type_of(value))
 
 
 def _needed_inputs(branch: _Branch) -> set[int]:
-    """The positions of the inputs that the linear part of a branch uses as they are."""
+    """The positions of the inputs that the linear part of a branch uses directly."""
     ops = [*branch.plan.recomputed, *branch.linear_ops]
     used = {operand for op in ops for operand in op.operands} | set(branch.y_dots)
     return {i for i, argument in enumerate(branch.primal.args) if argument in used}
@@ -130,14 +130,14 @@ def _linear_region(sweep: ForwardSweep, branch: _Branch, kept: Sequence[SSAValue
 
 
 def _transpose_case(b: OpBuilder, op: core.CaseOp, linear: Sequence[bool], y_bars: Sequence[Tangent], cotangents: Cotangents) -> None:
-    """A case of transposed branches. Where a cotangent is being summed already, the sum goes through the branches, so that
-    a branch adds to it in place."""
+    """Emits a case of transposed branches. The running sum of a cotangent, if there is one, is passed through the branches, which
+    add to it in place."""
     flags = linear[1:]
     plain = [operand for operand, flag in zip(op.inputs, flags, strict=True) if not flag]
     shared = list(dict.fromkeys(operand for operand, flag in zip(op.inputs, flags, strict=True) if flag))
     present = [j for j, y_bar in enumerate(y_bars) if y_bar is not None]
     given_bars = [y_bar for y_bar in y_bars if y_bar is not None]
-    sums = {operand: held for operand in shared if (held := cotangents.take(operand)) is not None}
+    sums = {operand: total for operand in shared if (total := cotangents.take(operand)) is not None}
     inputs = [*plain, *given_bars, *sums.values()]
     regions: list[Region] = []
     for region in op.branches:
