@@ -1,7 +1,7 @@
-"""Test cases that live beside the rules: a small function, and inputs at which it is smooth.
+"""Test cases beside the rules: a small function, and arguments at which it is smooth.
 
-Every rule file ends with its ``CASES``. One checker takes them all through duality (dot-product test), differences,
-second order and both modes.
+Every rule file ends with its ``CASES``. One checker tests all of them: duality (dot-product test), finite differences,
+second order, and both modes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wengert.ir.tensor_types import element_of, tensor
 
 
 class Arg(Struct, frozen=True):
-    """A random argument: uniform in [low, high] (both parts, if complex), or given values; ``dtype`` for integers."""
+    """A random argument: uniform in [low, high] (both parts, if complex), or fixed ``values``; ``dtype`` is for integers."""
 
     shape: tuple[int, ...]
     low: float = -1.0

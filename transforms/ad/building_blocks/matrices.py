@@ -82,10 +82,10 @@ def reflected(b: OpBuilder, q1: Value) -> Value:
     n, start = shape(q1)[-1], [0] * (len(shape(q1)) - 2)
     t = b.slice(q1, [*start, 0, 0], [*shape(q1)[:-2], n, n])
     s = b.slice(q1, [*start, n, 0], list(shape(q1)))
-    turned = adjoint(b, b.subtract(t, identity_like(b, t)))
-    types = (turned.type, tensor([*shape(q1)[:-2], n], i32), tensor(shape(q1)[:-2], i32))
-    packed, pivots, _ = b.create(core.LuOp, (turned,), types)
-    return adjoint(b, lu_solve(b, (turned, packed, pivots_to_permutation(b, pivots, n)), adjoint(b, s)))
+    flipped = adjoint(b, b.subtract(t, identity_like(b, t)))
+    types = (flipped.type, tensor([*shape(q1)[:-2], n], i32), tensor(shape(q1)[:-2], i32))
+    packed, pivots, _ = b.create(core.LuOp, (flipped,), types)
+    return adjoint(b, lu_solve(b, (flipped, packed, pivots_to_permutation(b, pivots, n)), adjoint(b, s)))
 
 
 def cholesky_solve(b: OpBuilder, op: core.CholeskySolveOp, x: Value) -> Value:
@@ -120,10 +120,10 @@ def tridiagonal(b: OpBuilder, diagonals: Sequence[Value], x: Value) -> Value:
     return b.create(core.TridiagonalSolveOp, (*diagonals, x), (x.type, tensor(shape(x)[:-2], i32)))[0]
 
 
-def turned_diagonals(b: OpBuilder, lower: Value, main: Value, upper: Value) -> tuple[Value, Value, Value]:
+def transposed_diagonals(b: OpBuilder, lower: Value, main: Value, upper: Value) -> tuple[Value, Value, Value]:
     """The diagonals of the transpose."""
     last = len(shape(main)) - 1
-    return moved(b, upper, last, 1), main, moved(b, lower, last, -1)
+    return shifted(b, upper, last, 1), main, shifted(b, lower, last, -1)
 
 
 def paired_rows(b: OpBuilder, x: Value, y: Value, offset: int) -> tuple[Value, Value]:
@@ -138,7 +138,7 @@ def paired_rows(b: OpBuilder, x: Value, y: Value, offset: int) -> tuple[Value, V
     return cut(x, low, high), cut(y, low + offset, high + offset)
 
 
-def rows_back(b: OpBuilder, x: Value, dim: int, offset: int) -> Value:
+def paired_rows_adjoint(b: OpBuilder, x: Value, dim: int, offset: int) -> Value:
     """The adjoint of the first of :func:`paired_rows`: puts rows (along ``dim``) back to their positions, among zeros."""
     if offset == 0:
         return x
@@ -151,7 +151,7 @@ def along_rows(b: OpBuilder, diagonal_: Value, like: Value) -> Value:
     return b.broadcast_in_dim(diagonal_, list(range(len(shape(like)) - 1)), shape(like))
 
 
-def moved(b: OpBuilder, x: Value, dim: int, by: int) -> Value:
+def shifted(b: OpBuilder, x: Value, dim: int, by: int) -> Value:
     """Shifts x along a dimension toward higher positions, and fills with zeros."""
     if by == 0:
         return x

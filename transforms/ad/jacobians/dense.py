@@ -2,7 +2,7 @@
 
 ``(inputs) -> one array for each result in of and each argument in wrt``, results first, of the shape of the result followed by
 that of the argument. ``jacfwd`` costs as many tangents as the argument has elements, ``jacrev`` as many cotangents as the result
-has; what does not depend on them is computed once. Both are written as requests, which ``expand-ad`` carries out::
+has; values that do not depend on them are computed once. Both are written as requests, which ``expand-ad`` expands::
 
     func @main(%x: tensor<3xf64>) -> tensor<2x3xf64> {
       %basis = (the identity)
@@ -70,7 +70,7 @@ class JacrevPass(JacobianPass):
 def jacobian(module: ModuleOp, mode: Mode, fn: str = "main", wrt: Sequence[int] | None = None, of: Sequence[int] | None = None) -> None:
     """Replaces ``fn`` by its Jacobian, in place.
 
-    Arguments and results of complex type are taken to depend on each other holomorphically: the derivative is that along 1.
+    Complex results are taken to be holomorphic in complex arguments: the derivative is the one along 1.
     Raises DiagnosticError for what cannot be differentiated or batched, by name and place.
     """
     prepare(module)
@@ -81,16 +81,16 @@ def jacobian(module: ModuleOp, mode: Mode, fn: str = "main", wrt: Sequence[int] 
     for old, new in zip(request.block.args, block.args, strict=True):
         new.name_hint = old.name_hint
     b = begin_function(block, primal, mode)
-    blocks = _forward(b, request, block.args) if mode == "jacfwd" else _reverse(b, request, block.args)
-    made = finish_function(block, blocks, fn, primal)
+    jacobian_blocks = _forward(b, request, block.args) if mode == "jacfwd" else _reverse(b, request, block.args)
+    made = finish_function(block, jacobian_blocks, fn, primal)
     made.arg_attrs = arg_attrs
-    _rename(primal, f"{fn}_primal")
+    _rename_private(primal, f"{fn}_primal")
     module.body.block.insert_op_before(made, primal)
     expand_ad(module)
 
 
 def _forward(b: OpBuilder, request: Request, inputs: Sequence[Value]) -> list[Value]:
-    """For each argument, the JVP for a basis of its tangents, which are its last dimensions."""
+    """For each argument, the JVPs of a basis of its tangents, which becomes the last dimensions."""
     columns = [_column(b, request, inputs, i) for i in request.wrt]
     return [column[k] for k in range(len(request.of)) for column in columns]
 
@@ -106,7 +106,7 @@ def _column(b: OpBuilder, request: Request, inputs: Sequence[Value], i: int) -> 
 
 
 def _reverse(b: OpBuilder, request: Request, inputs: Sequence[Value]) -> list[Value]:
-    """For each result, the VJP for a basis of its cotangents, which are its first dimensions."""
+    """For each result, the VJPs of a basis of its cotangents, which becomes the first dimensions."""
     return [block for j in request.of for block in _row(b, request, inputs, j)]
 
 
@@ -128,7 +128,7 @@ def _basis(b: OpBuilder, x: SSAValue) -> Value:
 
 
 def _batched(b: OpBuilder, request: Request, name: str, operands: Sequence[Value], out_axes: Sequence[int], types: Sequence[Attribute]) -> Sequence[Value]:
-    """A call of a function for all vectors of a basis, its last operand."""
+    """Calls a function for all vectors of a basis, which is its last operand."""
     n = shape(operands[-1])[0]
     properties = {"callee": SymbolRefAttr(name), "in_axes": int_array([*[-1] * (len(operands) - 1), 0]), "out_axes": int_array(out_axes)}
     results = [type if axis < 0 else batched_type(type, axis, n) for type, axis in zip(types, out_axes, strict=True)]
@@ -136,7 +136,7 @@ def _batched(b: OpBuilder, request: Request, name: str, operands: Sequence[Value
 
 
 def _derivative(request: Request, cls: type[Operation], wrt: Sequence[int], of: Sequence[int], given: Sequence[Attribute], types: Sequence[Attribute]) -> str:
-    """The name of a new function that asks for a derivative and takes everything as arguments."""
+    """Adds a function that requests a derivative at its arguments; returns its name."""
     block = Block(arg_types=[*request.function.function_type.inputs, *given])
     properties = {"callee": SymbolRefAttr(f"{request.function.sym_name.data}_primal"), "wrt": int_array(wrt), "of": int_array(of)}
     b = OpBuilder(block, location=request.function.location)
@@ -149,6 +149,6 @@ def _derivative(request: Request, cls: type[Operation], wrt: Sequence[int], of: 
     return name
 
 
-def _rename(function: FuncOp, name: str) -> None:
+def _rename_private(function: FuncOp, name: str) -> None:
     function.properties["sym_name"] = StringAttr(name)
     function.properties["sym_visibility"] = StringAttr("private")

@@ -1,4 +1,4 @@
-"""Transposes of the linear elementwise ops: sums, scalings, choices and changes of type."""
+"""Transposes of the linear elementwise ops: sums, scalings, selects and conversions."""
 
 from __future__ import annotations
 

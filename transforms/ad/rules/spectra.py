@@ -1,8 +1,8 @@
 """Derivatives of eigenvalues, singular values and their vectors.
 
 The formulas are those of Giles, "Collected matrix derivative results for forward and reverse mode" (2008), and Townsend,
-"Differentiating the singular value decomposition" (2016); for the symmetric eigenproblem Magnus (1985). Degenerate eigenvalues
-and singular values give the infinities that the mathematics has there.
+"Differentiating the singular value decomposition" (2016); for the symmetric eigenproblem Magnus (1985). At degenerate eigenvalues
+and singular values the derivative is infinite, as it is mathematically.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ class _Eigenvectors:
         off = b.subtract(b.divide(b.full_like(v, 1), b.add(gaps, eye)), eye)
         self.coefficients = b.divide(off, rows(b, self.overlap, frame))
         size = b.abs(v)
-        places = b.iota(len(shape(v)) - 2, tensor(shape(v), i32))
+        positions = b.iota(len(shape(v)) - 2, tensor(shape(v), i32))
         largest = b.argreduce(core.Extreme.max, size, len(shape(v)) - 2, i32)[1]
-        self.is_largest = b.compare("EQ", places, columns(b, largest, places))
+        self.is_largest = b.compare("EQ", positions, columns(b, largest, positions))
         self.largest = b.reduce_sum(b.select(self.is_largest, b.real(v), b.full_like(size, 0)), [len(shape(v)) - 2])
         self.v_conjugate = b.conj(v)
 
@@ -83,11 +83,11 @@ class _Eigenvectors:
         x = matmul(lb, self.u_adjoint, matmul(lb, a_dot, v))
         w_dot = lb.divide(diagonal(lb, x), self.overlap)
         free = matmul(lb, v, lb.multiply(x, self.coefficients))
-        # what keeps the norm, and what keeps the largest component real
-        along = lb.negate(lb.real(lb.reduce_sum(lb.multiply(free, self.v_conjugate), [line])))
+        # corrections that keep the norm, and that keep the largest component real
+        norm = lb.negate(lb.real(lb.reduce_sum(lb.multiply(free, self.v_conjugate), [line])))
         imaginary = lb.imag(free)
-        turned = lb.reduce_sum(lb.select(self.is_largest, imaginary, lb.full_like(imaginary, 0)), [line])
-        shift = lb.complex(along, lb.negate(lb.divide(turned, self.largest)))
+        phase = lb.reduce_sum(lb.select(self.is_largest, imaginary, lb.full_like(imaginary, 0)), [line])
+        shift = lb.complex(norm, lb.negate(lb.divide(phase, self.largest)))
         return w_dot, lb.add(free, lb.multiply(columns(lb, shift, v), v))
 
 
@@ -122,10 +122,10 @@ def svd(b: OpBuilder, op: core.SvdOp) -> LinearMap:
         skew_u = lb.multiply(lb.add(xs, adjoint(lb, xs)), f)
         skew_v = lb.multiply(lb.add(sx, adjoint(lb, sx)), f)
         if is_complex(element_type):
-            # the phase that both share is put into u, as LAPACK does not say where it belongs
+            # the common phase is assigned to u, since LAPACK does not specify it
             middle = keep(lb, x, "EQ")
             imaginary = lb.subtract(middle, lb.convert(lb.real(middle), element_type))
-            skew_u = lb.add(skew_u, lb.divide(imaginary, lb_safe(b, s_columns)))
+            skew_u = lb.add(skew_u, lb.divide(imaginary, _nonzero(b, s_columns)))
         u_dot, v_dot = matmul(lb, u, skew_u), matmul(lb, v, skew_v)
         if m > n:
             outside = lb.subtract(av, matmul(lb, u, x))
@@ -139,12 +139,12 @@ def svd(b: OpBuilder, op: core.SvdOp) -> LinearMap:
     return apply
 
 
-def lb_safe(b: OpBuilder, s: Value) -> Value:
+def _nonzero(b: OpBuilder, s: Value) -> Value:
     """Singular values with 1 in place of 0."""
     return b.select(b.compare("EQ", s, b.full_like(s, 0)), b.full_like(s, 1), s)
 
 
-# -- cases: functions of vectors that do not depend on signs and phases where those are free
+# -- cases: functions of vectors that do not depend on undetermined signs and phases
 
 
 def _eigh(b: OpBuilder, a: Value, lower: bool = True) -> Sequence[Value]:

@@ -1,7 +1,7 @@
 """Adjoints of eigenvalues, singular values and their vectors.
 
-The differentials are those of Giles, "Collected matrix derivative results for forward and reverse mode" (2008); what vectors leave
-open, a phase, is fixed as each op says. ``matrix_cotangents`` states how adjoints follow.
+The differentials are those of Giles, "Collected matrix derivative results for forward and reverse mode" (2008); the undetermined phase of
+vectors is fixed as each op specifies. ``matrix_cotangents`` states how adjoints follow.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def _by_normalisation(b: OpBuilder, v: Value, v_bar: Value) -> Value:
     line = rank(v) - 2
     s = b.reduce_sum(b.multiply(v_bar, v), [line])
     size = b.abs(v)
-    places = b.iota(line, tensor(shape(v), i32))
-    at_largest = b.compare("EQ", places, columns(b, b.argreduce(core.Extreme.max, size, line, i32)[1], places))
+    positions = b.iota(line, tensor(shape(v), i32))
+    at_largest = b.compare("EQ", positions, columns(b, b.argreduce(core.Extreme.max, size, line, i32)[1], positions))
     largest = b.reduce_sum(b.select(at_largest, b.real(v), b.full_like(size, 0)), [line])
     zero = b.full_like(largest, 0)
     norm = b.multiply(columns(b, b.complex(b.real(s), zero), v), b.conj(v))
