@@ -18,6 +18,13 @@ def begin_function(block: Block, origin: FuncOp, pass_name: str) -> OpBuilder:
     return OpBuilder(block, location=origin.location, pass_name=pass_name)
 
 
+def terminator_operands(block: Block) -> Sequence[SSAValue]:
+    """The operands of a block's terminator."""
+    last = block.last_op
+    assert last is not None, "a finished body ends in a terminator"
+    return last.operands
+
+
 def detach_body(function: FuncOp) -> Block:
     """Detaches the body of a function, to become the body of another one."""
     block = function.body.block

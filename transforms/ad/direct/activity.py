@@ -16,15 +16,9 @@ from wengert.dialects import core
 from wengert.ir.attributes import int_of
 from wengert.transforms.ad.direct.adjoint import is_inactive
 from wengert.transforms.ad.forward.tangents import has_tangent
+from wengert.transforms.ad.function import terminator_operands
 
 Loop = core.ForOp | core.WhileOp
-
-
-def returned(block: Block) -> Sequence[SSAValue]:
-    """The operands of a block's terminator."""
-    last = block.last_op
-    assert last is not None
-    return last.operands
 
 
 def active_in(block: Block, arguments: Iterable[SSAValue], results: Iterable[SSAValue]) -> set[SSAValue]:
@@ -72,7 +66,7 @@ def _varied_results(op: Operation, varied: set[SSAValue]) -> Sequence[bool]:
 
 def _varied_branch(block: Block, flags: Sequence[bool]) -> list[bool]:
     varied = varied_values(block, (a for a, flag in zip(block.args, flags, strict=True) if flag))
-    return [value in varied for value in returned(block)]
+    return [value in varied for value in terminator_operands(block)]
 
 
 def _useful_operands(op: Operation, useful: set[SSAValue], varied: set[SSAValue]) -> Iterable[tuple[SSAValue, bool]]:
@@ -90,7 +84,7 @@ def _useful_operands(op: Operation, useful: set[SSAValue], varied: set[SSAValue]
 
 def _useful_branch(block: Block, given: Sequence[bool], flags: Sequence[bool]) -> list[bool]:
     varied = varied_values(block, (a for a, flag in zip(block.args, given, strict=True) if flag))
-    useful = useful_values(block, (v for v, flag in zip(returned(block), flags, strict=True) if flag), varied)
+    useful = useful_values(block, (v for v, flag in zip(terminator_operands(block), flags, strict=True) if flag), varied)
     return [a in useful for a in block.args]
 
 
@@ -107,7 +101,7 @@ def varied_carried(op: Loop, constants: Sequence[bool], carried: Sequence[bool])
     flags = list(carried)
     while True:
         varied = varied_values(op.body.block, (a for a, flag in zip((*fixed, *moving), (*constants, *flags), strict=True) if flag))
-        following = [flag or value in varied for flag, value in zip(flags, returned(op.body.block), strict=True)]
+        following = [flag or value in varied for flag, value in zip(flags, terminator_operands(op.body.block), strict=True)]
         if following == flags:
             return flags
         flags = following
@@ -120,7 +114,7 @@ def useful_of_loop(op: Loop, constants: Sequence[bool], carried: Sequence[bool],
     moves = varied_carried(op, constants, carried)
     varied = varied_values(body, (a for a, flag in zip((*fixed, *moving), (*constants, *moves), strict=True) if flag))
     while True:
-        useful = useful_values(body, (v for v, flag in zip(returned(body), flags, strict=True) if flag), varied)
+        useful = useful_values(body, (v for v, flag in zip(terminator_operands(body), flags, strict=True) if flag), varied)
         following = [flag or a in useful for flag, a in zip(flags, moving, strict=True)]
         if following == flags:
             return [a in useful for a in fixed], flags

@@ -13,6 +13,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from wengert.dialects import core
 from wengert.ir.attributes import int_of
 from wengert.transforms.ad.forward.tangents import has_tangent
+from wengert.transforms.ad.function import terminator_operands
 from wengert.transforms.ad.rule import INACTIVE
 
 
@@ -43,11 +44,10 @@ def carried_activity(body: Block, first: int, constants: Sequence[bool], carried
     """Which carried values of a loop are active in any iteration; the body's constants begin at argument ``first``."""
     flags = list(carried)
     arguments = body.args[first:]
-    last = body.last_op
-    assert last is not None
+    returned = terminator_operands(body)
     while True:
         active = active_values(body, [a for a, flag in zip(arguments, [*constants, *flags], strict=True) if flag])
-        following = [flag or value in active for flag, value in zip(flags, last.operands, strict=True)]
+        following = [flag or value in active for flag, value in zip(flags, returned, strict=True)]
         if following == flags:
             return flags
         flags = following
@@ -57,9 +57,7 @@ def branch_activity(branches: Sequence[Block], inputs: Sequence[bool]) -> list[b
     """Which results of branches are active in any of them."""
     flags: list[bool] = []
     for block in branches:
-        last = block.last_op
-        assert last is not None
         active = active_values(block, [a for a, flag in zip(block.args, inputs, strict=True) if flag])
-        here = [value in active for value in last.operands]
+        here = [value in active for value in terminator_operands(block)]
         flags = here if not flags else [a or b for a, b in zip(flags, here, strict=True)]
     return flags

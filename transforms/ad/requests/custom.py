@@ -23,9 +23,9 @@ from wengert.dialects import ad
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.attributes import int_array, ints
-from wengert.ir.tensor_types import is_differentiable, rank, shape, type_of
+from wengert.ir.tensor_types import is_differentiable, rank, shape
 from wengert.transforms.ad.errors import refuse
-from wengert.transforms.ad.forward.tangents import has_tangent
+from wengert.transforms.ad.forward.tangents import has_tangent, materialized
 from wengert.transforms.ad.linear.transpose_ops import copy_linear
 from wengert.transforms.ad.linear.zeros import copy_without_zeros
 from wengert.transforms.ad.requests.request import function_named
@@ -89,7 +89,7 @@ def _by_vjp(sweep: ForwardSweep, call: CallOp, forward: FuncOp, backward: FuncOp
 def _explicit_tangents(sweep: ForwardSweep, call: CallOp, operands: Sequence[Value]) -> list[Value]:
     """Tangents of all differentiable operands, with explicit zeros."""
     pairs = [(sweep.tangent(x), new) for x, new in zip(call.operands, operands, strict=True) if is_differentiable(x.type)]
-    return [_or_zero(sweep.lb, x_dot, x) for x_dot, x in pairs]
+    return [materialized(sweep.lb, x_dot, x.type) for x_dot, x in pairs]
 
 
 def _set(sweep: ForwardSweep, call: CallOp, values: Sequence[Value], y_dots: Sequence[Value]) -> None:
@@ -108,10 +108,6 @@ def check_inputs(call: Operation, function: FuncOp, expected: list[Attribute]) -
         raise refuse(call, f"cannot use @{function.sym_name.data}: it should take ({shown[0]}), but takes ({shown[1]})")
 
 
-def _or_zero(lb: OpBuilder, x_dot: Tangent, x: SSAValue) -> Value:
-    return lb.zeros(type_of(x)) if x_dot is None else x_dot
-
-
 def inline_body(b: OpBuilder, function: FuncOp, arguments: Sequence[Value]) -> list[Value]:
     """Inlines the body of a function on these arguments; returns its results."""
     block = function.body.block
@@ -125,7 +121,7 @@ def inline_body(b: OpBuilder, function: FuncOp, arguments: Sequence[Value]) -> l
 def transposed_call(b: OpBuilder, op: ad.TransposedCallOp, linear: Sequence[bool], y_bars: Sequence[Tangent]) -> Sequence[Tangent]:
     """The transpose of the transpose of f is f."""
     residuals = op.arguments[: ints(op.wrt)[0]]
-    arguments = [*residuals, *(_or_zero(b, y_bar, result) for y_bar, result in zip(y_bars, op.results, strict=True))]
+    arguments = [*residuals, *(materialized(b, y_bar, result.type) for y_bar, result in zip(y_bars, op.results, strict=True))]
     types = [o.type for o in op.arguments[len(residuals) :]]
     call = b.insert(CallOp.create(operands=arguments, result_types=types, properties={"callee": op.callee}))
     return [*[None] * len(residuals), *call.results]

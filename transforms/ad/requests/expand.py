@@ -25,7 +25,7 @@ from wengert.transforms.ad.forward.jvp import jvp_function
 from wengert.transforms.ad.linear.linearize import linearize_function
 from wengert.transforms.ad.linear.transpose import transpose_function
 from wengert.transforms.ad.linear.vjp import vjp_function
-from wengert.transforms.ad.requests.request import REQUESTS, Request, fresh_name, function_named, make_request
+from wengert.transforms.ad.requests.request import REQUESTS, Request, fresh_name, function_named, make_request, replace_request
 from wengert.transforms.ad.residuals.policies import AUTO, RecomputeCheap, policy_named
 from wengert.transforms.core.inline import inline
 from wengert.transforms.core.symbol_dce import symbol_dce
@@ -102,10 +102,7 @@ class Expansion:
     def _derivative_alone(self, op: ad.PushforwardOp | ad.PullbackOp) -> None:
         kind, make = (ad.JvpOp.name, jvp_function) if isinstance(op, ad.PushforwardOp) else (ad.VjpOp.name, vjp_function)
         values = self._insert_call(op, self._derivative(kind, make, op), op.operands)
-        for old, new in zip(op.results, values[len(values) - len(op.results) :], strict=True):
-            old.replace_all_uses_with(new)
-        op.detach()
-        op.erase()
+        replace_request(op, values[len(values) - len(op.results) :])
 
     def _transposed(self, callee: str, wrt: tuple[int, ...]) -> FuncOp:
         key = ("transpose", callee, wrt)
@@ -154,10 +151,7 @@ class Expansion:
         passed, expected = [a.type for a in arguments], list(function.function_type.inputs)
         if passed != expected or [r.type for r in op.results] != list(function.function_type.outputs):
             raise refuse(op, f"has the wrong types for @{function.sym_name.data}, which is {function.function_type}")
-        for old, new in zip(op.results, self._insert_call(op, function, arguments), strict=True):
-            old.replace_all_uses_with(new)
-        op.detach()
-        op.erase()
+        replace_request(op, self._insert_call(op, function, arguments))
 
     def _insert_call(self, before: Operation, function: FuncOp, arguments: Sequence[SSAValue]) -> Sequence[SSAValue]:
         call = CallOp.create(

@@ -12,6 +12,7 @@ from wengert.dialects import ad
 from wengert.dialects.ad_parts import PARTS, forget_parts
 from wengert.ir.traversal import all_ops, ops_of
 from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP
+from wengert.transforms.ad.requests.request import replace_request
 from wengert.transforms.core.inline import inline
 from wengert.transforms.core.symbol_dce import symbol_dce
 
@@ -32,9 +33,7 @@ def lower_ad(module: ModuleOp, *, keep_stopped: bool = False) -> None:
     inline(module)
     symbol_dce(module)
     for op in ops_of(module, ad.GuardOp, *([] if keep_stopped else [ad.StopGradientOp])):
-        op.result.replace_all_uses_with(op.operand)
-        op.detach()
-        op.erase()
+        replace_request(op, [op.operand])
 
 
 def inline_checkpoints(module: ModuleOp) -> None:
@@ -52,10 +51,7 @@ def _replace_by_call(op: ad.CheckpointOp) -> None:
     call = CallOp.create(operands=op.operands, result_types=types, properties={"callee": op.callee}, location=op.location)
     assert op.parent is not None
     op.parent.insert_op_before(call, op)
-    for old, new in zip(op.results, call.results, strict=True):
-        old.replace_all_uses_with(new)
-    op.detach()
-    op.erase()
+    replace_request(op, call.results)
 
 
 def uses_ad(module: ModuleOp) -> bool:

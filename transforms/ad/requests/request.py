@@ -23,6 +23,14 @@ LINEAR_REQUESTS = (ad.TransposedCallOp, ad.PushforwardOp)
 """Requests that are linear ops with transposes, and stay until their linear part is transposed."""
 
 
+def replace_request(op: Operation, values: Sequence[SSAValue]) -> None:
+    """Replaces the results of an op by these values, and erases the op."""
+    for old, new in zip(op.results, values, strict=True):
+        old.replace_all_uses_with(new)
+    op.detach()
+    op.erase()
+
+
 def has_requests(module: ModuleOp) -> bool:
     """Whether the module has requests that are not expanded yet."""
     return bool(ops_of(module, *REQUESTS))

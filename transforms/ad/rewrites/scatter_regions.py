@@ -27,6 +27,8 @@ from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, Sc
 from wengert.ir.attributes import int_attr, int_of
 from wengert.ir.tensor_types import i64, rank, shape, size, tensor
 from wengert.ir.traversal import ops_of
+from wengert.transforms.ad.batching.rule import batch_element
+from wengert.transforms.ad.building_blocks.scatter_numbers import gather_numbers
 from wengert.transforms.ad.forward.tangents import has_tangent
 from wengert.transforms.ad.rewrites.reduce_regions import elementwise
 from wengert.transforms.core.closing import dependencies, free_values
@@ -124,15 +126,7 @@ def _reading(numbers: ScatterDimensionNumbersAttr, operand: Sequence[int], updat
     """The dimension numbers and slice sizes of the gather that reads what a scatter writes."""
     inserted, batching, window = numbers.dims("inserted_window_dims"), numbers.dims("input_batching_dims"), iter(numbers.dims("update_window_dims"))
     sizes = [1 if d in inserted or d in batching else update[next(window)] for d in range(len(operand))]
-    reading = GatherDimensionNumbersAttr(
-        numbers.update_window_dims,
-        numbers.inserted_window_dims,
-        numbers.input_batching_dims,
-        numbers.scatter_indices_batching_dims,
-        numbers.scatter_dims_to_operand_dims,
-        numbers.index_vector_dim,
-    )
-    return reading, sizes
+    return gather_numbers(numbers), sizes
 
 
 def _sequentially(b: OpBuilder, module: ModuleOp, op: hlo.ScatterOp, numbers: ScatterDimensionNumbersAttr) -> Values:
@@ -145,17 +139,11 @@ def _sequentially(b: OpBuilder, module: ModuleOp, op: hlo.ScatterOp, numbers: Sc
     inner = OpBuilder(block, location=op.location, pass_name=b.pass_name)
     iteration, index_rows, *rest = block.args
     rows, outer, carried = rest[: len(updates)], rest[len(updates) : len(updates) + len(captured)], rest[len(updates) + len(captured) :]
-    vector, *now = [_row(inner, x, iteration) for x in (index_rows, *rows)]
+    vector, *now = [batch_element(inner, x, iteration) for x in (index_rows, *rows)]
     after = _at_once(inner, module, op.update_computation.block, carried, vector, now, single, dict(zip(captured, outer, strict=True)))
     block.add_op(hlo.ReturnOp.create(operands=after))
     count = b.scalar(shape(indices)[0], i64)
     return b.create(core.ForOp, [count, *constants, *initial], [v.type for v in initial], {"constants": int_attr(len(constants))}, [Region([block])])
-
-
-def _row(b: OpBuilder, x: Value, i: Value) -> Value:
-    extents = shape(x)[1:]
-    row = b.dynamic_slice(x, [i, *[b.scalar(0, i64)] * len(extents)], [1, *extents])
-    return b.reshape(row, extents)
 
 
 def _listed_indices(b: OpBuilder, indices: Value, numbers: ScatterDimensionNumbersAttr) -> tuple[Value, ScatterDimensionNumbersAttr]:

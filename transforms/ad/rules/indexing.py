@@ -13,6 +13,7 @@ from wengert.dialects.core import Kind
 from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, ScatterDimensionNumbersAttr, dimensions
 from wengert.ir.attributes import int_attr, int_of, ints
 from wengert.ir.tensor_types import dtype_of, element, i32, i64, is_unsigned, largest_integer, shape, size, tensor, type_of
+from wengert.transforms.ad.building_blocks.scatter_numbers import gather_numbers, scatter_numbers
 from wengert.transforms.ad.building_blocks.scatter_products import product_of_others
 from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.errors import refuse
@@ -57,30 +58,6 @@ def gather(b: OpBuilder, op: hlo.GatherOp, linear: Sequence[bool], y_bars: Seque
         return b.scatter(Kind.add, base, starts, y_bars[0], numbers, sorted=is_sorted)
 
     return [InPlaceAdd(accumulate), None]
-
-
-def scatter_numbers(numbers: GatherDimensionNumbersAttr) -> ScatterDimensionNumbersAttr:
-    """The scatter that writes where a gather reads."""
-    return ScatterDimensionNumbersAttr(
-        numbers.offset_dims,
-        numbers.collapsed_slice_dims,
-        numbers.operand_batching_dims,
-        numbers.start_indices_batching_dims,
-        numbers.start_index_map,
-        numbers.index_vector_dim,
-    )
-
-
-def gather_numbers(numbers: ScatterDimensionNumbersAttr) -> GatherDimensionNumbersAttr:
-    """The gather that reads where a scatter writes."""
-    return GatherDimensionNumbersAttr(
-        numbers.update_window_dims,
-        numbers.inserted_window_dims,
-        numbers.input_batching_dims,
-        numbers.scatter_indices_batching_dims,
-        numbers.scatter_dims_to_operand_dims,
-        numbers.index_vector_dim,
-    )
 
 
 def clamped_starts(b: OpBuilder, starts: Value, numbers: GatherDimensionNumbersAttr, extents: Sequence[int], sizes: Sequence[int]) -> Value:

@@ -14,12 +14,12 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.transforms.ad.direct.activity import active_in, returned
+from wengert.transforms.ad.direct.activity import active_in
 from wengert.transforms.ad.direct.adjoint import Pullback, step
 from wengert.transforms.ad.direct.region import ReverseBody
 from wengert.transforms.ad.direct.sweep import Sweep
 from wengert.transforms.ad.forward.tangents import materialized
-from wengert.transforms.ad.function import drop_dead_ops
+from wengert.transforms.ad.function import drop_dead_ops, terminator_operands
 from wengert.transforms.ad.linear.cotangents import Cotangents
 from wengert.transforms.ad.residuals.plan import Plan
 from wengert.transforms.ad.rule import InPlaceAdd, Tangent
@@ -46,12 +46,12 @@ class _Branch:
     def __init__(self, outer: Sweep, old: Block, inputs: list[Value], positions: list[int], active: list[int], results: list[int]):
         self.block = Block(arg_types=[v.type for v in inputs])
         b = OpBuilder(self.block, location=outer.b.location, pass_name=outer.b.pass_name)
-        useful = {returned(old)[j] for j in results}
+        useful = {terminator_operands(old)[j] for j in results}
         inner = Sweep(b, outer.module, active_in(old, (old.args[i] for i, at in enumerate(positions) if at in active), useful))
         inner.bind(old.args, [self.block.args[at] for at in positions])
         inner.forward(list(old.ops)[:-1])
         self.b = b
-        self.results = [inner.primal(v) for v in returned(old)]
+        self.results = [inner.primal(v) for v in terminator_operands(old)]
         self.reverse = ReverseBody(b, [*(self.results[j] for j in results), *(inputs[i] for i in active)])
         sums: dict[SSAValue, Value] = {self.block.args[i]: total for i, total in zip(active, self.reverse.block.args[len(results) :], strict=True)}
         self.cotangents = _BranchCotangents(self.reverse.b, sums)

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from wengert.dialects import ad
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
-from wengert.transforms.ad.direct.activity import active_in, returned
+from wengert.transforms.ad.direct.activity import active_in
 from wengert.transforms.ad.direct.adjoint import Pullback, step
 from wengert.transforms.ad.direct.sweep import Sweep
+from wengert.transforms.ad.function import terminator_operands
 from wengert.transforms.ad.linear.cotangents import Cotangents
 from wengert.transforms.ad.requests.custom import inline_body
 from wengert.transforms.ad.requests.request import function_named
@@ -25,7 +26,7 @@ def checkpoint(sweep: Sweep, op: ad.CheckpointOp) -> Pullback:
     block, arguments = function.body.block, [sweep.primal(x) for x in op.arguments]
     sweep.bind(op.results, inline_body(sweep.b, function, arguments))
     varied = [a for a, x in zip(block.args, op.arguments, strict=True) if x in sweep.active]
-    useful = [y for y, result in zip(returned(block), op.results, strict=True) if result in sweep.active]
+    useful = [y for y, result in zip(terminator_operands(block), op.results, strict=True) if result in sweep.active]
 
     def pullback(b: OpBuilder, y_bars: Sequence[Tangent], cotangents: Cotangents) -> None:
         barred = b.create(hlo.OptimizationBarrierOp, arguments, [x.type for x in arguments])
@@ -33,7 +34,7 @@ def checkpoint(sweep: Sweep, op: ad.CheckpointOp) -> Pullback:
         inner.bind(block.args, barred)
         inner.forward(list(block.ops)[:-1])
         bars = Cotangents(b)
-        for value, y_bar in zip(returned(block), y_bars, strict=True):
+        for value, y_bar in zip(terminator_operands(block), y_bars, strict=True):
             if inner.has_cotangent(inner.primal(value)):
                 bars.add(inner.primal(value), y_bar)
         inner.reverse(b, bars)

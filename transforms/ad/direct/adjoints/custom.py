@@ -15,12 +15,12 @@ from xdsl.ir import Attribute, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import is_differentiable, type_of
-from wengert.transforms.ad.direct.activity import returned
 from wengert.transforms.ad.direct.adjoint import Pullback, step
 from wengert.transforms.ad.direct.sweep import Sweep
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.forward.linear_builder import LinearBuilder
 from wengert.transforms.ad.forward.tangents import materialized
+from wengert.transforms.ad.function import terminator_operands
 from wengert.transforms.ad.linear.cotangents import Cotangents
 from wengert.transforms.ad.linear.transpose_ops import copy_linear, transpose_ops
 from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP, check_inputs, inline_body
@@ -71,7 +71,7 @@ def _by_jvp(sweep: Sweep, op: CallOp, jvp: FuncOp) -> Pullback:
     x_dots = [dots[x] if x in dots else sweep.b.zeros(type_of(x)) for x in differentiable]
     env: dict[SSAValue, SSAValue] = dict(zip(jvp.body.block.args, (*operands, *x_dots), strict=True))
     copy_linear(list(jvp.body.block.ops)[:-1], env, lb)
-    outputs = [env[v] for v in returned(jvp.body.block)]
+    outputs = [env[v] for v in terminator_operands(jvp.body.block)]
     if not lb.linear.isdisjoint(outputs[: len(op.results)]):
         raise refuse(op, f"has a declared derivative, @{jvp.sym_name.data}, whose values depend on tangents")
     sweep.bind(op.results, outputs[: len(op.results)])

@@ -14,9 +14,9 @@ from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.core import Kind
-from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, ScatterDimensionNumbersAttr
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.tensor_types import dtype_of, element, i32, i64, is_unsigned, rank, shape, size, tensor, type_of
+from wengert.transforms.ad.building_blocks.scatter_numbers import gather_numbers, scatter_numbers
 from wengert.transforms.ad.building_blocks.scatter_products import product_of_others
 from wengert.transforms.ad.direct.adjoint import Bars, adjoint
 from wengert.transforms.ad.errors import refuse
@@ -54,14 +54,7 @@ def dynamic_update_slice(b: OpBuilder, op: hlo.DynamicUpdateSliceOp, y_bars: Seq
 def gather(b: OpBuilder, op: hlo.GatherOp, y_bars: Sequence[Value], needed: Sequence[bool]) -> Bars:
     # a gather clamps windows to bounds, a scatter drops them: so they are clamped first
     numbers = op.dimension_numbers
-    written = ScatterDimensionNumbersAttr(
-        numbers.offset_dims,
-        numbers.collapsed_slice_dims,
-        numbers.operand_batching_dims,
-        numbers.start_indices_batching_dims,
-        numbers.start_index_map,
-        numbers.index_vector_dim,
-    )
+    written = scatter_numbers(numbers)
     sizes = ints(op.slice_sizes)
     room = [shape(op.operand)[d] - sizes[d] for d in numbers.dims("start_index_map")]
     starts = _clamped(b, op.start_indices, numbers.index_vector_dim.value.data, room)
@@ -107,16 +100,7 @@ class _Positions:
 
     def read(self, x: Value) -> Value:
         """The elements of x at these positions (for a window that is out of bounds, at other ones)."""
-        numbers = self.numbers
-        read = GatherDimensionNumbersAttr(
-            numbers.update_window_dims,
-            numbers.inserted_window_dims,
-            numbers.input_batching_dims,
-            numbers.scatter_indices_batching_dims,
-            numbers.scatter_dims_to_operand_dims,
-            numbers.index_vector_dim,
-        )
-        return self.b.gather(x, self.op.scatter_indices, read, self.sizes, shape(self.op.updates))
+        return self.b.gather(x, self.op.scatter_indices, gather_numbers(self.numbers), self.sizes, shape(self.op.updates))
 
     def write(self, kind: Kind, x: Value, updates: Value, unique: bool = False) -> Value:
         """Scatters other updates into another tensor at the same positions."""

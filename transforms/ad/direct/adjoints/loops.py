@@ -17,13 +17,13 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.attributes import int_attr, int_of
 from wengert.ir.tensor_types import i64
-from wengert.transforms.ad.direct.activity import Loop, active_in, body_arguments, returned, useful_of_loop, varied_carried
+from wengert.transforms.ad.direct.activity import Loop, active_in, body_arguments, useful_of_loop, varied_carried
 from wengert.transforms.ad.direct.adjoint import Pullback, step
 from wengert.transforms.ad.direct.record import INDEX, Slot, slot_for
 from wengert.transforms.ad.direct.region import ReverseBody
 from wengert.transforms.ad.direct.sweep import Sweep
 from wengert.transforms.ad.forward.tangents import materialized
-from wengert.transforms.ad.function import drop_dead_ops
+from wengert.transforms.ad.function import drop_dead_ops, terminator_operands
 from wengert.transforms.ad.linear.cotangents import Cotangents
 from wengert.transforms.ad.residuals.plan import Plan
 from wengert.transforms.ad.rule import Tangent
@@ -114,7 +114,7 @@ class _LoopSweep:
         used = reverse.references(kept, outs)
         at_hand = [i for i in range(len(self.constants)) if self.body.args[self.first + i] in used]
         slots = [slot_for(value, self.static_trip_count, self.outer.b.scalar(0, i64)) for value in kept.kept]
-        results = [inner.primal(v) for v in returned(self.op.body.block)]
+        results = [inner.primal(v) for v in terminator_operands(self.op.body.block)]
         # moves the reverse ops, which then no longer refer to the forward body, so that dead ops can be dropped from it
         block = self._reverse_block(reverse, kept, slots, at_hand, outs)
         made, records, trip_count = self._emit(inner.b, kept.kept, slots, results)
@@ -133,7 +133,7 @@ class _LoopSweep:
         constants, moving = body_arguments(op)
         carried = [v and u for v, u in zip(varied, useful, strict=True)]
         arguments = [a for a, flag in zip((*constants, *moving), (*fixed_flags, *varied), strict=True) if flag]
-        results = [v for v, flag in zip(returned(op.body.block), useful, strict=True) if flag]
+        results = [v for v, flag in zip(terminator_operands(op.body.block), useful, strict=True) if flag]
         b = OpBuilder(self.body, location=self.outer.b.location, pass_name=self.outer.b.pass_name)
         inner = Sweep(b, self.outer.module, active_in(op.body.block, arguments, results))
         inner.bind(self._old_arguments(), self._new_arguments())
@@ -147,7 +147,7 @@ class _LoopSweep:
         sums = [self.body.args[self.first + i] for i in fixed]
         for argument, total in zip(sums, reverse.block.args[len(moving) :], strict=True):
             cotangents.add(argument, total)
-        last = returned(self.op.body.block)
+        last = terminator_operands(self.op.body.block)
         for i, y_bar in zip(moving, reverse.block.args, strict=False):
             value = inner.primal(last[i])
             if inner.has_cotangent(value):

@@ -106,8 +106,7 @@ def svd(b: OpBuilder, op: core.SvdOp, y_bars: Sequence[Tangent], needed: Sequenc
     f = b.convert(_square_gap_inverses(b, op.s, frame), element_type)
     if u_bar is not None:
         k_bar = matmul(b, transposed(b, op.u), u_bar)
-        weighted = b.multiply(f, k_bar)
-        x_bar = total(b, x_bar, b.multiply(b.add(weighted, hermitian_transpose(b, weighted)), b.convert(columns(b, op.s, frame), element_type)))
+        x_bar = total(b, x_bar, b.multiply(_twice_hermitian_part(b, b.multiply(f, k_bar)), b.convert(columns(b, op.s, frame), element_type)))
         if is_complex(element_type):
             # the phase that u and v share is put into u: k_ii = i Im(x_ii) / s_i
             middle = keep(b, k_bar, "EQ")
@@ -119,8 +118,8 @@ def svd(b: OpBuilder, op: core.SvdOp, y_bars: Sequence[Tangent], needed: Sequenc
     if vh_bar is not None:
         v_bar = hermitian_transpose(b, vh_bar)
         v = hermitian_transpose(b, op.vh)
-        weighted = b.multiply(f, matmul(b, transposed(b, v), v_bar))
-        x_bar = total(b, x_bar, b.multiply(b.add(weighted, hermitian_transpose(b, weighted)), b.convert(rows(b, op.s, frame), element_type)))
+        weighted = _twice_hermitian_part(b, b.multiply(f, matmul(b, transposed(b, v), v_bar)))
+        x_bar = total(b, x_bar, b.multiply(weighted, b.convert(rows(b, op.s, frame), element_type)))
         if n > m:
             # and of v: (da^H u - v x^H) / s
             outside = b.divide(v_bar, b.convert(columns(b, op.s, b.full(0, tensor(shape(v), element(op.s)))), element_type))
@@ -129,6 +128,11 @@ def svd(b: OpBuilder, op: core.SvdOp, y_bars: Sequence[Tangent], needed: Sequenc
     assert x_bar is not None
     av_bar = total(b, av_bar, matmul(b, conj(b, op.u), x_bar))
     return [total(b, a_bar, matmul(b, av_bar, transposed(b, hermitian_transpose(b, op.vh))))]
+
+
+def _twice_hermitian_part(b: OpBuilder, x: Value) -> Value:
+    """x + x^H."""
+    return b.add(x, hermitian_transpose(b, x))
 
 
 def _square_gap_inverses(b: OpBuilder, s: Value, frame: Value) -> Value:

@@ -14,6 +14,7 @@ from wengert.ir.tensor_types import i64, tensor
 from wengert.transforms.ad.forward.activity import carried_activity
 from wengert.transforms.ad.forward.sweep import ForwardSweep
 from wengert.transforms.ad.forward.tangents import materialized
+from wengert.transforms.ad.function import terminator_operands
 
 Loop = core.ForOp | core.WhileOp
 
@@ -58,9 +59,7 @@ class ActiveLoop(Struct, frozen=True):
 
     @property
     def returned(self) -> Sequence[SSAValue]:
-        last = self.body.last_op
-        assert last is not None
-        return last.operands
+        return terminator_operands(self.body)
 
 
 def loop_block(loop: ActiveLoop, values: Sequence[Value], extra: Sequence[Attribute] = ()) -> Block:

@@ -18,7 +18,7 @@ from wengert.transforms.ad.forward.activity import branch_activity
 from wengert.transforms.ad.forward.linear_builder import LinearBuilder
 from wengert.transforms.ad.forward.sweep import ForwardSweep
 from wengert.transforms.ad.forward.tangents import materialized
-from wengert.transforms.ad.function import drop_dead_ops
+from wengert.transforms.ad.function import drop_dead_ops, terminator_operands
 from wengert.transforms.ad.linear.cotangents import Cotangents
 from wengert.transforms.ad.linear.transpose_ops import copy_linear, transpose_ops
 from wengert.transforms.ad.residuals.plan import prune, residuals_of
@@ -34,12 +34,6 @@ def _step(sweep: ForwardSweep, op: core.CaseOp) -> None:
     (_forward_mode if sweep.fused else _linearize)(sweep, op, dots, active)
 
 
-def _returned(block: Block) -> Sequence[SSAValue]:
-    last = block.last_op
-    assert last is not None
-    return last.operands
-
-
 def _forward_mode(sweep: ForwardSweep, op: core.CaseOp, dots: dict[int, Value], active: list[int]) -> None:
     inputs = [sweep.primal(v) for v in op.inputs]
     regions: list[Region] = []
@@ -50,8 +44,8 @@ def _forward_mode(sweep: ForwardSweep, op: core.CaseOp, dots: dict[int, Value], 
         inner = sweep.nested(block, block, tangents.values())
         inner.bind(old.args, block.args[: len(inputs)], [tangents.get(i) for i in range(len(inputs))])
         inner.run(list(old.ops)[:-1])
-        y_dots = [materialized(inner.b, inner.tangent(_returned(old)[j]), _returned(old)[j].type) for j in active]
-        block.add_op(hlo.ReturnOp.create(operands=[*(inner.primal(v) for v in _returned(old)), *y_dots]))
+        y_dots = [materialized(inner.b, inner.tangent(terminator_operands(old)[j]), terminator_operands(old)[j].type) for j in active]
+        block.add_op(hlo.ReturnOp.create(operands=[*(inner.primal(v) for v in terminator_operands(old)), *y_dots]))
         drop_dead_ops(block)
         regions.append(Region([block]))
     types = [*(r.type for r in op.results), *(op.results[j].type for j in active)]
@@ -71,8 +65,8 @@ class _Branch:
         tangents = dict(zip(dots, self.linear.args, strict=True))
         inner.bind(old.args, self.primal.args, [tangents.get(i) for i in range(len(old.args))])
         inner.run(list(old.ops)[:-1])
-        self.outputs = [inner.primal(v) for v in _returned(old)]
-        self.y_dots = [materialized(inner.lb, inner.tangent(_returned(old)[j]), _returned(old)[j].type) for j in active]
+        self.outputs = [inner.primal(v) for v in terminator_operands(old)]
+        self.y_dots = [materialized(inner.lb, inner.tangent(terminator_operands(old)[j]), terminator_operands(old)[j].type) for j in active]
         self.linear_ops = prune(self.linear, self.y_dots)
         residuals = residuals_of(self.linear_ops, self.y_dots, inner.lb.linear)
         self.plan = sweep.policy.plan(Site(self.primal, residuals, self.primal.args, "branch"))
