@@ -61,7 +61,7 @@ class Case(Struct, frozen=True):
         types = [tensor(arg.shape, element_of(np.dtype("complex128" if arg.complex else arg.dtype))) for arg in self.args]
         block = Block(arg_types=types)
         build = cast(Callable[..., Built], self.build)
-        made = build(OpBuilder(block), *block.args)
-        results = [made] if isinstance(made, Value) else list(made)
+        built = build(OpBuilder(block), *block.args)
+        results = [built] if isinstance(built, Value) else list(built)
         block.add_op(ReturnOp(*results))
         return ModuleOp([FuncOp("main", (types, [r.type for r in results]), Region([block]), "public")])

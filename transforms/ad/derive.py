@@ -106,9 +106,9 @@ def join(module: ModuleOp) -> None:
     _expand_requests(module)
 
 
-def replace_function(module: ModuleOp, function: FuncOp, made: Sequence[FuncOp]) -> None:
+def replace_function(module: ModuleOp, function: FuncOp, replacements: Sequence[FuncOp]) -> None:
     """Replaces a function by others, in place."""
-    for new in made:
+    for new in replacements:
         module.body.block.insert_op_before(new, function)
     module.body.block.erase_op(function, safe_erase=False)
 

@@ -139,7 +139,7 @@ def paired_rows(b: OpBuilder, x: Value, y: Value, offset: int) -> tuple[Value, V
 
 
 def paired_rows_adjoint(b: OpBuilder, x: Value, dim: int, offset: int) -> Value:
-    """The adjoint of the first of :func:`paired_rows`: puts rows (along ``dim``) back to their positions, among zeros."""
+    """The adjoint of the first of :func:`paired_rows`: pads rows (along ``dim``) with zeros to their original positions."""
     if offset == 0:
         return x
     low, high = ([edge if d == dim else 0 for d in range(len(shape(x)))] for edge in (max(0, -offset), max(0, offset)))

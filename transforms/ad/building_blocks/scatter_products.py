@@ -2,7 +2,7 @@
 
 Positions may repeat, and updates may be zero, so there is no division: updates are sorted by position, and each group of equal
 positions is multiplied from both ends (segmented scans: Blelloch, "Prefix sums and their applications", 1990, section 1.5).
-The result is a polynomial in the updates, which has all of its derivatives wherever it is taken.
+The result is a polynomial in the updates, which has derivatives of all orders everywhere.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Activity in both directions: which values vary with the inputs, and which are useful for the results.
 
-A value is *active* if it varies with what is differentiated with respect to and what is differentiated depends on it; only
+A value is *active* if it depends on an input to differentiate with respect to, and a result to differentiate depends on it; only
 active values have cotangents, and only ops between active values have adjoints (Hascoet and Pascual, "The Tapenade automatic
 differentiation tool", 2013, call the two data flows varied and useful). Both are fixed points over loops; they may call
 a value whose cotangent turns out to be zero, never the reverse.
@@ -76,14 +76,14 @@ def _useful_operands(op: Operation, useful: set[SSAValue], varied: set[SSAValue]
         constants, carried = useful_of_loop(op, [v in varied for v in op.constant_operands], [v in varied for v in op.initial], flags)
         return [*zip(op.constant_operands, constants[:n], strict=True), *zip(op.initial, carried, strict=True)]
     if isinstance(op, core.CaseOp):
-        given = [operand in varied for operand in op.inputs]
-        rows = [_useful_branch(region.block, given, flags) for region in op.branches]
+        varied_inputs = [operand in varied for operand in op.inputs]
+        rows = [_useful_branch(region.block, varied_inputs, flags) for region in op.branches]
         return [(operand, any(row[i] for row in rows)) for i, operand in enumerate(op.inputs)]
     return [(operand, has_tangent(operand.type)) for operand in op.operands]
 
 
-def _useful_branch(block: Block, given: Sequence[bool], flags: Sequence[bool]) -> list[bool]:
-    varied = varied_values(block, (a for a, flag in zip(block.args, given, strict=True) if flag))
+def _useful_branch(block: Block, varied_inputs: Sequence[bool], flags: Sequence[bool]) -> list[bool]:
+    varied = varied_values(block, (a for a, flag in zip(block.args, varied_inputs, strict=True) if flag))
     useful = useful_values(block, (v for v, flag in zip(terminator_operands(block), flags, strict=True) if flag), varied)
     return [a in useful for a in block.args]
 
@@ -97,25 +97,25 @@ def body_arguments(op: Loop) -> tuple[Sequence[SSAValue], Sequence[SSAValue]]:
 
 def varied_carried(op: Loop, constants: Sequence[bool], carried: Sequence[bool]) -> list[bool]:
     """Which carried values of a loop vary in any iteration."""
-    fixed, moving = body_arguments(op)
+    constant_arguments, carried_arguments = body_arguments(op)
     flags = list(carried)
     while True:
-        varied = varied_values(op.body.block, (a for a, flag in zip((*fixed, *moving), (*constants, *flags), strict=True) if flag))
-        following = [flag or value in varied for flag, value in zip(flags, terminator_operands(op.body.block), strict=True)]
-        if following == flags:
+        varied = varied_values(op.body.block, (a for a, flag in zip((*constant_arguments, *carried_arguments), (*constants, *flags), strict=True) if flag))
+        updated = [flag or value in varied for flag, value in zip(flags, terminator_operands(op.body.block), strict=True)]
+        if updated == flags:
             return flags
-        flags = following
+        flags = updated
 
 
 def useful_of_loop(op: Loop, constants: Sequence[bool], carried: Sequence[bool], results: Sequence[bool]) -> tuple[list[bool], list[bool]]:
     """Which constants and which carried values of a loop are useful in any iteration, given which vary and which results are useful."""
-    fixed, moving = body_arguments(op)
+    constant_arguments, carried_arguments = body_arguments(op)
     body, flags = op.body.block, list(results)
-    moves = varied_carried(op, constants, carried)
-    varied = varied_values(body, (a for a, flag in zip((*fixed, *moving), (*constants, *moves), strict=True) if flag))
+    varied_flags = varied_carried(op, constants, carried)
+    varied = varied_values(body, (a for a, flag in zip((*constant_arguments, *carried_arguments), (*constants, *varied_flags), strict=True) if flag))
     while True:
         useful = useful_values(body, (v for v, flag in zip(terminator_operands(body), flags, strict=True) if flag), varied)
-        following = [flag or a in useful for flag, a in zip(flags, moving, strict=True)]
-        if following == flags:
-            return [a in useful for a in fixed], flags
-        flags = following
+        updated = [flag or a in useful for flag, a in zip(flags, carried_arguments, strict=True)]
+        if updated == flags:
+            return [a in useful for a in constant_arguments], flags
+        flags = updated

@@ -1,6 +1,6 @@
 """The table of adjoints: for every op, how the cotangents of its results become those of its operands.
 
-An adjoint is a function ``(b, op, y_bars, needed) -> x_bars``. ``op`` stands in the forward sweep of the new function, so its
+An adjoint is a function ``(b, op, y_bars, needed) -> x_bars``. ``op`` is part of the forward sweep of the new function, so its
 operands and results are primal values that the reverse sweep can use; ``b`` emits the reverse sweep. ``needed`` flags the
 operands whose cotangents are needed. Only what these need is emitted, so that nothing else becomes a residual. A
 cotangent is None where it is structurally zero.

@@ -47,10 +47,10 @@ def carried_activity(body: Block, first: int, constants: Sequence[bool], carried
     returned = terminator_operands(body)
     while True:
         active = active_values(body, [a for a, flag in zip(arguments, [*constants, *flags], strict=True) if flag])
-        following = [flag or value in active for flag, value in zip(flags, returned, strict=True)]
-        if following == flags:
+        updated = [flag or value in active for flag, value in zip(flags, returned, strict=True)]
+        if updated == flags:
             return flags
-        flags = following
+        flags = updated
 
 
 def branch_activity(branches: Sequence[Block], inputs: Sequence[bool]) -> list[bool]:

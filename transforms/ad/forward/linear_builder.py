@@ -32,9 +32,9 @@ class LinearBuilder(OpBuilder):
         if self.linear.isdisjoint(operands):
             with self.primal.at(with_role(self.location, Role.COEFFICIENT)):
                 return self.primal.create(cls, operands, results, properties, regions)
-        made = super().create(cls, operands, results, properties, regions)
-        self.linear.update(made)
-        return made
+        outputs = super().create(cls, operands, results, properties, regions)
+        self.linear.update(outputs)
+        return outputs
 
     def copy(self, op: Operation, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
         if self.linear.isdisjoint(operands):

@@ -150,7 +150,7 @@ def _through_movement(op: Operation, x: _Dependence) -> _Dependence | None:
 
 
 def _reshaped(op: hlo.ReshapeOp, x: _Dependence) -> _Dependence | None:
-    """Only extents of 1 may come and go."""
+    """The dependence after a reshape that only adds and removes dimensions of extent 1; None after another one."""
     before = [d for d, n in enumerate(shape(op.operand)) if n != 1]
     after = [d for d, n in enumerate(shape(op.result)) if n != 1]
     if [shape(op.operand)[d] for d in before] != [shape(op.result)[d] for d in after]:

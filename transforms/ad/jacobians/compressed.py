@@ -66,9 +66,9 @@ def compressed_jacobian(module: ModuleOp, fn: str = "main", wrt: Sequence[int] |
     request = make_request(primal, wrt, of)
     primal.properties["sym_name"] = StringAttr(f"{fn}_primal")
     columns = _of_columns(request, f"{fn}_columns")
-    made = _requests(request, fn, columns)
+    requests = _requests(request, fn, columns)
     primal.properties["sym_visibility"] = StringAttr("private")
-    for function in (made, columns):
+    for function in (requests, columns):
         module.body.block.insert_op_before(function, primal)
     inline(module, keep_custom=True)
 
@@ -94,9 +94,9 @@ def _of_columns(request: Request, name: str) -> FuncOp:
     call = CallOp(f"{request.function.sym_name.data}", inputs, list(request.function.function_type.outputs))
     call.location = request.function.location
     append(block, call)
-    made = finish_function(block, [call.results[j] for j in request.of], name, request.function)
-    made.properties["sym_visibility"] = StringAttr("private")
-    return made
+    function = finish_function(block, [call.results[j] for j in request.of], name, request.function)
+    function.properties["sym_visibility"] = StringAttr("private")
+    return function
 
 
 def _column_types(x: Value) -> list[Attribute]:
@@ -133,9 +133,9 @@ def _requests(request: Request, name: str, columns: FuncOp) -> FuncOp:
     positions = [sum(map(len, parts[:i])) + n for i in request.wrt for n in range(len(parts[i]))]
     tangents_by_column = [_along(b, columns, inputs, position) for position in positions]
     stacked = [_stacked(b, [tangents[k] for tangents in tangents_by_column], request.results[j]) for k, j in enumerate(request.of)]
-    made = finish_function(block, stacked, name, request.function)
-    made.arg_attrs = request.function.arg_attrs
-    return made
+    function = finish_function(block, stacked, name, request.function)
+    function.arg_attrs = request.function.arg_attrs
+    return function
 
 
 def _along(b: OpBuilder, columns: FuncOp, inputs: Sequence[Value], position: int) -> Sequence[Value]:

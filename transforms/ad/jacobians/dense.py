@@ -82,10 +82,10 @@ def jacobian(module: ModuleOp, mode: Mode, fn: str = "main", wrt: Sequence[int] 
         new.name_hint = old.name_hint
     b = begin_function(block, primal, mode)
     jacobian_blocks = _forward(b, request, block.args) if mode == "jacfwd" else _reverse(b, request, block.args)
-    made = finish_function(block, jacobian_blocks, fn, primal)
-    made.arg_attrs = arg_attrs
+    function = finish_function(block, jacobian_blocks, fn, primal)
+    function.arg_attrs = arg_attrs
     _rename_private(primal, f"{fn}_primal")
-    module.body.block.insert_op_before(made, primal)
+    module.body.block.insert_op_before(function, primal)
     expand_ad(module)
 
 
@@ -101,8 +101,8 @@ def _column(b: OpBuilder, request: Request, inputs: Sequence[Value], i: int) -> 
     tangents = [outputs[j] for j in request.of]
     name = _derivative(request, ad.JvpOp, (i,), request.of, [x.type], [*outputs, *tangents])
     axes = [-1] * len(outputs) + [len(shape(request.results[j])) for j in request.of]
-    made = _batched(b, request, name, [*inputs, _basis(b, x)], axes, [*outputs, *tangents])[len(outputs) :]
-    return [b.reshape(y_dot, [*shape(request.results[j]), *shape(x)]) for y_dot, j in zip(made, request.of, strict=True)]
+    y_dots = _batched(b, request, name, [*inputs, _basis(b, x)], axes, [*outputs, *tangents])[len(outputs) :]
+    return [b.reshape(y_dot, [*shape(request.results[j]), *shape(x)]) for y_dot, j in zip(y_dots, request.of, strict=True)]
 
 
 def _reverse(b: OpBuilder, request: Request, inputs: Sequence[Value]) -> list[Value]:
@@ -116,8 +116,8 @@ def _row(b: OpBuilder, request: Request, inputs: Sequence[Value], j: int) -> lis
     cotangents = [inputs[i].type for i in request.wrt]
     name = _derivative(request, ad.VjpOp, request.wrt, (j,), [y.type], [*outputs, *cotangents])
     axes = [-1] * len(outputs) + [0] * len(request.wrt)
-    made = _batched(b, request, name, [*inputs, _basis(b, y)], axes, [*outputs, *cotangents])[len(outputs) :]
-    return [b.reshape(x_bar, [*shape(y), *shape(inputs[i])]) for x_bar, i in zip(made, request.wrt, strict=True)]
+    x_bars = _batched(b, request, name, [*inputs, _basis(b, y)], axes, [*outputs, *cotangents])[len(outputs) :]
+    return [b.reshape(x_bar, [*shape(y), *shape(inputs[i])]) for x_bar, i in zip(x_bars, request.wrt, strict=True)]
 
 
 def _basis(b: OpBuilder, x: SSAValue) -> Value:

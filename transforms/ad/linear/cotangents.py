@@ -1,7 +1,7 @@
 """Cotangents of linear values: contributions are collected, and summed when the cotangent is taken.
 
 A sum is not always a chain of additions. Contributions that are zero where the others are not are concatenated
-(:mod:`~wengert.transforms.ad.linear.disjoint_sums`), and a contribution that can be added in place is (:class:`~wengert.transforms.ad.rule.Into`).
+(:mod:`~wengert.transforms.ad.linear.disjoint_sums`), and a contribution that can be added in place is (:class:`~wengert.transforms.ad.rule.InPlaceAdd`).
 """
 
 from __future__ import annotations

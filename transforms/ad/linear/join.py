@@ -1,7 +1,7 @@
 """Joins the halves of a derivative: the forward function, followed by its linear part, transposed or not.
 
 ``forward(x) -> (outputs, residuals)`` and ``linear(residuals, y) -> z`` become ``(x, y) -> (outputs, z)``: the Jacobian-vector product if
-``linear`` is what ``linearize`` made, the vector-Jacobian product if it was transposed. Values that the linear part recomputes from residuals
+``linear`` is a result of ``linearize``, the vector-Jacobian product if it was transposed. Values that the linear part recomputes from residuals
 are shared with the forward part, unless recomputation was requested (``ad.recompute``): then the residuals
 pass through an optimization barrier, as in JAX's ``checkpoint``, and no later pass merges the two.
 """

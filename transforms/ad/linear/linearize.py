@@ -53,7 +53,7 @@ def linearize(request: Request, policy: Policy, pass_name: str) -> Halves:
     plan = policy.plan(Site(forward, residuals_of(linear_ops, (), sweep.lb.linear)))
     outputs = [sweep.primal(value) for value in request.results]
     closed = _linear_body(request, linear, linear_ops, y_dots, plan, pass_name)
-    return Halves(finish_body(forward, [*outputs, *plan.kept]), closed, len(plan.kept), b)
+    return Halves(finish_body(forward, [*outputs, *plan.stored]), closed, len(plan.stored), b)
 
 
 def linearize_function(request: Request, forward_name: str, linear_name: str, policy: Policy = AUTO, pass_name: str = "linearize") -> tuple[FuncOp, FuncOp]:
@@ -68,9 +68,9 @@ def linearize_function(request: Request, forward_name: str, linear_name: str, po
 
 def _linear_body(request: Request, old: Block, linear_ops: Sequence[Operation], y_dots: Sequence[Tangent], plan: Plan, pass_name: str) -> Block:
     """The body of the linear function: recomputed coefficients and linear ops; its arguments are the residuals and the tangents."""
-    block = Block(arg_types=[*(r.type for r in plan.kept), *(t.type for t in old.args)])
+    block = Block(arg_types=[*(r.type for r in plan.stored), *(t.type for t in old.args)])
     b = begin_function(block, request.function, pass_name)
-    env: dict[SSAValue, SSAValue] = dict(zip([*plan.kept, *old.args], block.args, strict=True))
+    env: dict[SSAValue, SSAValue] = dict(zip([*plan.stored, *old.args], block.args, strict=True))
     copy_ops(b, plan.recomputed, env)
     _move(linear_ops, block, env)
     results = [materialized(b, None if y_dot is None else env.get(y_dot, y_dot), request.results[j].type) for j, y_dot in zip(request.of, y_dots, strict=True)]

@@ -34,9 +34,9 @@ def transpose_function(request: Request, name: str) -> FuncOp:
     function, outputs = request.function, len(request.results)
     recompute, declared = RECOMPUTE in function.attributes, linear_arguments(function) == tuple(request.wrt)
     body = detach_body(function)
-    made = function_of(transpose_body(body, request.wrt, function, "transpose", declared=declared), name, function)
-    mark_linear(made, range(len(body.args) - outputs, len(body.args)), recompute=recompute)
-    return made
+    transposed = function_of(transpose_body(body, request.wrt, function, "transpose", declared=declared), name, function)
+    mark_linear(transposed, range(len(body.args) - outputs, len(body.args)), recompute=recompute)
+    return transposed
 
 
 def transpose_body(block: Block, wrt: Sequence[int], origin: FuncOp, pass_name: str, *, declared: bool) -> Block:

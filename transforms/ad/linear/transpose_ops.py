@@ -26,7 +26,7 @@ from wengert.transforms.ad.rule import TRANSPOSE_STEPS, TRANSPOSES
 
 def copy_linear(ops: Iterable[Operation], env: dict[SSAValue, SSAValue], lb: LinearBuilder, *, affine: bool = False) -> None:
     """Copies the body of a linear function, renaming by ``env``: linear ops through ``lb``, all others through its primal
-    builder, so that the coefficients stand where the transposes of the linear ops will.
+    builder, so that the coefficients are in the block of the transposes.
 
     Raises a DiagnosticError for an op that adds a nonzero term without tangents, as far as this can be decided, unless the function may be affine.
     """

@@ -21,8 +21,8 @@ NAME = "vjp"
 def vjp_function(request: Request, name: str, policy: Policy = AUTO) -> FuncOp:
     """The VJP of a function under a new name."""
     halves = linearize(request, policy, NAME)
-    count, kept = len(request.results), halves.residuals
-    transposed = transpose_body(halves.linear, range(kept, kept + len(request.wrt)), request.function, NAME, declared=True)
-    cotangents = range(kept, kept + len(request.of))
-    body = join_bodies(halves.builder, halves.forward, transposed, range(count, count + kept), cotangents, policy.marks)
+    count, residual_count = len(request.results), halves.residuals
+    transposed = transpose_body(halves.linear, range(residual_count, residual_count + len(request.wrt)), request.function, NAME, declared=True)
+    cotangents = range(residual_count, residual_count + len(request.of))
+    body = join_bodies(halves.builder, halves.forward, transposed, range(count, count + residual_count), cotangents, policy.marks)
     return function_of(body, name, request.function)

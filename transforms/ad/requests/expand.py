@@ -86,8 +86,8 @@ class Expansion:
 
     def _has(self, key: Any) -> bool:
         """Whether a derivative was created and is still in the module (it may have been inlined since)."""
-        made = self._expanded.get(key, ())
-        return bool(made) and all(function.parent is not None for function in made)
+        functions = self._expanded.get(key, ())
+        return bool(functions) and all(function.parent is not None for function in functions)
 
     def _request(self, op: Any) -> Request:
         return make_request(function_named(self.module, _callee(op)), ints(op.wrt), ints(op.of))

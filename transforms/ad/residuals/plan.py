@@ -29,54 +29,54 @@ SIZE_RATIO = 8
 
 
 class Plan(Struct, frozen=True):
-    """The residuals to store (``kept``), and the ops that recompute the others from them, in order."""
+    """The residuals to store (``stored``), and the ops that recompute the others from them, in order."""
 
-    kept: list[SSAValue]
+    stored: list[SSAValue]
     recomputed: list[Operation]
 
 
-def plan(block: Block, residuals: Sequence[SSAValue], given: Iterable[SSAValue]) -> Plan:
-    """Plans which values of a block to store for its residuals, where the ``given`` values are available anyway."""
-    available = recomputable_from(block, set(given))
-    kept: dict[SSAValue, None] = {}
-    pending = dict.fromkeys(value for value in residuals if value not in available)  # in order, so that equal programs have equal plans
+def plan(block: Block, residuals: Sequence[SSAValue], available: Iterable[SSAValue]) -> Plan:
+    """Plans which values of a block to store for its residuals, where the ``available`` values need not be stored."""
+    derivable = recomputable_from(block, set(available))
+    stored: dict[SSAValue, None] = {}
+    pending = dict.fromkeys(value for value in residuals if value not in derivable)  # in order, so that equal programs have equal plans
     order: dict[SSAValue, int] = {result: n for n, op in enumerate(block.ops) for result in op.results}
     while pending:
         value = max(pending, key=lambda v: order.get(v, -1))
         del pending[value]
-        sources = _sources(value, available)
-        new = None if sources is None else _origins(sources, available, pending.keys() | kept.keys())
+        sources = _sources(value, derivable)
+        new = None if sources is None else _origins(sources, derivable, pending.keys() | stored.keys())
         if new is not None and sum(map(_bytes, new)) <= (_bytes(value) if len(new) == 1 else _bytes(value) // SIZE_RATIO):
             pending.update(dict.fromkeys(new))
         else:
-            kept[value] = None
-    return Plan(list(kept), recomputation(block, residuals, set(kept) | set(given)))
+            stored[value] = None
+    return Plan(list(stored), recomputation(block, residuals, set(stored) | set(available)))
 
 
-def recomputable_from(block: Block, given: set[SSAValue]) -> set[SSAValue]:
-    """The values that cheap ops compute from given values alone, those of ops without operands included."""
-    recomputable = set(given)
+def recomputable_from(block: Block, available: set[SSAValue]) -> set[SSAValue]:
+    """The values that cheap ops compute from available values alone, those of ops without operands included."""
+    recomputable = set(available)
     for op in block.ops:
         if facts_of(type(op)).recompute and all(operand in recomputable for operand in op.operands):
             recomputable.update(op.results)
     return recomputable
 
 
-def _sources(value: SSAValue, available: set[SSAValue]) -> list[SSAValue] | None:
+def _sources(value: SSAValue, derivable: set[SSAValue]) -> list[SSAValue] | None:
     """The operands of the cheap op that computes a value, but for available ones; None if the op is not cheap."""
     owner = value.owner
     if not isinstance(owner, Operation) or not facts_of(type(owner)).recompute:
         return None
-    return list(dict.fromkeys(operand for operand in owner.operands if operand not in available))
+    return list(dict.fromkeys(operand for operand in owner.operands if operand not in derivable))
 
 
-def _origins(sources: Sequence[SSAValue], available: set[SSAValue], at_hand: set[SSAValue]) -> list[SSAValue]:
+def _origins(sources: Sequence[SSAValue], derivable: set[SSAValue], known: set[SSAValue]) -> list[SSAValue]:
     """The values to store in place of these: the beginnings of chains of cheap ops that do not shrink."""
     origins: dict[SSAValue, None] = {}
     for source in sources:
         value = source
-        while value not in at_hand:
-            before = _sources(value, available)
+        while value not in known:
+            before = _sources(value, derivable)
             if before is None or len(before) != 1 or _bytes(before[0]) > _bytes(value):
                 origins[value] = None
                 break
@@ -84,16 +84,16 @@ def _origins(sources: Sequence[SSAValue], available: set[SSAValue], at_hand: set
     return list(origins)
 
 
-def recomputation(block: Block, residuals: Sequence[SSAValue], at_hand: set[SSAValue]) -> list[Operation]:
+def recomputation(block: Block, residuals: Sequence[SSAValue], known: set[SSAValue]) -> list[Operation]:
     """The ops of a block that compute residuals from available values, in order."""
     needed: set[Operation] = set()
-    pending = [value for value in residuals if value not in at_hand]
+    pending = [value for value in residuals if value not in known]
     while pending:
         owner = pending.pop().owner
         assert isinstance(owner, Operation)
         if owner not in needed:
             needed.add(owner)
-            pending.extend(operand for operand in owner.operands if operand not in at_hand)
+            pending.extend(operand for operand in owner.operands if operand not in known)
     return [op for op in block.ops if op in needed]
 
 

@@ -41,7 +41,7 @@ class Site(Struct, frozen=True):
     block: Block
     residuals: Sequence[SSAValue]
     """The values that the linear part uses, in order of first use."""
-    given: Sequence[SSAValue] = ()
+    available: Sequence[SSAValue] = ()
     """Values that are available in the linear part anyway: the iteration and the constants of a loop, the inputs of a branch."""
     kind: Literal["function", "loop", "branch"] = "function"
     times: int | None = 1
@@ -74,9 +74,9 @@ class SaveAll(Policy, frozen=True):
         return "save-all"
 
     def plan(self, site: Site) -> Plan:
-        available = set(site.given)
-        kept = [value for value in site.residuals if value not in available and not isinstance(value.owner, FREE_OPS)]
-        return Plan(kept, recomputation(site.block, site.residuals, {*kept, *available}))
+        available = set(site.available)
+        stored = [value for value in site.residuals if value not in available and not isinstance(value.owner, FREE_OPS)]
+        return Plan(stored, recomputation(site.block, site.residuals, {*stored, *available}))
 
 
 class RecomputeCheap(Policy, frozen=True):
@@ -91,7 +91,7 @@ class RecomputeCheap(Policy, frozen=True):
         return True
 
     def plan(self, site: Site) -> Plan:
-        return plan(site.block, site.residuals, site.given)
+        return plan(site.block, site.residuals, site.available)
 
 
 class RecomputeAll(Policy, frozen=True):
@@ -106,8 +106,8 @@ class RecomputeAll(Policy, frozen=True):
         return True
 
     def plan(self, site: Site) -> Plan:
-        available = set(site.given)
-        kept: dict[SSAValue, None] = {}
+        available = set(site.available)
+        stored: dict[SSAValue, None] = {}
         seen: set[SSAValue] = set()
         pending = list(reversed(site.residuals))
         while pending:
@@ -119,8 +119,8 @@ class RecomputeAll(Policy, frozen=True):
             if isinstance(owner, Operation) and _can_run_again(owner):
                 pending.extend(reversed(owner.operands))
             else:
-                kept[value] = None
-        return Plan(list(kept), recomputation(site.block, site.residuals, {*kept, *available}))
+                stored[value] = None
+        return Plan(list(stored), recomputation(site.block, site.residuals, {*stored, *available}))
 
 
 class Auto(Policy, frozen=True):

@@ -128,15 +128,18 @@ def svd(b: OpBuilder, op: core.SvdOp) -> LinearMap:
             skew_u = lb.add(skew_u, lb.divide(imaginary, _nonzero(b, s_columns)))
         u_dot, v_dot = matmul(lb, u, skew_u), matmul(lb, v, skew_v)
         if m > n:
-            outside = lb.subtract(av, matmul(lb, u, x))
-            u_dot = lb.add(u_dot, lb.divide(outside, b.convert(columns(b, s, b.full(0, tensor(shape(u), element(s)))), element_type)))
+            u_dot = lb.add(u_dot, _orthogonal_part(lb, b, lb.subtract(av, matmul(lb, u, x)), u, s))
         if n > m:
             au = matmul(lb, adjoint(lb, a_dot), u)
-            outside = lb.subtract(au, matmul(lb, v, adjoint(lb, x)))
-            v_dot = lb.add(v_dot, lb.divide(outside, b.convert(columns(b, s, b.full(0, tensor(shape(v), element(s)))), element_type)))
+            v_dot = lb.add(v_dot, _orthogonal_part(lb, b, lb.subtract(au, matmul(lb, v, adjoint(lb, x))), v, s))
         return [u_dot, s_dot, adjoint(lb, v_dot), None]
 
     return apply
+
+
+def _orthogonal_part(lb: OpBuilder, b: OpBuilder, outside: Value, vectors: Value, s: Value) -> Value:
+    """The part of the tangent of singular vectors that is orthogonal to these: ``outside / s``, column by column."""
+    return lb.divide(outside, b.convert(columns(b, s, b.full(0, tensor(shape(vectors), element(s)))), element(vectors)))
 
 
 def _nonzero(b: OpBuilder, s: Value) -> Value:

@@ -63,14 +63,14 @@ class _Branch:
         self.outs: list[Value] = []
         self.plan = Plan([], [])
 
-    def close(self, active: Sequence[int], in_place: set[int], wanted: Sequence[int]) -> None:
+    def close(self, active: Sequence[int], in_place: set[int], returned_sums: Sequence[int]) -> None:
         """Determines the results of the reverse branch: the complete sum for an input that any branch adds to in place."""
         b = self.reverse.b
         for i, bar in zip(active, self.bars, strict=True):
             argument = self.block.args[i]
             if i in in_place and argument not in self.cotangents.in_place:
                 bar = self.cotangents.sums[argument] if bar is None else b.add(self.cotangents.sums[argument], bar)
-            if i in wanted:
+            if i in returned_sums:
                 self.outs.append(materialized(b, bar, argument.type))
         self.plan = self.reverse.plan(self.block, self.outs, self.block.args)
 
@@ -83,21 +83,21 @@ def case(sweep: Sweep, op: core.CaseOp) -> Pullback:
     results = [j for j, r in enumerate(op.results) if r in sweep.active]
     branches = [_Branch(sweep, region.block, inputs, positions, active, results) for region in op.branches]
     in_place = {i for branch in branches for i in active if branch.block.args[i] in branch.cotangents.in_place}
-    wanted = [i for at, i in enumerate(active) if i in in_place or any(branch.bars[at] is not None for branch in branches)]
+    returned_sums = [i for at, i in enumerate(active) if i in in_place or any(branch.bars[at] is not None for branch in branches)]
     for branch in branches:
-        branch.close(active, in_place, wanted)
+        branch.close(active, in_place, returned_sums)
     slots = _shared_slots(branches)
     used = sorted({i for branch in branches for i, a in enumerate(branch.block.args) if a in branch.reverse.references(branch.plan, branch.outs)})
     regions = [_reverse_region(sweep, branch, slots, used, len(results), active, in_place) for branch in branches]
-    made = _forward_case(sweep, op, index, inputs, branches, slots)
-    operands = [index, *(inputs[i] for i in used), *made[len(op.results) :]]
+    case_results = _forward_case(sweep, op, index, inputs, branches, slots)
+    operands = [index, *(inputs[i] for i in used), *case_results[len(op.results) :]]
 
     def pullback(b: OpBuilder, y_bars: Sequence[Tangent], cotangents: Cotangents) -> None:
         bars = [materialized(b, y_bars[j], op.results[j].type) for j in results]
         sums = [materialized(b, cotangents.take(inputs[i]), inputs[i].type) for i in active if i in in_place]
-        types = [inputs[i].type for i in wanted]
+        types = [inputs[i].type for i in returned_sums]
         totals = b.create(core.CaseOp, [*operands, *bars, *sums], types, {}, regions)
-        for i, total in zip(wanted, totals, strict=True):
+        for i, total in zip(returned_sums, totals, strict=True):
             cotangents.add(inputs[i], total)
 
     return pullback
@@ -107,15 +107,15 @@ def _shared_slots(branches: Sequence[_Branch]) -> list[Attribute]:
     """Types of the results for residuals: of each type as many as the branch with most residuals of this type."""
     slots: list[Attribute] = []
     for branch in branches:
-        types = [v.type for v in branch.plan.kept]
+        types = [v.type for v in branch.plan.stored]
         for kind in dict.fromkeys(types):
             slots += [kind] * (types.count(kind) - slots.count(kind))
     return slots
 
 
-def _assign_to_slots(kept: Sequence[Value], slots: Sequence[Attribute]) -> list[Value | None]:
+def _assign_to_slots(stored: Sequence[Value], slots: Sequence[Attribute]) -> list[Value | None]:
     """Assigns the residuals of a branch to slots of their types; None for a slot that it does not use."""
-    remaining = list(kept)
+    remaining = list(stored)
     assigned: list[Value | None] = []
     for kind in slots:
         value = next((v for v in remaining if v.type == kind), None)
@@ -127,13 +127,13 @@ def _assign_to_slots(kept: Sequence[Value], slots: Sequence[Attribute]) -> list[
 
 def _forward_case(sweep: Sweep, op: core.CaseOp, index: Value, inputs: list[Value], branches: Sequence[_Branch], slots: list[Attribute]) -> Sequence[Value]:
     for branch in branches:
-        kept = [materialized(branch.b, value, kind) for value, kind in zip(_assign_to_slots(branch.plan.kept, slots), slots, strict=True)]
-        branch.block.add_op(hlo.ReturnOp.create(operands=[*branch.results, *kept]))
+        stored = [materialized(branch.b, value, kind) for value, kind in zip(_assign_to_slots(branch.plan.stored, slots), slots, strict=True)]
+        branch.block.add_op(hlo.ReturnOp.create(operands=[*branch.results, *stored]))
         drop_dead_ops(branch.block)
     types = [*(r.type for r in op.results), *slots]
-    made = sweep.b.create(core.CaseOp, [index, *inputs], types, {}, [Region([branch.block]) for branch in branches])
-    sweep.bind(op.results, made[: len(op.results)])
-    return made
+    case_results = sweep.b.create(core.CaseOp, [index, *inputs], types, {}, [Region([branch.block]) for branch in branches])
+    sweep.bind(op.results, case_results[: len(op.results)])
+    return case_results
 
 
 def _reverse_region(sweep: Sweep, branch: _Branch, slots: list[Attribute], used: list[int], n_bars: int, active: Sequence[int], in_place: set[int]) -> Region:
@@ -142,7 +142,7 @@ def _reverse_region(sweep: Sweep, branch: _Branch, slots: list[Attribute], used:
     sums = [a for i, a in zip(active, arguments[n_bars:], strict=True) if i in in_place]
     types = [*(branch.block.args[i].type for i in used), *slots, *(a.type for a in (*arguments[:n_bars], *sums))]
     block = Block(arg_types=types)
-    assigned = _assign_to_slots(branch.plan.kept, slots)
+    assigned = _assign_to_slots(branch.plan.stored, slots)
     sources = [*(branch.block.args[i] for i in used), *assigned, *arguments[:n_bars], *sums]
     env: dict[SSAValue, SSAValue] = {old: new for old, new in zip(sources, block.args, strict=True) if old is not None}
     b = OpBuilder(block, location=sweep.b.location, pass_name=sweep.b.pass_name)

@@ -49,7 +49,7 @@ def divide(b: OpBuilder, x1: Value, x2: Value, y: Value, y_bar: Value) -> Both:
 
 @binary(hlo.RemainderOp)
 def remainder(b: OpBuilder, x1: Value, x2: Value, y: Value, y_bar: Value) -> Both:
-    # y = x1 - n x2 with n = (x1 - y) / x2 whole: x2_bar = -n y_bar, n rounded since x1 - y is not exact. Where y is NaN, x1 stands
+    # y = x1 - n x2 with n = (x1 - y) / x2 whole: x2_bar = -n y_bar, n rounded since x1 - y is not exact. Where y is NaN, use x1
     # for x1 - y: an infinite x1 has an infinite n
     def whole() -> Value:
         difference = b.select(b.compare("EQ", y, y), b.subtract(x1, y), x1)

@@ -41,12 +41,12 @@ def sort(sweep: Sweep, op: hlo.SortOp) -> Pullback:
     region = sweep.region(op.comparator)
     for _ in range(2):
         region.block.insert_arg(tensor((), index_type), len(region.block.args))
-    made = b.create(hlo.SortOp, [*inputs, b.iota(dim, positions)], [*(r.type for r in op.results), positions], op.properties, [region])
-    sweep.bind(op.results, made[:-1])
+    outputs = b.create(hlo.SortOp, [*inputs, b.iota(dim, positions)], [*(r.type for r in op.results), positions], op.properties, [region])
+    sweep.bind(op.results, outputs[:-1])
 
     def pullback(b: OpBuilder, y_bars: Sequence[Tangent], cotangents: Cotangents) -> None:
         for x, y_bar in zip(inputs, y_bars, strict=True):
             if y_bar is not None and sweep.has_cotangent(x):
-                cotangents.add(x, put_along(b, x, made[-1], y_bar, dim))
+                cotangents.add(x, put_along(b, x, outputs[-1], y_bar, dim))
 
     return pullback

@@ -111,6 +111,6 @@ def _split(b: OpBuilder, kind: Kind, current: Value, previous: Value, bar: Value
         return b.multiply(bar, previous), b.multiply(bar, current)
     wins = b.compare("GT" if kind is Kind.max else "LT", current, previous)
     loses = b.compare("LT" if kind is Kind.max else "GT", current, previous)
-    # half to each at a tie, nothing to either beside a NaN
+    # half to each at a tie, none if one is NaN
     otherwise = b.select(b.compare("EQ", current, previous), b.multiply(bar, b.full_like(bar, 0.5)), b.full_like(bar, 0))
     return b.select(wins, bar, otherwise), b.select(loses, bar, otherwise)

@@ -108,11 +108,11 @@ def svd(b: OpBuilder, op: core.SvdOp, y_bars: Sequence[Tangent], needed: Sequenc
         k_bar = matmul(b, transposed(b, op.u), u_bar)
         x_bar = total(b, x_bar, b.multiply(_twice_hermitian_part(b, b.multiply(f, k_bar)), b.convert(columns(b, op.s, frame), element_type)))
         if is_complex(element_type):
-            # the phase that u and v share is put into u: k_ii = i Im(x_ii) / s_i
+            # the common phase of u and v is assigned to u: k_ii = i Im(x_ii) / s_i
             middle = keep(b, k_bar, "EQ")
             x_bar = b.add(x_bar, b.divide(b.subtract(middle, real_part(b, middle)), b.convert(columns(b, _no_zeros(b, op.s), frame), element_type)))
         if m > n:
-            # the part of u outside of its own space: (da v - u x) / s
+            # the part of du orthogonal to u: (da v - u x) / s
             av_bar = b.divide(u_bar, b.convert(columns(b, op.s, b.full(0, tensor(shape(op.u), element(op.s)))), element_type))
             x_bar = b.subtract(x_bar, matmul(b, transposed(b, op.u), av_bar))
     if vh_bar is not None:
@@ -121,7 +121,7 @@ def svd(b: OpBuilder, op: core.SvdOp, y_bars: Sequence[Tangent], needed: Sequenc
         weighted = _twice_hermitian_part(b, b.multiply(f, matmul(b, transposed(b, v), v_bar)))
         x_bar = total(b, x_bar, b.multiply(weighted, b.convert(rows(b, op.s, frame), element_type)))
         if n > m:
-            # and of v: (da^H u - v x^H) / s
+            # the part of dv orthogonal to v: (da^H u - v x^H) / s
             outside = b.divide(v_bar, b.convert(columns(b, op.s, b.full(0, tensor(shape(v), element(op.s)))), element_type))
             a_bar = matmul(b, conj(b, op.u), hermitian_transpose(b, outside))
             x_bar = b.subtract(x_bar, hermitian_transpose(b, matmul(b, transposed(b, v), outside)))

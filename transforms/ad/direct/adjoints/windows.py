@@ -1,6 +1,6 @@
 """Adjoints of windowed reductions.
 
-Element j of the operand is in the window at p, at place q, if ``j base = p stride + q dilation - low``.
+Element j of the operand is in the window at p, at offset q, if ``j base = p stride + q dilation - low``.
 """
 
 from __future__ import annotations

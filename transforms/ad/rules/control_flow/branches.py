@@ -49,10 +49,10 @@ def _forward_mode(sweep: ForwardSweep, op: core.CaseOp, dots: dict[int, Value], 
         drop_dead_ops(block)
         regions.append(Region([block]))
     types = [*(r.type for r in op.results), *(op.results[j].type for j in active)]
-    made = sweep.b.create(core.CaseOp, [sweep.primal(op.index), *inputs, *dots.values()], types, {}, regions)
+    case_results = sweep.b.create(core.CaseOp, [sweep.primal(op.index), *inputs, *dots.values()], types, {}, regions)
     n = len(op.results)
-    y_dots_by_position = dict(zip(active, made[n:], strict=True))
-    sweep.set(op.results, made[:n], [y_dots_by_position.get(j) for j in range(n)])
+    y_dots_by_position = dict(zip(active, case_results[n:], strict=True))
+    sweep.set(op.results, case_results[:n], [y_dots_by_position.get(j) for j in range(n)])
 
 
 class _Branch:
@@ -76,24 +76,24 @@ class _Branch:
 def _linearize(sweep: ForwardSweep, op: core.CaseOp, dots: dict[int, Value], active: list[int]) -> None:
     inputs = [sweep.primal(v) for v in op.inputs]
     branches = [_Branch(sweep, region.block, dots, active) for region in op.branches]
-    kept = [value for branch in branches for value in branch.plan.kept]
+    stored = [value for branch in branches for value in branch.plan.stored]
     for branch in branches:
-        own = set(branch.plan.kept)
-        extra = [value if value in own else _placeholder(branch.b, value) for value in kept]
+        own_stored = set(branch.plan.stored)
+        extra = [value if value in own_stored else _placeholder(branch.b, value) for value in stored]
         branch.primal.add_op(hlo.ReturnOp.create(operands=[*branch.outputs, *extra]))
-    types = [*(r.type for r in op.results), *(v.type for v in kept)]
+    types = [*(r.type for r in op.results), *(v.type for v in stored)]
     index = sweep.primal(op.index)
     linear_regions_need = [_needed_inputs(branch) for branch in branches]
     used = sorted({i for needed in linear_regions_need for i in needed})
-    linear_regions = [_linear_region(sweep, branch, kept, used, dots) for branch in branches]
+    linear_regions = [_linear_region(sweep, branch, stored, used, dots) for branch in branches]
     for branch in branches:
         drop_dead_ops(branch.primal)
-    made = sweep.b.create(core.CaseOp, [index, *inputs], types, {}, [Region([branch.primal]) for branch in branches])
+    case_results = sweep.b.create(core.CaseOp, [index, *inputs], types, {}, [Region([branch.primal]) for branch in branches])
     n = len(op.results)
-    operands = [index, *(inputs[i] for i in used), *made[n:], *dots.values()]
+    operands = [index, *(inputs[i] for i in used), *case_results[n:], *dots.values()]
     y_dots = sweep.lb.create(core.CaseOp, operands, [op.results[j].type for j in active], {}, linear_regions)
     y_dots_by_position = dict(zip(active, y_dots, strict=True))
-    sweep.set(op.results, made[:n], [y_dots_by_position.get(j) for j in range(n)])
+    sweep.set(op.results, case_results[:n], [y_dots_by_position.get(j) for j in range(n)])
 
 
 def _placeholder(b: OpBuilder, value: SSAValue) -> Value:
@@ -110,9 +110,9 @@ def _needed_inputs(branch: _Branch) -> set[int]:
     return {i for i, argument in enumerate(branch.primal.args) if argument in used}
 
 
-def _linear_region(sweep: ForwardSweep, branch: _Branch, kept: Sequence[SSAValue], used: Sequence[int], dots: dict[int, Value]) -> Region:
+def _linear_region(sweep: ForwardSweep, branch: _Branch, stored: Sequence[SSAValue], used: Sequence[int], dots: dict[int, Value]) -> Region:
     old = branch.primal.args
-    values = [*(old[i] for i in used), *kept, *branch.linear.args]
+    values = [*(old[i] for i in used), *stored, *branch.linear.args]
     block = Block(arg_types=[v.type for v in values])
     env: dict[SSAValue, SSAValue] = dict(zip(values, block.args, strict=True))
     b = OpBuilder(block, location=sweep.lb.location, pass_name=sweep.b.pass_name)
@@ -127,23 +127,23 @@ def _transpose_case(b: OpBuilder, op: core.CaseOp, linear: Sequence[bool], y_bar
     """Emits a case of transposed branches. The running sum of a cotangent, if there is one, is passed through the branches, which
     add to it in place."""
     flags = linear[1:]
-    plain = [operand for operand, flag in zip(op.inputs, flags, strict=True) if not flag]
+    nonlinear_inputs = [operand for operand, flag in zip(op.inputs, flags, strict=True) if not flag]
     shared = list(dict.fromkeys(operand for operand, flag in zip(op.inputs, flags, strict=True) if flag))
     present = [j for j, y_bar in enumerate(y_bars) if y_bar is not None]
-    given_bars = [y_bar for y_bar in y_bars if y_bar is not None]
+    present_bars = [y_bar for y_bar in y_bars if y_bar is not None]
     sums = {operand: total for operand in shared if (total := cotangents.take(operand)) is not None}
-    inputs = [*plain, *given_bars, *sums.values()]
+    inputs = [*nonlinear_inputs, *present_bars, *sums.values()]
     regions: list[Region] = []
     for region in op.branches:
         block = Block(arg_types=[v.type for v in inputs])
         inner = OpBuilder(block, location=b.location, pass_name=b.pass_name)
-        bars: dict[int, Value] = dict(zip(present, block.args[len(plain) :], strict=False))
-        totals: dict[SSAValue, Value] = dict(zip(sums, block.args[len(plain) + len(present) :], strict=True))
-        _transpose_branch(inner, region.block, op, flags, shared, block.args[: len(plain)], bars, totals)
+        bars: dict[int, Value] = dict(zip(present, block.args[len(nonlinear_inputs) :], strict=False))
+        totals: dict[SSAValue, Value] = dict(zip(sums, block.args[len(nonlinear_inputs) + len(present) :], strict=True))
+        _transpose_branch(inner, region.block, op, flags, shared, block.args[: len(nonlinear_inputs)], bars, totals)
         drop_dead_ops(block)
         regions.append(Region([block]))
-    made = b.create(core.CaseOp, [op.index, *inputs], [v.type for v in shared], {}, regions)
-    for operand, total in zip(shared, made, strict=True):
+    case_results = b.create(core.CaseOp, [op.index, *inputs], [v.type for v in shared], {}, regions)
+    for operand, total in zip(shared, case_results, strict=True):
         cotangents.add(operand, total)
 
 
@@ -153,14 +153,14 @@ def _transpose_branch(
     op: core.CaseOp,
     flags: Sequence[bool],
     shared: list[SSAValue],
-    plain: Sequence[Value],
+    nonlinear_inputs: Sequence[Value],
     bars: dict[int, Value],
     totals: dict[SSAValue, Value],
 ) -> None:
     scratch = Block(arg_types=[v.type for v in shared])
     lb = LinearBuilder(scratch, inner, scratch.args)
     env: dict[SSAValue, SSAValue] = {}
-    rest = iter(plain)
+    rest = iter(nonlinear_inputs)
     for argument, operand, flag in zip(old.args, op.inputs, flags, strict=True):
         env[argument] = scratch.args[shared.index(operand)] if flag else next(rest)
     ops = list(old.ops)

@@ -43,14 +43,14 @@ def linearize_loop(sweep: ForwardSweep, loop: ActiveLoop) -> None:
     residuals = residuals_of(linear_ops, y_dots, inner.lb.linear)
     # the iteration and the constants are available in the linear loop anyway
     times = None if loop.trip_count is None else constant_integer(loop.trip_count)
-    kept = sweep.policy.plan(Site(body, residuals, body.args[: loop.first + len(loop.constants)], "loop", times))
-    record = _Record.of(loop, kept.kept)
+    residual_plan = sweep.policy.plan(Site(body, residuals, body.args[: loop.first + len(loop.constants)], "loop", times))
+    record = _Record.of(loop, residual_plan.stored)
     primals, recorded, trip_count = _primal_loop(sweep.b, loop, body, [inner.primal(v) for v in loop.returned], record)
-    linear_loop = _LinearLoop(loop, body, linear, linear_ops, y_dots, kept.recomputed, record)
-    made = linear_loop.emit(sweep, recorded, trip_count)
+    linear_loop = _LinearLoop(loop, body, linear, linear_ops, y_dots, residual_plan.recomputed, record)
+    loop_results = linear_loop.emit(sweep, recorded, trip_count)
     for op in linear_ops:
         op.drop_all_references()
-    set_results(sweep, loop, primals, dict(zip(loop.carried_dots, made)))
+    set_results(sweep, loop, primals, dict(zip(loop.carried_dots, loop_results)))
 
 
 class _Record(Struct, frozen=True):
@@ -110,13 +110,13 @@ def _primal_loop(b: OpBuilder, loop: ActiveLoop, body: Block, returned: list[Val
         start = inner.create(core.TapeSizeOp, (tape,), (position,))[0]
         written.append(record.write(inner, r, start, iteration))
     written += [record.write(inner, r, v, iteration) for r, v in zip(arguments[len(tensors) + len(tapes) :], tapes, strict=True)]
-    following = [inner.add(count, inner.scalar(1, i64))] if count is not None else []
-    body.add_op(hlo.ReturnOp.create(operands=[*returned, *written, *following]))
+    next_count = [inner.add(count, inner.scalar(1, i64))] if count is not None else []
+    body.add_op(hlo.ReturnOp.create(operands=[*returned, *written, *next_count]))
     drop_dead_ops(body)
-    made = create_loop(b, loop, loop.constants, [*loop.initial, *empty_records, *extra], body)
+    loop_results = create_loop(b, loop, loop.constants, [*loop.initial, *empty_records, *extra], body)
     n = len(loop.initial)
-    trip_count = loop.trip_count if loop.trip_count is not None else made[-1]
-    return made[:n], list(made[n : n + len(empty_records)]), trip_count
+    trip_count = loop.trip_count if loop.trip_count is not None else loop_results[-1]
+    return loop_results[:n], list(loop_results[n : n + len(empty_records)]), trip_count
 
 
 class _LinearLoop(Struct, frozen=True):
@@ -133,15 +133,15 @@ class _LinearLoop(Struct, frozen=True):
     def emit(self, sweep: ForwardSweep, recorded: list[Value], trip_count: Value) -> Sequence[Value]:
         """Emits the linear loop; returns the tangents of the active carried values."""
         loop, used = self.loop, {operand for op in (*self.linear_ops, *self.recomputed) for operand in op.operands} | set(self.y_dots)
-        at_hand = [(argument, value) for argument, value in zip(self.body.args[loop.first :], loop.constants, strict=False) if argument in used]
+        used_constants = [(argument, value) for argument, value in zip(self.body.args[loop.first :], loop.constants, strict=False) if argument in used]
         dots = [(argument, x_dot) for argument, x_dot in zip(self.linear.args, loop.constant_dots.values(), strict=False) if argument in used]
         carried = list(loop.carried_dots.values())
-        constants = [*(value for _, value in at_hand), *recorded, *(x_dot for _, x_dot in dots)]
+        constants = [*(value for _, value in used_constants), *recorded, *(x_dot for _, x_dot in dots)]
         block = Block(arg_types=[tensor((), i64), *(v.type for v in (*constants, *carried))])
         iteration, *arguments = block.args
         env: dict[SSAValue, SSAValue] = {self.body.args[0]: iteration} if loop.first else {}
-        env.update(zip((a for a, _ in at_hand), arguments, strict=False))
-        arguments = arguments[len(at_hand) :]
+        env.update(zip((a for a, _ in used_constants), arguments, strict=False))
+        arguments = arguments[len(used_constants) :]
         b = OpBuilder(block, location=sweep.lb.location, pass_name=sweep.b.pass_name)
         self._read(b, arguments[: len(recorded)], iteration, env)
         arguments = arguments[len(recorded) :]

@@ -33,26 +33,26 @@ def _transpose_for(b: OpBuilder, op: core.ForOp, linear: Sequence[bool], y_bars:
     incoming = [cotangents.take(operand) for operand in shared]
     sums = [materialized(b, total, operand.type) for total, operand in zip(incoming, shared, strict=True)]
     static_trip_count = constant_integer(op.trip_count)
-    given = [*plain, *([] if static_trip_count is not None else [op.trip_count])]
-    block = Block(arg_types=[tensor((), i64), *(v.type for v in (*given, *carried_bars, *sums))])
+    loop_constants = [*plain, *([] if static_trip_count is not None else [op.trip_count])]
+    block = Block(arg_types=[tensor((), i64), *(v.type for v in (*loop_constants, *carried_bars, *sums))])
     arguments = block.args[1:]
     inner = OpBuilder(block, location=b.location, pass_name=b.pass_name)
-    last = inner.subtract(arguments[len(given) - 1], inner.scalar(1, i64)) if static_trip_count is None else inner.scalar(static_trip_count - 1, i64)
+    last = inner.subtract(arguments[len(loop_constants) - 1], inner.scalar(1, i64)) if static_trip_count is None else inner.scalar(static_trip_count - 1, i64)
     iteration = inner.subtract(last, block.args[0])
-    x_bars, totals = _transpose_body(inner, op, constant_flags, shared, iteration, arguments[: len(plain)], arguments[len(given) :])
-    starts = arguments[len(given) + len(carried_bars) :]
+    x_bars, totals = _transpose_body(inner, op, constant_flags, shared, iteration, arguments[: len(plain)], arguments[len(loop_constants) :])
+    starts = arguments[len(loop_constants) + len(carried_bars) :]
     for k, (total, start) in enumerate(zip(totals, starts, strict=True)):
         if incoming[k] is None:
             totals[k] = as_write(inner, iteration, static_trip_count, total, start)
     block.add_op(hlo.ReturnOp.create(operands=[*x_bars, *totals]))
     drop_dead_ops(block)
     carried = [*carried_bars, *sums]
-    properties = {"constants": int_attr(len(given))}
-    made = b.create(core.ForOp, [op.trip_count, *given, *carried], [v.type for v in carried], properties, [Region([block])])
-    for operand, flag, x_bar in zip(op.initial, initial_flags, made, strict=False):
+    properties = {"constants": int_attr(len(loop_constants))}
+    loop_results = b.create(core.ForOp, [op.trip_count, *loop_constants, *carried], [v.type for v in carried], properties, [Region([block])])
+    for operand, flag, x_bar in zip(op.initial, initial_flags, loop_results, strict=False):
         if flag:
             cotangents.add(operand, x_bar)
-    for operand, total in zip(shared, made[len(carried_bars) :], strict=True):
+    for operand, total in zip(shared, loop_results[len(carried_bars) :], strict=True):
         cotangents.add(operand, total)
 
 
@@ -78,10 +78,10 @@ def _transpose_body(
         if env[value] in lb.linear:
             cotangents.add(env[value], y_bar)
     transpose_ops(inner, reversed(list(scratch.ops)), lb.linear, cotangents)
-    taken = [materialized(inner, cotangents.take(argument), argument.type) for argument in scratch.args]
+    bars_out = [materialized(inner, cotangents.take(argument), argument.type) for argument in scratch.args]
     for scratch_op in scratch.ops:
         scratch_op.drop_all_references()
-    return taken[len(shared) :], taken[: len(shared)]
+    return bars_out[len(shared) :], bars_out[: len(shared)]
 
 
 def as_write(b: OpBuilder, iteration: Value, static_trip_count: int | None, total: Value, start: Value) -> Value:

@@ -1,6 +1,6 @@
 """Derivatives of loops in forward mode, where one loop carries values and their tangents.
 
-Linearization makes two loops, see :mod:`wengert.transforms.ad.rules.control_flow.loop_records`.
+Linearization emits two loops, see :mod:`wengert.transforms.ad.rules.control_flow.loop_records`.
 """
 
 from __future__ import annotations
@@ -43,6 +43,6 @@ def _forward_mode(sweep: ForwardSweep, loop: ActiveLoop) -> None:
     y_dots = [materialized(inner.b, inner.tangent(loop.returned[i]), loop.returned[i].type) for i in loop.carried_dots]
     block.add_op(hlo.ReturnOp.create(operands=[*(inner.primal(v) for v in loop.returned), *y_dots]))
     drop_dead_ops(block)
-    made = create_loop(sweep.b, loop, constants, carried, block)
+    loop_results = create_loop(sweep.b, loop, constants, carried, block)
     n = len(loop.initial)
-    set_results(sweep, loop, made[:n], dict(zip(loop.carried_dots, made[n:])))
+    set_results(sweep, loop, loop_results[:n], dict(zip(loop.carried_dots, loop_results[n:])))
