@@ -20,7 +20,7 @@ from wengert.dialects.core import ForOp, WhileOp
 from wengert.dialects.kernel.level import holds_kernels
 from wengert.ir.construction import copy_module
 from wengert.ir.passes import Observer
-from wengert.ir.printer import print_module
+from wengert.ir.printing.printer import print_module
 from wengert.ir.stages import stage
 from wengert.ir.traversal import all_ops, ops_of
 from wengert.runtime.known_ops import check_known, check_values

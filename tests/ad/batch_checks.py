@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from wengert.ir.verifier import verify
+from wengert.ir.verification.verifier import verify
 from wengert.runtime.interpreter import run
 from wengert.transforms.ad import jvp, vjp
 from wengert.transforms.ad.batching.passes import batch

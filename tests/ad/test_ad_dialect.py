@@ -10,9 +10,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from wengert.dialects import stablehlo
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.parser import parse_module
-from wengert.ir.printer import print_module
-from wengert.ir.verifier import verify
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
+from wengert.ir.verification.verifier import verify
 from wengert.runtime.interpreter import run
 from wengert.transforms.ad import jvp, vjp
 from wengert.transforms.ad.requests.expand import expand_ad

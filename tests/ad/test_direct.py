@@ -15,9 +15,9 @@ from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.locations import provenance
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.ir.passes import Pipeline
-from wengert.ir.verifier import verify
+from wengert.ir.verification.verifier import verify
 from wengert.lab.corpus import CorpusProgram
 from wengert.runtime.interpreter import run
 from wengert.transforms.ad import vjp

@@ -11,7 +11,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from wengert.dialects import core
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.interpreter import Counter, run
 from wengert.transforms.ad import jvp, vjp
 

@@ -11,7 +11,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.interpreter import run
 from wengert.transforms.ad import vjp
 from wengert.transforms.ad.batching.passes import batch

@@ -11,9 +11,9 @@ import pytest
 import wengert as wg
 from wengert.dialects import ad, core
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.parser import parse_module
-from wengert.ir.printer import print_module
-from wengert.ir.verifier import verify
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
+from wengert.ir.verification.verifier import verify
 from wengert.runtime.interpreter import run
 from wengert.transforms.ad import jvp, vjp
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.transforms.ad.linear.affine import adds_a_constant
 
 OPS = {

@@ -12,9 +12,9 @@ from reference_programs import PROGRAMS, in_all_precisions, share
 from xdsl.dialects.builtin import ModuleOp
 
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.parser import parse_module
-from wengert.ir.printer import print_module
-from wengert.ir.verifier import verify
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
+from wengert.ir.verification.verifier import verify
 from wengert.lab.corpus import CorpusProgram
 from wengert.runtime.interpreter import run
 from wengert.transforms.ad.case import Case

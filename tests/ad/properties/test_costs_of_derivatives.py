@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.interpreter import Counter, run
 from wengert.transforms.ad import vjp
 from wengert.transforms.ad.case import Case

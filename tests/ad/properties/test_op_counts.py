@@ -11,7 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 from op_counts import Comparison, compare, op_counts, our_vjp, plain
 
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 
 ROOT = os.environ.get("WENGERT_CORPUS", "")
 STRATEGIES = ["transpose", "direct"]

@@ -14,8 +14,8 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, given, note, settings
 from xdsl.dialects.builtin import ModuleOp
 
-from wengert.ir.printer import print_module
-from wengert.ir.verifier import verify
+from wengert.ir.printing.printer import print_module
+from wengert.ir.verification.verifier import verify
 from wengert.runtime import cpu
 from wengert.runtime.interpreter import run
 from wengert.transforms.ad import jvp, vjp

@@ -14,7 +14,8 @@ from reference_programs import PROGRAMS, needs_corpus, share
 from wengert.lab.corpus import CorpusProgram
 from wengert.runtime.cpu.compile import core_form
 from wengert.runtime.derivation import runnable
-from wengert.runtime.program import Program, load
+from wengert.runtime.loading import load
+from wengert.runtime.program import Program
 from wengert.transforms.codegen.cpu.program import generate
 from wengert.transforms.lowering import placed
 from wengert.transforms.schedule.host import host

@@ -7,8 +7,8 @@ from typing import cast
 import numpy as np
 from xdsl.dialects.func import FuncOp
 
-from wengert.ir.parser import parse_module
-from wengert.ir.verifier import verify
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.verification.verifier import verify
 from wengert.runtime.interpreter import run
 from wengert.transforms.ad.derive import vjp
 from wengert.transforms.ad.residuals.results_as_arguments import drop_arguments, results_to_arguments

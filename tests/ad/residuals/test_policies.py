@@ -13,10 +13,10 @@ import wengert as wg
 from wengert.dialects import ad, core
 from wengert.dialects.ad_parts import parts_of
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.parser import parse_module
-from wengert.ir.printer import print_module
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
 from wengert.ir.traversal import ops_of
-from wengert.ir.verifier import verify
+from wengert.ir.verification.verifier import verify
 from wengert.runtime.interpreter import run
 from wengert.transforms.ad.case import Case
 from wengert.transforms.ad.residuals.policies import POLICIES

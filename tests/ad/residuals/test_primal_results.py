@@ -8,7 +8,8 @@ from primal_results import Array, assert_primal_results_are_kept
 from reference_programs import PROGRAMS, needs_corpus, share
 
 from wengert.lab.corpus import CorpusProgram
-from wengert.runtime.program import Program, parse
+from wengert.runtime.loading import parse
+from wengert.runtime.program import Program
 from wengert.transforms.ad.case import Case
 from wengert.transforms.ad.rules import ALL_CASES
 
@@ -124,6 +125,6 @@ def test_ties_nan_and_indices_out_of_bounds(name: str, backend: str) -> None:
 @pytest.mark.corpus
 @pytest.mark.parametrize("program", share(PROGRAMS, 6), ids=lambda program: program.name)
 def test_reference_programs(program: CorpusProgram) -> None:
-    from wengert.runtime.program import load
+    from wengert.runtime.loading import load
 
     assert assert_primal_results_are_kept(load(program.path("f64")), program.reference("f64").inputs, tolerance=1e-9) >= 2

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from wengert.dialects import core
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.interpreter import Counter, run
 from wengert.transforms.ad import vjp
 from wengert.transforms.core.tapes_to_stacks import tapes_to_stacks

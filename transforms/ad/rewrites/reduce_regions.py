@@ -33,7 +33,7 @@ from wengert.transforms.ad.batching.rule import Batching, Functions, Mapped
 from wengert.transforms.ad.building_blocks.associative_scan import Direction, Values, along, associative_scan
 from wengert.transforms.ad.forward.tangents import has_tangent
 from wengert.transforms.core.closing import free_values
-from wengert.transforms.core.windows import Window
+from wengert.transforms.core.recognisers.windows import Window
 from wengert.transforms.rewriter import Rewriter
 
 

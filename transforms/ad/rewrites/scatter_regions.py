@@ -33,7 +33,7 @@ from wengert.transforms.ad.forward.tangents import has_tangent
 from wengert.transforms.ad.rewrites.reduce_regions import elementwise
 from wengert.transforms.core.closing import dependencies, free_values
 from wengert.transforms.core.kinds import COMBINERS, returned_values
-from wengert.transforms.core.scatters import recognise_scatter
+from wengert.transforms.core.recognisers.scatters import recognise_scatter
 from wengert.transforms.rewriter import Rewriter
 
 Values = Sequence[Value]

@@ -29,7 +29,7 @@ from wengert.transforms.ad.building_blocks.matrices import (
 )
 from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.rule import LinearMap, Tangent, derivative, sum_of
-from wengert.transforms.core.systems import take_rows
+from wengert.transforms.core.recognisers.systems import take_rows
 
 # -- Cholesky
 
