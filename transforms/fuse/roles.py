@@ -235,7 +235,7 @@ _NAMED = frozenset((stablehlo.CompareOp, stablehlo.ReducePrecisionOp, chlo.Polyg
 def is_storable(type: Attribute) -> bool:
     """Whether values of this type can be kept in a buffer within a program: what arguments may be, and tapes of elements that compiled code adds up."""
     if isinstance(type, TapeType):
-        return is_compilable(type.entry_type) and cast("TensorType[Attribute]", type.entry_type).element_type in _HELD
+        return is_compilable(type.entry_type) and cast("TensorType[Attribute]", type.entry_type).element_type in _SUPPORTED
     return is_compilable(type)
 
 

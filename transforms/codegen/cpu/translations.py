@@ -1,6 +1,6 @@
-"""From kernels to LLVM text, and on to assembly: the translations that end a pipeline for the CPU.
+"""The translations that end a pipeline for the CPU: from kernels to LLVM text, and on to assembly.
 
-The compiler itself takes the same way (:mod:`wengert.runtime.cpu.compile`), but that it makes an object file in one go instead of assembly.
+The compiler itself goes the same way (:mod:`wengert.runtime.cpu.compile`), but emits an object file instead of assembly.
 """
 
 from __future__ import annotations
