@@ -25,7 +25,7 @@ from xdsl.traits import IsTerminator
 
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.parser import parse_module
-from wengert.transforms.ad.lower import lower_ad
+from wengert.transforms.ad.requests.lower import lower_ad
 from wengert.transforms.pipelines import FRONT, OPTIMIZE, parse_pipeline
 
 UNCOUNTED = {"stablehlo.constant", "builtin.module", "func.func"}

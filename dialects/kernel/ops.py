@@ -54,6 +54,7 @@ from xdsl.utils.exceptions import VerifyException
 from wengert.dialects.facts import KERNEL, STRUCTURE
 from wengert.dialects.kernel.base import KernelOp
 from wengert.dialects.kernel.body_ops import ApplyOp, ConstantOp, IndexOp, LoadOp, WithinOp, Write, YieldOp
+from wengert.dialects.kernel.gpu_schedule import GpuScheduleAttr
 from wengert.dialects.kernel.product_syntax import ProductText
 from wengert.dialects.kernel.region_syntax import BodyText, NestText, StripMineText
 from wengert.dialects.kernel.schedule import ScheduleAttr
@@ -69,7 +70,8 @@ from wengert.ir.tensor_types import shape_of_type, type_of
 class NestOp(KernelOp):
     """A loop nest; see the module's docstring. Result i continues ``into`` operand ``ties[i]`` unless that is -1.
 
-    ``schedule`` says how it runs (:mod:`wengert.dialects.kernel.schedule`); what it computes does not depend on that.
+    ``schedule`` says how it runs on a CPU (:mod:`wengert.dialects.kernel.schedule`), ``gpu_schedule`` how on a GPU
+    (:mod:`wengert.dialects.kernel.gpu_schedule`); what it computes does not depend on that.
     """
 
     name = "kernel.nest"
@@ -81,6 +83,7 @@ class NestOp(KernelOp):
     bounds = prop_def(DenseArrayBase)
     ties = opt_prop_def(DenseArrayBase)
     schedule = opt_prop_def(ScheduleAttr)
+    gpu_schedule = opt_prop_def(GpuScheduleAttr)
     body = region_def("single_block")
     outputs = var_result_def()
     irdl_options = (AttrSizedOperandSegments(as_property=True),)

@@ -18,6 +18,7 @@ from xdsl.ir import Attribute, Block, Operation
 
 from wengert.dialects.core_syntax import bound_text, check_places, read_bound
 from wengert.dialects.kernel.affine import AffineText
+from wengert.dialects.kernel.gpu_schedule import GpuScheduleAttr
 from wengert.dialects.kernel.iterators import ITERATORS, iterator_kinds
 from wengert.dialects.kernel.positions import Position, index
 from wengert.dialects.kernel.schedule import ScheduleAttr
@@ -65,11 +66,19 @@ def read_schedule(reader: Reader, state: OpState) -> None:
             state.properties["schedule"] = ScheduleAttr(ScheduleAttr.parse_parameter(reader))
 
 
+def read_gpu_schedule(reader: Reader, state: OpState) -> None:
+    """Reads ``gpu_schedule<threads = [0], group = 256>`` if it comes next."""
+    if reader.accept_word("gpu_schedule"):
+        with reader.foreign("gpu_schedule"):
+            state.properties["gpu_schedule"] = GpuScheduleAttr(GpuScheduleAttr.parse_parameter(reader))
+
+
 def write_schedule(op: Operation, writer: Writer) -> None:
-    """What :func:`read_schedule` reads, on a line of its own."""
-    schedule = cast("ScheduleAttr | None", op.properties.get("schedule"))
-    if schedule is not None:
-        writer.write(f"{writer.indent}    schedule<{schedule.data}>")
+    """What :func:`read_schedule` and :func:`read_gpu_schedule` read, each on a line of its own."""
+    for name in ("schedule", "gpu_schedule"):
+        schedule = cast("ScheduleAttr | GpuScheduleAttr | None", op.properties.get(name))
+        if schedule is not None:
+            writer.write(f"{writer.indent}    {name}<{schedule.data}>")
 
 
 class NestText(Struct, frozen=True):
@@ -79,7 +88,7 @@ class NestText(Struct, frozen=True):
     writes have for them; one with a value continues that.
     """
 
-    properties: tuple[str, ...] = ("bounds", "ties", "operandSegmentSizes", "schedule")
+    properties: tuple[str, ...] = ("bounds", "ties", "operandSegmentSizes", "schedule", "gpu_schedule")
 
     def read(self, reader: Reader, state: OpState) -> None:
         loops, bounds = read_loops(reader)
@@ -93,6 +102,7 @@ class NestText(Struct, frozen=True):
         if any(tie >= 0 for tie in ties):
             state.properties["ties"] = int_array(ties)
         read_schedule(reader, state)
+        read_gpu_schedule(reader, state)
         if reader.accept_word("attributes"):
             state.set_attributes(reader.dictionary())
         with inside(reader, Nest(loops, names, types)):

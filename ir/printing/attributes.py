@@ -26,6 +26,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     LocationAttr,
+    MemRefType,
     NameLoc,
     NoneAttr,
     StringAttr,
@@ -39,7 +40,7 @@ from xdsl.printer import Printer
 
 from wengert.ir import elements
 from wengert.ir.float_formats import Format, bits_of, format_of
-from wengert.ir.tensor_types import dtype_of, i1, is_boolean, is_complex, is_integer, real_element
+from wengert.ir.tensor_types import dtype_of, i1, i64, is_boolean, is_complex, is_integer, real_element
 
 _BARE = re.compile(r"[A-Za-z_][\w$.]*", re.ASCII)
 
@@ -188,6 +189,19 @@ class AttributeWriter:
         encoding = "" if isinstance(type.encoding, NoneAttr) else f", {self.attribute_text(type.encoding)}"
         return f"tensor<{extents}{self.attribute_text(type.element_type)}{encoding}>"
 
+    def _memref(self, type: MemRefType[Any]) -> str:
+        extents = "".join("?x" if e < 0 else f"{e}x" for e in type.get_shape())
+        layout = "" if isinstance(type.layout, NoneAttr) else f", {self.attribute_text(type.layout)}"
+        return f"memref<{extents}{self.attribute_text(type.element_type)}{layout}{self._space(type.memory_space)}>"
+
+    def _space(self, space: Attribute) -> str:
+        """A memory space; a number has no type there."""
+        if isinstance(space, NoneAttr):
+            return ""
+        if isinstance(space, IntegerAttr) and (number := cast("IntegerAttr[Any]", space)).type == i64:
+            return f", {number.value.data}"
+        return f", {self.attribute_text(cast(Attribute, space))}"
+
     def _integer(self, attribute: IntegerAttr[Any]) -> str:
         type, value = attribute.type, attribute.value.data
         if type == i1:
@@ -242,6 +256,7 @@ class AttributeWriter:
 
 _WRITERS: dict[type[Attribute], Callable[[AttributeWriter, Any], str]] = {
     DenseIntOrFPElementsAttr: AttributeWriter._dense,  # pyright: ignore[reportPrivateUsage]
+    MemRefType: AttributeWriter._memref,  # pyright: ignore[reportPrivateUsage]
     TensorType: AttributeWriter._tensor,  # pyright: ignore[reportPrivateUsage]
     IntegerAttr: AttributeWriter._integer,  # pyright: ignore[reportPrivateUsage]
     FloatAttr: AttributeWriter._float,  # pyright: ignore[reportPrivateUsage]

@@ -38,7 +38,7 @@ def collapse_loops(block: Block) -> None:
     for op in ops_in(block):
         if isinstance(op, StripMineOp):
             collapse_loops(op.body.block)
-        elif isinstance(op, NestOp) and op.schedule is None:
+        elif isinstance(op, NestOp) and op.schedule is None and op.gpu_schedule is None:
             loops = Loops.of(op)
             loops.collapse()
             if tuple(loops.extents) != op.extents or any(before != after for before, after in loops.moved):

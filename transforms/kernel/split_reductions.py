@@ -38,7 +38,7 @@ from wengert.transforms.schedule.order import choose_order
 from wengert.transforms.schedule.parallel import FEW_ITERATIONS, best_divisor, block_length
 from wengert.transforms.schedule.placement import Placement
 from wengert.transforms.schedule.target import NOMINAL
-from wengert.transforms.schedule.work import most_work, nest_ns
+from wengert.transforms.schedule.work import may_be_shared, nest_ns
 
 _LANES = NOMINAL.vector_bytes // 4
 _COMBINING_NS = 0.2
@@ -63,7 +63,7 @@ class SplitReductionsPass(ModulePass):
 def split_reductions(block: Block) -> None:
     """Replaces the nests of a block that combine across many iterations by two each, in place."""
     for op in ops_in(block):
-        if isinstance(op, NestOp) and (wanted_chunks(most_work(op)) > 1 or prod(op.extents) > _LONG_SUM * _LANES):
+        if isinstance(op, NestOp) and (prod(op.extents) > _LONG_SUM * _LANES or may_be_shared(op)):
             _Parts.split(op)
 
 
@@ -147,7 +147,7 @@ def _placed(op: NestOp) -> Placement:
     """The nest with its loops collapsed and in the order in which they will run."""
     loops = Loops.of(op)
     loops.collapse()
-    order, _ = choose_order(Placement(op, loops), strict=False, in_place=False)
+    order, _ = choose_order(Placement(op, loops), strict=False, in_place=lambda: False)
     if order:
         loops.reorder(order)
     return Placement(op, loops)

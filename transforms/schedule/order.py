@@ -6,7 +6,7 @@ Many short rows are summed column by column.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from wengert.dialects.kernel import STORE, LoadOp, Write
 from wengert.dialects.kernel.positions import Position, dimensions
@@ -20,11 +20,11 @@ MANY_ROWS = 32
 """Rows and columns of a matrix whose columns are summed one after another."""
 
 
-def choose_order(placement: Placement, *, strict: bool, in_place: bool) -> tuple[tuple[int, ...], bool]:
+def choose_order(placement: Placement, *, strict: bool, in_place: Callable[[], bool]) -> tuple[tuple[int, ...], bool]:
     """Chooses the order of the loops (empty: as they are); and whether a loop was moved inward because of transposed reads."""
     loops, last = placement.loops, placement.inner
-    across = None if in_place else crossed_loop(placement)
-    if across is not None:
+    across = crossed_loop(placement)
+    if across is not None and not in_place():
         order = (*[d for d in range(last) if d != across], across, last)
         return (() if order == tuple(range(last + 1)) else order), True
     if sums_short_rows(loops, placement.writes, strict=strict) and all(tie < 0 for tie in placement.op.tied):

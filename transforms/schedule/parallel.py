@@ -9,6 +9,8 @@ of its own (:mod:`wengert.transforms.kernel.split_reductions`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec.structs import replace
 
 from wengert.dialects.kernel import STORE, NestOp, Write
@@ -26,7 +28,7 @@ UNIT = 64
 """Ranges of the innermost loop are multiples of so many elements where that can be: whole registers, whole cache lines."""
 
 
-def choose_parallel(placement: Placement, target: Target, *, crossed: bool, in_place: bool) -> tuple[Cut | None, Parallel | None]:
+def choose_parallel(placement: Placement, target: Target, *, crossed: bool, in_place: Callable[[], bool]) -> tuple[Cut | None, Parallel | None]:
     """Chooses the cut that makes a new outermost loop, if one is needed, and the chunks of the outermost loop; None: sequential.
 
     The cut names a loop as the placement numbers it. Where the two innermost loops may run in tiles (``crossed``), neither of them is shared.
@@ -50,7 +52,7 @@ def _chunks(count: int, nanoseconds: float) -> Parallel | None:
     return None if shared is None else Parallel(shared.grain, shared.nanoseconds)
 
 
-def _choose_cut(placement: Placement, wanted: int, *, in_place: bool) -> Cut | None:
+def _choose_cut(placement: Placement, wanted: int, *, in_place: Callable[[], bool]) -> Cut | None:
     """Cuts the longest loop into ranges; None if it cannot be cut."""
     loops, extents = placement.loops, placement.extents
     able = [d for d in range(len(extents)) if extents[d] >= 2 * UNIT and is_disjoint(placement, d) and not loops.is_divided(d)]
@@ -58,12 +60,11 @@ def _choose_cut(placement: Placement, wanted: int, *, in_place: bool) -> Cut | N
         return None
     d = max(able, key=lambda n: (extents[n], n))
     count = best_divisor(extents[d], wanted)
-    repeatable = not in_place and all(write.kind == STORE for write in placement.writes)
-    if count is None and not repeatable:
-        return None
-    if count is None or (2 * count < wanted and repeatable):
+    if count is not None and 2 * count >= wanted:
+        return Cut(d, extents[d] // count)
+    if all(write.kind == STORE for write in placement.writes) and not in_place():
         return Cut(d, extents[d] // wanted // UNIT * UNIT + UNIT, overlapping=True)
-    return Cut(d, extents[d] // count)
+    return None if count is None else Cut(d, extents[d] // count)
 
 
 def shared_loop(op: NestOp, schedule: Schedule, extents: list[int]) -> Split | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache, partial
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -18,6 +19,8 @@ from wengert.ir.traversal import ops_in
 from wengert.transforms.bufferize.layout import in_place_nests
 from wengert.transforms.schedule.choice import choose
 from wengert.transforms.schedule.chunks import split
+from wengert.transforms.schedule.gpu.schedule import schedule_for_gpu
+from wengert.transforms.schedule.gpu.target import GPU_TARGETS
 from wengert.transforms.schedule.host import HOST, target_named
 from wengert.transforms.schedule.legality import check
 from wengert.transforms.schedule.target import Target
@@ -31,11 +34,15 @@ class SchedulePass(ModulePass):
     name = "schedule"
 
     target: str = HOST
-    """``cpu``, the processor that this process runs on, or one by name: ``avx2``, ``avx512``, ``neon``, ``sse2``."""
+    """``cpu``, the processor that this process runs on, or one by name: ``avx2``, ``avx512``, ``neon``, ``sse2``; or a GPU: ``gpu`` (none in particular),
+    ``sm_80``, ``sm_90``, ``gfx90a``, ``gfx942``."""
     strict: bool = False
     """Sums are added up in the order in which they are written."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.target in GPU_TARGETS:
+            schedule_for_gpu(op, GPU_TARGETS[self.target], strict=self.strict)
+            return
         for function in ops_in(op.body.block):
             if isinstance(function, FuncOp) and function.body.blocks:
                 schedule(function, target_named(self.target), strict=self.strict, in_place=_overwrites(function))
@@ -45,7 +52,8 @@ def _overwrites(function: FuncOp) -> Callable[[NestOp], bool]:
     """Says which nests of a function overwrite what they read, by their buffers if they have some, else by those that ``bufferize`` will give them."""
     if is_bufferized(function):
         return lambda nest: isinstance(launch := nest.parent_op(), LaunchOp) and runs_in_place(launch)
-    return in_place_nests(function).__contains__
+    nests = lru_cache(maxsize=1)(lambda: in_place_nests(function))  # most schedules do not depend on it
+    return lambda nest: nest in nests()
 
 
 def schedule(root: Operation, target: Target, *, strict: bool = False, in_place: Callable[[NestOp], bool] = lambda op: False, parallel: bool = True) -> None:
@@ -69,7 +77,7 @@ def schedule(root: Operation, target: Target, *, strict: bool = False, in_place:
                 inside = parallel
                 if isinstance(op, NestOp):
                     if op.schedule is None:
-                        op.properties["schedule"] = ScheduleAttr(choose(op, target, strict=strict, in_place=in_place(op), parallel=parallel))
+                        op.properties["schedule"] = ScheduleAttr(choose(op, target, strict=strict, in_place=partial(in_place, op), parallel=parallel))
                     else:
                         check(op, op.schedule.data, strict=strict, in_place=isinstance(root, LaunchOp) and runs_in_place(root), parallel=parallel)
                     continue

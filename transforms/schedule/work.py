@@ -11,6 +11,7 @@ from wengert.dialects.kernel import ApplyOp, LoadOp, NestOp, StripMineOp
 from wengert.dialects.kernel.element_formats import format_of
 from wengert.dialects.scalar_functions import effort
 from wengert.ir.traversal import ops_in, result_of
+from wengert.transforms.schedule.chunks import wanted_chunks
 from wengert.transforms.schedule.placement import Placement
 from wengert.transforms.schedule.target import Target
 
@@ -24,11 +25,13 @@ _LONE_NS = 0.5
 """Moving one element by itself, because its neighbours are not needed."""
 
 
-def most_work(op: NestOp) -> float:
-    """A quick upper estimate of the nanoseconds that a nest takes."""
-    ops = ops_in(op.body.block)
+def may_be_shared(op: NestOp) -> bool:
+    """Whether a nest may take long enough to be cut for several threads, quickly estimated from above."""
+    iterations, ops = prod(op.extents), ops_in(op.body.block)
+    if wanted_chunks(iterations * len(ops) * (_COSTLY_NS / 2 + _LONE_NS)) == 1:  # even if all ops were costly
+        return False
     costly = sum([isinstance(inner, ApplyOp) and effort(inner) is not Effort.CHEAP for inner in ops])
-    return prod(op.extents) * (costly * _COSTLY_NS / 2 + len(ops) * _LONE_NS)
+    return wanted_chunks(iterations * (costly * _COSTLY_NS / 2 + len(ops) * _LONE_NS)) > 1
 
 
 def op_ns(op: Operation, inner_step: int | None, vectorised: bool, target: Target) -> float:

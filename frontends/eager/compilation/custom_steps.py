@@ -22,7 +22,7 @@ from wengert.eager.recording.modes import STATE
 from wengert.eager.recording.operation import Operation
 from wengert.eager.recording.program import private_function
 from wengert.ir.tensor_types import is_differentiable, type_of
-from wengert.transforms.ad.custom import CUSTOM_VJP
+from wengert.transforms.ad.requests.custom import CUSTOM_VJP
 
 if TYPE_CHECKING:
     from wengert.eager.function import FunctionRecord

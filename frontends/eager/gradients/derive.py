@@ -1,6 +1,6 @@
 """The derivative of a piece of tape: what was recorded becomes a function, and the ``vjp`` pass reverses it.
 
-The values that the tape kept come in as arguments (:mod:`wengert.transforms.ad.given`), so that nothing of the forward part is
+The values that the tape kept come in as arguments (:mod:`wengert.transforms.ad.residuals.results_as_arguments`), so that nothing of the forward part is
 computed again but what an op's own rule computes from its operands.
 """
 
@@ -24,8 +24,8 @@ from wengert.ir.passes import Pipeline
 from wengert.ir.stages import stage
 from wengert.ir.tensor_types import dtype_of, is_differentiable, shape_of_type
 from wengert.transforms.ad.derive import vjp
-from wengert.transforms.ad.given import drop_arguments, take_given
-from wengert.transforms.ad.lower import inline_checkpoints
+from wengert.transforms.ad.requests.lower import inline_checkpoints
+from wengert.transforms.ad.residuals.results_as_arguments import drop_arguments, take_given
 from wengert.transforms.pipelines import OPTIMIZE, parse_pipeline
 
 if TYPE_CHECKING:

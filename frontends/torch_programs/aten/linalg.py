@@ -12,7 +12,7 @@ from wengert.frontends.torch_programs.translation import TorchBuilder, translate
 from wengert.ir.attributes import bool_attr
 from wengert.ir.tensor_types import element, i32, real_element, shape, tensor
 from wengert.numpy import linalg as wlinalg
-from wengert.transforms.ad.matrices import adjoint, hermitian, identity_like, keep, matmul
+from wengert.transforms.ad.building_blocks.matrices import adjoint, hermitian, identity_like, keep, matmul
 
 Values = tuple[Value | None, ...]
 

@@ -10,9 +10,9 @@ from wengert.dialects.stablehlo.attributes import Transpose
 from wengert.frontends.torch_programs.translation import TorchBuilder, translates
 from wengert.ir.tensor_types import element, i32, shape, tensor
 from wengert.numpy import linalg as wlinalg
-from wengert.transforms.ad.matrices import adjoint, identity_like, keep, pivots_to_permutation, transposed
-from wengert.transforms.ad.matrices import lu_solve as by_factors
-from wengert.transforms.ad.matrices import solve as triangular
+from wengert.transforms.ad.building_blocks.matrices import adjoint, identity_like, keep, pivots_to_permutation, transposed
+from wengert.transforms.ad.building_blocks.matrices import lu_solve as by_factors
+from wengert.transforms.ad.building_blocks.matrices import solve as triangular
 from wengert.transforms.core.recognisers.systems import take_rows
 
 Values = tuple[Value | None, ...]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from wengert.dialects.kernel import MatmulOp
 from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import element
@@ -10,11 +12,13 @@ from wengert.transforms.codegen.cpu.matmul import MatmulPlan
 from wengert.transforms.codegen.cpu.matmul_types import NAMES
 from wengert.transforms.schedule.target import Target
 
+_plan = lru_cache(maxsize=256)(matmul.plan)
+
 
 def product_plan(op: MatmulOp, target: Target) -> MatmulPlan:
-    """How this contraction is computed."""
+    """How this contraction is computed. Plans are shared: ``bufferize`` asks for the memory that they need, and code is written for them later."""
     numbers = op.dimension_numbers
-    return matmul.plan(
+    return _plan(
         ints(op.lhs_shape),
         ints(op.rhs_shape),
         NAMES[element(op.result)],
