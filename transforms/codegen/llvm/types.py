@@ -57,11 +57,11 @@ _REGISTERS: dict[Attribute, tuple[str, str]] = {
 }
 """The LLVM types in memory and in registers; those of integers follow from their size."""
 SUB_BYTE = ("i4", "ui4")
-"""What is narrow and no float."""
+"""Narrow types that are not floats."""
 
 
 def element_of(type: Attribute) -> Element:
-    """How LLVM sees an element type (kept on the type: it is asked for every operand of every op)."""
+    """The LLVM types of an element type (kept on the type: this is called for every operand of every op)."""
     known = type.__dict__.get("_llvm_element")
     if known is None:
         known = _element_of(type)
