@@ -43,7 +43,7 @@ _SPECIAL: dict[Attribute, ElementFormat] = {
 }
 
 
-def format_of(type: Attribute) -> ElementFormat:
+def element_format(type: Attribute) -> ElementFormat:
     """The format of an element type (kept on the type: this is called for every operand of every op)."""
     known = type.__dict__.get("_element_format")
     if known is None:

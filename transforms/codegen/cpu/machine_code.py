@@ -15,7 +15,7 @@ from wengert.ir.stages import LOCK
 from wengert.transforms.codegen.cpu.cells import PROMOTE
 from wengert.transforms.codegen.cpu.idle_passes import without_idle_passes
 from wengert.transforms.codegen.cpu.inline import ATTRIBUTE
-from wengert.transforms.schedule.host import host, llvm_binding
+from wengert.transforms.schedule.host import HOST, Host, host, llvm_binding, processor_named
 
 T = TypeVar("T")
 
@@ -24,9 +24,8 @@ class CompileError(RuntimeError):
     """LLVM rejected the generated code: a defect of this compiler."""
 
 
-@lru_cache(maxsize=4)
-def _machine(level: int) -> Any:
-    processor = host()
+@lru_cache(maxsize=8)
+def _machine(level: int, processor: Host) -> Any:
     target = llvm_binding().Target.from_triple(processor.triple)
     return target.create_target_machine(cpu=processor.cpu, features=processor.features, opt=level, jit=True)
 
@@ -49,41 +48,44 @@ def emit_object(text: str, opt: Tier = "best") -> bytes:
         with without_idle_passes(llvm_binding(), host().triple):
             return machine.emit_object(module)
 
-    return _on_module(text, opt, emit)
+    return _on_module(text, opt, host(), emit)
 
 
-def optimized(text: str) -> str:
-    """LLVM text after the passes that the best tier runs: marked functions inlined, small stack memory made registers.
+def optimized(text: str, target: str = HOST) -> str:
+    """LLVM text after the passes that the best tier runs for a target: marked functions inlined, small stack memory made registers.
 
     Raises:
         CompileError: LLVM does not accept the text.
+        DiagnosticError: there is no such target.
     """
 
     def optimize(module: Any, machine: Any) -> str:
         _optimize(module, machine, text)
         return str(module)
 
-    return _on_module(text, "best", optimize)
+    return _on_module(text, "best", processor_named(target), optimize)
 
 
-def assembly(text: str, opt: Tier = "best") -> str:
-    """The assembly for LLVM text, which is not optimised before.
+def assembly(text: str, opt: Tier = "best", target: str = HOST) -> str:
+    """The assembly of a target for LLVM text, which is not optimised before.
 
     Raises:
         CompileError: LLVM does not accept the text.
+        DiagnosticError: there is no such target.
     """
+    processor = processor_named(target)
 
     def emit(module: Any, machine: Any) -> str:
-        with without_idle_passes(llvm_binding(), host().triple):
+        with without_idle_passes(llvm_binding(), processor.triple):
             return machine.emit_assembly(module)
 
-    return _on_module(text, opt, emit)
+    return _on_module(text, opt, processor, emit)
 
 
-def _on_module(text: str, opt: Tier, work: Callable[[Any, Any], T]) -> T:
-    """Parses LLVM text, and gives the module and the target machine of a tier to ``work``; its result."""
+def _on_module(text: str, opt: Tier, processor: Host, work: Callable[[Any, Any], T]) -> T:
+    """Parses LLVM text, and gives the module and the target machine of a processor and a tier to ``work``; its result."""
     with LOCK:
-        machine = _machine(TIERS[opt])
+        machine = _machine(TIERS[opt], processor)
         try:
             module = llvm_binding().parse_assembly(text)
             module.triple = machine.triple

@@ -58,22 +58,27 @@ class OptimizeLlvm(Translation):
     reads = "ll"
     writes = "ll"
 
+    target: str = HOST
+    """As for the pass ``schedule``."""
+
     def translate(self, source: ModuleOp | str) -> str:
-        return _accepted(optimized, source)
+        return _accepted(lambda text: optimized(text, self.target), source)
 
 
 @dataclass(frozen=True)
 class EmitAsm(Translation):
-    """Writes the assembly of this machine's processor for LLVM text as it stands; ``opt`` is the tier of LLVM's code generator."""
+    """Writes the assembly of a processor for LLVM text as it stands; ``opt`` is the tier of LLVM's code generator."""
 
     name = "emit-asm"
     reads = "ll"
     writes = "s"
 
     opt: Tier = "best"
+    target: str = HOST
+    """As for the pass ``schedule``; also processors of other families than this machine's."""
 
     def translate(self, source: ModuleOp | str) -> str:
-        return _accepted(lambda text: assembly(text, self.opt), source)
+        return _accepted(lambda text: assembly(text, self.opt, self.target), source)
 
 
 def _accepted(work: Callable[[str], str], source: ModuleOp | str) -> str:

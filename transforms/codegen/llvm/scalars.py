@@ -11,7 +11,7 @@ from wengert.transforms.codegen.llvm.eight_bits import format_of, from_byte, to_
 from wengert.transforms.codegen.llvm.floats import FLOAT_PREDICATES
 from wengert.transforms.codegen.llvm.integers import IntegerFunctions
 from wengert.transforms.codegen.llvm.types import SUB_BYTE, Element, float_literal
-from wengert.transforms.codegen.llvm.vector_builder import Value, real_value, complex_value
+from wengert.transforms.codegen.llvm.vector_builder import Value, complex_value, real_value
 
 __all__ = ["Scalars", "Value", "neutral"]
 

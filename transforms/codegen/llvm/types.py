@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 from xdsl.ir import Attribute
 
-from wengert.dialects.kernel.element_formats import format_of
+from wengert.dialects.kernel.element_formats import element_format
 from wengert.ir.tensor_types import EIGHT_BITS, bf16, c64, c128, f16, f32, f64, i1
 
 
@@ -70,7 +70,7 @@ def element_of(type: Attribute) -> Element:
 
 
 def _element_of(type: Attribute) -> Element:
-    format = format_of(type)
+    format = element_format(type)
     word = f"i{8 * format.size}"
     memory, register = _REGISTERS.get(type, (word, word))
     return Element(format.kind, memory, register, format.size, format.narrow)
