@@ -126,7 +126,7 @@ Taken = dict[tuple[Operation, int], Array]
 def noisy_run(module: ModuleOp, inputs: Sequence[Array], seed: int, scale: float = 2.0, *, flushing: bool = False, taken: Taken | None = None) -> list[Array]:
     """The results of @main with errors of this many units in the last place; the same ones for the same seed.
 
-    ``flushing``: numbers near zero may become zero, as where subnormal ones are not kept. ``taken`` is shared by the runs of one program.
+    ``flushing``: small numbers may become zero, as where subnormal ones are not kept. ``taken`` is shared by the runs of one program.
     """
     machine = NoisyMachine(module, np.random.default_rng(seed), scale, flushing=flushing, taken={} if taken is None else taken)
     with np.errstate(all="ignore"):
@@ -170,6 +170,8 @@ class NoisyFrame(Frame):
             return exact
         if name in EXTREMES:
             return self._after(exact, self._signs)
+        if name == "divide" and self.machine.flushing:
+            exact = self._quotients(exact)
         if name in ARITHMETIC:
             if name in ("multiply", "divide", "square", "sqrt") and any(is_complex(element(v)) for v in op.results):
                 return self._complex(exact)
@@ -200,6 +202,19 @@ class NoisyFrame(Frame):
         def noisy(*operands: Any) -> Any:
             few = all(_has_few_bits(part).all() for x in map(np.asarray, operands) for part in (x.real, x.imag))
             return self._off(exact(*operands), 2 * self.machine.scale, few)
+
+        return noisy
+
+    def _quotients(self, exact: Callable[..., Any]) -> Callable[..., Any]:
+        """A quotient that may be lost where its denominator is extreme: XLA divides (x / y) / z by y z, which overflows or vanishes."""
+
+        def noisy(x: Any, y: Any) -> Any:
+            result = np.asarray(exact(x, y))
+            if result.dtype.kind not in "fcV":
+                return result[()]
+            info, size = ml_dtypes.finfo(_part(result.dtype)), np.abs(np.asarray(y).astype(_wider(result.dtype)))
+            lost = ((size > float(info.max) ** 0.5) | (size < float(info.smallest_normal) ** 0.5)) & self._coins(result.shape)
+            return np.where(lost, result * 0, result).astype(result.dtype)[()]
 
         return noisy
 

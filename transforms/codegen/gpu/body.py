@@ -12,7 +12,8 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from wengert.dialects.kernel import ApplyOp, ConstantOp, Guard, IndexOp, LoadOp, WithinOp, Write
 from wengert.dialects.kernel.positions import Position, Quotient, dimensions, span
 from wengert.ir.elements import splat_value
-from wengert.ir.traversal import operands_of, result_of
+from wengert.ir.traversal import operands_of
+from wengert.ir.traversal import result_of as result
 from wengert.transforms.codegen.gpu.code import Code, Index, Values
 from wengert.transforms.codegen.gpu.functions import Functions, register_type
 from wengert.transforms.schedule.placement import Placement, guards_of
@@ -46,7 +47,7 @@ class Body:
     def compute(self, level: int) -> None:
         """The values that the loop of this level is the innermost to change (-1: those that no loop changes)."""
         for op in self.placed.levels[level + 1]:
-            value = result_of(op)
+            value = result(op)
             varies = self.varying[value] = self._varies(op)
             self.values[value] = [self._emit(op, lane) for lane in range(self.lanes if varies else 1)]
 
@@ -116,7 +117,7 @@ class Body:
     # -- ops
 
     def _emit(self, op: Operation, lane: int) -> SSAValue:
-        value = result_of(op)
+        value = result(op)
         if isinstance(op, ConstantOp):
             return self.functions.constant(splat_value(op.value), value.type)
         if isinstance(op, ApplyOp):

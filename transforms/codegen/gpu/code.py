@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from wengert.ir.attributes import int_attr
 from wengert.ir.construction import append, block_with, insert_before
 from wengert.ir.tensor_types import i1, is_float
-from wengert.ir.traversal import result_of
+from wengert.ir.traversal import result_of as result
 
 INDEX = IndexType()
 Index = int | SSAValue
@@ -66,7 +66,7 @@ class Code:
         """The result of a new op."""
         made = cls.create(operands=operands, result_types=[type], properties=dict(properties))
         append(self.block, made)
-        return result_of(made)
+        return result(made)
 
     def act(self, cls: type[Operation], operands: Sequence[SSAValue] = (), properties: Mapping[str, Attribute] = _NONE) -> None:
         """A new op without a result."""
@@ -86,7 +86,7 @@ class Code:
         if made is None:
             op = cls.create(result_types=[type], properties={"value": attribute})
             self._made.append(op)
-            made = self._constants[key] = result_of(op)
+            made = self._constants[key] = result(op)
         return made
 
     def value(self, at: Index) -> SSAValue:
@@ -103,7 +103,7 @@ class Code:
         if made is None:
             op = cls.create(operands=operands, result_types=[type], properties=dict(properties))
             append(self._blocks[depth], op)
-            made = self._known[depth][key] = result_of(op)
+            made = self._known[depth][key] = result(op)
         return made
 
     def _depth(self, value: SSAValue) -> int:
