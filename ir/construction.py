@@ -44,6 +44,14 @@ def block_with(types: Iterable[Attribute]) -> Block:
     return block
 
 
+def add_argument(block: Block, type: Attribute) -> BlockArgument:
+    """A new last argument of a block."""
+    argument = _new(BlockArgument)
+    argument._type, argument.block, argument.index, argument.location = type, block, len(block._args), UNKNOWN_LOC
+    block._args = (*block._args, argument)
+    return argument
+
+
 def append(block: Block, op: Operation) -> None:
     """Puts an op that was just made, and so is nowhere yet, at the end of a block."""
     last = block._last_op

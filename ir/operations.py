@@ -25,6 +25,7 @@ from xdsl.irdl.operations import (
     OptionalAttrAccessor,
     OptionalPropertyAccessor,
     PropertyAccessor,
+    SameOptionalAccessor,
     SingleAttrAccessor,
     UniqueVariadicAccessor,
     VariadicAttrAccessor,
@@ -74,6 +75,8 @@ def _direct(accessor: Any) -> Any:
         return property(_ONE[accessor.construct](accessor.idx))
     if isinstance(accessor, UniqueVariadicAccessor) and accessor.num_defs == 1 and accessor.construct in _ALL:
         return property(_ALL[accessor.construct])
+    if isinstance(accessor, SameOptionalAccessor) and accessor.construct in _ALL:
+        return property(_last(accessor.idx, accessor.num_defs, _ALL[accessor.construct]))
     if isinstance(accessor, PropertyAccessor):
         return _named(accessor.property_name)
     if isinstance(accessor, OptionalPropertyAccessor):
@@ -102,6 +105,16 @@ def _named_or(name: str, default: Attribute | None) -> property:
             op.properties[name] = value
 
     return property(lambda op: op.properties.get(name, default), write)
+
+
+def _last(index: int, most: int, read: Callable[[Operation], Any]) -> Callable[[Operation], Any]:
+    """Reads the one operand (or result, or region) that an op may have."""
+
+    def optional(op: Operation) -> Any:
+        values = read(op)
+        return _item(values, index) if len(values) == most else None
+
+    return optional
 
 
 def _segment(accessor: BaseAttrAccessor, read: Callable[[Operation], Any]) -> Callable[[Operation], Any]:
