@@ -90,8 +90,9 @@ def copy_op(op: Op, values: dict[SSAValue, SSAValue]) -> Op:
     if op._successors:
         return op.clone(values)
     get = values.get
+    operands = op._operands
     copied = type(op).create(
-        operands=[get(value, value) for value in op._operands],
+        operands=[get(value, value) for value in operands] if operands else (),
         result_types=[result._type for result in op.results],
         properties=op.properties,
         attributes=op.attributes,

@@ -195,15 +195,15 @@ class DialectOperation(IRDLOperation, metaclass=OperationType):
         op = _new(cls)
         op._operands, op._operand_uses = _used(op, operands)
         results: list[OpResult[Any]] = []
-        for index, kind in enumerate(result_types):
+        for kind in result_types:
             result: OpResult[Any] = _new(OpResult)
-            result._type, result.op, result.index = kind, op, index
+            result._type, result.op, result.index = kind, op, len(results)
             results.append(result)
         op.results = SSAValues(results)
-        op.properties = dict(properties)
-        op.attributes = dict(attributes)
+        op.properties = dict(properties) if properties else {}
+        op.attributes = dict(attributes) if attributes else {}
         op.location = UNKNOWN_LOC if location is None else location
-        op.regions = tuple(regions)
+        op.regions = tuple(regions) if regions else ()
         for region in regions:
             if region.parent is not None:
                 raise ValueError("a region of another op cannot become one of this one")
@@ -218,16 +218,22 @@ class DialectOperation(IRDLOperation, metaclass=OperationType):
 
 def _used(op: Operation, operands: Sequence[SSAValue]) -> tuple[SSAValues[Any], tuple[Use, ...]]:
     """The operands of an op that has none yet, each told of its new use."""
+    if not operands:
+        return _NO_VALUES, ()
     uses: list[Use] = []
-    for index, value in enumerate(operands):
-        use = _new(Use)
+    for value in operands:
+        use = _new(Use)  # its class says that no use is before or behind it
+        use._operation, use._index = op, len(uses)
         first = value.first_use
-        use._operation, use._index, use._prev_use, use._next_use = op, index, None, first
         if first is not None:
+            use._next_use = first
             first._prev_use = use
         value.first_use = use
         uses.append(use)
     return SSAValues(operands), tuple(uses)
+
+
+_NO_VALUES: SSAValues[Any] = SSAValues()
 
 
 def set_operands(op: Operation, operands: Sequence[SSAValue]) -> None:
