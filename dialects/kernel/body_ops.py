@@ -20,7 +20,7 @@ from wengert.dialects.kernel.positions import Position
 from wengert.dialects.kernel.syntax import FunctionText, GuardsText, IndexText, LoadText, ScalarText, YieldText
 from wengert.ir.attributes import int_array, ints
 from wengert.ir.operations import op_definition
-from wengert.ir.syntax import ResultTypes, Syntax
+from wengert.ir.syntax.parts import ResultTypes, Syntax
 from wengert.ir.tensor_types import i1, shape_of_type, tensor, type_of
 from wengert.ir.traversal import operands_of
 

@@ -14,8 +14,8 @@ from wengert.dialects.kernel.positions import strides
 from wengert.dialects.kernel.syntax import buffer_shape
 from wengert.dialects.stablehlo.syntax import DotText
 from wengert.ir.attributes import int_array, ints
-from wengert.ir.parser_operations import OpState, Reader
-from wengert.ir.printer import Unwritable, Writer
+from wengert.ir.parsing.operations import OpState, Reader
+from wengert.ir.printing.printer import Unwritable, Writer
 
 View = tuple[tuple[int, ...], tuple[int, ...], int]
 """The extents, strides and offset of an operand of a product."""

@@ -18,13 +18,14 @@ from xdsl.ir import Attribute, Block, Operation
 
 from wengert.dialects.core_syntax import bound_text, check_places, read_bound
 from wengert.dialects.kernel.affine import AffineText
+from wengert.dialects.kernel.gpu_schedule import GpuScheduleAttr
 from wengert.dialects.kernel.iterators import ITERATORS, iterator_kinds
 from wengert.dialects.kernel.positions import Position, index
 from wengert.dialects.kernel.schedule import ScheduleAttr
 from wengert.dialects.kernel.syntax import Nest, buffer_shape, inside, read_affine
 from wengert.ir.attributes import int_array, int_attr, ints, segment_sizes
-from wengert.ir.parser_operations import OpState, Reader
-from wengert.ir.printer import Unwritable, Writer
+from wengert.ir.parsing.operations import OpState, Reader
+from wengert.ir.printing.printer import Unwritable, Writer
 
 
 def read_loops(reader: Reader) -> tuple[dict[str, int], tuple[int, ...]]:
@@ -65,11 +66,19 @@ def read_schedule(reader: Reader, state: OpState) -> None:
             state.properties["schedule"] = ScheduleAttr(ScheduleAttr.parse_parameter(reader))
 
 
+def read_gpu_schedule(reader: Reader, state: OpState) -> None:
+    """Reads ``gpu_schedule<threads = [0], group = 256>`` if it comes next."""
+    if reader.accept_word("gpu_schedule"):
+        with reader.foreign("gpu_schedule"):
+            state.properties["gpu_schedule"] = GpuScheduleAttr(GpuScheduleAttr.parse_parameter(reader))
+
+
 def write_schedule(op: Operation, writer: Writer) -> None:
-    """What :func:`read_schedule` reads, on a line of its own."""
-    schedule = cast("ScheduleAttr | None", op.properties.get("schedule"))
-    if schedule is not None:
-        writer.write(f"{writer.indent}    schedule<{schedule.data}>")
+    """What :func:`read_schedule` and :func:`read_gpu_schedule` read, each on a line of its own."""
+    for name in ("schedule", "gpu_schedule"):
+        schedule = cast("ScheduleAttr | GpuScheduleAttr | None", op.properties.get(name))
+        if schedule is not None:
+            writer.write(f"{writer.indent}    {name}<{schedule.data}>")
 
 
 class NestText(Struct, frozen=True):
@@ -79,7 +88,7 @@ class NestText(Struct, frozen=True):
     writes have for them; one with a value continues that.
     """
 
-    properties: tuple[str, ...] = ("bounds", "ties", "operandSegmentSizes", "schedule")
+    properties: tuple[str, ...] = ("bounds", "ties", "operandSegmentSizes", "schedule", "gpu_schedule")
 
     def read(self, reader: Reader, state: OpState) -> None:
         loops, bounds = read_loops(reader)
@@ -93,6 +102,7 @@ class NestText(Struct, frozen=True):
         if any(tie >= 0 for tie in ties):
             state.properties["ties"] = int_array(ties)
         read_schedule(reader, state)
+        read_gpu_schedule(reader, state)
         if reader.accept_word("attributes"):
             state.set_attributes(reader.dictionary())
         with inside(reader, Nest(loops, names, types)):
@@ -205,14 +215,14 @@ class StripMineText(Struct, frozen=True):
     In every iteration ``%a`` is the part of ``%x`` that begins at this position and has type U, and what is yielded is such a part of each result.
     """
 
-    properties: tuple[str, ...] = ("trips", "input_steps", "output_steps", "schedule")
+    properties: tuple[str, ...] = ("iterations", "input_steps", "output_steps", "schedule")
 
     def read(self, reader: Reader, state: OpState) -> None:
         position = reader.skip()
         loops, bounds = read_loops(reader)
         if len(bounds) != 1:
             reader.fail("'kernel.strip_mine' is one loop", position)
-        state.properties["trips"] = int_attr(bounds[0])
+        state.properties["iterations"] = int_attr(bounds[0])
         steps: list[int] = []
         arguments: list[tuple[str, Attribute, int, None]] = []
         results: list[Attribute] = []
@@ -263,8 +273,8 @@ class StripMineText(Struct, frozen=True):
 
     def write(self, op: Operation, writer: Writer) -> None:
         check_places(op, writer)
-        block, trips = op.regions[0].block, cast("IntegerAttr[Any]", op.properties["trips"]).value.data
-        writer.write(f" {loops_text([trips])}")
+        block, iterations = op.regions[0].block, cast("IntegerAttr[Any]", op.properties["iterations"]).value.data
+        writer.write(f" {loops_text([iterations])}")
         shown: list[str] = []
         for argument, value, step in zip(block.args, op.operands, ints(op.properties["input_steps"]), strict=True):
             part = f" as {writer.type_text(argument.type)}" if argument.type != value.type else ""

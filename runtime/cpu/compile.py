@@ -38,10 +38,10 @@ from wengert.transforms.codegen.cpu.native.symbols import ALLOWS
 from wengert.transforms.codegen.cpu.polls import CALL_BACK, POLL
 from wengert.transforms.codegen.cpu.program import ProgramText, generate
 from wengert.transforms.codegen.cpu.subnormals import can_flush
+from wengert.transforms.codegen.cpu.tasks import BLAS_HOLD, DECLARATIONS
 from wengert.transforms.core import compound
 from wengert.transforms.lowering import alone, function, remaining
 from wengert.transforms.pipelines import emission, joined, lowering, parse_pipeline, placing
-from wengert.transforms.schedule.chunks import BLAS_HOLD, DECLARATIONS
 from wengert.transforms.schedule.host import host
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -272,4 +272,4 @@ class _BlockWriter:
         in_loop = self.in_loop and schedule.data.parallel is None  # what threads share is a function of its own, with no use for the stack of the entry
         self._inner(old, block, (taken, written, rest[0] if rest else None), ops.EndOp.create(), in_loop=in_loop)
         steps = int_array((*ints(op.input_steps), *ints(op.output_steps)))
-        self._bound(ops.StripLoopOp, [ins, outs, arena], [block], op, iterations=op.trips, steps=steps, schedule=schedule)
+        self._bound(ops.StripLoopOp, [ins, outs, arena], [block], op, iterations=op.iterations, steps=steps, schedule=schedule)

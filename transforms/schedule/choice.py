@@ -1,4 +1,4 @@
-"""Chooses the schedule of a nest for a target, by a model of what things cost."""
+"""Chooses the schedule of a nest for a target, by a model of costs."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from wengert.transforms.schedule.work import may_be_shared
 
 
 def choose(op: NestOp, target: Target, *, strict: bool = False, in_place: Callable[[], bool] = lambda: False, parallel: bool = True) -> Schedule:
-    """How a nest should run on this processor.
+    """Chooses how a nest runs on a processor.
 
     Args:
-        op: the nest; its loops are collapsed (:mod:`wengert.transforms.kernel.collapsing`) for what is said here to be good.
+        op: the nest; the model assumes that its loops are collapsed (:mod:`wengert.transforms.kernel.collapsing`).
         target: the processor.
         strict: sums are added up in the order in which they are written.
         in_place: whether a result lies where an operand does, so that no iteration may run twice. It is asked where the answer matters: before there are
             buffers it takes placing them all to know.
-        parallel: the nest may be shared by the thread pool (it is not part of something that is).
+        parallel: threads may share the nest: it is not inside of something that they share already.
     """
     if not op.extents or 0 in op.extents:
         return Schedule()

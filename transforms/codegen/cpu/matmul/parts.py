@@ -17,8 +17,9 @@ from wengert.transforms.codegen.cpu.matmul.emission import emit_function
 from wengert.transforms.codegen.cpu.matmul.planner import COMPLEX, MatmulPlan, aligned
 from wengert.transforms.codegen.cpu.matmul.target import ELEMENT_BYTES
 from wengert.transforms.codegen.cpu.matmul.tiling import split_columns
+from wengert.transforms.codegen.cpu.tasks import CHUNK, SCRATCH, TASK_PARAMETERS, begin_task
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
-from wengert.transforms.schedule.chunks import Split, prologue, single, split, wanted_chunks
+from wengert.transforms.schedule.chunks import Split, single, split, wanted_chunks
 
 LEAST_ROWS = 128
 LEAST_ROWS_BLAS = 320
@@ -130,16 +131,16 @@ def emit_task(divided: Parts, name: str) -> str:
     builder, size = FunctionBuilder(), ELEMENT_BYTES[divided.part.element]
     steps = (divided.b, divided.a, divided.c) if divided.part.exchanged else (divided.a, divided.b, divided.c)
     bases = ["%a", "%b", "%c"]
-    builder.lines += prologue(bases, divided.cut)
-    moved = [builder.offset(base, "i8", builder.binary("mul nuw nsw", "i64", "%chunk", str(step * size))) for base, step in zip(bases, steps, strict=True)]
-    operands = [("ptr", pointer) for pointer in (*moved, "%scratch")]
+    begin_task(builder, bases, divided.cut)
+    moved = [builder.offset(base, "i8", builder.binary("mul nuw nsw", "i64", CHUNK, str(step * size))) for base, step in zip(bases, steps, strict=True)]
+    operands = [("ptr", pointer) for pointer in (*moved, SCRATCH)]
     texts = [emit_function(divided.part, f"{name}.part", "internal")]
     if divided.rest is None:
         builder.call_void(f"{name}.part", operands)
     else:
         texts.append(emit_function(divided.rest, f"{name}.rest", "internal"))
-        with builder.conditional(builder.icmp("ult", "i64", "%chunk", divided.cut.chunks - 1)) as branches:
+        with builder.conditional(builder.icmp("ult", "i64", CHUNK, divided.cut.chunks - 1)) as branches:
             builder.call_void(f"{name}.part", operands)
             branches.otherwise()
             builder.call_void(f"{name}.rest", operands)
-    return "".join([*texts, builder.definition(name, ["ptr %frame", "i64 %chunk", "ptr %scratch"], attributes="nounwind")])
+    return "".join([*texts, builder.definition(name, TASK_PARAMETERS, attributes="nounwind")])
