@@ -21,6 +21,7 @@ import platform
 import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,7 @@ def _words(callee: Callee, slow: int, fail: int, memory: Array, shapes: Sequence
         records += [id(dtype), len(shape), extents.ctypes.data, 0]
     arena = (memory.ctypes.data + _ALIGNMENT - 1) // _ALIGNMENT * _ALIGNMENT
     count = len(callee.arguments), len(callee.results), len(callee.tail)
-    touched = memory.nbytes + sum(dtype.itemsize * int(np.prod(shape, dtype=np.int64)) for dtype, shape in (*callee.arguments, *callee.results))
+    touched = memory.nbytes + sum(dtype.itemsize * prod(shape) for dtype, shape in (*callee.arguments, *callee.results))
     release = callee.calls_back or touched > _RELEASE_ABOVE
     header = [callee.address, slow, fail, *count, arena, max(memory.nbytes, _ALIGNMENT), int(release), id(np.ndarray), 0, 0]
     assert len(header) == HEADER

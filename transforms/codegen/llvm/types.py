@@ -76,6 +76,7 @@ def _element_of(type: Attribute) -> Element:
     return Element(format.kind, memory, register, format.size, format.narrow)
 
 
+_big_endian = struct.Struct(">d").pack
 _LARGEST_F32 = (2 - 2.0**-23) * 2.0**127
 
 
@@ -87,7 +88,7 @@ def float_literal(value: float, register: str) -> str:
         else:
             with np.errstate(all="ignore"):
                 value = float(np.float32(value))
-    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+    return f"0x{_big_endian(value).hex().upper()}"
 
 
 def literal(value: Any, element: Element) -> str:

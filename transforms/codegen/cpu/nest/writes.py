@@ -143,7 +143,8 @@ class Writes:
         assert write.base is not None
         offsets = self.registers.get(write.base, memory.lanes)
         assert isinstance(offsets, str)
-        return self.addresses.computed(pointer, element, write.base.type, memory.extract(str(write.base.type), offsets, lane))
+        kind = element_of(write.base.type).register
+        return self.addresses.computed(pointer, element, kind, memory.extract(kind, offsets, lane))
 
     def _modify(self, memory: Memory, write: Write, element: Element, value: Value, address: str, lane: tuple[Memory, int] | None = None) -> None:
         """Reads, combines and writes elements from an address on; leaves them as they are where the condition fails."""
