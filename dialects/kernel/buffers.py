@@ -395,6 +395,11 @@ def is_bufferized(function: FuncOp) -> bool:
     return not kind.outputs.data and all(isinstance(type, MemRefType) for type in kind.inputs.data)
 
 
+def scratch_room(op: LaunchOp) -> int:
+    """The bytes of scratch memory that a kernel has while it runs."""
+    return 0 if op.scratch is None else byte_size(op.scratch)
+
+
 def runs_in_place(op: LaunchOp) -> bool:
     """Whether a nest overwrites an operand that it reads."""
     nest = op.kernel

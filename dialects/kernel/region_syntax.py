@@ -21,6 +21,7 @@ from wengert.dialects.kernel.affine import AffineText
 from wengert.dialects.kernel.iterators import ITERATORS, iterator_kinds
 from wengert.dialects.kernel.positions import Position, index
 from wengert.dialects.kernel.schedule import ScheduleAttr
+from wengert.dialects.kernel.schedule_clause import clause_text, read_clause
 from wengert.dialects.kernel.syntax import Nest, buffer_shape, inside, read_affine
 from wengert.ir.attributes import int_array, int_attr, ints, segment_sizes
 from wengert.ir.parser_operations import OpState, Reader
@@ -60,16 +61,13 @@ def loops_text(bounds: Sequence[int]) -> str:
 
 def read_schedule(reader: Reader, state: OpState) -> None:
     """Reads ``schedule<lanes = 8>`` if it comes next."""
-    if reader.accept_word("schedule"):
-        with reader.foreign("schedule"):
-            state.properties["schedule"] = ScheduleAttr(ScheduleAttr.parse_parameter(reader))
+    read_clause(reader, state, ScheduleAttr)
 
 
 def write_schedule(op: Operation, writer: Writer) -> None:
     """What :func:`read_schedule` reads, on a line of its own."""
-    schedule = cast("ScheduleAttr | None", op.properties.get("schedule"))
-    if schedule is not None:
-        writer.write(f"{writer.indent}    schedule<{schedule.data}>")
+    if text := clause_text(op):
+        writer.write(f"{writer.indent}    {text}")
 
 
 class NestText(Struct, frozen=True):
@@ -171,12 +169,14 @@ class NestText(Struct, frozen=True):
 
 
 class BodyText(Struct, frozen=True):
-    """``ins(%a = %x: T) { ... }`` for an op that holds another: its results are those that its body yields."""
+    """``ins(%a = %x: T) { ... }`` for an op that holds another: its results are those that its body yields. It may have a schedule."""
 
     properties: tuple[str, ...] = ()
 
     def read(self, reader: Reader, state: OpState) -> None:
         inputs = read_bound(reader, state, "ins")
+        if "schedule" in self.properties:
+            read_schedule(reader, state)
         if reader.accept_word("attributes"):
             state.set_attributes(reader.dictionary())
         with inside(reader, None):
@@ -195,6 +195,7 @@ class BodyText(Struct, frozen=True):
         if last is None or last.name != "kernel.yield" or tuple(last.operand_types) != tuple(op.result_types):
             raise Unwritable
         writer.write(bound_text(writer, "ins", block.args, op.operands))
+        write_schedule(op, writer)
         writer.attribute_dictionary(op, keyword=True)
         writer.region(op.regions[0], arguments=False)
 

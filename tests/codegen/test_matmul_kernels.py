@@ -14,7 +14,12 @@ import pytest
 from numpy.typing import NDArray
 
 from wengert.transforms.codegen.cpu import matmul
-from wengert.transforms.codegen.cpu.matmul import AVX2, AVX512, NEON, SSE2, MatmulPlan, Target
+from wengert.transforms.schedule.host import host
+from wengert.transforms.schedule.products.choice import choose
+from wengert.transforms.schedule.products.elements import UnsupportedMatmul
+from wengert.transforms.schedule.products.operands import product
+from wengert.transforms.schedule.products.plan import MatmulPlan, plan_of
+from wengert.transforms.schedule.target import TARGETS, Target
 
 Array = NDArray[Any]
 TYPES = {
@@ -22,7 +27,8 @@ TYPES = {
     "ui8": np.uint8, "ui16": np.uint16, "ui32": np.uint32, "ui64": np.uint64, "c64": np.complex64, "c128": np.complex128,
 }  # fmt: skip
 TOLERANCE = {"f32": 2e-5, "c64": 2e-5, "f64": 1e-13, "c128": 1e-13}
-HOST = matmul.target_of(llvm.get_default_triple(), llvm.get_host_cpu_features())
+HOST = host().target
+AVX2 = TARGETS["avx2"]
 _engines: list[Any] = []
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -56,6 +62,12 @@ class Guarded:
         for area in self.maps:
             base = ctypes.addressof(ctypes.c_char.from_buffer(area))
             _libc.mprotect(ctypes.c_void_p(base), ctypes.c_size_t(len(area)), mmap.PROT_READ | mmap.PROT_WRITE)
+
+
+def planned(a: Any, b: Any, element: str, *, target: Target = HOST, blas: bool = True, **numbers: Any) -> MatmulPlan:
+    """The product of operands of these shapes, as it is chosen to run."""
+    contraction = product(a, b, element, **numbers)
+    return plan_of(contraction, choose(contraction, target, parallel=False, blas=blas))
 
 
 def compiled(plan: MatmulPlan) -> Any:
@@ -107,7 +119,7 @@ def check(
     blas: bool = False,
 ) -> MatmulPlan:
     """Compares the generated product with einsum; the operands may be views of contiguous arrays with permuted dimensions."""
-    plan = matmul.plan(
+    plan = planned(
         a.shape, b.shape, element, lhs_batch=batch[0], rhs_batch=batch[1], lhs_contracting=contracting[0], rhs_contracting=contracting[1],
         target=target, blas=blas, lhs_strides=[s // a.itemsize for s in a.strides], rhs_strides=[s // b.itemsize for s in b.strides],
     )  # fmt: skip
@@ -167,7 +179,7 @@ def test_empty_dimensions(m: int, n: int, k: int, element: str) -> None:
 ])  # fmt: skip
 def test_nothing_is_copied_for_empty_sums(a: Any, b: Any, batch: Any, contracting: Any) -> None:
     numbers = {"lhs_batch": batch[0], "rhs_batch": batch[1], "lhs_contracting": contracting[0], "rhs_contracting": contracting[1]}
-    plan = matmul.plan(a, b, "f32", **numbers, target=HOST, lhs_element="f16")
+    plan = planned(a, b, "f32", **numbers, lhs_element="f16")
     assert (plan.method, plan.scratch_bytes) == ("zero", 0)
 
 
@@ -178,7 +190,7 @@ def test_element_types(element: str) -> None:
         check(a, b, element, contracting)
 
 
-@pytest.mark.parametrize("target", [AVX512, AVX2, NEON, SSE2])
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 def test_register_tiles_of_every_target(target: Target) -> None:
     for m, n, k in ((29, 41, 19), (6, 70, 20), (50, 5, 21)):
         for turn_b in (False, True):
@@ -281,7 +293,7 @@ def test_permuted_views_are_read_in_place() -> None:
 def test_broadcast_operand_is_read_in_place() -> None:
     a = np.broadcast_to(values((1, 9), "f32", 1), (5, 9))
     b = values((9, 11), "f32", 2)
-    plan = matmul.plan((5, 9), (9, 11), "f32", lhs_contracting=(1,), rhs_contracting=(0,), target=HOST, lhs_strides=(0, 1))
+    plan = planned((5, 9), (9, 11), "f32", lhs_contracting=(1,), rhs_contracting=(0,), lhs_strides=(0, 1))
     c = np.empty((5, 11), np.float32)
     compiled(plan)(a.ctypes.data, b.ctypes.data, c.ctypes.data, None)
     np.testing.assert_allclose(c, a @ b, rtol=1e-5, atol=1e-5)
@@ -290,7 +302,7 @@ def test_broadcast_operand_is_read_in_place() -> None:
 def test_nan_and_infinity_reach_the_result() -> None:
     a, b = np.ones((5, 9), np.float32), np.ones((9, 13), np.float32)
     a[1, 2], b[3, 4], b[5, 12] = np.nan, np.inf, -np.inf
-    check_with = matmul.plan((5, 9), (9, 13), "f32", lhs_contracting=(1,), rhs_contracting=(0,), target=HOST)
+    check_with = planned((5, 9), (9, 13), "f32", lhs_contracting=(1,), rhs_contracting=(0,))
     c = np.empty((5, 13), np.float32)
     compiled(check_with)(a.ctypes.data, b.ctypes.data, c.ctypes.data, None)
     np.testing.assert_array_equal(c, a @ b)
@@ -311,8 +323,8 @@ def test_converted_elements(held: type[Any], result: str, layout: str) -> None:
     rng = np.random.default_rng(0)
     low = 0 if np.dtype(held).kind == "u" else -15
     a, b = rng.integers(low, 16, (9, 21)), rng.integers(low, 16, (21, 19))
-    plan = matmul.plan(
-        (21, 9) if layout == "TT" else (9, 21), (19, 21) if layout == "TT" else (21, 19), result, target=HOST,
+    plan = planned(
+        (21, 9) if layout == "TT" else (9, 21), (19, 21) if layout == "TT" else (21, 19), result,
         lhs_contracting=(0,) if layout == "TT" else (1,), rhs_contracting=(1,) if layout == "TT" else (0,), lhs_element=names[held], rhs_element=names[held],
     )  # fmt: skip
     got = np.empty((9, 19), kind)
@@ -325,7 +337,7 @@ def test_converted_elements(held: type[Any], result: str, layout: str) -> None:
 def test_every_f16_and_bf16_number() -> None:
     """A product with 1 is the number itself, one with another number rounds as NumPy does."""
     for element, kind in (("f16", np.float16), ("bf16", ml_dtypes.bfloat16)):
-        plan = matmul.plan((65536, 1), (1, 1), element, lhs_contracting=(1,), rhs_contracting=(0,), target=HOST)
+        plan = planned((65536, 1), (1, 1), element, lhs_contracting=(1,), rhs_contracting=(0,))
         function = compiled(plan)
         scratch = np.empty(plan.scratch_bytes + 64, np.uint8)
         every = np.arange(65536, dtype=np.uint16).view(kind)
@@ -338,13 +350,13 @@ def test_every_f16_and_bf16_number() -> None:
 
 
 def test_unsupported_elements_are_refused() -> None:
-    with pytest.raises(matmul.UnsupportedMatmul, match="f64 and f64 with a result of f32"):
-        matmul.plan((2, 2), (2, 2), "f32", lhs_contracting=(1,), rhs_contracting=(0,), target=HOST, lhs_element="f64", rhs_element="f64")
-    with pytest.raises(matmul.UnsupportedMatmul, match="f8E4M3FN"):
-        matmul.plan((2, 2), (2, 2), "f8E4M3FN", lhs_contracting=(1,), rhs_contracting=(0,), target=HOST)
+    with pytest.raises(UnsupportedMatmul, match="f64 and f64 with a result of f32"):
+        planned((2, 2), (2, 2), "f32", lhs_contracting=(1,), rhs_contracting=(0,), lhs_element="f64", rhs_element="f64")
+    with pytest.raises(UnsupportedMatmul, match="f8E4M3FN"):
+        planned((2, 2), (2, 2), "f8E4M3FN", lhs_contracting=(1,), rhs_contracting=(0,))
 
 
 def test_text_stays_short() -> None:
     for m, n, k in itertools.product((1, 6, 29, 128), (1, 7, 24, 100), (1, 9, 64)):
-        plan = matmul.plan((m, k), (k, n), "f32", lhs_contracting=(1,), rhs_contracting=(0,), target=AVX2, blas=False)
+        plan = planned((m, k), (k, n), "f32", lhs_contracting=(1,), rhs_contracting=(0,), target=AVX2, blas=False)
         assert matmul.emit_function(plan, "product").count("\n") < 1200

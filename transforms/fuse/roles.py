@@ -46,7 +46,7 @@ from wengert.ir.tensor_types import (
     ui64,
 )
 from wengert.ir.traversal import all_ops, operands_of
-from wengert.transforms.codegen.cpu.matmul_types import supports as matmul_supports
+from wengert.transforms.schedule.products.elements import supports as matmul_supports
 
 
 class Role(Enum):

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ctypes
 from functools import cache
 
-from wengert.transforms.codegen.cpu.matmul.planner import MatmulPlan
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
+from wengert.transforms.schedule.products.plan import MatmulPlan
 
 ROUTINES = {"wg.blas.sgemm": "sgemm", "wg.blas.dgemm": "dgemm"}
 

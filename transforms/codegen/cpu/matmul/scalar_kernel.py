@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from wengert.transforms.codegen.cpu.matmul.planner import MatmulPlan
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
+from wengert.transforms.schedule.products.plan import MatmulPlan
 
 
 def emit_complex(builder: FunctionBuilder, plan: MatmulPlan, a: str, b: str, c: str) -> None:
