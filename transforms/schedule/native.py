@@ -34,15 +34,14 @@ def choose_native(op: NativeOp, target: Target, *, parallel: bool, room: int | N
     return Schedule() if shared is None else Schedule(cut=kernel.schedule.cut, parallel=Parallel(shared.grain, shared.nanoseconds))
 
 
-def check_native(op: NativeOp, target: Target, *, parallel: bool, room: int | None = None) -> NativeKernel:
-    """The kernel under its schedule; a DiagnosticError at its place if it cannot run so. The arguments are those of :func:`choose_native`."""
+def check_native(op: NativeOp, target: Target, *, parallel: bool, room: int | None = None) -> None:
+    """Raises a DiagnosticError at the op's place if it cannot run as its schedule says. The arguments are those of :func:`choose_native`."""
     kernel = native_kernel(op, target)
     problem = _problem(kernel, parallel=parallel)
-    if problem is None and room is not None and (bytes := kernel.scratch_bytes()) > room:
-        problem = f"{bytes} bytes of scratch memory", f"there are {room}; 'bufferize' gives it what the schedule needs that is there then"
+    if problem is None and room is not None and (needed := kernel.scratch_bytes()) > room:
+        problem = f"{needed} bytes of scratch memory", f"the launch has {room}: 'bufferize' gives what the schedule needs that is there when it runs"
     if problem is not None:
         raise error_at(op.location, f"the schedule asks for {problem[0]}, but {problem[1]}")
-    return kernel
 
 
 def _problem(kernel: NativeKernel, *, parallel: bool) -> tuple[str, str] | None:

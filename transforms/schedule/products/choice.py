@@ -15,7 +15,7 @@ from wengert.dialects.kernel import MatmulOp
 from wengert.dialects.kernel.product_schedule import Method, Over, ProductSchedule, Share, Tile
 from wengert.transforms.schedule.chunks import split, wanted_chunks
 from wengert.transforms.schedule.products.elements import COMPLEX, ELEMENT_BYTES, lanes
-from wengert.transforms.schedule.products.operands import Product, needed_copies
+from wengert.transforms.schedule.products.operands import Product, is_empty_sum, needed_copies
 from wengert.transforms.schedule.products.plan import VECTORS, MatmulPlan, core_of, exchanged, extent_of, fitting, plan_of, with_turned_b
 from wengert.transforms.schedule.products.tiling import column_tile, dot_tile, smallest
 from wengert.transforms.schedule.target import Target
@@ -66,8 +66,7 @@ def choose(product: Product, target: Target, *, parallel: bool = True, blas: boo
 
 def plain(product: Product) -> ProductSchedule:
     """How a product runs that has no schedule: one element of C after the other, on one thread, with the copies that it needs."""
-    element, empty_sum = product.element, 0 in [product.a.shape[d] for d in product.a.contracting]
-    kernel: Method = "zero" if empty_sum else "scalar" if element in COMPLEX else "rows"
+    kernel: Method = "zero" if is_empty_sum(product.a) else "scalar" if product.element in COMPLEX else "rows"
     return ProductSchedule(kernel, needed_copies(product))
 
 

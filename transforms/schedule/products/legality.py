@@ -12,7 +12,7 @@ from wengert.dialects.kernel.product_schedule import ProductSchedule, Tile
 from wengert.ir.locations import error_at
 from wengert.transforms.schedule.products.choice import blas_reads, may_turn
 from wengert.transforms.schedule.products.elements import COMPLEX
-from wengert.transforms.schedule.products.operands import Product, contraction, copy_order, laid_out, product_of
+from wengert.transforms.schedule.products.operands import Product, contraction, copy_order, is_empty_sum, laid_out, product_of
 from wengert.transforms.schedule.products.plan import VECTORS, MatmulPlan, core_of, exchanged, extent_of, last_tile, scratch_bytes, with_turned_b
 
 Problem = tuple[str, str] | None
@@ -27,22 +27,25 @@ class _Asked(NamedTuple):
     parallel: bool
 
 
-def check(op: MatmulOp, schedule: ProductSchedule, *, parallel: bool, room: int | None = None) -> Product:
-    """The product; a DiagnosticError at its place if it cannot run so.
+def check(op: MatmulOp, schedule: ProductSchedule, *, parallel: bool, room: int | None = None) -> None:
+    """Raises a DiagnosticError at the op's place if it cannot run so. The arguments are those of :func:`problem_of`."""
+    if problem := problem_of(product_of(op), schedule, parallel=parallel, room=room):
+        raise error_at(op.location, f"the schedule asks for {problem[0]}, but {problem[1]}")
+
+
+def problem_of(product: Product, schedule: ProductSchedule, *, parallel: bool = True, room: int | None = None) -> Problem:
+    """What a schedule asks for, and why a product cannot run so; None if it can.
 
     Args:
-        op: the product.
+        product: the product.
         schedule: how it should run.
         parallel: it may be shared by the thread pool (it is not part of something that is).
         room: the bytes of scratch memory that it has, if that is decided.
     """
-    product = product_of(op)
     problem = _copies(product, schedule) or _inside(_asked(product, schedule, parallel=parallel))
-    if problem is None and room is not None and (bytes := scratch_bytes(product, schedule)) > room:
-        problem = f"{bytes} bytes of scratch memory", f"there are {room}; 'bufferize' gives it what the schedule needs that is there then"
-    if problem is not None:
-        raise error_at(op.location, f"the schedule asks for {problem[0]}, but {problem[1]}")
-    return product
+    if problem is None and room is not None and (needed := scratch_bytes(product, schedule)) > room:
+        return f"{needed} bytes of scratch memory", f"the launch has {room}: 'bufferize' gives what the schedule needs that is there when it runs"
+    return problem
 
 
 def _asked(product: Product, schedule: ProductSchedule, *, parallel: bool) -> _Asked:
@@ -52,8 +55,8 @@ def _asked(product: Product, schedule: ProductSchedule, *, parallel: bool) -> _A
 
 def _copies(product: Product, schedule: ProductSchedule) -> Problem:
     """Operands that must be copied are."""
-    if 0 in [product.a.shape[d] for d in product.a.contracting]:
-        return None
+    if is_empty_sum(product.a):
+        return ("copies", "its sums are empty, and nothing is read") if schedule.copied else None
     for side, stored in zip(("lhs", "rhs"), product.stored, strict=True):
         if stored != product.element and side not in schedule.copied:
             return f"no copy of the {side}", f"its elements are converted from {stored} to {product.element}"

@@ -103,7 +103,7 @@ class MatmulPlan(Struct, frozen=True):
 
     def sets(self, registers: int) -> int:
         """How often a tile of so many registers is there, for neighbouring terms."""
-        return min(MOST_SETS, max(1, self.accumulators // registers))
+        return min(MOST_SETS, max(1, self.accumulators // registers), self.k)
 
     @property
     def groups(self) -> tuple[Group, ...]:
