@@ -34,9 +34,9 @@ from xdsl.traits import Pure, RecursiveMemoryEffect
 from wengert.dialects import core_syntax as cx
 from wengert.dialects.facts import MOVEMENT, REGIONS, UNBATCHED, Facts, Traffic, Work
 from wengert.dialects.stablehlo.base import TensorOp
-from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr, int_of
 from wengert.ir.operations import op_definition
+from wengert.ir.syntax import parts as sx
 
 
 @op_definition

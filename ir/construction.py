@@ -105,7 +105,7 @@ def copy_region(region: Region, values: dict[SSAValue, SSAValue] | None = None) 
         branching = Region()
         region.clone_into(branching, 0, values)
         return branching
-    copied = Block(arg_types=[argument._type for argument in block._args])
+    copied = block_with([argument._type for argument in block._args])
     for old, new in zip(block._args, copied._args, strict=True):
         new.location, new._name = old.location, old._name
         values[old] = new

@@ -18,8 +18,21 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, Use
 from xdsl.ir.core import SSAValues
 from xdsl.irdl import IRDLOperation, OpDef, OptionalDef, irdl_op_definition
-from xdsl.irdl.operations import BaseAccessor, BeforeVariadicSingleAccessor, UniqueVariadicAccessor, VarIRConstruct
+from xdsl.irdl.operations import (
+    BaseAccessor,
+    BaseAttrAccessor,
+    BeforeVariadicSingleAccessor,
+    OptionalAttrAccessor,
+    OptionalPropertyAccessor,
+    PropertyAccessor,
+    SingleAttrAccessor,
+    UniqueVariadicAccessor,
+    VariadicAttrAccessor,
+    VarIRConstruct,
+)
 from xdsl.traits import OpTrait
+
+from wengert.ir.attributes import ints
 
 OpClass = TypeVar("OpClass", bound="type[DialectOperation]")
 Trait = TypeVar("Trait", bound=OpTrait)
@@ -31,6 +44,16 @@ _new = object.__new__
 # values are what passes are made of.
 SSAValue.__hash__ = object.__hash__
 
+_item = tuple[Any, ...].__getitem__
+
+
+def _value_or_values(values: SSAValues[Any], index: Any) -> Any:
+    """What xDSL's method of this name gives, which takes four calls for it."""
+    return _item(values, index) if index.__class__ is int else SSAValues(_item(values, index))
+
+
+SSAValues.__getitem__ = _value_or_values  # pyright: ignore[reportAttributeAccessIssue]
+
 
 class OperationType(ABCMeta):
     """The type of our op classes: ``isinstance`` is the language's own, since nobody registers virtual subclasses of an op, and named
@@ -39,19 +62,65 @@ class OperationType(ABCMeta):
     __instancecheck__ = type.__instancecheck__
 
     def __setattr__(cls, name: str, value: Any) -> None:
-        super().__setattr__(name, _direct(value) if isinstance(value, BaseAccessor) else value)
+        super().__setattr__(name, _direct(value) if isinstance(value, _ACCESSORS) else value)
 
 
-def _direct(accessor: BaseAccessor) -> BaseAccessor | property:
-    """A property that reads what an accessor reads, or the accessor where sizes of several segments have to be looked up."""
+_ACCESSORS = (BaseAccessor, BaseAttrAccessor, OptionalPropertyAccessor, PropertyAccessor)
+
+
+def _direct(accessor: Any) -> Any:
+    """A property that reads what an accessor of xDSL reads, or the accessor itself if it is of a kind that is hardly ever asked."""
     if isinstance(accessor, BeforeVariadicSingleAccessor) and accessor.construct in _ONE:
         return property(_ONE[accessor.construct](accessor.idx))
     if isinstance(accessor, UniqueVariadicAccessor) and accessor.num_defs == 1 and accessor.construct in _ALL:
         return property(_ALL[accessor.construct])
+    if isinstance(accessor, PropertyAccessor):
+        return _named(accessor.property_name)
+    if isinstance(accessor, OptionalPropertyAccessor):
+        return _named_or(accessor.property_name, accessor.default_value)
+    if isinstance(accessor, BaseAttrAccessor) and accessor.construct in _ALL and accessor.option.as_property:
+        return property(_segment(accessor, _ALL[accessor.construct]))
     return accessor
 
 
-_item = tuple[Any, ...].__getitem__
+def _named(name: str) -> property:
+    """An attribute that an op always has."""
+
+    def write(op: Operation, value: Attribute) -> None:
+        op.properties[name] = value
+
+    return property(lambda op: op.properties[name], write)
+
+
+def _named_or(name: str, default: Attribute | None) -> property:
+    """An attribute that an op may have; None takes it away."""
+
+    def write(op: Operation, value: Attribute | None) -> None:
+        if value is None:
+            op.properties.pop(name, None)
+        else:
+            op.properties[name] = value
+
+    return property(lambda op: op.properties.get(name, default), write)
+
+
+def _segment(accessor: BaseAttrAccessor, read: Callable[[Operation], Any]) -> Callable[[Operation], Any]:
+    """Reads one of several groups of operands (or results, or regions), whose sizes are an attribute."""
+    name, index = accessor.option.attribute_name, accessor.idx
+
+    def several(op: Operation) -> Any:
+        sizes = ints(op.properties[name])
+        begin = sum(sizes[:index])
+        return read(op)[begin : begin + sizes[index]]
+
+    def one(op: Operation) -> Any:
+        sizes = ints(op.properties[name])
+        return _item(read(op), sum(sizes[:index])) if sizes[index] else None
+
+    assert isinstance(accessor, SingleAttrAccessor | OptionalAttrAccessor | VariadicAttrAccessor)
+    return several if isinstance(accessor, VariadicAttrAccessor) else one
+
+
 _ONE: dict[VarIRConstruct, Callable[[int], Callable[[Operation], Any]]] = {
     VarIRConstruct.OPERAND: lambda index: lambda op: _item(op._operands, index),
     VarIRConstruct.RESULT: lambda index: lambda op: _item(op.results, index),

@@ -249,7 +249,7 @@ class Pipeline(Struct, frozen=True):
         return seconds
 
     def _verify(self, position: int, module: ModuleOp, before: ModuleOp | Callable[[], ModuleOp], context: Context) -> None:
-        from wengert.ir.verifier import verify
+        from wengert.ir.verification.verifier import verify
 
         try:
             verify(module)
@@ -265,7 +265,7 @@ class Pipeline(Struct, frozen=True):
         return InternalError(f"internal error {self._where(position)}: {what}", path)
 
     def _internal_in_translation(self, position: int, source: ModuleOp | str, details: str, error: Exception) -> InternalError:
-        from wengert.ir.printer import print_module
+        from wengert.ir.printing.printer import print_module
 
         translation = self.translations[position - 1 - len(self.passes)]
         text = print_module(source) if isinstance(source, ModuleOp) else source
@@ -274,7 +274,7 @@ class Pipeline(Struct, frozen=True):
 
     def _before(self, position: int, before: ModuleOp | Callable[[], ModuleOp], context: Context) -> tuple[str, int]:
         """The IR before a pass, got by running those before it again, and the position of the pass to go on with."""
-        from wengert.ir.printer import print_module
+        from wengert.ir.printing.printer import print_module
 
         if not isinstance(before, ModuleOp):
             before = before()

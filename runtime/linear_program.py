@@ -19,8 +19,8 @@ from wengert.runtime.derivation import Residuals, transform, with_main
 from wengert.runtime.errors import InputError
 from wengert.runtime.labels import name_forward, name_linear
 from wengert.runtime.signature import Parameter
-from wengert.transforms.ad.given import take_given
-from wengert.transforms.ad.request import function_named
+from wengert.transforms.ad.requests.request import function_named
+from wengert.transforms.ad.residuals.results_as_arguments import take_given
 from wengert.transforms.pipelines import STACKS, parse_pipeline
 
 if TYPE_CHECKING:

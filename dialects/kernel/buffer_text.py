@@ -22,8 +22,8 @@ from xdsl.irdl import AttrSizedOperandSegments
 from wengert.dialects.core_syntax import Argument, check_places, share_names
 from wengert.dialects.kernel.memory import Space, memref_of, space_of, value_type
 from wengert.ir.attributes import int_array, int_attr, int_of, ints, segment_sizes
-from wengert.ir.parser_operations import OpState, Reader
-from wengert.ir.printer import Unwritable, Writer
+from wengert.ir.parsing.operations import OpState, Reader
+from wengert.ir.printing.printer import Unwritable, Writer
 from wengert.ir.tensor_types import tensor
 
 _LONG = 160

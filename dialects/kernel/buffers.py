@@ -46,13 +46,13 @@ from xdsl.utils.exceptions import VerifyException
 
 from wengert.dialects.facts import COPY, LAUNCH, STRUCTURE
 from wengert.dialects.kernel import buffer_text as text
-from wengert.dialects.kernel.memory import ALIGNMENT, Space, byte_size, space_of, value_type
+from wengert.dialects.kernel.memory import ALIGNMENT, Space, byte_size, is_on_device, space_of, value_type
 from wengert.dialects.kernel.ops import NestOp
 from wengert.dialects.kernel.overwriting import reads_what_it_writes
 from wengert.dialects.kernel.schedule import ScheduleAttr
-from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr, int_of, ints
 from wengert.ir.operations import DialectOperation, op_definition
+from wengert.ir.syntax import parts as sx
 from wengert.ir.tensor_types import dtype_of
 from wengert.ir.traversal import operands_of
 
@@ -77,7 +77,7 @@ class AllocOp(DialectOperation):
 
 @op_definition
 class ViewOp(DialectOperation):
-    """The part of a buffer that begins at a byte, as elements of some type."""
+    """The part of a buffer that begins at a byte, as elements of some type; in space 1, the same memory as kernels of a device see it."""
 
     name = "kernel.view"
     FACTS: ClassVar = STRUCTURE
@@ -91,8 +91,8 @@ class ViewOp(DialectOperation):
         at, count, whole = int_of(self.offset), byte_size(self.memref), byte_size(self.source)
         if at < 0 or at % ALIGNMENT or at + count > max(whole, count if not at else 0):
             raise VerifyException(f"a view of {count} bytes at {at} must lie in the {whole} bytes of {self.source.type} and begin at a multiple of {ALIGNMENT}")
-        if space_of(self.source.type) != space_of(self.memref.type):
-            raise VerifyException("a view lies in the address space of what it is a part of")
+        if space_of(self.source.type) != space_of(self.memref.type) and not is_on_device(self.memref.type):
+            raise VerifyException("a view lies in the address space of what it is a part of, or is what a kernel of a device is given of it")
 
 
 @op_definition

@@ -7,6 +7,7 @@ buffers that a loop swaps::
     memref<8x128xf32, #kernel.space<arena>>     // temporary values, one allocation for a whole program
     memref<16xf32, #kernel.space<constant>>     // written once, when the program is loaded
     memref<f64, #kernel.space<stack>>           // private to the code that runs a loop, mostly registers
+    memref<1024xf32, 1>                         // any of these as a device sees it, flat: what the kernels of a gpu.module take
 
 The handle of a tape, whose own memory grows while the program runs, is an element like any other: ``memref<!core.tape<tensor<3xf64>>>``.
 """
@@ -17,7 +18,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, IntAttr, MemRefType, NoneAttr, TensorType
+from xdsl.dialects.builtin import ArrayAttr, IntAttr, IntegerAttr, MemRefType, NoneAttr, TensorType
 from xdsl.ir import Attribute, Data, SSAValue
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
@@ -110,6 +111,12 @@ def space_of(memref: Attribute) -> Space:
     """The address space of a memref."""
     space = cast("MemRefType[Any]", memref).memory_space
     return space.data if isinstance(space, SpaceAttr) else Space.DEFAULT
+
+
+def is_on_device(memref: Attribute) -> bool:
+    """Whether a memref is one of a device's global memory, as kernels at the gpu level take it: ``memref<4810xf32, 1>``."""
+    space = cast("MemRefType[Any]", memref).memory_space
+    return isinstance(space, IntegerAttr) and cast("IntegerAttr[Any]", space).value.data == 1
 
 
 def bytes_of(type: Attribute) -> int:

@@ -54,6 +54,7 @@ from xdsl.utils.exceptions import VerifyException
 from wengert.dialects.facts import KERNEL, STRUCTURE
 from wengert.dialects.kernel.base import KernelOp
 from wengert.dialects.kernel.body_ops import ApplyOp, ConstantOp, IndexOp, LoadOp, WithinOp, Write, YieldOp
+from wengert.dialects.kernel.gpu_schedule import GpuScheduleAttr
 from wengert.dialects.kernel.product_schedule import ProductScheduleAttr
 from wengert.dialects.kernel.product_syntax import ProductText
 from wengert.dialects.kernel.region_syntax import BodyText, NestText, StripMineText
@@ -62,7 +63,7 @@ from wengert.dialects.kernel.syntax import buffer_shape
 from wengert.dialects.stablehlo.attributes import DotDimensionNumbersAttr
 from wengert.ir.attributes import int_array, ints, segment_sizes
 from wengert.ir.operations import op_definition
-from wengert.ir.syntax import ResultTypes, Syntax
+from wengert.ir.syntax.parts import ResultTypes, Syntax
 from wengert.ir.tensor_types import shape_of_type, type_of
 
 
@@ -70,7 +71,8 @@ from wengert.ir.tensor_types import shape_of_type, type_of
 class NestOp(KernelOp):
     """A loop nest; see the module's docstring. Result i continues ``into`` operand ``ties[i]`` unless that is -1.
 
-    ``schedule`` says how it runs (:mod:`wengert.dialects.kernel.schedule`); what it computes does not depend on that.
+    ``schedule`` says how it runs on a CPU (:mod:`wengert.dialects.kernel.schedule`), ``gpu_schedule`` how on a GPU
+    (:mod:`wengert.dialects.kernel.gpu_schedule`); what it computes does not depend on that.
     """
 
     name = "kernel.nest"
@@ -82,6 +84,7 @@ class NestOp(KernelOp):
     bounds = prop_def(DenseArrayBase)
     ties = opt_prop_def(DenseArrayBase)
     schedule = opt_prop_def(ScheduleAttr)
+    gpu_schedule = opt_prop_def(GpuScheduleAttr)
     body = region_def("single_block")
     outputs = var_result_def()
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
@@ -223,7 +226,7 @@ def _verify_whole(op: InterpretOp | NativeOp) -> None:
 class StripMineOp(KernelOp):
     """Runs nests on one strip of rows after another; see :mod:`wengert.transforms.kernel.strip_mining`.
 
-    In trip i the body sees elements ``[i * step, i * step + n)`` of an operand, n being the size of its argument (all of
+    In iteration i the body sees elements ``[i * step, i * step + n)`` of an operand, n being the size of its argument (all of
     it if the step is 0), and what it yields are those elements of the results.
     """
 
@@ -232,7 +235,7 @@ class StripMineOp(KernelOp):
     DISTINCT_NAMES: ClassVar = True
     FACTS: ClassVar = KERNEL
     inputs = var_operand_def()
-    trips = prop_def(IntegerAttr)
+    iterations = prop_def(IntegerAttr)
     input_steps = prop_def(DenseArrayBase)
     output_steps = prop_def(DenseArrayBase)
     schedule = opt_prop_def(ScheduleAttr)
@@ -241,15 +244,15 @@ class StripMineOp(KernelOp):
     traits = traits_def(IsolatedFromAbove())
 
     def verify_(self) -> None:
-        last, trips = self.body.block.last_op, self.trips.value.data
+        last, iterations = self.body.block.last_op, self.iterations.value.data
         if not isinstance(last, YieldOp) or len(last.values) != len(self.outputs):
             raise VerifyException("the body must end in a kernel.yield of the strips of all results")
         parts = [(self.inputs, self.body.block.args, self.input_steps), (self.outputs, last.values, self.output_steps)]
         for wholes, strips, steps in parts:
             for whole, strip, step in zip(wholes, strips, ints(steps), strict=True):
                 count, part = (prod(shape_of_type(type_of(value))) for value in (whole, strip))
-                if part + (trips - 1) * step != count or (step not in (0, part)):
-                    raise VerifyException(f"{trips} strips of {strip.type} with step {step} are not {whole.type}")
+                if part + (iterations - 1) * step != count or (step not in (0, part)):
+                    raise VerifyException(f"{iterations} strips of {strip.type} with step {step} are not {whole.type}")
 
 
 def nest(

@@ -13,12 +13,12 @@ from xdsl.ir import Operation
 
 from wengert.dialects.kernel.positions import strides
 from wengert.dialects.kernel.product_schedule import ProductScheduleAttr
-from wengert.dialects.kernel.schedule_clause import clause_text, read_clause
+from wengert.dialects.kernel.schedule_clause import read_clause, write_clauses
 from wengert.dialects.kernel.syntax import buffer_shape
 from wengert.dialects.stablehlo.syntax import DotText
 from wengert.ir.attributes import int_array, ints
-from wengert.ir.parser_operations import OpState, Reader
-from wengert.ir.printer import Unwritable, Writer
+from wengert.ir.parsing.operations import OpState, Reader
+from wengert.ir.printing.printer import Unwritable, Writer
 
 View = tuple[tuple[int, ...], tuple[int, ...], int]
 """The extents, strides and offset of an operand of a product."""
@@ -80,8 +80,7 @@ class ProductText(Struct, frozen=True):
             view = ints(op.properties[f"{side}_shape"]), ints(op.properties[f"{side}_strides"]), offset
             texts.append(writer.value(value) + ("" if view == (shape, strides(shape), 0) else f" as {_view_text(*view)}"))
         writer.write(f" {', '.join(texts)}{DotText.dimensions_text(op.properties['dimension_numbers'])}")
-        if schedule := clause_text(op):
-            writer.write(f"{writer.indent}    {schedule}")
+        write_clauses(op, writer)
         writer.attribute_dictionary(op)
         writer.write(f" : {writer.function_type(op.operand_types, op.result_types)}")
 

@@ -1,12 +1,14 @@
-"""The clause ``schedule<...>`` in the text of an op."""
+"""The clauses ``schedule<...>`` and ``gpu_schedule<...>`` in the text of an op."""
 
 from __future__ import annotations
 
 from xdsl.ir import Operation
 
+from wengert.dialects.kernel.gpu_schedule import GpuScheduleAttr
 from wengert.dialects.kernel.product_schedule import ProductScheduleAttr
 from wengert.dialects.kernel.schedule import ScheduleAttr
-from wengert.ir.parser_operations import OpState, Reader
+from wengert.ir.parsing.operations import OpState, Reader
+from wengert.ir.printing.printer import Writer
 
 
 def read_clause(reader: Reader, state: OpState, kind: type[ScheduleAttr | ProductScheduleAttr]) -> None:
@@ -16,7 +18,16 @@ def read_clause(reader: Reader, state: OpState, kind: type[ScheduleAttr | Produc
             state.properties["schedule"] = kind(kind.parse_parameter(reader))  # pyright: ignore[reportArgumentType]
 
 
-def clause_text(op: Operation) -> str:
-    """What :func:`read_clause` reads; empty if the op has no schedule."""
-    schedule = op.properties.get("schedule")
-    return f"schedule<{schedule.data}>" if isinstance(schedule, ScheduleAttr | ProductScheduleAttr) else ""
+def read_gpu_clause(reader: Reader, state: OpState) -> None:
+    """Reads ``gpu_schedule<threads = [0], group = 256>`` if it comes next."""
+    if reader.accept_word("gpu_schedule"):
+        with reader.foreign("gpu_schedule"):
+            state.properties["gpu_schedule"] = GpuScheduleAttr(GpuScheduleAttr.parse_parameter(reader))
+
+
+def write_clauses(op: Operation, writer: Writer) -> None:
+    """What these read, each on a line of its own."""
+    for name in ("schedule", "gpu_schedule"):
+        schedule = op.properties.get(name)
+        if isinstance(schedule, ScheduleAttr | ProductScheduleAttr | GpuScheduleAttr):
+            writer.write(f"{writer.indent}    {name}<{schedule.data}>")

@@ -19,9 +19,9 @@ from wengert.dialects.kernel.attributes import KINDS, AtAttr, WhereAttr, at_attr
 from wengert.dialects.kernel.functions import arity, is_comparison
 from wengert.dialects.kernel.positions import ZERO, Position, combine, flatten, index, span, strides, unflatten
 from wengert.ir.attributes import int_array, ints
-from wengert.ir.parser_operations import OpState, Reader
-from wengert.ir.printer import Unwritable, Writer
-from wengert.ir.syntax_types import FunctionType
+from wengert.ir.parsing.operations import OpState, Reader
+from wengert.ir.printing.printer import Unwritable, Writer
+from wengert.ir.syntax.types import FunctionType
 from wengert.ir.tensor_types import i1, shape_of_type
 
 T = TypeVar("T")

@@ -13,9 +13,9 @@ from xdsl.irdl import operand_def, opt_prop_def, prop_def, region_def, result_de
 from wengert.dialects.facts import UNBATCHED
 from wengert.dialects.stablehlo.attributes import ChannelHandleAttr
 from wengert.dialects.stablehlo.base import TensorOp
-from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr
 from wengert.ir.operations import op_definition
+from wengert.ir.syntax import parts as sx
 
 
 @op_definition

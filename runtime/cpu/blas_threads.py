@@ -10,7 +10,7 @@ import ctypes
 from functools import cache
 
 from wengert.runtime.cpu.engine import Library
-from wengert.transforms.schedule.chunks import BLAS_HOLD, BLAS_RELEASE
+from wengert.transforms.codegen.cpu.tasks import BLAS_HOLD, BLAS_RELEASE
 
 
 def blas_text() -> str:

@@ -38,10 +38,10 @@ from wengert.transforms.codegen.cpu.native.symbols import ALLOWS
 from wengert.transforms.codegen.cpu.polls import CALL_BACK, POLL
 from wengert.transforms.codegen.cpu.program import ProgramText, generate
 from wengert.transforms.codegen.cpu.subnormals import can_flush
+from wengert.transforms.codegen.cpu.tasks import BLAS_HOLD, DECLARATIONS
 from wengert.transforms.core import compound
 from wengert.transforms.lowering import alone, function, remaining
 from wengert.transforms.pipelines import emission, joined, lowering, parse_pipeline, placing
-from wengert.transforms.schedule.chunks import BLAS_HOLD, DECLARATIONS
 from wengert.transforms.schedule.host import host
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -177,13 +177,17 @@ class _Compilation:
 
     def _check_memory(self, code: ProgramText, signature: Signature) -> None:
         """Refuses a program that this machine cannot hold; nothing has been allocated yet."""
-        results = {f"{r.label}, {r.type}": prod(r.shape) * r.dtype.itemsize for r in signature.results}
-        constants = {f"the constant of {op.value.type}": byte_size(op.memref) for op in code.constants}
-        parts = {**results, **constants, "values in between": code.memory.arena}
-        missing = excess(sum(parts.values()))
+        results = [prod(r.shape) * r.dtype.itemsize for r in signature.results]
+        constants = [byte_size(op.memref) for op in code.constants]
+        missing = excess(sum(results) + sum(constants) + code.memory.arena)
         if missing:
-            largest = max(parts, key=lambda part: parts[part])
-            raise InputError(f"@{self.entry} needs {missing}; {plain(parts[largest])} of it for {largest}")
+            parts = [
+                *zip(results, [f"{r.label}, {r.type}" for r in signature.results], strict=True),
+                *zip(constants, [f"the constant of {op.value.type}" for op in code.constants], strict=True),
+                (code.memory.arena, "values in between"),
+            ]
+            largest, what = max(parts, key=lambda part: part[0])
+            raise InputError(f"@{self.entry} needs {missing}; {plain(largest)} of it for {what}")
 
     def _stats(self, code: ProgramText, lowered: ModuleOp, constants: list[Array], signature: Signature) -> Stats:
         interpreted = Counter(op.body.block.first_op.name for op in code.interpreted if op.body.block.first_op is not None)

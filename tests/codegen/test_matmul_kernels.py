@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from product_checks import AVX2, HOST, TYPES, Array, check_guarded, compiled, einsum, planned, values
 
+from wengert.dialects.kernel.product_elements import UnsupportedMatmul
 from wengert.transforms.codegen.cpu import matmul
-from wengert.transforms.schedule.products.elements import UnsupportedMatmul
 from wengert.transforms.schedule.products.plan import MatmulPlan
 from wengert.transforms.schedule.target import TARGETS, Target
 
@@ -204,27 +204,27 @@ def test_nan_and_infinity_reach_the_result() -> None:
 
 
 @pytest.mark.parametrize(
-    ("held", "result"),
+    ("stored", "result"),
     [
         (ml_dtypes.bfloat16, "bf16"), (ml_dtypes.bfloat16, "f32"), (np.float16, "f16"), (np.float16, "f32"), (np.float16, "f64"),
         (np.float32, "f64"), (np.int8, "i32"), (np.uint8, "i32"), (np.uint16, "ui64"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("layout", ["NN", "TT"])
-def test_converted_elements(held: type[Any], result: str, layout: str) -> None:
+def test_converted_elements(stored: type[Any], result: str, layout: str) -> None:
     """Small whole numbers, so that every sum is exact in f32 and only the last rounding counts."""
     names = {ml_dtypes.bfloat16: "bf16", np.float16: "f16", np.float32: "f32", np.int8: "i8", np.uint8: "ui8", np.uint16: "ui16"}
     kind = {"bf16": ml_dtypes.bfloat16, "f16": np.float16}.get(result) or TYPES[result]
     rng = np.random.default_rng(0)
-    low = 0 if np.dtype(held).kind == "u" else -15
+    low = 0 if np.dtype(stored).kind == "u" else -15
     a, b = rng.integers(low, 16, (9, 21)), rng.integers(low, 16, (21, 19))
     plan = planned(
         (21, 9) if layout == "TT" else (9, 21), (19, 21) if layout == "TT" else (21, 19), result,
-        lhs_contracting=(0,) if layout == "TT" else (1,), rhs_contracting=(1,) if layout == "TT" else (0,), lhs_element=names[held], rhs_element=names[held],
+        lhs_contracting=(0,) if layout == "TT" else (1,), rhs_contracting=(1,) if layout == "TT" else (0,), lhs_element=names[stored], rhs_element=names[stored],
     )  # fmt: skip
     got = np.empty((9, 19), kind)
     scratch = np.empty(plan.scratch_bytes + 64, np.uint8)
-    left, right = (np.ascontiguousarray(x.T if layout == "TT" else x).astype(held) for x in (a, b))
+    left, right = (np.ascontiguousarray(x.T if layout == "TT" else x).astype(stored) for x in (a, b))
     compiled(plan)(left.ctypes.data, right.ctypes.data, got.ctypes.data, scratch.ctypes.data + -scratch.ctypes.data % 64)
     np.testing.assert_array_equal(got, (a @ b).astype(np.float32).astype(kind))
 

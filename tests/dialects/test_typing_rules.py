@@ -11,7 +11,7 @@ from typing_ill_forms import UNREADABLE
 from wengert.dialects.chlo import Chlo
 from wengert.dialects.core import Core
 from wengert.dialects.stablehlo import StableHLO
-from wengert.ir.typing_rules import TYPING_RULES
+from wengert.ir.verification.typing_rules import TYPING_RULES
 
 WELL_TYPED = [*WELL_TYPED, *WELL]
 ILL_TYPED = [*ILL_TYPED, *ILL]

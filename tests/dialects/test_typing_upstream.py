@@ -24,9 +24,9 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from wengert.dialects import chlo_broadcast
 from wengert.dialects.registry import make_context
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.parser import parse_module
-from wengert.ir.printer import print_module
-from wengert.ir.verifier import verify
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
+from wengert.ir.verification.verifier import verify
 
 pytestmark = pytest.mark.oracle
 

@@ -11,8 +11,8 @@ import re
 
 from wengert.dialects.registry import make_context
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.parser import parse_module
-from wengert.ir.verifier import verify
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.verification.verifier import verify
 
 
 def expand(types: str) -> list[str]:

@@ -23,7 +23,7 @@ from fuzz.pool import Job, Pool
 from fuzz.reducer import Reducer
 from fuzz.tensors import DTYPES
 from fuzz.trial import Finding, Outcome, attempt, chosen, put_to_test
-from wengert.ir.printer import print_module
+from wengert.ir.printing.printer import print_module
 
 PROGRAMS, CHUNKS = 2000, 40
 SHARE = 0.3

@@ -10,9 +10,9 @@ from spellings import ANOTHER_TEXT, ARGUMENTS, ATTRIBUTES, ELEMENTS_WITHOUT_CONS
 
 import wengert as wg
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.parser import parse_module
-from wengert.ir.printer import print_module
-from wengert.ir.verifier import verify
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
+from wengert.ir.verification.verifier import verify
 
 Judge = Callable[[str], str]
 CALLEE = "func.func private @callee(%v: tensor<4xf32>) -> tensor<4xf32> {\n  return %v : tensor<4xf32>\n}\n"

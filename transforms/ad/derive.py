@@ -13,13 +13,13 @@ from wengert.dialects.ad_parts import LINEAR_PART, linear_arguments, parts_of
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
 from wengert.ir.locations import error_at
 from wengert.ir.traversal import ops_of
-from wengert.transforms.ad.join import join_function
-from wengert.transforms.ad.jvp import jvp_function
-from wengert.transforms.ad.policies import AUTO, Policy, policy_named
-from wengert.transforms.ad.request import LINEAR_REQUESTS, REQUESTS, Request, function_named, has_requests, request
-from wengert.transforms.ad.selections import expand_selections
-from wengert.transforms.ad.transpose import transpose_function
-from wengert.transforms.ad.vjp import vjp_function
+from wengert.transforms.ad.forward.jvp import jvp_function
+from wengert.transforms.ad.linear.join import join_function
+from wengert.transforms.ad.linear.transpose import transpose_function
+from wengert.transforms.ad.linear.vjp import vjp_function
+from wengert.transforms.ad.requests.request import LINEAR_REQUESTS, REQUESTS, Request, function_named, has_requests, request
+from wengert.transforms.ad.residuals.policies import AUTO, Policy, policy_named
+from wengert.transforms.ad.rewrites.select_and_scatter import expand_selections
 from wengert.transforms.core.symbol_dce import references
 from wengert.transforms.core.tapes_to_stacks import tapes_to_stacks
 from wengert.transforms.core.to_core import to_core
@@ -48,7 +48,7 @@ def vjp(
     """Replaces ``fn`` by its VJP, ``(inputs, cotangents of of) -> (outputs, cotangents of wrt)``, in place. See :func:`jvp`.
 
     ``strategy`` is one of STRATEGIES: ``transpose`` linearizes, transposes and joins, ``direct`` writes the adjoint of every op.
-    ``residuals`` names the policy for what is kept (:mod:`wengert.transforms.ad.policies`), which ``direct`` does not take.
+    ``residuals`` names the policy for what is kept (:mod:`wengert.transforms.ad.residuals.policies`), which ``direct`` does not take.
     """
     if strategy not in STRATEGIES:
         raise error_at(
@@ -124,18 +124,18 @@ def prepare(module: ModuleOp) -> None:
 def _to_core(module: ModuleOp) -> None:
     to_core(module, keep_custom=True)
     if ops_of(module, hlo.ReduceOp, hlo.ReduceWindowOp):
-        from wengert.transforms.ad.regions import expand_regions  # with all of batching, which most programs do without
+        from wengert.transforms.ad.rewrites.reduce_regions import expand_regions  # with all of batching, which most programs do without
 
         expand_regions(module)
     expand_selections(module)
     if ops_of(module, hlo.ScatterOp):
-        from wengert.transforms.ad.scatter_regions import expand_scatters  # as above
+        from wengert.transforms.ad.rewrites.scatter_regions import expand_scatters  # as above
 
         expand_scatters(module)
 
 
 def _expand(module: ModuleOp) -> None:
     if has_requests(module):
-        from wengert.transforms.ad.expand import expand_ad  # as above
+        from wengert.transforms.ad.requests.expand import expand_ad  # as above
 
         expand_ad(module)

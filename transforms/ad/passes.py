@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from wengert.transforms.ad.derive import join, jvp, prepare, replace_function, transpose_functions, vjp
-from wengert.transforms.ad.linearize import linearize_function
-from wengert.transforms.ad.lower import lower_ad
-from wengert.transforms.ad.policies import policy_named
-from wengert.transforms.ad.request import fresh_name, function_named, request
+from wengert.transforms.ad.linear.linearize import linearize_function
+from wengert.transforms.ad.requests.lower import lower_ad
+from wengert.transforms.ad.requests.request import fresh_name, function_named, request
+from wengert.transforms.ad.residuals.policies import policy_named
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class ExpandAdPass(ModulePass):
     name = "expand-ad"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        from wengert.transforms.ad.expand import expand_ad  # with all of batching, which most programs do without
+        from wengert.transforms.ad.requests.expand import expand_ad  # with all of batching, which most programs do without
 
         expand_ad(op)
 

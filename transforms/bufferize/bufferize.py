@@ -18,6 +18,7 @@ from wengert.ir.traversal import ops_in
 from wengert.ir.unregistered import written_name
 from wengert.transforms.bufferize.layout import assign
 from wengert.transforms.bufferize.rewrite import rewrite
+from wengert.transforms.schedule.gpu.target import GPU_TARGETS
 from wengert.transforms.schedule.host import HOST, target_named
 
 _BESIDE_KERNELS = (core.ForOp, core.WhileOp, core.CaseOp, stablehlo.ConstantOp, stablehlo.ReshapeOp, ReturnOp)
@@ -42,7 +43,13 @@ class BufferizePass(ModulePass):
     """As for the pass ``schedule``; how much scratch memory kernels need depends on it."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        from wengert.transforms.codegen.cpu.scratch import MemoryNeeds  # here: what kernels need is known to those who write their code
+        # Here: what kernels need is known to those who write their code.
+        if self.target in GPU_TARGETS:
+            from wengert.transforms.codegen.gpu.scratch import GpuNeeds
+
+            bufferize(op, GpuNeeds())
+            return
+        from wengert.transforms.codegen.cpu.scratch import MemoryNeeds
 
         bufferize(op, MemoryNeeds(target_named(self.target)))
 

@@ -29,6 +29,7 @@ from wengert.dialects.kernel import STORE, LoadOp, NestOp, StripMineOp
 from wengert.dialects.kernel.memory import ALIGNMENT, aligned, byte_size
 from wengert.dialects.kernel.overwriting import carried, reads_what_it_writes
 from wengert.ir.tensor_types import shape_of_type
+from wengert.ir.traversal import operands_of, ops_in
 
 CELL_BYTES = 64
 """What loops carry or compute and is larger lies in the arena, not on the stack."""
@@ -145,14 +146,14 @@ class _Assignment:
         self.block = block
         self.scratch = scratch
         self.mutable = mutable
-        self.ops = list(block.ops)
+        self.ops = ops_in(block)
         self.found = MemoryLayout(constants=constants)
         self.storage: dict[SSAValue, _Storage] = {}
         self.last_use: dict[SSAValue, int] = {}
 
     def run(self) -> MemoryLayout:
         for number, op in enumerate(self.ops):
-            for operand in op.operands:
+            for operand in operands_of(op):
                 self.last_use[operand] = number
         for number, arg in enumerate(self.block.args):
             storage = self._new(arg, -1, fixed=number not in self.mutable)
@@ -203,7 +204,7 @@ class _Assignment:
     def _continue(self, number: int, op: Operation, result: SSAValue, operand: SSAValue) -> None:
         """Lets the result take over the operand's memory if nobody else needs it, else marks it to begin as a copy."""
         storage = self.storage[operand]
-        others = op.inputs if isinstance(op, NestOp) else op.operands
+        others = op.inputs if isinstance(op, NestOp) else operands_of(op)
         uses = sum(self.storage[value] is storage for value in others) + (isinstance(op, NestOp) and sum(self.storage[value] is storage for value in op.into))
         taken = any(self.storage.get(other) is storage for other in op.results)
         alone = uses == 1 or (uses == 2 and isinstance(op, NestOp) and not runs_twice(op) and self._reads_what_it_writes(op, op.results.index(result), storage))
@@ -227,7 +228,7 @@ class _Assignment:
     def _place_outputs(self) -> None:
         last = self.block.last_op
         assert last is not None
-        for output, value in enumerate(last.operands):
+        for output, value in enumerate(operands_of(last)):
             storage = self.storage[value]
             if storage.place is None:
                 storage.place = Place(Origin.OUTPUT, output)
@@ -267,22 +268,35 @@ class _Assignment:
     def _reuse(self, number: int, op: NestOp, reused: set[int]) -> set[int]:
         """Lets results overwrite operands that die here and are read only where they are overwritten."""
         taken: set[int] = set()
+        fresh = [(target, result) for target, result in enumerate(op.results) if self._is_unplaced(result, number) and op.tied[target] < 0]
+        dying = [(argument, operand) for argument, operand in zip(op.body.block.args, op.inputs, strict=True) if self._dies(operand, number)] if fresh else []
+        if not dying:
+            return taken
         writes = op.writes
-        for target, result in enumerate(op.results):
-            storage = self.storage[result]
+        for target, result in fresh:
             mine = [write for write in writes if write.target == target]
-            if storage.place is not None or storage.first != number or len(mine) != 1 or mine[0].kind != STORE or op.tied[target] >= 0:
+            if len(mine) != 1 or mine[0].kind != STORE:
                 continue
-            for argument, operand in zip(op.body.block.args, op.inputs, strict=True):
+            storage = self.storage[result]
+            for argument, operand in dying:
                 other = self.storage[operand]
-                dies = other.last == number and not other.fixed and other.place is not None and other.place.origin is Origin.ARENA
-                if not dies or id(other) in taken or id(other) in reused or not _same_layout(operand, result, other, storage):
+                if id(other) in taken or id(other) in reused or not _same_layout(operand, result, other, storage):
                     continue
                 if self._only_at(op, other, argument, mine[0].at):
                     storage.place = other.place
                     taken.add(id(other))
                     break
         return taken
+
+    def _is_unplaced(self, value: SSAValue, number: int) -> bool:
+        """Whether the memory of a value begins with this op, and has no place yet."""
+        storage = self.storage[value]
+        return storage.place is None and storage.first == number
+
+    def _dies(self, value: SSAValue, number: int) -> bool:
+        """Whether a value of the arena is needed until this op, and no longer."""
+        storage = self.storage[value]
+        return storage.last == number and not storage.fixed and storage.place is not None and storage.place.origin is Origin.ARENA
 
     def _only_at(self, op: NestOp, other: _Storage, argument: SSAValue, at: object) -> bool:
         """Whether the nest reads the buffer by this argument alone, and only at this position, whole."""

@@ -19,7 +19,7 @@ from wengert.dialects.kernel.buffer_text import SEGMENTS
 from wengert.dialects.kernel.memory import ALIGNMENT, Space, byte_size, bytes_in, memref_of, space_of, value_type
 from wengert.dialects.kernel.schedule import Schedule, ScheduleAttr
 from wengert.ir.attributes import int_array, int_attr, ints, segment_sizes
-from wengert.ir.construction import append, block_with, erase, insert_before
+from wengert.ir.construction import append, block_with, detach, erase, insert_before
 from wengert.ir.operations import set_operands
 from wengert.ir.tensor_types import i1, i64, tensor
 from wengert.ir.traversal import operands_of, ops_in
@@ -187,7 +187,7 @@ class _BlockWriter:
         outs = [self.buffer(result) for result in op.results]
         scratch = self._range(self.found.scratch.get(op))
         block = block_with([value.type for value in operands_of(op)])
-        op.detach()
+        detach(op)
         set_operands(op, block.args)
         append(block, op)
         self._bound(ops.LaunchOp, [ins, outs, scratch], [block], op)
@@ -272,4 +272,4 @@ class _BlockWriter:
         in_loop = self.in_loop and schedule.data.parallel is None  # what threads share is a function of its own, with no use for the stack of the entry
         self._inner(old, block, (taken, written, rest[0] if rest else None), ops.EndOp.create(), in_loop=in_loop)
         steps = int_array((*ints(op.input_steps), *ints(op.output_steps)))
-        self._bound(ops.StripLoopOp, [ins, outs, arena], [block], op, iterations=op.trips, steps=steps, schedule=schedule)
+        self._bound(ops.StripLoopOp, [ins, outs, arena], [block], op, iterations=op.iterations, steps=steps, schedule=schedule)

@@ -1,4 +1,4 @@
-"""From core-level functions to kernel-level ones: fusion, then one op for each group of its plan.
+"""The pass ``fuse``: turns core-level functions into kernel-level ones, with one op for each group of the fusion plan.
 
 A group of fused ops becomes a loop nest (:mod:`wengert.transforms.fuse.nests`), a contraction a matrix product, a loop or
 a branch itself with kernel-level regions, and whatever is left runs in a ``kernel.interpret``.
@@ -115,7 +115,7 @@ class _FunctionBuilder:
             self._wrap(op, InterpretOp if kernel_class(op) is None else NativeOp)
 
     def _control(self, op: Operation) -> None:
-        """A loop or branch with the same operands, its regions built like functions."""
+        """Builds a loop or branch with the same operands, its regions like functions."""
         regions: list[Region] = []
         for region in op.regions:
             block, results = _fused_block(region.block)
@@ -138,7 +138,7 @@ class _FunctionBuilder:
         self.env[op.result] = product.result
 
     def _wrap(self, op: Operation, wrapper: type[InterpretOp | NativeOp]) -> None:
-        """The op in a kernel op that holds it, with everything that it uses as operands."""
+        """Wraps an op in a kernel op, whose operands are all values that it uses."""
         outside = captured(op)
         operands = [*op.operands, *outside]
         inner = Block(arg_types=[operand.type for operand in operands])

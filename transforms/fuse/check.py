@@ -1,4 +1,4 @@
-"""Refuses programs that cannot be compiled, before anything is rewritten: every value has to have a size in memory that is known, and calls are inlined."""
+"""Refuses programs that cannot be compiled, before anything is rewritten: the size of every value in memory has to be known, and calls have to be inlined."""
 
 from __future__ import annotations
 

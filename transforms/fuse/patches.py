@@ -1,4 +1,4 @@
-"""Convolutions whose window is as wide as their input is dilated: a matrix product, and its rows put side by side.
+"""Rewrites convolutions whose window is as wide as their input is dilated: as a matrix product, whose rows are put side by side.
 
 Such is the gradient of cutting an image into patches (a convolution whose stride is its window) in the image, and an upsampling by a learned
 kernel. Of the window, one element at a time meets an element of the input and all others meet the zeros between, so for an input x of n
@@ -20,8 +20,8 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects import stablehlo
 from wengert.dialects.builder import OpBuilder, Value
+from wengert.dialects.stablehlo.convolution_windows import Windows, windows_of
 from wengert.ir.tensor_types import element, f32, f64, rank, shape, size
-from wengert.transforms.codegen.cpu.native.convolution.attributes import Windows, windows_of
 from wengert.transforms.fuse.rewriting import replace_ops
 
 

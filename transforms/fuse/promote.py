@@ -1,4 +1,4 @@
-"""Sums and products of 16-bit floats are computed in f32 and rounded once, as the interpreter does.
+"""Promotes the accumulators of 16-bit floats: sums and products are computed in f32 and rounded once, as the interpreter does.
 
 ::
 

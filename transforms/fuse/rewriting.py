@@ -1,4 +1,4 @@
-"""Ops that are replaced before fusion, each kind by a pass of its own: products, convolutions and windows in forms for which there is better code."""
+"""Replaces ops before fusion by forms for which there is better code: products, convolutions, windows, each in a pass of its own."""
 
 from __future__ import annotations
 

@@ -66,17 +66,17 @@ def _move_behind_readers(block: Block, op: Operation, value: SSAValue) -> None:
     if readers == {op} or block.last_op in readers:
         return
     following, last = _following(op, readers)
-    moving, made = [op], set(op.results)
+    moving, results = [op], set(op.results)
     read = {root(operand) for operand in op.operands}
     for other in following[:last]:
-        if made.isdisjoint(other.operands):
+        if results.isdisjoint(other.operands):
             if not read.isdisjoint(_overwritten(other)):
                 return  # then that op would have to copy
         elif other in readers:
             return
         else:
             moving.append(other)
-            made.update(other.results)
+            results.update(other.results)
             read.update(root(operand) for operand in other.operands)
     if last > 0:
         for moved in moving:

@@ -1,4 +1,4 @@
-"""A nest with its loops in the order in which they run, and the loop in which each value of its body is computed.
+"""Places the ops of a nest: its loops in the order in which they run, and the loop in which each value of the body is computed.
 
 Whatever does not depend on the inner loops is computed outside of them: the level of a value is the innermost loop that it depends on.
 """
@@ -13,9 +13,8 @@ from xdsl.ir import Operation, SSAValue
 from wengert.dialects.kernel import STORE, Guard, IndexOp, LoadOp, NestOp, WithinOp, Write
 from wengert.dialects.kernel.positions import Position, dimensions
 from wengert.dialects.kernel.schedule import Schedule
-from wengert.ir.traversal import operands_of, ops_in
-from wengert.transforms.fuse.views import result
-from wengert.transforms.kernel.loops import Loops, accesses
+from wengert.ir.traversal import operands_of, ops_in, result_of
+from wengert.transforms.analysis.loops import Loops, accesses
 
 
 class Reduction(Struct, frozen=True, eq=False):
@@ -66,7 +65,7 @@ class Placement:
                 level = self.guard_depth(op.where.data)
             else:
                 level = max([depth[operand] for operand in operands_of(op)], default=-1)
-            depth[result(op)] = level
+            depth[result_of(op)] = level
         return depth
 
     def guard_depth(self, guards: tuple[Guard, ...]) -> int:

@@ -1,9 +1,10 @@
-"""The pass ``schedule``: writes down how every kernel of a program is to run."""
+"""The pass ``schedule``: writes on every kernel of a program how it runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache, partial
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -19,6 +20,8 @@ from wengert.ir.traversal import ops_in
 from wengert.transforms.bufferize.layout import in_place_nests
 from wengert.transforms.schedule.choice import choose
 from wengert.transforms.schedule.chunks import split
+from wengert.transforms.schedule.gpu.schedule import schedule_for_gpu
+from wengert.transforms.schedule.gpu.target import GPU_TARGETS
 from wengert.transforms.schedule.host import HOST, target_named
 from wengert.transforms.schedule.legality import check
 from wengert.transforms.schedule.target import Target
@@ -32,25 +35,30 @@ class SchedulePass(ModulePass):
     name = "schedule"
 
     target: str = HOST
-    """``cpu``, the processor that this process runs on, or one by name: ``avx2``, ``avx512``, ``neon``, ``sse2``."""
+    """``cpu``, the processor that this process runs on, or one by name: ``avx2``, ``avx512``, ``neon``, ``sse2``; or a GPU: ``gpu`` (none in particular),
+    ``sm_80``, ``sm_90``, ``gfx90a``, ``gfx942``."""
     strict: bool = False
     """Sums are added up in the order in which they are written."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.target in GPU_TARGETS:
+            schedule_for_gpu(op, GPU_TARGETS[self.target], strict=self.strict)
+            return
         for function in ops_in(op.body.block):
             if isinstance(function, FuncOp) and function.body.blocks:
                 schedule(function, target_named(self.target), strict=self.strict, in_place=_overwrites(function))
 
 
 def _overwrites(function: FuncOp) -> Callable[[NestOp], bool]:
-    """Says which nests of a function overwrite what they read: those that do where they have buffers, and those that ``bufferize`` will let do."""
+    """Says which nests of a function overwrite what they read, by their buffers if they have some, else by those that ``bufferize`` will give them."""
     if is_bufferized(function):
         return lambda nest: isinstance(launch := nest.parent_op(), LaunchOp) and runs_in_place(launch)
-    return in_place_nests(function).__contains__
+    nests = lru_cache(maxsize=1)(lambda: in_place_nests(function))  # most schedules do not depend on it
+    return lambda nest: nest in nests()
 
 
 def schedule(root: Operation, target: Target, *, strict: bool = False, in_place: Callable[[NestOp], bool] = lambda op: False, parallel: bool = True) -> None:
-    """Gives all kernels and strip loops inside of an op the schedules that they have not got, and checks those that are there.
+    """Chooses schedules for the kernels and strip loops inside of an op that have none, and checks those that are there.
 
     A nest on values may have a schedule by which iterations run twice though it might overwrite what it reads: then ``bufferize`` does not let it.
 
@@ -70,7 +78,7 @@ def schedule(root: Operation, target: Target, *, strict: bool = False, in_place:
                 inside = parallel
                 if isinstance(op, NestOp):
                     if op.schedule is None:
-                        op.properties["schedule"] = ScheduleAttr(choose(op, target, strict=strict, in_place=in_place(op), parallel=parallel))
+                        op.properties["schedule"] = ScheduleAttr(choose(op, target, strict=strict, in_place=partial(in_place, op), parallel=parallel))
                     else:
                         check(op, op.schedule.data, strict=strict, in_place=isinstance(root, LaunchOp) and runs_in_place(root), parallel=parallel)
                     continue
@@ -87,7 +95,7 @@ def schedule(root: Operation, target: Target, *, strict: bool = False, in_place:
 def _whole(op: MatmulOp | NativeOp, target: Target, *, parallel: bool, room: int | None) -> None:
     """Gives a product or a native kernel its schedule, or checks the one that is there. What lies on buffers has no more scratch memory than it has."""
     if isinstance(op, NativeOp):
-        from wengert.transforms.schedule.native import check_native, choose_native  # here, because many programs do without them
+        from wengert.transforms.codegen.cpu.native.schedules import check_native, choose_native  # here, because many programs do without them
 
         if op.schedule is not None:
             check_native(op, target, parallel=parallel, room=room)
@@ -111,6 +119,6 @@ def _whole(op: MatmulOp | NativeOp, target: Target, *, parallel: bool, room: int
 
 
 def choose_strips(op: StripMineOp, target: Target, *, parallel: bool) -> Schedule:
-    """How strips run: one after the other, or shared by the thread pool."""
-    shared = split(op.trips.value.data, strips_ns(op, target)) if parallel else None
+    """Chooses how strips run: one after the other, or shared by the thread pool."""
+    shared = split(op.iterations.value.data, strips_ns(op, target)) if parallel else None
     return Schedule(parallel=Parallel(shared.grain, shared.nanoseconds)) if shared is not None else Schedule()

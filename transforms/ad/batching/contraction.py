@@ -1,7 +1,7 @@
 """Batching of contractions: each stays one contraction.
 
 Where both operands are batched the batch is one more batch dimension; where one is, it is one more free dimension of that
-one. A convolution has no free dimensions to give: the batch joins its batch dimension, its output features, or, where both
+one. A convolution has no free dimensions: the batch is merged into its batch dimension, its output features, or, where both
 operands are batched, its feature groups.
 """
 
@@ -42,7 +42,7 @@ def convolution(batch: Batching, op: hlo.ConvolutionOp, operands: Operands) -> R
     (n, f, _), (_, o, _), (out_n, out_f, _) = op.dimension_numbers.roles
     feature_groups, batch_groups = int_of(op.feature_group_count), int_of(op.batch_group_count)
     if batch.size == 0:
-        return batch.nothing(op)  # a convolution has at least one group
+        return batch.empty_results(op)  # a convolution has at least one group
     if lhs.batched and rhs.batched:
         image = merged(batch.b, lhs.value, n if batch_groups > 1 else f)
         kernel = merged(batch.b, rhs.value, o)
@@ -60,7 +60,7 @@ def convolution(batch: Batching, op: hlo.ConvolutionOp, operands: Operands) -> R
 
 
 def merged(b: OpBuilder, x: Value, d: int, groups: int = 1) -> Value:
-    """x without its batch dimension, which is part of dimension d: outermost within each of the groups of that one."""
+    """Merges the batch dimension into dimension d, outermost within each of the groups of d."""
     size, *extents = shape(x)
     grouped = b.reshape(x, [size, *extents[:d], groups, extents[d] // groups, *extents[d + 1 :]])
     rest = [p for p in range(len(shape(grouped))) if p != 0]
@@ -78,7 +78,7 @@ def split(b: OpBuilder, x: Value, d: int, size: int, groups: int = 1) -> Value:
 
 
 def _convolve(b: OpBuilder, op: hlo.ConvolutionOp, lhs: Value, rhs: Value, feature_groups: int, batch_groups: int) -> Value:
-    """The convolution with other extents of batch and features, and other groups."""
+    """Emits the convolution on operands with other batch and feature extents, and other group counts."""
     (n, _, _), (_, o, _), (out_n, out_f, _) = op.dimension_numbers.roles
     result = list(shape(op.result))
     result[out_n], result[out_f] = shape(lhs)[n] // batch_groups, shape(rhs)[o]

@@ -15,7 +15,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from wengert.dialects import core
 from wengert.ir.attributes import int_of
 from wengert.transforms.ad.direct.adjoint import is_inactive
-from wengert.transforms.ad.tangents import has_tangent
+from wengert.transforms.ad.forward.tangents import has_tangent
 
 Loop = core.ForOp | core.WhileOp
 

@@ -22,8 +22,8 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.transforms.ad.rule import Into, Tangent
 
 if TYPE_CHECKING:
-    from wengert.transforms.ad.cotangents import Cotangents
     from wengert.transforms.ad.direct.sweep import Sweep
+    from wengert.transforms.ad.linear.cotangents import Cotangents
 
 Bars = Sequence["Tangent | Into"]
 """Contributions to the cotangents of an op's operands."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import element, is_complex
-from wengert.transforms.ad.matrices import adjoint as hermitian_transpose
-from wengert.transforms.ad.matrices import keep, rows
+from wengert.transforms.ad.building_blocks.matrices import adjoint as hermitian_transpose
+from wengert.transforms.ad.building_blocks.matrices import keep, rows
 from wengert.transforms.ad.rule import Tangent
 
 

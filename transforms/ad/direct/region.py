@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.transforms.ad.residuals import Plan, plan
+from wengert.transforms.ad.residuals.plan import Plan, plan
 
 
 class ReverseBody:

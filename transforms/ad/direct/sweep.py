@@ -11,10 +11,10 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.locations import Role, derived
-from wengert.transforms.ad.cotangents import Cotangents
 from wengert.transforms.ad.direct.adjoint import ADJOINTS, STEPS, Adjoint, Back, is_inactive
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.function import discard
+from wengert.transforms.ad.linear.cotangents import Cotangents
 from wengert.transforms.ad.rule import Tangent
 
 

@@ -11,13 +11,13 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block
 
 import wengert.transforms.ad.direct.adjoints  # noqa: F401  # pyright: ignore[reportUnusedImport]  (fills the table of adjoints)
-from wengert.transforms.ad.cotangents import Cotangents
 from wengert.transforms.ad.direct.activity import active_in
 from wengert.transforms.ad.direct.sweep import Sweep
+from wengert.transforms.ad.forward.tangents import materialized
 from wengert.transforms.ad.function import begin_function, finish_function
-from wengert.transforms.ad.guards import settle_guards
-from wengert.transforms.ad.request import Request
-from wengert.transforms.ad.tangents import materialized
+from wengert.transforms.ad.linear.cotangents import Cotangents
+from wengert.transforms.ad.requests.request import Request
+from wengert.transforms.ad.rewrites.guards import settle_guards
 
 
 def direct_vjp_function(asked: Request, name: str) -> FuncOp:

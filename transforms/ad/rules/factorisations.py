@@ -14,8 +14,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.stablehlo.attributes import Transpose
 from wengert.ir.attributes import bool_attr, int_of
 from wengert.ir.tensor_types import element, i32, is_complex, shape, tensor
-from wengert.transforms.ad.case import Arg, Case
-from wengert.transforms.ad.matrices import (
+from wengert.transforms.ad.building_blocks.matrices import (
     adjoint,
     diagonal,
     hermitian,
@@ -28,8 +27,9 @@ from wengert.transforms.ad.matrices import (
     reflected,
     solve,
 )
+from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.rule import LinearMap, Tangent, derivative, sum_of
-from wengert.transforms.core.systems import take_rows
+from wengert.transforms.core.recognisers.systems import take_rows
 
 # -- Cholesky
 

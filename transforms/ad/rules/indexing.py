@@ -13,10 +13,10 @@ from wengert.dialects.core import Kind
 from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, ScatterDimensionNumbersAttr, dimensions
 from wengert.ir.attributes import int_attr, int_of, ints
 from wengert.ir.tensor_types import dtype_of, element, i32, i64, is_unsigned, largest_integer, shape, size, tensor, type_of
+from wengert.transforms.ad.building_blocks.scatter_products import product_of_others
 from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.rule import Into, LinearMap, Tangent, derivative, same_op, transpose, where
-from wengert.transforms.ad.scatter_products import product_of_others
 from wengert.transforms.analysis.ranges import interval
 
 # -- slices

@@ -13,7 +13,7 @@ from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, di
 from wengert.ir.attributes import bool_attr, int_attr, int_of
 from wengert.ir.tensor_types import element, i32, index_element, shape, tensor
 from wengert.transforms.ad.case import Arg, Case
-from wengert.transforms.ad.forward import ForwardSweep
+from wengert.transforms.ad.forward.sweep import ForwardSweep
 from wengert.transforms.ad.rule import STEPS, LinearMap, Tangent, derivative
 
 

@@ -11,10 +11,10 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.core import Extreme, Kind
 from wengert.ir.attributes import bool_attr, int_of, ints
 from wengert.ir.tensor_types import element, i32, shape, tensor
+from wengert.transforms.ad.building_blocks.associative_scan import Direction, along, interleaved
 from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.rule import LinearMap, Partial, Tangent, derivative, same_op, sum_of, transpose, where
-from wengert.transforms.ad.running import Direction, along, interleaved
 
 
 def restore(b: OpBuilder, reduced: Value, dims: Sequence[int], extents: Sequence[int]) -> Value:
@@ -129,7 +129,7 @@ class _Level(Struct, frozen=True):
 
 
 def _scan(b: OpBuilder, op: core.CumulativeOp, step: Step) -> Partial:
-    """The derivative of a running combination over the tree of :mod:`wengert.transforms.ad.running`.
+    """The derivative of a running combination over the tree of :mod:`wengert.transforms.ad.building_blocks.associative_scan`.
 
     So the shares of elements that tie are JAX's, which differentiates that tree. The running values are those that the op found.
     """

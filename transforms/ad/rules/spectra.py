@@ -13,9 +13,9 @@ from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.attributes import bool_attr, int_of
 from wengert.ir.tensor_types import c128, element, i32, is_complex, real_element, shape, tensor
+from wengert.transforms.ad.building_blocks.matrices import adjoint, columns, diagonal, hermitian, identity_like, keep, matmul, positive_definite, rows
 from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.errors import refuse
-from wengert.transforms.ad.matrices import adjoint, columns, diagonal, hermitian, identity_like, keep, matmul, positive_definite, rows
 from wengert.transforms.ad.rule import LinearMap, Tangent, derivative
 
 # -- eigenvalues

@@ -10,8 +10,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.stablehlo.attributes import Transpose
 from wengert.ir.attributes import bool_attr, int_of
 from wengert.ir.tensor_types import element, i32, is_complex, shape, tensor
-from wengert.transforms.ad.case import Arg, Case
-from wengert.transforms.ad.matrices import (
+from wengert.transforms.ad.building_blocks.matrices import (
     adjoint,
     along_rows,
     cholesky_solve,
@@ -29,6 +28,7 @@ from wengert.transforms.ad.matrices import (
     tridiagonal,
     turned_diagonals,
 )
+from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.rule import LinearMap, Tangent, derivative, sum_of, transpose
 
 # -- triangular systems

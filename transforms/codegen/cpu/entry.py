@@ -18,8 +18,9 @@ from wengert.transforms.codegen.cpu.native.symbols import FREE
 from wengert.transforms.codegen.cpu.near_pointers import near_pointers
 from wengert.transforms.codegen.cpu.polls import DECLARATION, POLL, UNLIKELY
 from wengert.transforms.codegen.cpu.subnormals import flushed_task, flushing
+from wengert.transforms.codegen.cpu.tasks import BLAS_HOLD, BLAS_RELEASE, DECLARATIONS, FRAME, POOL_RUN, run_task
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
-from wengert.transforms.schedule.chunks import BLAS_HOLD, BLAS_RELEASE, DECLARATIONS, POOL_RUN, Split, start
+from wengert.transforms.schedule.chunks import Split
 from wengert.transforms.schedule.target import Target
 
 ENTRY = "entry"
@@ -124,7 +125,7 @@ class EntryBuilder:
         if self.mode is not None:
             task, self.helpers[f"{task}.flushed"] = flushed_task(task, self.mode, self.target.attributes)
         self._frame = max(self._frame, len(pointers))
-        self.builder.lines += start(task, f"%{self.builder.label('frame')}", pointers, cut, scratch, count)
+        run_task(self.builder, task, pointers, cut, scratch, count)
 
     @contextmanager
     def task(self) -> Generator[FunctionBuilder]:
@@ -172,7 +173,7 @@ class EntryBuilder:
         """What must be done where the entry begins."""
         lines: list[str] = []
         if self._frame:
-            lines.append(f"%frame = alloca [{self._frame} x ptr]")
+            lines.append(f"{FRAME} = alloca [{self._frame} x ptr]")
         if self.mode is not None:
             lines += self.mode.enter
         if self._calls_blas:

@@ -35,12 +35,13 @@ from wengert.transforms.bufferize.footprint import Footprint, footprint
 from wengert.transforms.codegen.cpu.carried import Carried
 from wengert.transforms.codegen.cpu.entry import EntryBuilder
 from wengert.transforms.codegen.cpu.native import native_kernel
+from wengert.transforms.codegen.cpu.native.schedules import check_native
 from wengert.transforms.codegen.cpu.nest.emission import emit_nest
 from wengert.transforms.codegen.cpu.pointers import ARENA, BlockPointers
 from wengert.transforms.codegen.cpu.polls import CALL_BACK, is_long, iterations_between
-from wengert.transforms.schedule.chunks import Split, parameters, prologue
+from wengert.transforms.codegen.cpu.tasks import BEGIN, END, SCRATCH, begin_task, parameters
+from wengert.transforms.schedule.chunks import Split
 from wengert.transforms.schedule.legality import check
-from wengert.transforms.schedule.native import check_native
 from wengert.transforms.schedule.placement import Placement
 from wengert.transforms.schedule.target import Target
 
@@ -217,11 +218,11 @@ class _BlockCode(BlockPointers):
             return
         pointers = [*[f"%p{n}" for n in range(len(op.ins))], *[f"%q{n}" for n in range(len(op.outs))]]
         with self.entry.task() as builder:
-            builder.lines += prologue(pointers, cut)
+            begin_task(builder, pointers, cut)
             _BlockCode(self.entry, Block(), [], alone=False, check_schedules=self.check_schedules)._strip_loop(
-                op, pointers, ["%scratch"][: len(arena)], ("%begin", "%end")
+                op, pointers, [SCRATCH][: len(arena)], (BEGIN, END)
             )
-        task = self.entry.function(builder.definition("KERNEL", [parameters(pointers, cut)], attributes="nounwind"))
+        task = self.entry.function(builder.definition("KERNEL", parameters(pointers, cut), attributes="nounwind"))
         scratch_bytes = 0 if op.arena is None else byte_size(op.arena)
         self.entry.job(task, buffers, cut, arena[0] if arena else ARENA, scratch_bytes)
 

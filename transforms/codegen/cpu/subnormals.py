@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from wengert.transforms.codegen.cpu.tasks import TASK_PARAMETERS
 from wengert.transforms.schedule.target import Target
 
 
@@ -56,6 +57,6 @@ def flushing(target: Target) -> Flushing:
 
 def flushed_task(task: str, mode: Flushing, attributes: str) -> tuple[str, str]:
     """The name and the definition of a task that runs another one in the mode."""
-    name = f"{task}.flushed"
-    lines = [*mode.enter, f"call void @{task}(ptr %frame, i64 %chunk, ptr %scratch)", *mode.leave, "ret void"]
-    return name, "\n".join([f"define internal void @{name}(ptr %frame, i64 %chunk, ptr %scratch) {attributes} {{", *lines, "}"])
+    name, parameters = f"{task}.flushed", ", ".join(TASK_PARAMETERS)
+    lines = [*mode.enter, f"call void @{task}({parameters})", *mode.leave, "ret void"]
+    return name, "\n".join([f"define internal void @{name}({parameters}) {attributes} {{", *lines, "}"])

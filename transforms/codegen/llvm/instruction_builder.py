@@ -59,6 +59,10 @@ class InstructionBuilder:
         self.line(f"{name} = {text}")
         return name
 
+    def define(self, name: str, text: str) -> None:
+        """Appends an instruction whose result has a name that is known beforehand."""
+        self.line(f"{name} = {text}")
+
     def shared(self, text: str) -> str:
         """The result of an instruction without effects, which is written once wherever it is known to have been computed."""
         for scope in self._shared:

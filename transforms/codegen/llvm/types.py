@@ -13,7 +13,8 @@ import numpy as np
 from msgspec import Struct
 from xdsl.ir import Attribute
 
-from wengert.ir.tensor_types import EIGHT_BITS, bf16, c64, c128, dtype_of, f16, f32, f64, i1, i4, is_integer, is_unsigned, ui4
+from wengert.dialects.kernel.element_formats import format_of
+from wengert.ir.tensor_types import EIGHT_BITS, bf16, c64, c128, f16, f32, f64, i1
 
 
 class Element(Struct, frozen=True):
@@ -44,18 +45,17 @@ class Element(Struct, frozen=True):
         return "f64" if self.register == "double" else "f32"
 
 
-_SPECIAL: dict[Attribute, Element] = {
-    f64: Element("f", "double", "double", 8),
-    f32: Element("f", "float", "float", 4),
-    f16: Element("f", "half", "float", 2, "f16"),
-    bf16: Element("f", "i16", "float", 2, "bf16"),
-    c64: Element("c", "float", "float", 8),
-    c128: Element("c", "double", "double", 16),
-    i1: Element("b", "i8", "i1", 1),
-    i4: Element("i", "i8", "i8", 1, "i4"),
-    ui4: Element("u", "i8", "i8", 1, "ui4"),
-    **{type: Element("f", "i8", "float", 1, type.name) for type in EIGHT_BITS},
+_REGISTERS: dict[Attribute, tuple[str, str]] = {
+    f64: ("double", "double"),
+    f32: ("float", "float"),
+    f16: ("half", "float"),
+    bf16: ("i16", "float"),
+    c64: ("float", "float"),
+    c128: ("double", "double"),
+    i1: ("i8", "i1"),
+    **dict.fromkeys(EIGHT_BITS, ("i8", "float")),
 }
+"""The LLVM types in memory and in registers; those of integers follow from their size."""
 SUB_BYTE = ("i4", "ui4")
 """What is narrow and no float."""
 
@@ -70,12 +70,10 @@ def element_of(type: Attribute) -> Element:
 
 
 def _element_of(type: Attribute) -> Element:
-    special = _SPECIAL.get(type)
-    if special is not None:
-        return special
-    assert is_integer(type), f"no such element type: {type}"
-    size = dtype_of(type).itemsize
-    return Element("u" if is_unsigned(type) else "i", f"i{8 * size}", f"i{8 * size}", size)
+    format = format_of(type)
+    word = f"i{8 * format.size}"
+    memory, register = _REGISTERS.get(type, (word, word))
+    return Element(format.kind, memory, register, format.size, format.narrow)
 
 
 _LARGEST_F32 = (2 - 2.0**-23) * 2.0**127

@@ -12,9 +12,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wengert.dialects.kernel import MatmulOp
+from wengert.dialects.kernel.product_elements import COMPLEX, ELEMENT_BYTES
 from wengert.dialects.kernel.product_schedule import Method, Over, ProductSchedule, Share, Tile
 from wengert.transforms.schedule.chunks import split, wanted_chunks
-from wengert.transforms.schedule.products.elements import COMPLEX, ELEMENT_BYTES, lanes
 from wengert.transforms.schedule.products.operands import Product, is_empty_sum, needed_copies
 from wengert.transforms.schedule.products.plan import VECTORS, MatmulPlan, core_of, exchanged, extent_of, fitting, plan_of, with_turned_b
 from wengert.transforms.schedule.products.tiling import column_tile, dot_tile, smallest
@@ -100,6 +100,11 @@ def _with_tiles(schedule: ProductSchedule, plan: MatmulPlan, parts: list[_Part],
     )
 
 
+def _lanes(target: Target, element: str) -> int:
+    """How many elements a register holds."""
+    return target.vector_bytes // ELEMENT_BYTES[element]
+
+
 def _kernel(product: Product, target: Target, *, blas: bool) -> ProductSchedule:
     """The kernel for the layout and the sizes, on one thread."""
     schedule = ProductSchedule(copied=needed_copies(product))
@@ -108,7 +113,7 @@ def _kernel(product: Product, target: Target, *, blas: bool) -> ProductSchedule:
         return replace(schedule, kernel="zero" if core.k == 0 else "rows")
     if core.element in COMPLEX:
         return replace(schedule, kernel="scalar")
-    wide = lanes(target, core.element)
+    wide = _lanes(target, core.element)
     if core.a_m == 1 and core.n < min(wide, core.m) and (core.k >= wide or core.n == 1):
         # For few columns and contiguous columns of A, vectors along m are better.
         core, schedule = exchanged(core), replace(schedule, exchanged=True)
@@ -133,8 +138,8 @@ def _vector_kernel(core: MatmulPlan) -> Method:
 def _tile(plan: MatmulPlan, m: int, n: int, target: Target) -> Tile:
     """The tile for so many rows and columns."""
     if plan.method in VECTORS:
-        return column_tile(m, n, target.vector_registers, lanes(target, plan.element))
-    return dot_tile(m, n, plan.k, target.vector_registers, lanes(target, plan.element)) if plan.method == "dot" else Tile()
+        return column_tile(m, n, target.vector_registers, _lanes(target, plan.element))
+    return dot_tile(m, n, plan.k, target.vector_registers, _lanes(target, plan.element)) if plan.method == "dot" else Tile()
 
 
 def blas_reads(core: MatmulPlan) -> bool:
@@ -151,7 +156,7 @@ def may_turn(core: MatmulPlan) -> bool:
 
 def nanoseconds(plan: MatmulPlan, target: Target) -> float:
     """About how long the product takes."""
-    per_cycle = 0.5 if plan.element in COMPLEX else 3.0 * lanes(target, plan.element)
+    per_cycle = 0.5 if plan.element in COMPLEX else 3.0 * _lanes(target, plan.element)
     moved = ELEMENT_BYTES[plan.element] * (plan.m * plan.k + plan.k * plan.n + plan.m * plan.n) * math.prod(loop.size for loop in plan.loops)
     return max(plan.flops / (per_cycle * CYCLES_PER_NS), moved * BYTE_NS)
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from wengert.dialects.kernel import MatmulOp
+from wengert.dialects.kernel.product_elements import NAMES, check_elements, computed_in
 from wengert.dialects.kernel.product_schedule import Side
 from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import element
-from wengert.transforms.schedule.products.elements import NAMES, check_elements, computed_in
 
 
 class Operand(Struct, frozen=True):

@@ -12,9 +12,9 @@ from functools import lru_cache
 from msgspec import Struct
 from msgspec.structs import replace
 
+from wengert.dialects.kernel.product_elements import ELEMENT_BYTES
 from wengert.dialects.kernel.product_schedule import Method, Over, ProductSchedule, Side, Tile
 from wengert.transforms.schedule.chunks import Split
-from wengert.transforms.schedule.products.elements import ELEMENT_BYTES
 from wengert.transforms.schedule.products.operands import (
     Dimension,
     Operand,

@@ -14,15 +14,15 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.transforms.ad.cotangents import Cotangents
 from wengert.transforms.ad.direct.activity import active_in, returned
 from wengert.transforms.ad.direct.adjoint import Back, step
 from wengert.transforms.ad.direct.region import ReverseBody
 from wengert.transforms.ad.direct.sweep import Sweep
+from wengert.transforms.ad.forward.tangents import materialized
 from wengert.transforms.ad.function import drop_dead_ops
-from wengert.transforms.ad.residuals import Plan
+from wengert.transforms.ad.linear.cotangents import Cotangents
+from wengert.transforms.ad.residuals.plan import Plan
 from wengert.transforms.ad.rule import Into, Tangent
-from wengert.transforms.ad.tangents import materialized
 
 
 class _BranchCotangents(Cotangents):

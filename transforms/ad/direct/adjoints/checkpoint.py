@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from wengert.dialects import ad
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
-from wengert.transforms.ad.cotangents import Cotangents
-from wengert.transforms.ad.custom import take_in
 from wengert.transforms.ad.direct.activity import active_in, returned
 from wengert.transforms.ad.direct.adjoint import Back, step
 from wengert.transforms.ad.direct.sweep import Sweep
-from wengert.transforms.ad.request import function_named
+from wengert.transforms.ad.linear.cotangents import Cotangents
+from wengert.transforms.ad.requests.custom import take_in
+from wengert.transforms.ad.requests.request import function_named
 from wengert.transforms.ad.rule import Tangent
 
 

@@ -15,17 +15,17 @@ from xdsl.ir import Attribute, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import is_differentiable, type_of
-from wengert.transforms.ad.backward import copy_linear, transpose_ops
-from wengert.transforms.ad.cotangents import Cotangents
-from wengert.transforms.ad.custom import CUSTOM_JVP, CUSTOM_VJP, check_inputs, take_in
 from wengert.transforms.ad.direct.activity import returned
 from wengert.transforms.ad.direct.adjoint import Back, step
 from wengert.transforms.ad.direct.sweep import Sweep
 from wengert.transforms.ad.errors import refuse
-from wengert.transforms.ad.linear import LinearBuilder
-from wengert.transforms.ad.request import function_named
+from wengert.transforms.ad.forward.linear_builder import LinearBuilder
+from wengert.transforms.ad.forward.tangents import materialized
+from wengert.transforms.ad.linear.cotangents import Cotangents
+from wengert.transforms.ad.linear.transpose_ops import copy_linear, transpose_ops
+from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP, check_inputs, take_in
+from wengert.transforms.ad.requests.request import function_named
 from wengert.transforms.ad.rule import Tangent
-from wengert.transforms.ad.tangents import materialized
 
 
 @step(CallOp)

@@ -12,8 +12,8 @@ from wengert.dialects import ad, chlo
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import element, is_complex, rank, type_of
-from wengert.transforms.ad.custom import guarded_cotangent
 from wengert.transforms.ad.direct.adjoint import Bars, Both, adjoint, binary, inactive, unary
+from wengert.transforms.ad.requests.custom import guarded_cotangent
 
 inactive(hlo.FloorOp, hlo.CeilOp, hlo.RoundNearestAfzOp, hlo.RoundNearestEvenOp, hlo.BitcastConvertOp, ad.StopGradientOp)
 inactive(hlo.SignOp, where=lambda op: not is_complex(element(op.operand)))

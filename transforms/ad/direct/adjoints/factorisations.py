@@ -15,10 +15,10 @@ from wengert.dialects.core import Kind
 from wengert.dialects.stablehlo.attributes import ScatterDimensionNumbersAttr, Transpose, dimensions
 from wengert.ir.attributes import int_attr, int_of
 from wengert.ir.tensor_types import element, i32, rank, shape, tensor, type_of
+from wengert.transforms.ad.building_blocks.matrices import adjoint as hermitian_transpose
+from wengert.transforms.ad.building_blocks.matrices import identity_like, keep, matmul, pivots_to_permutation, reflected, solve, transposed
 from wengert.transforms.ad.direct.adjoint import Bars, adjoint
 from wengert.transforms.ad.direct.matrix_cotangents import conj, from_hermitian, on_diagonal, real_part, total
-from wengert.transforms.ad.matrices import adjoint as hermitian_transpose
-from wengert.transforms.ad.matrices import identity_like, keep, matmul, pivots_to_permutation, reflected, solve, transposed
 from wengert.transforms.ad.rule import Tangent
 
 # -- Cholesky

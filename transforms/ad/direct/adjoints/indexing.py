@@ -17,11 +17,11 @@ from wengert.dialects.core import Kind
 from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, ScatterDimensionNumbersAttr
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.tensor_types import dtype_of, element, i32, i64, is_unsigned, rank, shape, size, tensor, type_of
+from wengert.transforms.ad.building_blocks.scatter_products import product_of_others
 from wengert.transforms.ad.direct.adjoint import Bars, adjoint
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.rule import Into
 from wengert.transforms.ad.rules.indexing import fits_nowhere
-from wengert.transforms.ad.scatter_products import product_of_others
 
 # -- slices at positions
 

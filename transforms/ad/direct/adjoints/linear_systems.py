@@ -13,10 +13,21 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.stablehlo.attributes import Transpose
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import rank
+from wengert.transforms.ad.building_blocks.matrices import adjoint as hermitian_transpose
+from wengert.transforms.ad.building_blocks.matrices import (
+    cholesky_solve,
+    keep,
+    lu_solve,
+    matmul,
+    paired_rows,
+    rows_back,
+    solve,
+    transposed,
+    tridiagonal,
+    turned_diagonals,
+)
 from wengert.transforms.ad.direct.adjoint import Bars, adjoint
 from wengert.transforms.ad.direct.matrix_cotangents import conj, from_hermitian
-from wengert.transforms.ad.matrices import adjoint as hermitian_transpose
-from wengert.transforms.ad.matrices import cholesky_solve, keep, lu_solve, matmul, paired_rows, rows_back, solve, transposed, tridiagonal, turned_diagonals
 from wengert.transforms.ad.rule import Tangent
 
 

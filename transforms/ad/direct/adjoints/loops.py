@@ -17,16 +17,16 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.attributes import int_attr, int_of
 from wengert.ir.tensor_types import i64
-from wengert.transforms.ad.cotangents import Cotangents
 from wengert.transforms.ad.direct.activity import Loop, active_in, body_arguments, returned, useful_of_loop, varied_carried
 from wengert.transforms.ad.direct.adjoint import Back, step
 from wengert.transforms.ad.direct.record import INDEX, Slot, slot_for
 from wengert.transforms.ad.direct.region import ReverseBody
 from wengert.transforms.ad.direct.sweep import Sweep
+from wengert.transforms.ad.forward.tangents import materialized
 from wengert.transforms.ad.function import drop_dead_ops
-from wengert.transforms.ad.residuals import Plan
+from wengert.transforms.ad.linear.cotangents import Cotangents
+from wengert.transforms.ad.residuals.plan import Plan
 from wengert.transforms.ad.rule import Tangent
-from wengert.transforms.ad.tangents import materialized
 from wengert.transforms.core.counting import constant_integer
 
 

@@ -11,9 +11,9 @@ from wengert.dialects.core import Kind
 from wengert.dialects.stablehlo.attributes import ScatterDimensionNumbersAttr, dimensions
 from wengert.ir.attributes import int_attr, int_of
 from wengert.ir.tensor_types import index_element, rank, shape, tensor, type_of
-from wengert.transforms.ad.cotangents import Cotangents
 from wengert.transforms.ad.direct.adjoint import Back, Bars, adjoint, step
 from wengert.transforms.ad.direct.sweep import Sweep
+from wengert.transforms.ad.linear.cotangents import Cotangents
 from wengert.transforms.ad.rule import Tangent
 
 

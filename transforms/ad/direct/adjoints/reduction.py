@@ -10,9 +10,9 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.core import Kind
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.tensor_types import element, rank, shape, tensor
+from wengert.transforms.ad.building_blocks.associative_scan import Direction, along, interleaved
 from wengert.transforms.ad.direct.adjoint import Bars, adjoint
 from wengert.transforms.ad.errors import refuse
-from wengert.transforms.ad.running import Direction, along, interleaved
 
 
 def spread(b: OpBuilder, y: Value, dims: Sequence[int], like: Value) -> Value:

@@ -12,11 +12,11 @@ from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import element, i32, is_complex, rank, real_element, shape, tensor
+from wengert.transforms.ad.building_blocks.matrices import adjoint as hermitian_transpose
+from wengert.transforms.ad.building_blocks.matrices import columns, diagonal, identity_like, keep, matmul, rows, transposed
 from wengert.transforms.ad.direct.adjoint import Bars, adjoint
 from wengert.transforms.ad.direct.matrix_cotangents import conj, from_hermitian, on_diagonal, real_part, total
 from wengert.transforms.ad.errors import refuse
-from wengert.transforms.ad.matrices import adjoint as hermitian_transpose
-from wengert.transforms.ad.matrices import columns, diagonal, identity_like, keep, matmul, rows, transposed
 from wengert.transforms.ad.rule import Tangent
 
 # -- eigenvalues

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import i64
-from wengert.transforms.ad.cotangents import Cotangents
 from wengert.transforms.ad.direct.adjoint import Back, Bars, adjoint, inactive, step
 from wengert.transforms.ad.direct.record import INDEX
 from wengert.transforms.ad.direct.sweep import Sweep
+from wengert.transforms.ad.linear.cotangents import Cotangents
 from wengert.transforms.ad.rule import Into, Tangent
 
 inactive(core.TapeCreateOp, core.TapeSizeOp)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from wengert.dialects.kernel.product_elements import FLOATS, NARROW
 from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.codegen.llvm.half import bf16_of_f32, f16_of_f32, f32_of_bf16, f32_of_f16
-from wengert.transforms.schedule.products.elements import FLOATS, NARROW
 
 
 def convert(builder: FunctionBuilder, value: str, source: str, target: str) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from wengert.dialects.kernel.product_elements import ELEMENT_BYTES
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
-from wengert.transforms.schedule.products.elements import ELEMENT_BYTES
 
 
 class Arithmetic(Struct, frozen=True):

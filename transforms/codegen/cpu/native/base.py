@@ -22,8 +22,9 @@ from wengert.ir.tensor_types import shape
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.regions import inline
 from wengert.transforms.codegen.cpu.native.value_elements import has_known_elements, value_element
+from wengert.transforms.codegen.cpu.tasks import begin_task, parameters
 from wengert.transforms.codegen.llvm.scalars import Value
-from wengert.transforms.schedule.chunks import Split, parameters, prologue
+from wengert.transforms.schedule.chunks import Split
 from wengert.transforms.schedule.target import Target
 
 OWN = "KERNEL."
@@ -102,17 +103,17 @@ class NativeKernel(ABC):
         """The function, named ``@KERNEL``."""
         builder = KernelBuilder(self.target, strict=strict, cut=self.cut)
         count = len(self.op.operands) + len(self.captured)
+        pointers = [f"%p{n}" for n in range(count)] + [f"%q{n}" for n in range(len(self.op.results))]
+        begin_task(builder, pointers, self.cut)
         for number, value in enumerate(self.captured, len(self.op.operands)):
             if shape(value) == ():
                 self.outside[value] = builder.memory().load(value_element(value), f"%p{number}")
         self.emit(builder)
-        pointers = [f"%p{n}" for n in range(count)] + [f"%q{n}" for n in range(len(self.op.results))]
         others = [] if self.cut is not None else ["%scratch", "%tapes"] if self.uses_tapes else ["%scratch"]
-        builder.lines[:0] = prologue(pointers, self.cut)
         own = {symbol: text for symbol, text in builder.module.definitions.items() if symbol.startswith(OWN)}
         function = builder.definition(
             "KERNEL",
-            [parameters([*pointers, *others], self.cut)],
+            parameters([*pointers, *others], self.cut),
             result="i32" if self.returns_status else "void",
             returns="0" if self.returns_status else "",
             attributes=self.target.attributes,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
+from wengert.transforms.codegen.cpu.tasks import BEGIN, END
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Index
 from wengert.transforms.codegen.llvm.memory import Memory
 from wengert.transforms.codegen.llvm.module import ModuleBuilder
@@ -69,7 +70,7 @@ class KernelBuilder(FunctionBuilder):
             with self.loops(extents) as indices:
                 yield indices
             return
-        with self.loop("%begin", "%end") as loop:
+        with self.loop(BEGIN, END) as loop:
             rest: Index = loop.index
             indices = list[Index]()
             for extent in reversed(extents):

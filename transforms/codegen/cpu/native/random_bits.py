@@ -1,4 +1,4 @@
-"""Random bits by Threefry-2x32 and Philox-4x32, block by block in lanes; see :mod:`wengert.runtime.interpreter.random`.
+"""Random bits by Threefry-2x32 and Philox-4x32, block by block in lanes; see :mod:`wengert.runtime.interpreter.ops.random`.
 
 Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 """

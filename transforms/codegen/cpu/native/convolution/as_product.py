@@ -21,18 +21,18 @@ from msgspec import Struct
 
 from wengert.dialects import stablehlo
 from wengert.dialects.kernel.memory import aligned
+from wengert.dialects.kernel.product_elements import UnsupportedMatmul
+from wengert.dialects.stablehlo.convolution_windows import windows_of
 from wengert.ir.tensor_types import c64, c128, f32, f64, is_integer, is_unsigned, rank, shape
 from wengert.ir.tensor_types import element as element_type
 from wengert.transforms.codegen.cpu import matmul
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, NativeText, native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box, strides_of, zero
-from wengert.transforms.codegen.cpu.native.convolution.attributes import windows_of
 from wengert.transforms.codegen.cpu.native.convolution.depthwise import Depthwise
 from wengert.transforms.codegen.cpu.native.convolution.direct import DirectConvolution
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.value_elements import value_element
 from wengert.transforms.schedule.products.choice import choose, nanoseconds
-from wengert.transforms.schedule.products.elements import UnsupportedMatmul
 from wengert.transforms.schedule.products.operands import product
 from wengert.transforms.schedule.products.plan import MatmulPlan, plan_of
 from wengert.transforms.schedule.target import GENERIC, Target

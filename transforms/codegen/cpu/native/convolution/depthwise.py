@@ -11,11 +11,11 @@ from typing import cast
 from msgspec.structs import replace
 
 from wengert.dialects import stablehlo
+from wengert.dialects.stablehlo.convolution_windows import windows_of
 from wengert.ir.tensor_types import element as element_type
 from wengert.ir.tensor_types import i1, shape
 from wengert.transforms.codegen.cpu.native.base import native
 from wengert.transforms.codegen.cpu.native.boxes import strides_of
-from wengert.transforms.codegen.cpu.native.convolution.attributes import windows_of
 from wengert.transforms.codegen.cpu.native.convolution.direct import DirectConvolution
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.reductions.folds import Axis, Fold, Lanes

@@ -27,11 +27,11 @@ from msgspec.structs import replace
 from wengert.dialects import stablehlo
 from wengert.dialects.kernel.memory import aligned
 from wengert.dialects.kernel.schedule import Cut
+from wengert.dialects.stablehlo.convolution_windows import windows_of
 from wengert.ir.tensor_types import element as element_type
 from wengert.ir.tensor_types import f32, f64, rank, shape
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box, strides_of, zero
-from wengert.transforms.codegen.cpu.native.convolution.attributes import windows_of
 from wengert.transforms.codegen.cpu.native.convolution.geometry import Phase, phases, room
 from wengert.transforms.codegen.cpu.native.convolution.lines import LineJob
 from wengert.transforms.codegen.cpu.native.convolution.tables import Axis, Part, merged, points
