@@ -14,7 +14,19 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 
 from wengert.dialects.kernel import InterpretOp, MatmulOp, NativeOp, NestOp
-from wengert.dialects.kernel.buffers import CaseOp, CopyOp, ForOp, GlobalOp, LaunchOp, StripLoopOp, WhileOp, element_size, is_result, runs_in_place
+from wengert.dialects.kernel.buffers import (
+    CaseOp,
+    CopyOp,
+    ForOp,
+    GlobalOp,
+    LaunchOp,
+    StripLoopOp,
+    WhileOp,
+    element_size,
+    is_result,
+    runs_in_place,
+    scratch_room,
+)
 from wengert.dialects.kernel.memory import byte_size
 from wengert.dialects.kernel.schedule import Schedule
 from wengert.ir.attributes import int_of, ints
@@ -23,6 +35,7 @@ from wengert.transforms.bufferize.footprint import Footprint, footprint
 from wengert.transforms.codegen.cpu.carried import Carried
 from wengert.transforms.codegen.cpu.entry import EntryBuilder
 from wengert.transforms.codegen.cpu.native import native_kernel
+from wengert.transforms.codegen.cpu.native.schedules import check_native
 from wengert.transforms.codegen.cpu.nest.emission import emit_nest
 from wengert.transforms.codegen.cpu.pointers import ARENA, BlockPointers
 from wengert.transforms.codegen.cpu.polls import CALL_BACK, is_long, iterations_between
@@ -122,25 +135,33 @@ class _BlockCode(BlockPointers):
         return check(nest, schedule, strict=self.entry.strict, in_place=runs_in_place(op), parallel=self.alone)
 
     def _product(self, op: LaunchOp, product: MatmulOp) -> None:
-        from wengert.transforms.codegen.cpu.matmul import declarations, emit_function, emit_task, parts
-        from wengert.transforms.codegen.cpu.matmul_call import product_plan  # here, because programs without products do without it
+        from wengert.transforms.codegen.cpu.matmul import declarations, emit_function, emit_task  # here, because programs without products do without it
+        from wengert.transforms.schedule.products.choice import schedule_of
+        from wengert.transforms.schedule.products.legality import check as check_product
+        from wengert.transforms.schedule.products.operands import product_of
+        from wengert.transforms.schedule.products.plan import parts_of, plan_of
 
-        found = product_plan(product, self.entry.target)
-        if found.empty:
+        what = product_of(product)
+        schedule = schedule_of(product, what)
+        if self.check_schedules:
+            check_product(product, schedule, parallel=self.alone, room=scratch_room(op))
+        plan, parts = plan_of(what, schedule), parts_of(what, schedule)
+        if plan.empty:
             return
-        cut = parts(found)
-        name = self.entry.function(emit_function(found, "KERNEL", "internal") if cut is None else emit_task(cut, "KERNEL"))
-        for symbol in found.symbols:
-            self.entry.external(symbol, declarations(found).strip())
+        name = self.entry.function(emit_function(plan, "KERNEL", "internal") if parts is None else emit_task(parts, "KERNEL"))
+        for symbol in plan.symbols:
+            self.entry.external(symbol, declarations(plan).strip())
         pointers = [self.offset(self.pointer(buffer), offset * element_size(buffer)) for buffer, offset in zip(op.read, ints(product.offsets), strict=True)]
         pointers += [self.pointer(buffer) for buffer in op.written]
         own = self._scratch(op)
-        if cut is not None:
-            self.entry.job(name, pointers, cut.cut, own, cut.scratch_bytes)
+        if parts is not None:
+            self.entry.job(name, pointers, parts.cut, own, scratch_room(op))
         else:
             self._call(name, [*pointers, own])
 
     def _native(self, op: LaunchOp, native: NativeOp) -> None:
+        if self.check_schedules and native.schedule is not None:
+            check_native(native, self.entry.target, parallel=self.alone, room=scratch_room(op))
         kernel = native_kernel(native, self.entry.target)
         code = kernel.text(strict=self.entry.strict)
         name = self.entry.function(code.text)
@@ -150,7 +171,7 @@ class _BlockCode(BlockPointers):
         pointers = [self.pointer(buffer) for buffer in (*op.ins, *op.outs)]
         own = self._scratch(op)
         if kernel.cut is not None:
-            self.entry.job(name, pointers, kernel.cut, own, kernel.scratch_bytes())
+            self.entry.job(name, pointers, kernel.cut, own, scratch_room(op))
             return
         pointers.append(own)
         if kernel.uses_tapes:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ctypes
 from functools import cache
 
-from wengert.transforms.codegen.cpu.matmul.planner import MatmulPlan
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
+from wengert.transforms.schedule.products.plan import MatmulPlan
 
 ROUTINES = {"wg.blas.sgemm": "sgemm", "wg.blas.dgemm": "dgemm"}
 
@@ -39,10 +39,11 @@ def register_symbols() -> None:
 def gemm_constants(builder: FunctionBuilder, plan: MatmulPlan, name: str) -> dict[str, str]:
     """The addresses of the constants that gemm reads, by what they are."""
     kind = "float" if plan.element == "f32" else "double"
-    b_step, a_step = (plan.b_k if plan.b_n == 1 else plan.b_n), (plan.a_m if plan.a_k == 1 else plan.a_k)
+    b_rows, a_rows = plan.b_n == 1 and plan.b_k >= plan.n, plan.a_k == 1 and plan.a_m >= plan.k  # where both steps are 1, only one may be the leading one
+    b_step, a_step = (plan.b_k if b_rows else plan.b_n), (plan.a_m if a_rows else plan.a_k)
     constants = {
-        "b_form": ("i8", ord("N") if plan.b_n == 1 else ord("T")),
-        "a_form": ("i8", ord("N") if plan.a_k == 1 else ord("T")),
+        "b_form": ("i8", ord("N") if b_rows else ord("T")),
+        "a_form": ("i8", ord("N") if a_rows else ord("T")),
         "m": ("i32", plan.m),
         "n": ("i32", plan.n),
         "k": ("i32", plan.k),

@@ -17,13 +17,14 @@ from msgspec import Struct
 from xdsl.ir import Operation, Region, SSAValue
 
 from wengert.dialects.kernel import NativeOp
+from wengert.dialects.kernel.schedule import Cut, Schedule
 from wengert.ir.tensor_types import shape
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.regions import inline
 from wengert.transforms.codegen.cpu.native.value_elements import has_known_elements, value_element
 from wengert.transforms.codegen.cpu.tasks import begin_task, parameters
 from wengert.transforms.codegen.llvm.scalars import Value
-from wengert.transforms.schedule.chunks import Split, split
+from wengert.transforms.schedule.chunks import Split
 from wengert.transforms.schedule.target import Target
 
 OWN = "KERNEL."
@@ -48,8 +49,10 @@ class NativeKernel(ABC):
     """The code of one op.
 
     A kernel that ``returns_status`` ends with ``ret i32 1`` where it fails (which ends the program); one that ``uses_tapes``
-    has one more parameter, ``%tapes``, the list of the tapes of this call.
+    has one more parameter, ``%tapes``, the list of the tapes of this call. ``schedule`` says how threads share the code.
     """
+
+    schedule: Schedule = Schedule()
 
     returns_status: ClassVar[bool] = False
     uses_tapes: ClassVar[bool] = False
@@ -73,10 +76,19 @@ class NativeKernel(ABC):
         """How many iterations ``builder.parallel_loops`` has, if ``emit`` uses it, and the nanoseconds of all of them."""
         return 1, 0.0
 
+    def rows_to_cut(self) -> int:
+        """How many rows of the result there are that the schedule may cut into ranges of equal size; 0: the kernel has no such form."""
+        return 0
+
+    def choose_cut(self) -> Cut | None:
+        """The ranges of these rows that are best for threads, which ``parallel_work`` then counts."""
+        return None
+
     @cached_property
     def cut(self) -> Split | None:
         """How the iterations are cut into chunks for threads: then the code is a task."""
-        return split(*self.parallel_work())
+        shared = self.schedule.parallel
+        return None if shared is None else Split(self.parallel_work()[0], shared.chunk, shared.nanoseconds)
 
     @abstractmethod
     def emit(self, builder: KernelBuilder) -> None:

@@ -21,17 +21,20 @@ from msgspec import Struct
 
 from wengert.dialects import stablehlo
 from wengert.dialects.kernel.memory import aligned
+from wengert.dialects.kernel.product_elements import UnsupportedMatmul
 from wengert.dialects.stablehlo.convolution_windows import windows_of
 from wengert.ir.tensor_types import c64, c128, f32, f64, is_integer, is_unsigned, rank, shape
 from wengert.ir.tensor_types import element as element_type
 from wengert.transforms.codegen.cpu import matmul
-from wengert.transforms.codegen.cpu.matmul import MatmulPlan, UnsupportedMatmul
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, NativeText, native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box, strides_of, zero
 from wengert.transforms.codegen.cpu.native.convolution.depthwise import Depthwise
 from wengert.transforms.codegen.cpu.native.convolution.direct import DirectConvolution
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.value_elements import value_element
+from wengert.transforms.schedule.products.choice import choose, nanoseconds
+from wengert.transforms.schedule.products.operands import product
+from wengert.transforms.schedule.products.plan import MatmulPlan, plan_of
 from wengert.transforms.schedule.target import GENERIC, Target
 
 MOST_BYTES = 1 << 25
@@ -171,7 +174,7 @@ class Convolution(NativeKernel):
         strides = [[a.w if side == kernel_side else a.x for a in axes] for side, axes in enumerate(sides)]
         names = [_name(element_type(value)) for value in ((self.op.rhs, self.op.lhs) if exchanged else (self.op.lhs, self.op.rhs))]
         count = len(batch)
-        return matmul.plan(
+        contraction = product(
             [a.extent for a in sides[0]],
             [a.extent for a in sides[1]],
             _name(element_type(self.op.result)),
@@ -179,12 +182,12 @@ class Convolution(NativeKernel):
             rhs_batch=range(count),
             lhs_contracting=range(count + len(first), len(sides[0])),
             rhs_contracting=range(count + len(second), len(sides[1])),
-            target=matmul.Target(self.target.vector_bytes, self.target.vector_registers),
             lhs_strides=strides[0],
             rhs_strides=strides[1],
             lhs_element=names[0],
             rhs_element=names[1],
         )
+        return plan_of(contraction, choose(contraction, self.target, parallel=False))
 
     @cached_property
     def result_axes(self) -> list[_Axis]:
@@ -225,7 +228,7 @@ class Convolution(NativeKernel):
         if self.is_empty or 0 in (self.images, self.block):
             return 1, 0.0
         blocks, positions = self.images // self.block, prod(self.positions) if self.by_position else 1
-        return positions if self._parallel_over_positions else blocks, matmul.nanoseconds(self.plan) * blocks * positions
+        return positions if self._parallel_over_positions else blocks, nanoseconds(self.plan, self.target) * blocks * positions
 
     @property
     def _parallel_over_positions(self) -> bool:

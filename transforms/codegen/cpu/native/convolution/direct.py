@@ -26,6 +26,7 @@ from msgspec.structs import replace
 
 from wengert.dialects import stablehlo
 from wengert.dialects.kernel.memory import aligned
+from wengert.dialects.kernel.schedule import Cut
 from wengert.dialects.stablehlo.convolution_windows import windows_of
 from wengert.ir.tensor_types import element as element_type
 from wengert.ir.tensor_types import f32, f64, rank, shape
@@ -190,15 +191,25 @@ class DirectConvolution(NativeKernel):
         """Nanoseconds of one block of images, about."""
         return 2.0 * self.looped_groups * sum(points((*p.rows, *p.columns, *p.contracted)) for p in self.whole_parts) / FLOPS_PER_NS
 
+    def rows_to_cut(self) -> int:
+        if self.images > self.block or self.leaves_zeros or not all(part.rows for part in self.whole_parts):
+            return 0
+        return gcd(*[part.rows[0].extent for part in self.whole_parts])
+
+    def choose_cut(self) -> Cut | None:
+        rows = self.rows_to_cut()
+        if rows < 2:
+            return None
+        repeated = PREPARED_NS * (prod(self.extents) + prod(shape(self.op.rhs)))
+        most = min(wanted_chunks(self.work), int(1 + REPEATED * self.work / repeated), rows)
+        ranges = next((n for n in range(most, 1, -1) if rows % n == 0), 1)
+        return Cut(0, rows // ranges) if ranges > 1 else None
+
     @cached_property
     def pieces(self) -> int:
         """Into how many ranges of rows the only block is cut for threads, each of which pads and packs for itself."""
-        if self.images > self.block or self.leaves_zeros or not all(part.rows for part in self.whole_parts):
-            return 1
-        repeated = PREPARED_NS * (prod(self.extents) + prod(shape(self.op.rhs)))
-        most = min(wanted_chunks(self.work), int(1 + REPEATED * self.work / repeated))
-        rows = gcd(*[part.rows[0].extent for part in self.whole_parts])
-        return next(n for n in range(min(most, rows), 0, -1) if rows % n == 0)
+        cut = self.schedule.cut
+        return 1 if cut is None else self.rows_to_cut() // cut.size
 
     @cached_property
     def parts(self) -> list[Part]:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from msgspec import Struct
 
 from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
-from wengert.transforms.codegen.cpu.matmul.tiling import turn_cost
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
+from wengert.transforms.schedule.products.tiling import turn_cost
 
 MOST_ROWS = 8
 """Each row of a tile has a pointer in a register."""
