@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -43,8 +44,7 @@ declare {type} @llvm.fma.{name}({type}, {type}, {type})
 @cache
 def _functions() -> tuple[Any, dict[Any, Any]]:
     """The engine, which must live on, and the functions by dtype."""
-    import llvmlite.binding as llvm
-
+    llvm: Any = import_module("llvmlite.binding")
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     module: Any = llvm.parse_assembly("".join(_TEXT.format(name=name, type=type) for name, type in (("f32", "float"), ("f64", "double"))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import replace
 
 from wengert.ir.diagnostics import did_you_mean
@@ -223,8 +224,9 @@ class BodyParser:
 
     def _symbol_offset(self) -> int:
         """``+4`` behind a name that is not in brackets."""
-        if self.cursor.text in "+-" and self.cursor.tokens[self.cursor.at + 1].kind == "integer":
-            return self.cursor.integer() if not self.cursor.accept("+") else self.cursor.integer()
+        if self.cursor.text in ("+", "-") and self.cursor.tokens[self.cursor.at + 1].kind == "integer":
+            self.cursor.accept("+")
+            return self.cursor.integer()
         return 0
 
     def _special(self, token: Token) -> Special:
@@ -247,13 +249,7 @@ class BodyParser:
 def _float(text: str) -> FloatBits:
     if text[:2] in ("0f", "0F", "0d", "0D"):
         return FloatBits(int(text[2:], 16), 4 * len(text[2:]))
-    return FloatBits(int.from_bytes(_double_bytes(parse_float(text)), "little"), 64)
-
-
-def _double_bytes(value: float) -> bytes:
-    import struct
-
-    return struct.pack("<d", value)
+    return FloatBits(int.from_bytes(struct.pack("<d", parse_float(text)), "little"), 64)
 
 
 def _minus(operand: Operand) -> Operand:

@@ -138,10 +138,10 @@ class _ModuleParser:
         while not cursor.accept(")"):
             if cursor.text == ".reg":
                 cursor.refuse("parameters in registers are not modelled")
-            if cursor.text != ".param":
+            if not cursor.text.startswith(".param"):
                 cursor.fail(f"expected '.param', found {cursor.described()}")
             found.append(parse_variable(cursor))
-            if cursor.text != ")":
+            if not cursor.text.startswith(")"):
                 cursor.expect(",")
         return tuple(found)
 

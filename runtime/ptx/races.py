@@ -10,8 +10,6 @@ Atomic and volatile accesses do not race with each other. What memory fences ord
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from wengert.runtime.ptx.special import WARP

@@ -5,7 +5,6 @@ The modes have the names of the PTX ISA: rn to nearest (ties to even), rna to ne
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from math import copysign, isfinite
 from typing import Any
@@ -100,23 +99,15 @@ def stepped(nearest: Array, side: Array, mode: str) -> Array:
     return _where(outward, np.nextafter(nearest, nearest.dtype.type(0)), nearest)
 
 
-Compare = Callable[..., int]
-"""The sign of a result minus the exact one, both as fractions, by the operands."""
-
-
-def _sign(x: Fraction) -> int:
-    return (x > 0) - (x < 0)
-
-
-COMPARE: dict[str, Compare] = {
-    "add": lambda r, x, y: _sign(r - (x + y)),
-    "sub": lambda r, x, y: _sign(r - (x - y)),
-    "mul": lambda r, x, y: _sign(r - x * y),
-    "div": lambda r, x, y: _sign(r - x / y),
-    "rcp": lambda r, x: _sign(r - 1 / x),
-    "sqrt": lambda r, x: _sign(r * r - x),
-    "fma": lambda r, x, y, z: _sign(r - (x * y + z)),
-}
+def _error(name: str, result: Fraction, operands: list[Fraction]) -> Fraction:
+    """A number of the sign of the result less the exact one."""
+    if name == "sqrt":
+        return result * result - operands[0]
+    if name == "rcp":
+        return result - 1 / operands[0]
+    x, y = operands[:2]
+    exact = {"add": lambda: x + y, "sub": lambda: x - y, "mul": lambda: x * y, "div": lambda: x / y, "fma": lambda: x * y + operands[2]}[name]()
+    return result - exact
 
 
 def directed(name: str, nearest: Array, mode: str, *operands: Array) -> Array:
@@ -145,4 +136,5 @@ def _side(name: str, result: float, operands: list[float]) -> int:
         return 0
     if not isfinite(result):
         return int(copysign(1, result))
-    return COMPARE[name](Fraction(result), *map(Fraction, operands))
+    error = _error(name, Fraction(result), [Fraction(x) for x in operands])
+    return (error > 0) - (error < 0)

@@ -43,9 +43,9 @@ class Scalar:
         return self.kind in "fht"
 
 
-TYPES: dict[str, Scalar] = {f"{kind}{bits}": Scalar(f"{kind}{bits}", kind, bits) for kind in "bus" for bits in (8, 16, 32, 64)}
-TYPES |= {f"f{bits}": Scalar(f"f{bits}", "f", bits) for bits in (16, 32, 64)}
-TYPES |= {
+TYPES: dict[str, Scalar] = {
+    **{f"{kind}{bits}": Scalar(f"{kind}{bits}", kind, bits) for kind in "bus" for bits in (8, 16, 32, 64)},
+    **{f"f{bits}": Scalar(f"f{bits}", "f", bits) for bits in (16, 32, 64)},
     "pred": Scalar("pred", "p", 1),
     "bf16": Scalar("bf16", "h", 16),
     "tf32": Scalar("tf32", "t", 32),

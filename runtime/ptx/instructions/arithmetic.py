@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from wengert.runtime.ptx.instructions import floating, integer
 from wengert.runtime.ptx.instructions.context import Context, Run
 from wengert.runtime.ptx.instructions.table import models
+from wengert.runtime.ptx.types import TYPES, Array
 
 _INTEGERS = "`.u16 .s16 .u32 .s32 .u64 .s64`"
 _FLOATS = "`.f32 .f64` with `.rn .rz .rm .rp`, `.f16 .f16x2 .bf16 .bf16x2` with `.rn`; `.ftz .sat`"
@@ -62,21 +65,22 @@ def copysign(context: Context) -> Run:
 @models("testp", family="Comparison and selection", forms="`.finite .infinite .number .notanumber .normal .subnormal` of `.f32 .f64`")
 def testp(context: Context) -> Run:
     """What kind of number it is."""
-    from wengert.runtime.ptx.types import TYPES, Array
-
     type = context.type()
     tiny = np.finfo(type.dtype).smallest_normal
 
     def normal(x: Array) -> Array:
         return np.isfinite(x) & (np.abs(x) >= tiny)
 
+    def number(x: Array) -> Array:
+        return ~np.isnan(x)
+
     def subnormal(x: Array) -> Array:
         return (np.abs(x) < tiny) & (x != 0)
 
-    functions = {
+    functions: dict[str, Callable[[Array], Array]] = {
         "finite": np.isfinite,
         "infinite": np.isinf,
-        "number": lambda x: ~np.isnan(x),
+        "number": number,
         "notanumber": np.isnan,
         "normal": normal,
         "subnormal": subnormal,

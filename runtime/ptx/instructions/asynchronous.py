@@ -87,7 +87,7 @@ def _begin(context: Context) -> Run:
     count = size.value // 4
     source, target = context.path("global", 4, count), context.path("shared", 4, count)
     to, come_from = context.address(0), context.address(1)
-    limit = context.read(3, TYPES["u32"]) if len(context.operands) == 4 else (lambda lanes: np.array([size.value], np.uint32))
+    limit = context.reader(context.operands[3] if len(context.operands) == 4 else size, TYPES["u32"])
 
     def run(lanes: Lanes) -> None:
         sizes = lanes.spread(limit(lanes))

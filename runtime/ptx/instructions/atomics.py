@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,26 @@ from wengert.runtime.ptx.types import TYPES, Array, Scalar
 
 _where: Any = np.where
 _FAMILY = "Atomics"
-_FORMS = "`.global .shared` and generic; `.add .min .max .inc .dec .exch .cas .and .or .xor` of 32 and 64 bits, `.cas.b16`; `.add` of `.f16 .f16x2 .bf16 .bf16x2 .f32 .f64`"
+_INTEGERS = "`.add .min .max .inc .dec .exch .cas .and .or .xor` of 32 and 64 bits, `.cas.b16`"
+_FORMS = f"`.global .shared` and generic; {_INTEGERS}; `.add` of `.f16 .f16x2 .bf16 .bf16x2 .f32 .f64`"
 Update = Callable[..., Array]
+
+
+def _exchange(old: Array, new: Array) -> Array:
+    return new
+
+
+def _increase(old: Array, last: Array) -> Array:
+    return _where(old >= last, np.uint32(0), old + np.uint32(1))
+
+
+def _decrease(old: Array, last: Array) -> Array:
+    return _where((old == 0) | (old > last), last, old - np.uint32(1))
+
+
+def _compare_and_swap(old: Array, expected: Array, new: Array) -> Array:
+    return _where(old == expected, new, old)
+
 
 _UPDATES: dict[str, Update] = {
     "add": np.add,
@@ -27,10 +46,10 @@ _UPDATES: dict[str, Update] = {
     "and": np.bitwise_and,
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
-    "exch": lambda old, new: new,
-    "inc": lambda old, last: _where(old >= last, old.dtype.type(0), old + old.dtype.type(1)),
-    "dec": lambda old, last: _where((old == 0) | (old > last), last, old - old.dtype.type(1)),
-    "cas": lambda old, expected, new: _where(old == expected, new, old),
+    "exch": _exchange,
+    "inc": _increase,
+    "dec": _decrease,
+    "cas": _compare_and_swap,
 }
 _UNORDERED = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 """Integer updates whose order does not show if nobody looks at the old values."""
@@ -125,14 +144,22 @@ def _function(operation: str, type: Scalar, space: str) -> Update:
     if not type.is_float:
         return _UPDATES[operation]
     if type.count == 2:
-        return lambda old, x: _add_pairs(old, x, type)
+        return partial(_add_pairs, type)
     if type.kind == "h":
-        return lambda old, x: to_bf16(from_bf16(old) + from_bf16(x))
+        return _add_bf16
     if type.name == "f32" and space == "global":  # PTX ISA, 9.7.13.5: subnormal numbers are flushed there, and not in shared memory
-        return lambda old, x: flush(flush(old) + flush(x))
+        return _add_flushed
     return np.add
 
 
-def _add_pairs(old: Array, x: Array, type: Scalar) -> Array:
+def _add_bf16(old: Array, x: Array) -> Array:
+    return to_bf16(from_bf16(old) + from_bf16(x))
+
+
+def _add_flushed(old: Array, x: Array) -> Array:
+    return flush(flush(old) + flush(x))
+
+
+def _add_pairs(type: Scalar, old: Array, x: Array) -> Array:
     halves = [a + b for a, b in zip(unpacked(old, type), unpacked(x, type))]
     return packed(*[to_bf16(h) if type.kind == "h" else h for h in halves])

@@ -138,7 +138,7 @@ def _length(x: Array) -> Array:
     """The number of bits up to the highest one that is set: the exponent of the number, with care where f64 rounds."""
     high = (x >> np.uint64(32)).astype(np.float64)
     low = (x & np.uint64(0xFFFFFFFF)).astype(np.float64)
-    return np.where(high > 0, np.frexp(high)[1] + 32, np.frexp(low)[1]).astype(np.uint32)
+    return _where(high > 0, np.frexp(high)[1] + 32, np.frexp(low)[1]).astype(np.uint32)
 
 
 @models("clz", family=_FAMILY, forms="`.b32 .b64`")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from wengert.runtime.ptx.program import Pair
 from wengert.runtime.ptx.rounding import flush, from_bf16, unpacked
 from wengert.runtime.ptx.types import TYPES, Array, Scalar
 
+_where: Any = np.where  # its stubs cannot type elements that are Any
 _FAMILY = "Comparison and selection"
 _PRED = TYPES["pred"]
 Compare = Callable[[Array, Array], Array]
@@ -35,16 +37,35 @@ def comparison(name: str, type: Scalar) -> Compare:
     """The relation of this name: ``ne`` and the other ordered ones are false where an operand is NaN, those with ``u`` true."""
     if not type.is_float:
         return _ORDERED[_UNSIGNED.get(name, name)]
-    if name in ("num", "nan"):
-        unordered: Compare = lambda x, y: np.isnan(x) | np.isnan(y)  # noqa: E731
-        return unordered if name == "nan" else lambda x, y: ~unordered(x, y)
-    if name == "ne":
-        return lambda x, y: (x < y) | (x > y)
-    if name in _ORDERED:
-        return _ORDERED[name]
-    opposite = {"equ": lambda x, y: (x < y) | (x > y), "neu": np.equal, "ltu": np.greater_equal, "leu": np.greater, "gtu": np.less_equal, "geu": np.less}
-    negated = opposite[name]
-    return lambda x, y: ~negated(x, y)
+    if name in _OPPOSITE:
+        return _not(_OPPOSITE[name])
+    return {"ne": _apart, "nan": _unordered}.get(name) or _ORDERED[name]
+
+
+def _apart(x: Array, y: Array) -> Array:
+    return (x < y) | (x > y)
+
+
+def _unordered(x: Array, y: Array) -> Array:
+    return np.isnan(x) | np.isnan(y)
+
+
+_OPPOSITE: dict[str, Compare] = {
+    "equ": _apart,
+    "neu": np.equal,
+    "ltu": np.greater_equal,
+    "leu": np.greater,
+    "gtu": np.less_equal,
+    "geu": np.less,
+    "num": _unordered,
+}
+
+
+def _not(compare: Compare) -> Compare:
+    def run(x: Array, y: Array) -> Array:
+        return ~compare(x, y)
+
+    return run
 
 
 def _compare(context: Context) -> tuple[str, Callable[[Array, Array], Array] | None, bool]:
@@ -126,7 +147,11 @@ def set_value(context: Context) -> Run:
 def selp(context: Context) -> Run:
     """One of two values by a predicate."""
     type = context.type()
-    return context.elementwise(lambda x, y, p: np.where(p, x, y), type, type, type, _PRED)
+
+    def run(x: Array, y: Array, p: Array) -> Array:
+        return _where(p, x, y)
+
+    return context.elementwise(run, type, type, type, _PRED)
 
 
 @models("slct", family=_FAMILY, forms="16, 32 and 64 bits by `.s32 .f32`, `.ftz`")
@@ -137,4 +162,8 @@ def slct(context: Context) -> Run:
     type = context.type()
     if by.name not in ("s32", "f32"):
         context.refuse()
-    return context.elementwise(lambda x, y, c: np.where((flush(c) if ftz else c) >= 0, x, y), type, type, type, by)
+
+    def run(x: Array, y: Array, c: Array) -> Array:
+        return _where((flush(c) if ftz else c) >= 0, x, y)
+
+    return context.elementwise(run, type, type, type, by)

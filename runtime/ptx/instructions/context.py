@@ -7,7 +7,7 @@ takes them. Every modifier must be taken: what is left over is not modelled, and
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NoReturn, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NoReturn, Protocol, overload, runtime_checkable
 
 import numpy as np
 
@@ -208,6 +208,14 @@ class Context:
 
     # -- elementwise instructions
 
+    @overload
+    def elementwise(self, function: Callable[[Array], Array], result: Scalar, x: Scalar, /) -> Run: ...
+    @overload
+    def elementwise(self, function: Callable[[Array, Array], Array], result: Scalar, x: Scalar, y: Scalar, /) -> Run: ...
+    @overload
+    def elementwise(self, function: Callable[[Array, Array, Array], Array], result: Scalar, x: Scalar, y: Scalar, z: Scalar, /) -> Run: ...
+    @overload
+    def elementwise(self, function: Callable[..., Array], result: Scalar, *sources: Scalar) -> Run: ...
     def elementwise(self, function: Callable[..., Array], result: Scalar, *sources: Scalar) -> Run:
         """The instruction whose first operand is a function of the others."""
         self.finish(1 + len(sources))

@@ -10,7 +10,7 @@ from wengert.runtime.ptx.instructions.context import Context, Control
 from wengert.runtime.ptx.instructions.controls import Barrier, Branch, Exit, IndexedBranch, Rendezvous, Trap
 from wengert.runtime.ptx.instructions.table import models
 from wengert.runtime.ptx.lanes import Lanes
-from wengert.runtime.ptx.program import Target, Targets
+from wengert.runtime.ptx.program import Integer, Target, Targets
 from wengert.runtime.ptx.special import WARP
 from wengert.runtime.ptx.types import TYPES
 
@@ -81,7 +81,7 @@ def barrier(context: Context) -> Control:
     context.finish()
     if len(context.operands) > 2 or (kind == "arrive" and len(context.operands) != 2):
         context.fail(f"'{context.instruction.name}' takes a barrier and a number of threads")
-    number = context.read(0, _U32) if context.operands else (lambda lanes: np.zeros(1, np.uint32))
+    number = context.reader(context.operands[0] if context.operands else Integer(0), _U32)
     return Barrier(context, number, context.read(1, _U32) if len(context.operands) == 2 else None, kind == "sync", None)
 
 
@@ -100,7 +100,7 @@ def _warp_barrier(context: Context) -> Control:
     return Rendezvous(context, run, mask)
 
 
-_ANSWERS: dict[str, Callable[[int, int], int]] = {"popc": lambda yes, of: yes, "and": lambda yes, of: int(yes == of), "or": lambda yes, of: int(yes > 0)}
+_ANSWERS: dict[str, Callable[[int, int], int]] = {"popc": lambda yes, _: yes, "and": lambda yes, of: int(yes == of), "or": lambda yes, of: int(yes > 0)}
 
 
 def _reducing_barrier(context: Context) -> Control:

@@ -75,7 +75,7 @@ class IndexedBranch(Guarded):
         if beyond.any():
             at = int(np.argmax(beyond))
             raise ThreadFault("invalid operand", f"index {int(index[at])} of a table of {len(self.targets)} branches", int(lanes.numbers[at]))
-        for number in np.unique(index):
+        for number in np.unique(index).tolist():
             some = lanes.where(index == number)
             if some is not None:
                 scheduler.put(self.targets[number], some)

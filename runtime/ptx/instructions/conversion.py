@@ -21,7 +21,8 @@ Function = Callable[[Array], Array]
 @models(
     "cvt",
     family="Moves and conversions",
-    forms="between `.u8` to `.u64`, `.s8` to `.s64`, `.f16 .bf16 .f32 .f64`; `.rn .rz .rm .rp`, `.rni .rzi .rmi .rpi`, `.sat .ftz .relu`; `.f16x2 .bf16x2` of two `.f32`; `.rna.tf32.f32`",
+    forms="between `.u8` to `.u64`, `.s8` to `.s64`, `.f16 .bf16 .f32 .f64`; `.rn .rz .rm .rp`, `.rni .rzi .rmi .rpi`, `.sat .ftz .relu`; "
+    "`.f16x2 .bf16x2` of two `.f32`; `.rna .rn` of `.tf32.f32`",
 )
 def convert(context: Context) -> Run:
     """The number in another type."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,10 @@ def maximum(x: Array, y: Array) -> Array:
 
 
 def _with_nan(function: Function) -> Function:
-    return lambda x, y: _where(np.isnan(x) | np.isnan(y), x.dtype.type(np.nan), function(x, y))
+    def run(x: Array, y: Array) -> Array:
+        return _where(np.isnan(x) | np.isnan(y), x.dtype.type(np.nan), function(x, y))
+
+    return run
 
 
 def _half_fma(x: Array, y: Array, z: Array) -> Array:
@@ -35,8 +39,23 @@ def _half_fma(x: Array, y: Array, z: Array) -> Array:
     return add_odd(x.astype(np.float64) * y.astype(np.float64), z.astype(np.float64))
 
 
-NEAREST: dict[str, Function] = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "fma": fma, "sqrt": np.sqrt}
-NEAREST |= {"rcp": lambda x: x.dtype.type(1) / x, "neg": np.negative, "abs": np.abs, "min": minimum, "max": maximum}
+def _reciprocal(x: Array) -> Array:
+    return x.dtype.type(1) / x
+
+
+NEAREST: dict[str, Function] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "fma": fma,
+    "sqrt": np.sqrt,
+    "rcp": _reciprocal,
+    "neg": np.negative,
+    "abs": np.abs,
+    "min": minimum,
+    "max": maximum,
+}
 OPERANDS = {"fma": 3, "sqrt": 1, "rcp": 1, "neg": 1, "abs": 1}
 
 
@@ -67,7 +86,7 @@ def _function(context: Context, opcode: str, type: Scalar, mode: str, approximat
     if approximate and type.bits == 64:
         if opcode != "rcp":
             context.refuse(".f64")
-        return lambda x: _coarse(NEAREST[opcode], x)
+        return partial(_coarse, NEAREST[opcode])
     nearest = NEAREST[opcode]
     if mode == "rn":
         return nearest
@@ -108,7 +127,7 @@ def saturated(x: Array) -> Array:
 def _narrow(context: Context, type: Scalar, function: Function, count: int) -> Run:
     """A function of f32 or f16 numbers on f16, bf16 or pairs of them, rounded once."""
     bits = TYPES["b32" if type.count == 2 else "b16"]
-    rounded: Function = to_bf16_bits if type.kind == "h" else lambda x: np.asarray(x).astype(np.float16).view(np.uint16)
+    rounded = to_bf16 if type.kind == "h" else _half_bits
 
     def single(*operands: Array) -> Array:
         numbers = [from_bf16(x) if type.kind == "h" else x.view(np.float16) for x in operands]
@@ -122,9 +141,8 @@ def _narrow(context: Context, type: Scalar, function: Function, count: int) -> R
     return context.elementwise(pair if type.count == 2 else single, bits, *[bits] * count)
 
 
-def to_bf16_bits(x: Array) -> Array:
-    """f32 or f64 numbers as the bits of bf16."""
-    return to_bf16(np.asarray(x))
+def _half_bits(x: Array) -> Array:
+    return x.astype(np.float16).view(np.uint16)
 
 
 # -- functions of one number
@@ -132,6 +150,10 @@ def to_bf16_bits(x: Array) -> Array:
 
 def _rsqrt(x: Array) -> Array:
     return 1.0 / np.sqrt(x)
+
+
+def _in_double(function: Function, x: Array) -> Array:
+    return function(x.astype(np.float64))
 
 
 APPROXIMATIONS: dict[str, Function] = {"ex2": np.exp2, "lg2": np.log2, "sin": np.sin, "cos": np.cos, "tanh": np.tanh, "rsqrt": _rsqrt}
@@ -151,6 +173,9 @@ def build_approximation(context: Context) -> Run:
     if type.bits == 16 or type.count == 2:
         if opcode not in ("ex2", "tanh"):
             context.refuse(f".{type.name}")
-        return _narrow(context, type, lambda x: exact(x.astype(np.float64)), 1)
-    function: Function = lambda x: exact(x.astype(np.float64)).astype(np.float32)  # noqa: E731
+        return _narrow(context, type, partial(_in_double, exact), 1)
+
+    def function(x: Array) -> Array:
+        return _in_double(exact, x).astype(np.float32)
+
     return context.elementwise(_finished(function, ftz, False, False), type, type)

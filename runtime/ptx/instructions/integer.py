@@ -13,15 +13,24 @@ from wengert.runtime.ptx.lanes import Lanes
 from wengert.runtime.ptx.types import SIGNED, TYPES, UNSIGNED, Array, Scalar
 
 _where: Any = np.where
+
+
+def _multiply_add(x: Array, y: Array, z: Array) -> Array:
+    return x * y + z
+
+
 _WRAPPING: dict[str, Callable[..., Array]] = {
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
-    "mad": lambda x, y, z: x * y + z,
+    "mad": _multiply_add,
     "div": divide,
     "rem": remainder,
+    "min": np.minimum,
+    "max": np.maximum,
+    "neg": np.negative,
+    "abs": np.abs,
 }
-_WRAPPING |= {"min": np.minimum, "max": np.maximum, "neg": np.negative, "abs": np.abs}
 OPERANDS = {"neg": 1, "abs": 1, "mad": 3}
 
 
@@ -64,8 +73,9 @@ def _product(context: Context, type: Scalar) -> Run:
         return context.elementwise(_WRAPPING[opcode], type, *[type] * OPERANDS.get(opcode, 2))
     if part == "hi":
         high = high_product(type)
-        function = high if opcode == "mul" else lambda x, y, z: high(x, y) + z
-        return context.elementwise(function, type, *[type] * OPERANDS.get(opcode, 2))
+        if opcode == "mul":
+            return context.elementwise(high, type, type, type)
+        return context.elementwise(lambda x, y, z: high(x, y) + z, type, type, type, type)
     if type.bits == 64:
         context.refuse("a product of 128 bits")
     wide = TYPES[f"{type.kind}{2 * type.bits}"]

@@ -144,10 +144,11 @@ def _multiplied(shape: Shape, type: Scalar, a: list[Array], b: list[Array], c: l
 
 def _chain(rows: Array, columns: Array, start: Array) -> Array:
     """start + the sum over k of rows[w, lane, k] columns[w, k, lane], by fma in the order of k."""
-    total = np.ascontiguousarray(start).reshape(-1)
+    total: Array = np.ascontiguousarray(start).reshape(-1)
     for k in range(rows.shape[2]):
         total = fma(rows[:, :, k].reshape(-1), columns[:, k, :].reshape(-1), total)
-    return total.reshape(start.shape)
+    result: Array = total.reshape(start.shape)
+    return result
 
 
 # -- fragments
