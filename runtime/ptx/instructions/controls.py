@@ -75,7 +75,8 @@ class IndexedBranch(Guarded):
         if beyond.any():
             at = int(np.argmax(beyond))
             raise ThreadFault("invalid operand", f"index {int(index[at])} of a table of {len(self.targets)} branches", int(lanes.numbers[at]))
-        for number in np.unique(index).tolist():
+        numbers: list[int] = np.unique(index).tolist()
+        for number in numbers:
             some = lanes.where(index == number)
             if some is not None:
                 scheduler.put(self.targets[number], some)

@@ -64,11 +64,10 @@ _SHAPES = {
 }
 
 
-@models(
-    "mma",
-    family=_FAMILY,
-    forms="`.sync.aligned.row.col`: `.m16n8k16 .m16n8k8` of `.f16 .bf16`, `.m16n8k8 .m16n8k4` of `.tf32`, to `.f32`, those of `.f16` also to `.f16`; `.m8n8k4` of `.f64`",
-)
+_NARROW = "`.m16n8k16 .m16n8k8` of `.f16 .bf16`, `.m16n8k8 .m16n8k4` of `.tf32`, to `.f32`, or of `.f16` to `.f16`"
+
+
+@models("mma", family=_FAMILY, forms=f"`.sync.aligned.row.col`: {_NARROW}; `.m8n8k4` of `.f64`")
 def product(context: Context) -> Control:
     """D = A B + C for the matrices of each warp."""
     for word in ("sync", "aligned", "row", "col"):
