@@ -26,6 +26,7 @@ from wengert.transforms.codegen.gpu.code import Code, Index, Values
 from wengert.transforms.codegen.gpu.functions import Functions, register_type
 from wengert.transforms.codegen.gpu.teams import Team, reduced_in_team
 from wengert.transforms.codegen.gpu.totals import Combining, Total, filled, is_in_memory, totals_of
+from wengert.transforms.schedule.gpu.conflicts import apart_in
 from wengert.transforms.schedule.placement import Placement
 
 
@@ -88,6 +89,7 @@ class _Nest:
         self.reduced = len(self.team.loops) if self.team is not None else 0
         self.lanes = schedule.elements
         self.vector = (self.shared + self.reduced if self.reduced and not self._columns else self.shared) - 1
+        self.atomic = [target for target in range(len(placed.op.outputs)) if schedule.atomic and self._meets(target)]
         self.totals = totals_of(placed, self.shared)
         self.of_team = [total for total in self.totals if self.reduced and total.level < self.shared]
         shares = self.lanes if self.vector < self.shared else 1
@@ -96,6 +98,10 @@ class _Nest:
     @property
     def _columns(self) -> bool:
         return self.team is not None and self.team.columns
+
+    def _meets(self, target: int) -> bool:
+        """Whether several threads may combine into one element of a result."""
+        return not set(self.schedule.threads) <= apart_in([write for write in self.op.writes if write.target == target], self.op.extents)
 
     # -- launches
 
@@ -235,7 +241,6 @@ class _Work:
 
     def _innermost(self, running: dict[Total, Values]) -> None:
         """The writes of an iteration, and what it adds to totals."""
-        totals = {id(total.write.value): total for total in running}
         for write in self.nest.placed.writes:
             total = next((total for total in running if total.write == write), None)
             if total is not None:
@@ -244,7 +249,6 @@ class _Work:
             for lane in range(self.body.copies(write)):
                 with self.code.when(self.body.get(write.condition, lane) if write.condition is not None else None):
                     self._write(write, self.body.get(write.value, lane), lane)
-        del totals
 
     def _add(self, total: Total, running: dict[Total, Values]) -> None:
         """Combines a total with the values of all lanes: each with its own, or one with all of them in order."""
@@ -262,7 +266,7 @@ class _Work:
         buffer = self.nest.memory.outputs[write.target]
         if write.kind == STORE or not is_in_memory(self.nest.placed, write, self.nest.shared):
             self.code.store(value, buffer.memref, at)
-        elif self.nest.schedule.atomic and self._meets(write):
+        elif write.target in self.nest.atomic:
             self.combining.atomically(write, value, buffer, at)
         else:
             self._combine(write, self.combining.widened(write.kind, value, write.value.type), buffer, at)
@@ -275,7 +279,7 @@ class _Work:
             at = self.body.place(write.at, None, lane)
             if not total.in_memory:
                 self.code.store(self.combining.rounded(write.kind, end, write.value.type), buffer.memref, at)
-            elif self.nest.schedule.atomic and self._meets(write):
+            elif write.target in self.nest.atomic:
                 self.combining.atomically(write, end, buffer, at)
             else:
                 self._combine(write, end, buffer, at)
@@ -285,12 +289,6 @@ class _Work:
         old = self.combining.widened(write.kind, self.body.load(buffer, at), element)
         new = self.combining.combined(write.kind, old, value, element)
         self.code.store(self.combining.rounded(write.kind, new, element), buffer.memref, at)
-
-    def _meets(self, write: Write) -> bool:
-        """Whether several threads may combine into one element."""
-        from wengert.dialects.kernel.iterators import apart_loops
-
-        return write.base is not None or not set(self.nest.schedule.threads) <= apart_loops(write.at, self.nest.op.extents)
 
 
 def _flat(running: Mapping[Total, Values]) -> Values:
