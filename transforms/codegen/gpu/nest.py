@@ -24,35 +24,12 @@ from wengert.ir.tensor_types import size
 from wengert.transforms.codegen.gpu.body import Body, Buffer
 from wengert.transforms.codegen.gpu.code import Code, Index, Values
 from wengert.transforms.codegen.gpu.functions import Functions, register_type
+from wengert.transforms.codegen.gpu.kernel import Ids, Kernel, Memory
+from wengert.transforms.codegen.gpu.products import TiledProduct
 from wengert.transforms.codegen.gpu.teams import Team, reduced_in_team
 from wengert.transforms.codegen.gpu.totals import Combining, Total, filled, is_in_memory, totals_of
 from wengert.transforms.schedule.gpu.conflicts import apart_in
 from wengert.transforms.schedule.placement import Placement
-
-
-class Ids(Struct, frozen=True):
-    """Where a thread is: the number of its group, its number in the group, and the memory that the group shares."""
-
-    group: SSAValue
-    thread: SSAValue
-    workgroup: Sequence[SSAValue]
-
-
-class Kernel(Struct, frozen=True):
-    """One launch: so many groups of so many threads, the types of the elements of its workgroup memory (one for each thread), and what a thread does."""
-
-    groups: int
-    threads: int
-    write: Callable[[Functions, Ids], None]
-    workgroup: Sequence[Attribute] = ()
-
-
-class Memory(Struct, frozen=True):
-    """The buffers of a nest: of its inputs, its results, and the parts of its scratch memory that hold the totals of parts."""
-
-    inputs: Mapping[BlockArgument, Buffer]
-    outputs: Sequence[Buffer]
-    scratch: Sequence[Buffer] = ()
 
 
 def kernels_of(op: NestOp, schedule: GpuSchedule, memory: Memory) -> list[Kernel]:
@@ -62,6 +39,8 @@ def kernels_of(op: NestOp, schedule: GpuSchedule, memory: Memory) -> list[Kernel
     fills = [fill for fill in fills if fill.groups]
     if 0 in op.extents:
         return fills
+    if schedule.tile is not None:
+        return [*fills, TiledProduct(placed, schedule, memory).kernel()]
     nest = _Nest(placed, schedule, memory)
     return [*fills, nest.kernel(), *nest.last_kernels()]
 
@@ -111,7 +90,7 @@ class _Nest:
             return Kernel(-(-self.results // self.schedule.group), self.schedule.group, self._alone)
         team = self._team(self.team)
         types = [register_type(Combining.working_type(t.write.kind, t.write.value.type)) for t in self.of_team] if team.threads > 1 else []
-        return Kernel(team.groups, team.group, lambda functions, ids: self._together(functions, ids, team), types)
+        return Kernel(team.groups, team.group, lambda functions, ids: self._together(functions, ids, team), [(team.group, type) for type in types])
 
     def last_kernels(self) -> list[Kernel]:
         """The kernel that combines the parts of a reduction, if there are several."""
@@ -120,7 +99,7 @@ class _Nest:
         threads = min(256, 1 << (self.team.parts.bit_length() - 1))
         team = Team(self.results, threads, threads, self.team.parts)
         types = [register_type(Combining.working_type(t.write.kind, t.write.value.type)) for t in self.of_team]
-        return [Kernel(team.groups, team.group, lambda functions, ids: self._combine_parts(functions, ids, team), types)]
+        return [Kernel(team.groups, team.group, lambda functions, ids: self._combine_parts(functions, ids, team), [(team.group, type) for type in types])]
 
     def _team(self, team: Reduce) -> Team:
         count = prod(self.placed.extents[self.shared : self.shared + self.reduced])

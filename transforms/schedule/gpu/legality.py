@@ -11,6 +11,7 @@ from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.locations import error_at
 from wengert.ir.tensor_types import is_complex, is_float, size
 from wengert.transforms.schedule.gpu.conflicts import apart, loops_of
+from wengert.transforms.schedule.gpu.products import MOST_WORKGROUP_BYTES, pitch, product_of
 
 MOST_IN_I32 = 1 << 30
 """Half of what is positive leaves room for threads of the last group that have nothing to do, and for what is added on the way."""
@@ -20,7 +21,7 @@ Problem = tuple[str, str] | None
 
 def check_gpu(op: NestOp, schedule: GpuSchedule, *, strict: bool = False) -> None:
     """A DiagnosticError at the nest's place if it cannot run so."""
-    for rule in (_loops, _shared, _elements, _reduction, _serial, _range):
+    for rule in (_loops, _shared, _tile, _elements, _reduction, _serial, _range):
         if problem := rule(op, schedule):
             raise _refusal(op, *problem)
     if strict and (team := schedule.reduce) is not None and any(_rounds(write) for write in op.writes if is_total(op, write, team.loops)):
@@ -48,7 +49,7 @@ def _loops(op: NestOp, schedule: GpuSchedule) -> Problem:
         if not 0 <= d < count:
             return f"loop {d}", f"the nest has {count}"
     left = [d for d in range(count) if d not in schedule.order]
-    return (f"loops {list(schedule.order)}", f"loop {left[0]} is not among threads, serial or reduce") if left and 0 not in op.extents else None
+    return (f"loops {list(schedule.order)}", f"loop {left[0]} is not among them") if left and 0 not in op.extents else None
 
 
 def _shared(op: NestOp, schedule: GpuSchedule) -> Problem:
@@ -59,6 +60,20 @@ def _shared(op: NestOp, schedule: GpuSchedule) -> Problem:
     if schedule.atomic:
         why += ", with values that are not combined to the same bits in any order"
     return f"threads that share loop {meeting[0]}", why
+
+
+def _tile(op: NestOp, schedule: GpuSchedule) -> Problem:
+    tile = schedule.tile
+    if tile is None:
+        return None
+    product = product_of(op)
+    what = f"tiles of loops {list(tile.loops)}"
+    if product is None:
+        return what, "the nest is no sum of products of two factors, each of which leaves out a loop that the other has"
+    if tile.loops[0] not in product.rows or tile.loops[1] not in product.columns or tile.loops[2] != product.depth:
+        return what, f"rows are of {list(product.rows)}, columns of {list(product.columns)}, and the sum is over {product.depth}"
+    bytes_needed = tile.size[2] * sum(pitch(n) for n in tile.size[:2]) * product.factor_bytes
+    return (what, f"the factors of a tile take {bytes_needed} bytes, more than {MOST_WORKGROUP_BYTES}") if bytes_needed > MOST_WORKGROUP_BYTES else None
 
 
 def _elements(op: NestOp, schedule: GpuSchedule) -> Problem:
