@@ -51,6 +51,17 @@ class Body:
             varies = self.varying[value] = self._varies(op)
             self.values[value] = [self._emit(op, lane) for lane in range(self.lanes if varies else 1)]
 
+    def evaluate(self, value: SSAValue) -> SSAValue:
+        """A value of the body, and whatever it depends on, at the indices that are set."""
+        if value not in self.values:
+            op = value.owner
+            assert isinstance(op, Operation)
+            for operand in operands_of(op):
+                if not isinstance(operand, BlockArgument):
+                    self.evaluate(operand)
+            self.values[value] = [self._emit(op, 0)]
+        return self.get(value, 0)
+
     def get(self, value: SSAValue, lane: int) -> SSAValue:
         """A value of the body in one lane."""
         values = self.values[value]
