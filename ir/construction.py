@@ -44,6 +44,14 @@ def block_with(types: Iterable[Attribute]) -> Block:
     return block
 
 
+def add_argument(block: Block, type: Attribute) -> BlockArgument:
+    """A new last argument of a block."""
+    argument = _new(BlockArgument)
+    argument._type, argument.block, argument.index, argument.location = type, block, len(block._args), UNKNOWN_LOC
+    block._args = (*block._args, argument)
+    return argument
+
+
 def append(block: Block, op: Operation) -> None:
     """Puts an op that was just made, and so is nowhere yet, at the end of a block."""
     last = block._last_op
@@ -82,8 +90,9 @@ def copy_op(op: Op, values: dict[SSAValue, SSAValue]) -> Op:
     if op._successors:
         return op.clone(values)
     get = values.get
+    operands = op._operands
     copied = type(op).create(
-        operands=[get(value, value) for value in op._operands],
+        operands=[get(value, value) for value in operands] if operands else (),
         result_types=[result._type for result in op.results],
         properties=op.properties,
         attributes=op.attributes,

@@ -15,7 +15,7 @@ and yields values, each to a position of a result::
     }
 
 Where a subscript has as many parts as the buffer has dimensions it is an index; a single one is a position in the flat buffer, ``%a[d0 * 128 + d1]``,
-which is what the IR holds. The text is read and written in :mod:`wengert.dialects.kernel.syntax` and beside it.
+which is what the IR holds. The text is read and written in :mod:`wengert.dialects.kernel.body_syntax` and :mod:`wengert.dialects.kernel.region_syntax`.
 
 A value of kind ``store`` is written (its position is different for every point); one of a reduction kind is combined with
 what is there, starting from the kind's neutral element. A result may be tied to an ``into`` operand: then the nest writes
@@ -59,7 +59,7 @@ from wengert.dialects.kernel.product_schedule import ProductScheduleAttr
 from wengert.dialects.kernel.product_syntax import ProductText
 from wengert.dialects.kernel.region_syntax import BodyText, NestText, StripMineText
 from wengert.dialects.kernel.schedule import ScheduleAttr
-from wengert.dialects.kernel.syntax import buffer_shape
+from wengert.dialects.kernel.subscripts import buffer_shape
 from wengert.dialects.stablehlo.attributes import DotDimensionNumbersAttr
 from wengert.ir.attributes import int_array, ints, segment_sizes
 from wengert.ir.operations import op_definition

@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 from wengert.dialects.kernel.positions import strides
 from wengert.dialects.kernel.product_schedule import ProductScheduleAttr
 from wengert.dialects.kernel.schedule_clause import read_clause, write_clauses
-from wengert.dialects.kernel.syntax import buffer_shape
+from wengert.dialects.kernel.subscripts import buffer_shape
 from wengert.dialects.stablehlo.syntax import DotText
 from wengert.ir.attributes import int_array, ints
 from wengert.ir.parsing.operations import OpState, Reader

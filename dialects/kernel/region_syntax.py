@@ -22,7 +22,7 @@ from wengert.dialects.kernel.iterators import ITERATORS, iterator_kinds
 from wengert.dialects.kernel.positions import Position, index
 from wengert.dialects.kernel.schedule import ScheduleAttr
 from wengert.dialects.kernel.schedule_clause import read_clause, read_gpu_clause, write_clauses
-from wengert.dialects.kernel.syntax import Nest, buffer_shape, inside, read_affine
+from wengert.dialects.kernel.subscripts import Nest, buffer_shape, inside, read_affine
 from wengert.ir.attributes import int_array, int_attr, ints, segment_sizes
 from wengert.ir.parsing.operations import OpState, Reader
 from wengert.ir.printing.printer import Unwritable, Writer

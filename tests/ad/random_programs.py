@@ -1,7 +1,7 @@
 """Random programs that are smooth where they are evaluated: a hypothesis strategy, or made by any other choices.
 
 A program grows from its arguments, op by op: each op takes operands from a pool of values that there are so far. Values stay
-bounded since what grows is squashed by a sine; kinks are avoided since what is compared is made distinct by a ramp; trips are
+bounded since what grows is squashed by a sine; kinks are avoided since what is compared is made distinct by a ramp; trip counts are
 bounded since counters are. Loops and branches refer to the values outside of them, and hold ops of the same kinds.
 """
 
@@ -386,7 +386,7 @@ def counted_loop(g: Grower) -> list[Value]:
 
 
 def uncounted_loop(g: Grower) -> list[Value]:
-    """A loop that goes on until a value that grows by what is computed exceeds a bound: at most six trips."""
+    """A loop that goes on until a value that grows by what is computed exceeds a bound: at most six iterations."""
 
     def follows(inner: Grower, s: Value) -> Value:
         step = inner.b.multiply(inner.b.scalar(0.2, f64), inner.squashed(inner.other(())))

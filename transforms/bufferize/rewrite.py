@@ -15,11 +15,11 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from wengert.dialects import core, stablehlo
 from wengert.dialects.kernel import InterpretOp, MatmulOp, NativeOp, NestOp, StripMineOp
 from wengert.dialects.kernel import buffers as ops
-from wengert.dialects.kernel.buffer_text import SEGMENTS
+from wengert.dialects.kernel.buffers.text import SEGMENTS
 from wengert.dialects.kernel.memory import ALIGNMENT, Space, byte_size, bytes_in, memref_of, space_of, value_type
 from wengert.dialects.kernel.schedule import Schedule, ScheduleAttr
 from wengert.ir.attributes import int_array, int_attr, ints, segment_sizes
-from wengert.ir.construction import append, block_with, detach, erase, insert_before
+from wengert.ir.construction import append, block_with, detach, insert_before
 from wengert.ir.operations import set_operands
 from wengert.ir.tensor_types import i1, i64, tensor
 from wengert.ir.traversal import operands_of, ops_in
@@ -58,7 +58,7 @@ def rewrite(function: FuncOp, found: MemoryLayout) -> FuncOp:
     properties.pop("res_attrs", None)
     made = FuncOp.create(properties=properties, attributes=function.attributes, regions=[Region(body)], location=function.location)
     insert_before(function, made)
-    erase(function)
+    detach(function)
     return made
 
 

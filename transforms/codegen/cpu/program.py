@@ -1,7 +1,7 @@
-"""A program on buffers as LLVM text: one function per distinct kernel, and an entry that calls them in order.
+"""Emits a program on buffers as LLVM text: one function per distinct kernel, and an entry that calls them in order.
 
-Where everything lies is read from the ops (:mod:`wengert.dialects.kernel.buffers`). Loops and branches become basic blocks of the entry. A loop swaps
-two buffers for each carried value instead of copying; what its body updates in place stays where it is.
+Addresses follow from the ops (:mod:`wengert.dialects.kernel.buffers`). Loops and branches become basic blocks of the entry. A loop swaps
+two buffers for each carried value instead of copying; values that its body updates in place stay where they are.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from wengert.transforms.schedule.target import Target
 
 
 class ProgramText(Struct, frozen=True):
-    """LLVM text, the memory that it needs, its constants, and the ops that the callback must run, by number."""
+    """LLVM text, the memory that it needs, its constants, and the ops that it calls in the interpreter, by number."""
 
     text: str
     memory: Footprint
@@ -58,7 +58,7 @@ class ProgramText(Struct, frozen=True):
 
 
 def generate(module: ModuleOp, target: Target, *, strict: bool = False, flush: bool = False, check_schedules: bool = True) -> ProgramText:
-    """The code of a module with one function on buffers.
+    """Emits the code of a module with one function on buffers.
 
     Args:
         module: the module.
@@ -163,10 +163,10 @@ class _BlockCode(BlockPointers):
         if self.check_schedules and native.schedule is not None:
             check_native(native, self.entry.target, parallel=self.alone, room=scratch_room(op))
         kernel = native_kernel(native, self.entry.target)
-        found = kernel.text(strict=self.entry.strict)
-        name = self.entry.function(found.text)
-        self.entry.helpers.update(found.helpers)
-        for symbol, declaration in found.symbols.items():
+        code = kernel.text(strict=self.entry.strict)
+        name = self.entry.function(code.text)
+        self.entry.helpers.update(code.helpers)
+        for symbol, declaration in code.symbols.items():
             self.entry.external(symbol, declaration)
         pointers = [self.pointer(buffer) for buffer in (*op.ins, *op.outs)]
         own = self._scratch(op)
@@ -189,7 +189,7 @@ class _BlockCode(BlockPointers):
         return "null" if op.scratch is None else self.pointer(op.scratch)
 
     def _interpret(self, op: LaunchOp, interpreted: InterpretOp) -> None:
-        """Calls back with an array of pointers to operands and results."""
+        """Calls an op in the interpreter with an array of pointers to operands and results."""
         number = len(self.entry.interpreted)
         self.entry.interpreted.append(interpreted)
         buffers = [*op.ins, *op.outs]
@@ -232,7 +232,7 @@ class _BlockCode(BlockPointers):
             self._region(op.body.block, [*strips, *arena])
 
     def _strip(self, pointer: str, buffer: SSAValue, step: int, iteration: str) -> str:
-        """Where an iteration's part of a buffer begins."""
+        """The address at which an iteration's strip of a buffer begins."""
         return pointer if step == 0 else self.entry.builder.offset(pointer, f"[{step * element_size(buffer)} x i8]", iteration)
 
     def _for(self, op: ForOp) -> None:
@@ -246,7 +246,7 @@ class _BlockCode(BlockPointers):
             if self.alone:
                 self.entry.poll_in_loop(loop.index, iterations_between(op.body.block))
             loop.carry(*values.following())
-        values.finish()
+        values.copy_home()
 
     def _while(self, op: WhileOp) -> None:
         builder, values = self.entry.builder, Carried(self, op)
@@ -260,7 +260,7 @@ class _BlockCode(BlockPointers):
             if self.alone:
                 self.entry.poll_in_loop(iteration, iterations_between(op.body.block))
             loop.carry(builder.binary("add", "i64", iteration, 1), *values.following())
-        values.finish()
+        values.copy_home()
 
     def _case(self, op: CaseOp) -> None:
         arguments = [self.pointer(buffer) for buffer in (*op.ins, *op.outs, *([] if op.arena is None else [op.arena]))]

@@ -32,7 +32,7 @@ from wengert.transforms.codegen.cpu.native.fourier.tables import (
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element, vector
-from wengert.transforms.codegen.llvm.vector_builder import pair
+from wengert.transforms.codegen.llvm.vector_builder import complex_value
 
 BUFFERS = ("first", "second", "prime", "convolution", "real")
 """The pieces of scratch memory: two for stages, one for butterflies in loops, and what the methods below keep."""
@@ -60,14 +60,14 @@ class Line(Struct, frozen=True):
         """The numbers of all lanes."""
         memory = self.builder.memory(self.lanes)
         if self.lanes == 1:
-            return pair(memory.load(self.element, self.at(index)))
+            return complex_value(memory.load(self.element, self.at(index)))
         if self.lane_step == 1:
-            return pair(memory.load_contiguous(self.element, self.at(index), 1))
+            return complex_value(memory.load_contiguous(self.element, self.at(index), 1))
         return self._apart(self._gathered(index))
 
     def reversed(self, index: Index) -> Number:
         """The numbers from an index downward, of one line."""
-        return pair(self.builder.memory(self.lanes).load_contiguous(self.element, self.at(self.builder.add(index, 1 - self.lanes)), -1))
+        return complex_value(self.builder.memory(self.lanes).load_contiguous(self.element, self.at(self.builder.add(index, 1 - self.lanes)), -1))
 
     def store(self, index: Index, value: Number) -> None:
         memory = self.builder.memory(self.lanes)
