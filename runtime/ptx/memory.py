@@ -66,7 +66,7 @@ class Memory(ByteSpace):
 
     def __init__(self, size: int = 1 << 28):
         super().__init__(size)
-        self._top = 0
+        self._top = _GAP
         self._sizes: dict[int, int] = {}
 
     @property
@@ -99,7 +99,7 @@ class Memory(ByteSpace):
             raise MemoryAccessError(f"{address:#x} is not the address of an allocation")
         size = self._sizes.pop(start)
         self.state[start : start + _extent(size)] = 0
-        self._top = max([s + _extent(n) for s, n in self._sizes.items()], default=0)
+        self._top = max([s + _extent(n) for s, n in self._sizes.items()], default=_GAP)
 
     def put(self, array: Any) -> int:
         """The address of a fresh allocation with the contents of an array, in C order."""
