@@ -188,6 +188,12 @@ def test_atomic_operations_do_not_race_with_each_other() -> None:
     fault(f"{MINE} setp.eq.u32 %p1, %r20, 0; @%p1 st.shared.u32 [words], 0; @!%p1 red.shared.add.u32 [words], 1; ret;", "race", check="races")
 
 
+def test_the_first_guess_of_a_loop_of_compare_and_swap_does_not_race() -> None:
+    loop = "again: add.u32 %r3, %r2, 1; atom.global.cas.b32 %r4, [%d2], %r2, %r3; setp.ne.b32 %p1, %r4, %r2; mov.b32 %r2, %r4; @%p1 bra again; ret;"
+    accepted(f"ld.param.u64 %d2, [p0]; ld.global.b32 %r2, [%d2]; {loop}")
+    fault(f"ld.param.u64 %d2, [p0]; ld.global.b32 %r2, [%d2]; ld.param.u64 %d3, [p0]; ld.global.b32 %r5, [%d3]; {loop}", "race", "are written")
+
+
 # -- barriers
 
 
