@@ -67,6 +67,11 @@ PASS_PATHS = {
     "collapse-loops": "wengert.transforms.kernel.collapsing:CollapseLoopsPass",
     # transforms/schedule: how each kernel runs on a target
     "schedule": "wengert.transforms.schedule.schedule_pass:SchedulePass",
+    # transforms/codegen/gpu: kernels of devices
+    "gpu-kernel-outlining": "wengert.transforms.codegen.gpu.outlining:GpuKernelOutliningPass",
+    "nvvm-attach-target": "wengert.transforms.codegen.gpu.attach_target:NvvmAttachTargetPass",
+    "rocdl-attach-target": "wengert.transforms.codegen.gpu.attach_target:RocdlAttachTargetPass",
+    "spirv-attach-target": "wengert.transforms.codegen.gpu.attach_target:SpirvAttachTargetPass",
 }
 """Every pass by name: the module and class that it is imported from."""
 
