@@ -1,7 +1,7 @@
 """The kernels of a nest at the gpu level, as its schedule asks for.
 
-One kernel as a rule. Results that are combined in memory are filled with neutral elements by a kernel of their own first, and what a reduction in parts leaves in
-scratch memory is combined by one more. Nothing is decided here (:mod:`wengert.dialects.kernel.gpu_schedule`), and what is asked for can be done
+One kernel as a rule. Results that are combined in memory are filled with neutral elements by a kernel of their own first, and what a reduction in parts
+leaves in scratch memory is combined by one more. Nothing is decided here (:mod:`wengert.dialects.kernel.gpu_schedule`), and what is asked for can be done
 (:mod:`wengert.transforms.schedule.gpu.legality`).
 
 The order of a sum: a thread adds up its iterations one after the other; with others, thread t of T takes iterations t, t + T, ... (or, with ``elements`` = E, E
@@ -11,18 +11,17 @@ follows from shapes and the schedule alone, so every run gives the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 
-from msgspec import Struct
-from xdsl.ir import Attribute, BlockArgument, SSAValue
+from xdsl.ir import SSAValue
 
 from wengert.dialects.kernel import STORE, NestOp, Write
 from wengert.dialects.kernel.gpu_schedule import GpuSchedule, Reduce
 from wengert.dialects.kernel.schedule import Schedule
 from wengert.ir.tensor_types import size
 from wengert.transforms.codegen.gpu.body import Body, Buffer
-from wengert.transforms.codegen.gpu.code import Code, Index, Values
+from wengert.transforms.codegen.gpu.code import Index, Values
 from wengert.transforms.codegen.gpu.functions import Functions, register_type
 from wengert.transforms.codegen.gpu.kernel import Ids, Kernel, Memory
 from wengert.transforms.codegen.gpu.products import TiledProduct

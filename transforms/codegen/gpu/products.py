@@ -1,8 +1,8 @@
 """The kernel of a sum of products that is computed in tiles.
 
-A group has a tile of results. For some iterations of the summed loop at a time, its threads read both factors into workgroup memory, each element once, and wait;
-then each thread adds up the products of its results in registers, and they wait again before the memory is overwritten. Beyond the ends of the loops the factors are zeros, and
-nothing is stored.
+A group has a tile of results. For some iterations of the summed loop at a time, its threads read both factors into workgroup memory, each element
+once, and wait; then each thread adds up the products of its results in registers, and they wait again before the memory is overwritten. Beyond the ends of the
+loops the factors are zeros, and nothing is stored.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ _CONTRACT = {"fastmath": arith.FastMathFlagsAttr([FastMathFlag.ALLOW_CONTRACT])}
 
 
 class _Side(Struct, frozen=True):
-    """One factor: its value in the nest, the loop (of the order) that it has besides the summed one, the extent of the tile along it, and its tile in memory."""
+    """One factor: its value in the nest, the loop (of the order) that it has besides the summed one, the extent of the tile along it, its tile in memory, and
+    where that begins along the loop."""
 
     value: SSAValue
     loop: int
@@ -114,7 +115,11 @@ class TiledProduct:
 
     def _is_contiguous(self, side: _Side) -> bool:
         """Whether neighbours along the summed loop are neighbours in memory, rather than those along the factor's own loop."""
-        steps = [(abs(at.coefficient(self.depth)), abs(at.coefficient(side.loop))) for at in self.placed.loops.positions if at.coefficient(side.loop) and at.coefficient(self.depth)]
+        steps = [
+            (abs(at.coefficient(self.depth)), abs(at.coefficient(side.loop)))
+            for at in self.placed.loops.positions
+            if at.coefficient(side.loop) and at.coefficient(self.depth)
+        ]
         return all(along < across for along, across in steps)
 
     def _factor(self, functions: Functions, side: _Side, around: dict[int, Index], place: Index, k: Index) -> SSAValue:
@@ -158,7 +163,9 @@ class TiledProduct:
         product = combining.widened("add", functions.apply("multiply", [x, y], types, self.element), self.element)
         return combining.combined("add", total, product, self.element)
 
-    def _store(self, functions: Functions, combining: Combining, around: dict[int, Index], start: tuple[Index, Index], thread: SSAValue, totals: Sequence[SSAValue]) -> None:
+    def _store(
+        self, functions: Functions, combining: Combining, around: dict[int, Index], start: tuple[Index, Index], thread: SSAValue, totals: Sequence[SSAValue]
+    ) -> None:
         """Writes the results of a thread that there are."""
         code, extents = functions.code, self.placed.extents
         body = Body(code, functions, self.placed, self.memory.inputs)
@@ -171,4 +178,3 @@ class TiledProduct:
             with code.when(code.both(inside) if inside else None):
                 value = combining.rounded("add", total, self.element)
                 code.store(value, self.memory.outputs[0].memref, body.place(self.write.at, None, 0))
-

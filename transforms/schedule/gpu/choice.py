@@ -12,7 +12,7 @@ from math import prod
 from wengert.dialects.kernel import LoadOp, NestOp
 from wengert.dialects.kernel.gpu_schedule import GpuSchedule, Reduce
 from wengert.dialects.kernel.positions import Position, dimensions
-from wengert.ir.tensor_types import bytes_of_type, size
+from wengert.ir.tensor_types import bytes_of_type, size, tensor
 from wengert.ir.traversal import ops_in
 from wengert.transforms.schedule.gpu.conflicts import apart, is_exact
 from wengert.transforms.schedule.gpu.legality import MOST_IN_I32, is_total
@@ -43,7 +43,9 @@ def choose_gpu(op: NestOp, target: GpuTarget, *, strict: bool = False) -> GpuSch
         safe = freed if atomic else safe
     rest = tuple([d for d in range(len(extents)) if d not in safe])
     shared, accesses = sorted(safe), _accesses(op)
-    together = bool(rest) and not strict and not atomic and all(is_total(op, write, rest) or write.kind == "store" and write.base is None for write in op.writes)
+    together = (
+        bool(rest) and not strict and not atomic and all(is_total(op, write, rest) or (write.kind == "store" and write.base is None) for write in op.writes)
+    )
     if together and prod(extents[d] for d in rest) >= LONG and (team := _team(op, shared, rest, accesses, target)) is not None:
         return _reducing(op, shared, team, accesses, target, positions)
     threads = _fastest_last(shared, extents, accesses)
@@ -57,8 +59,8 @@ Accesses = Sequence[tuple[Position, int]]
 
 
 def _accesses(op: NestOp) -> Accesses:
-    loads = [(inner.at.data, bytes_of_type(inner.source.type) // max(size(inner.source), 1)) for inner in ops_in(op.body.block) if isinstance(inner, LoadOp)]
-    writes = [(write.at, bytes_of_type(value.type) // max(size(value), 1)) for write in op.writes for value in [op.outputs[write.target]]]
+    loads = [(inner.at.data, bytes_of_type(tensor((), inner.result.type))) for inner in ops_in(op.body.block) if isinstance(inner, LoadOp)]
+    writes = [(write.at, bytes_of_type(tensor((), write.value.type))) for write in op.writes]
     return loads + writes
 
 
