@@ -39,7 +39,7 @@ from wengert.dialects.kernel.buffers import LaunchOp, ViewOp, is_bufferized, loc
 from wengert.ir.attributes import int_attr
 from wengert.ir.construction import append, erase, insert_before
 from wengert.ir.locations import error_at
-from wengert.ir.tensor_types import element, is_boolean, is_complex, shape_of_type
+from wengert.ir.tensor_types import is_boolean, is_complex, shape_of_type
 from wengert.ir.traversal import ops_in
 from wengert.transforms.codegen.gpu.body import Buffer
 from wengert.transforms.codegen.gpu.code import INDEX, Code
@@ -100,8 +100,10 @@ class _Launches:
         """Puts the launches in the place of the one of the nest, which stays if there is a type that devices lack."""
         made: list[Operation] = []
         try:
-            for value in (*self.nest.inputs, *self.nest.outputs):
-                register_type(element(value))
+            for type in {*self.nest.body.block.arg_types, *[out.type for out in self.nest.outputs]}:
+                register_type(cast("TensorType[Any]", type).element_type)
+            for op in ops_in(self.nest.body.block)[:-1]:
+                register_type(result(op).type)
             memory = self._memory()
         except UnsupportedError:
             for op in self.before:
