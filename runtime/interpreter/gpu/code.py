@@ -95,6 +95,12 @@ class Code:
 
     def step(self, op: Operation) -> Step:
         """The step that runs an op."""
+        try:
+            return self._step(op)
+        except KeyError as missing:
+            raise UnsupportedOpError(op, f"has a type or an attribute that is not supported: {missing.args[0]}") from None
+
+    def _step(self, op: Operation) -> Step:
         rule = RULES.get(type(op))
         if rule is not None:
             return rule(op, self)

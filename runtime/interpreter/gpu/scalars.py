@@ -196,8 +196,14 @@ def own_function(op: Operation) -> Function | None:
     return FLOATS.get(kind) or _own_conversion(op)
 
 
+_CONVERSIONS = (arith.FPToSIOp, arith.FPToUIOp, arith.TruncIOp, arith.ExtSIOp, arith.SIToFPOp, arith.IndexCastOp)
+
+
 def _own_conversion(op: Operation) -> Unary | None:
-    kind, dtype = type(op), dtype_of(op.results[0].type)
+    kind = type(op)
+    if kind not in _CONVERSIONS:
+        return None
+    dtype = dtype_of(op.results[0].type)
 
     def signed_boolean(x: Array) -> Array:
         return (-x.astype(np.int8)).astype(dtype)
@@ -208,9 +214,7 @@ def _own_conversion(op: Operation) -> Unary | None:
         return lambda x: (x & 1).astype(np.bool_)
     if kind in (arith.ExtSIOp, arith.SIToFPOp):
         return signed_boolean
-    if kind is arith.IndexCastOp:
-        return signed_boolean if is_boolean(op.operands[0].type) else lambda x: x.astype(dtype)
-    return None
+    return signed_boolean if is_boolean(op.operands[0].type) else lambda x: x.astype(dtype)
 
 
 # -- what has no meaning for some operands
