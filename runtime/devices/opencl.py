@@ -26,7 +26,9 @@ def binding() -> Any:
     try:
         import pyopencl
     except ImportError:
-        raise InputError(f"backend 'opencl' needs the package pyopencl: pip install '{EXTRA}', or '{EXTRA[:-1]}-cpu]' for a device that every processor is") from None
+        raise InputError(
+            f"backend 'opencl' needs the package pyopencl: pip install '{EXTRA}', or '{EXTRA[:-1]}-cpu]' for a device that every processor is"
+        ) from None
     return pyopencl
 
 
