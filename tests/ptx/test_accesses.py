@@ -101,7 +101,7 @@ def test_shared_memory_of_the_launch() -> None:
     out = memory.allocate(128)
     image.launch("kernel", grid=1, block=32, arguments=[out], shared_bytes=128)
     assert memory.read(out, 32, np.uint32).tolist() == [128 + i for i in range(32)]
-    with pytest.raises(ptx.Fault, match="out of bounds: .* of shared memory"):
+    with pytest.raises(ptx.Fault, match=r"out of bounds: .* of shared memory"):
         image.launch("kernel", grid=1, block=32, arguments=[out], shared_bytes=64)
 
 
