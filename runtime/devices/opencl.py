@@ -82,7 +82,7 @@ class OpenCLDevice(Device):
         return data
 
     def copy(self, source: Buffer, target: Buffer) -> None:
-        if source.size and source != target:
+        if source.size and not source.is_at(target):
             self._cl.enqueue_copy(self._queue, self._shared(target), self._shared(source), is_blocking=False)
 
     def fill(self, buffer: Buffer, byte: int) -> None:
