@@ -73,7 +73,10 @@ class OpenCLDevice(Device):
 
     def write(self, buffer: Buffer, data: Bytes) -> None:
         if buffer.size:
-            self._cl.enqueue_copy(self._queue, self._shared(buffer), np.ascontiguousarray(data).reshape(-1).view(np.uint8), is_blocking=True)
+            source = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+            if not source.flags.writeable:  # which pyopencl asks for, though it only reads
+                source = source.copy()
+            self._cl.enqueue_copy(self._queue, self._shared(buffer), source, is_blocking=True)
 
     def read(self, buffer: Buffer) -> Bytes:
         data = np.empty(buffer.size, np.uint8)
