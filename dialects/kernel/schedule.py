@@ -104,23 +104,23 @@ class Schedule(Struct, frozen=True):
         return ", ".join(self._entries())
 
     def _entries(self) -> list[str]:
-        found: list[str] = []
+        entries: list[str] = []
         if self.order:
-            found.append(f"order = [{', '.join(map(str, self.order))}]")
+            entries.append(f"order = [{', '.join(map(str, self.order))}]")
         if self.cut is not None:
-            found.append(f"cut = {{loop = {self.cut.loop}, size = {self.cut.size}{', overlapping' if self.cut.overlapping else ''}}}")
+            entries.append(f"cut = {{loop = {self.cut.loop}, size = {self.cut.size}{', overlapping' if self.cut.overlapping else ''}}}")
         if self.parallel is not None:
-            found.append(f"parallel = {{chunk = {self.parallel.chunk}, nanoseconds = {self.parallel.nanoseconds}}}")
-        found += [
+            entries.append(f"parallel = {{chunk = {self.parallel.chunk}, nanoseconds = {self.parallel.nanoseconds}}}")
+        entries += [
             f"{name} = {value}" for name, value in (("lanes", self.lanes), ("interleave", self.interleave), ("accumulators", self.accumulators)) if value != 1
         ]
-        found += ["tiled"] * self.tiled
+        entries += ["tiled"] * self.tiled
         if self.version is not None:
             parts = [f"{name} = ({guards_text(guards)})" for name, guards in (("holds", self.version.holds), ("fails", self.version.fails)) if guards]
-            found.append(f"version = {{{', '.join(parts)}}}")
+            entries.append(f"version = {{{', '.join(parts)}}}")
         if self.pieces:
-            found.append(f"pieces = [{', '.join([f'{p.start} to {p.stop}' + ' masked' * p.masked for p in self.pieces])}]")
-        return found + ["remainder = repeated"] * (self.remainder == "repeated")
+            entries.append(f"pieces = [{', '.join([f'{p.start} to {p.stop}' + ' masked' * p.masked for p in self.pieces])}]")
+        return entries + ["remainder = repeated"] * (self.remainder == "repeated")
 
     def verify(self) -> None:
         """Checks what needs no nest; a VerifyException says what is wrong."""
@@ -147,19 +147,19 @@ class Schedule(Struct, frozen=True):
 
 def parse_schedule(parser: AttrParser) -> Schedule:
     """Reads what ``str`` writes, entries in any order."""
-    found: dict[str, object] = {}
+    entries: dict[str, object] = {}
     while not parser.parse_optional_characters(">"):
-        if found:
+        if entries:
             parser.parse_characters(",")
         start = parser.pos
         name = parser.parse_identifier()
-        if name not in _ENTRIES or name in found:
-            problem = "there already is" if name in found else "a schedule has no entry"
+        if name not in _ENTRIES or name in entries:
+            problem = "there already is" if name in entries else "a schedule has no entry"
             parser.raise_error(f"{problem} '{name}'; its entries are {', '.join(_ENTRIES)}", start)
         if name != "tiled":
             parser.parse_characters("=")
-        found[name] = _ENTRIES[name](parser)
-    return Schedule(**found)  # pyright: ignore[reportArgumentType]
+        entries[name] = _ENTRIES[name](parser)
+    return Schedule(**entries)  # pyright: ignore[reportArgumentType]
 
 
 def _order(parser: AttrParser) -> tuple[int, ...]:
@@ -168,39 +168,39 @@ def _order(parser: AttrParser) -> tuple[int, ...]:
 
 def _fields(parser: AttrParser, names: Sequence[str], flags: Sequence[str] = ()) -> dict[str, int]:
     """Integers by name, and flags, in braces."""
-    found: dict[str, int] = {}
+    fields: dict[str, int] = {}
 
     def one() -> None:
         start = parser.pos
         name = parser.parse_identifier()
         if name in flags:
-            found[name] = True
+            fields[name] = True
             return
         if name not in names:
             parser.raise_error(f"expected one of {', '.join((*names, *flags))}, found '{name}'", start)
         parser.parse_characters("=")
-        found[name] = parser.parse_integer()
+        fields[name] = parser.parse_integer()
 
     start = parser.pos
     parser.parse_comma_separated_list(parser.Delimiter.BRACES, one)
-    missing = [name for name in names if name not in found]
+    missing = [name for name in names if name not in fields]
     if missing:
         parser.raise_error(f"{missing[0]} is missing", start)
-    return found
+    return fields
 
 
 def _cut(parser: AttrParser) -> Cut:
-    found = _fields(parser, ("loop", "size"), ("overlapping",))
-    return Cut(found["loop"], found["size"], bool(found.get("overlapping")))
+    fields = _fields(parser, ("loop", "size"), ("overlapping",))
+    return Cut(fields["loop"], fields["size"], bool(fields.get("overlapping")))
 
 
 def _parallel(parser: AttrParser) -> Parallel:
-    found = _fields(parser, ("chunk", "nanoseconds"))
-    return Parallel(found["chunk"], found["nanoseconds"])
+    fields = _fields(parser, ("chunk", "nanoseconds"))
+    return Parallel(fields["chunk"], fields["nanoseconds"])
 
 
 def _version(parser: AttrParser) -> Version:
-    found: dict[str, tuple[Guard, ...]] = {}
+    guards: dict[str, tuple[Guard, ...]] = {}
 
     def one() -> None:
         start = parser.pos
@@ -208,10 +208,10 @@ def _version(parser: AttrParser) -> Version:
         if name not in ("holds", "fails"):
             parser.raise_error(f"expected holds or fails, found '{name}'", start)
         parser.parse_characters("=")
-        found[name] = read_affine(parser, AffineText.guards)
+        guards[name] = read_affine(parser, AffineText.guards)
 
     parser.parse_comma_separated_list(parser.Delimiter.BRACES, one)
-    return Version(found.get("holds", ()), found.get("fails", ()))
+    return Version(guards.get("holds", ()), guards.get("fails", ()))
 
 
 def _pieces(parser: AttrParser) -> tuple[Piece, ...]:

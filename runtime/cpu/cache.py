@@ -79,13 +79,13 @@ def _objection(status: os.stat_result, what: Literal["folder", "file"]) -> str |
 @contextlib.contextmanager
 def _opened(home: Path) -> Generator[int]:
     """The folder, which only this user can write to, as a file descriptor; OSError otherwise."""
-    held = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        if reason := _objection(os.fstat(held), "folder"):
+        if reason := _objection(os.fstat(descriptor), "folder"):
             raise PermissionError(f"{home}: {reason}")
-        yield held
+        yield descriptor
     finally:
-        os.close(held)
+        os.close(descriptor)
 
 
 def read(name: str) -> bytes | None:
@@ -99,8 +99,8 @@ def read(name: str) -> bytes | None:
         return None
     most = limit()
     try:
-        with _opened(home) as held:
-            data = _content(held, f"{name}.o", most)
+        with _opened(home) as opened:
+            data = _content(opened, f"{name}.o", most)
     except OSError:
         return None
     return data[_HEADER:] if data[: len(_MAGIC)] == _MAGIC and data[:_HEADER] == _header(name, data[_HEADER:]) else None
@@ -108,16 +108,16 @@ def read(name: str) -> bytes | None:
 
 def _content(folder: int, file_name: str, most: int) -> bytes:
     """What a file in a folder holds; OSError if it cannot be trusted."""
-    held = os.open(file_name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-    with open(held, "rb") as file:
-        status = os.fstat(held)
+    descriptor = os.open(file_name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
         if reason := _objection(status, "file"):
             raise PermissionError(f"{file_name}: {reason}")
         if status.st_size > max(most, _HEADER):
             raise OSError(f"{file_name}: it is larger than the whole cache may be")
         data = file.read()
         with contextlib.suppress(OSError):
-            os.utime(held)
+            os.utime(descriptor)
     return data
 
 
@@ -136,8 +136,8 @@ def write(name: str, data: bytes) -> None:
         return
     try:
         _make(home)
-        with _opened(home) as held:
-            _put(held, f"{name}.o", _header(name, data) + data)
+        with _opened(home) as opened:
+            _put(opened, f"{name}.o", _header(name, data) + data)
         if next(_writes) % _SWEEP_EVERY == 0:
             sweep(home)
     except OSError:
@@ -184,13 +184,13 @@ def entries(home: Path) -> list[tuple[float, int, Path]]:
 
 
 def _files(home: Path, pattern: str) -> list[tuple[float, int, Path]]:
-    found: list[tuple[float, int, Path]] = []
+    files: list[tuple[float, int, Path]] = []
     for path in home.glob(pattern):
         with contextlib.suppress(OSError):
             status = path.lstat()
             if stat.S_ISREG(status.st_mode):
-                found.append((status.st_mtime, status.st_size, path))
-    return sorted(found)
+                files.append((status.st_mtime, status.st_size, path))
+    return sorted(files)
 
 
 def sweep(home: Path, most: int | None = None) -> int:
@@ -203,10 +203,10 @@ def sweep(home: Path, most: int | None = None) -> int:
         if most == 0 or time.time() - written > _ABANDONED_AFTER:
             with contextlib.suppress(OSError):
                 path.unlink()
-    held = entries(home)
-    total = sum(size for _, size, _ in held)
+    oldest_first = entries(home)
+    total = sum(size for _, size, _ in oldest_first)
     removed = 0
-    for _, size, path in held:
+    for _, size, path in oldest_first:
         if total <= most:
             break
         with contextlib.suppress(OSError):

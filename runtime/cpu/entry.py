@@ -50,7 +50,7 @@ class Stats(Struct, frozen=True):
 
     ``interpreted`` counts, by name, the ops that run in the interpreter; ``kernels`` are distinct loop nests and ``calls``
     how often they are called; ``compile_ms`` is the time by phase (``llvm`` is 0 when the object came from the cache). All bytes are
-    known before the program runs, but for the tapes of loops whose trips are not counted.
+    known before the program runs, but for the tapes of loops whose iterations are not counted.
     """
 
     kernels: int
@@ -139,9 +139,9 @@ class _PythonCall:
         arrays = inputs if self._fits(inputs) else bind(self._signature, inputs)
         results = [np.empty(shape, dtype) for shape, dtype in self._results]
         table = self._table(*[address_of(a) for a in arrays], *[address_of(r) for r in results], *self._tail)
-        held = self._arena()
-        status = self._entry(ctypes.addressof(table), held[1])
-        self._arenas.append(held)
+        arena = self._arena()
+        status = self._entry(ctypes.addressof(table), arena[1])
+        self._arenas.append(arena)
         if status:
             self.fail(ctypes.addressof(table))
         return tuple(results)

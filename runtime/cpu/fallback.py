@@ -81,8 +81,8 @@ def _step(op: InterpretOp) -> Callable[[int], None]:
     def step(buffers: int) -> None:
         addresses = pointers.from_address(buffers)
         with lock:
-            found = call(*[views[n].array(addresses[n])[()] for n in used])
-        for n, array in enumerate(found, first_result):
+            results = call(*[views[n].array(addresses[n])[()] for n in used])
+        for n, array in enumerate(results, first_result):
             views[n].array(addresses[n])[...] = array
 
     return step

@@ -66,9 +66,9 @@ def helped() -> int:
 
 def register(*, blas: bool = False) -> None:
     """Makes the pool known to LLVM, before code that uses it is loaded; ``blas`` if that code calls BLAS."""
-    found = _pool()
+    pool = _pool()
     if blas:
-        find_blas(found.library)
+        find_blas(pool.library)
 
 
 class _Pool:
