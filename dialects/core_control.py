@@ -111,8 +111,8 @@ class TapeType(ParametrizedAttribute, TypeAttribute):
     entry_type: Attribute = param_def()
     length: IntAttr | NoneAttr = param_def()
 
-    def __init__(self, held: Attribute, length: int | None = None):
-        super().__init__(held, NoneAttr() if length is None else IntAttr(length))
+    def __init__(self, entry_type: Attribute, length: int | None = None):
+        super().__init__(entry_type, NoneAttr() if length is None else IntAttr(length))
 
     @property
     def places(self) -> int | None:

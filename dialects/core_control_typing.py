@@ -90,10 +90,10 @@ def check_tape_create(op: ops.TapeCreateOp) -> None:
 
 def growing(op: Operation) -> TapeType:
     """The type of the first operand, a tape without a length."""
-    found = tape(op)
-    if found.places is not None:
-        fail(f"operand #0 must be a tape that grows, found {found}")
-    return found
+    type = tape(op)
+    if type.places is not None:
+        fail(f"operand #0 must be a tape that grows, found {type}")
+    return type
 
 
 @typing_rule(ops.TapePushOp)

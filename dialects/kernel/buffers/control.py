@@ -178,9 +178,9 @@ def expect_types(what: str, values: Sequence[SSAValue], expected: Sequence[SSAVa
     if len(values) != len(expected):
         raise VerifyException(f"{what}: expected {len(expected)}, found {len(values)}")
     for value, other in zip(values, expected, strict=True):
-        found, wanted = (value_type(value.type), value_type(other.type)) if by_value else (value.type, other.type)
-        if found != wanted:
-            raise VerifyException(f"{what} has type {found}, expected {wanted}")
+        type, wanted = (value_type(value.type), value_type(other.type)) if by_value else (value.type, other.type)
+        if type != wanted:
+            raise VerifyException(f"{what} has type {type}, expected {wanted}")
 
 
 def expect_closed(region: Region) -> None:
