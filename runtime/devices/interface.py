@@ -69,5 +69,6 @@ class Device(ABC):
     def launch(self, kernels: Any, name: str, grid: Sizes, block: Sizes, arguments: Sequence[Buffer]) -> None:
         """Runs a kernel in all threads of a grid."""
 
+    @abstractmethod
     def wait(self) -> None:
         """Returns when all is done that was asked for."""

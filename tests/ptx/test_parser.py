@@ -115,7 +115,15 @@ def test_errors_have_a_place(body: str, place: str, message: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", ".version 8.0\n.target", f"{HEADER}.entry", f"{HEADER}.visible .entry k(.param .u64 a,) {{ ret; }}", f"{HEADER}.visible .entry k() {{ ret;", f"{HEADER}.global .u32 x[2] = {{1, 2, 3}};", f"{HEADER}ret;"],
+    [
+        "",
+        ".version 8.0\n.target",
+        f"{HEADER}.entry",
+        f"{HEADER}.visible .entry k(.param .u64 a,) {{ ret; }}",
+        f"{HEADER}.visible .entry k() {{ ret;",
+        f"{HEADER}.global .u32 x[2] = {{1, 2, 3}};",
+        f"{HEADER}ret;",
+    ],
 )
 def test_damaged_modules_are_errors(text: str) -> None:
     with pytest.raises(ptx.ParseError, match=r"^<ptx>:\d+:\d+: error: "):

@@ -1,7 +1,7 @@
 """The kernels of a nest at the gpu level, as its schedule asks for.
 
-One kernel as a rule. Results that are combined in memory are filled with neutral elements by a kernel of their own first, and what a reduction in parts leaves in
-scratch memory is combined by one more. Nothing is decided here (:mod:`wengert.dialects.kernel.gpu_schedule`), and what is asked for can be done
+One kernel as a rule. Results that are combined in memory are filled with neutral elements by a kernel of their own first, and what a reduction in parts
+leaves in scratch memory is combined by one more. Nothing is decided here (:mod:`wengert.dialects.kernel.gpu_schedule`), and what is asked for can be done
 (:mod:`wengert.transforms.schedule.gpu.legality`).
 
 The order of a sum: a thread adds up its iterations one after the other; with others, thread t of T takes iterations t, t + T, ... (or, with ``elements`` = E, E
