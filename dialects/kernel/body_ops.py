@@ -15,9 +15,9 @@ from xdsl.utils.exceptions import VerifyException
 from wengert.dialects.kernel import positions
 from wengert.dialects.kernel.attributes import KINDS, AtAttr, WhereAttr, at_attr, string
 from wengert.dialects.kernel.base import KernelOp
+from wengert.dialects.kernel.body_syntax import FunctionText, GuardsText, IndexText, LoadText, ScalarText, YieldText
 from wengert.dialects.kernel.functions import arity, is_comparison, op_classes
 from wengert.dialects.kernel.positions import Position
-from wengert.dialects.kernel.syntax import FunctionText, GuardsText, IndexText, LoadText, ScalarText, YieldText
 from wengert.ir.attributes import int_array, ints
 from wengert.ir.operations import op_definition
 from wengert.ir.syntax.parts import ResultTypes, Syntax

@@ -15,7 +15,7 @@ and yields values, each to a position of a result::
     }
 
 Where a subscript has as many parts as the buffer has dimensions it is an index; a single one is a position in the flat buffer, ``%a[d0 * 128 + d1]``,
-which is what the IR holds. The text is read and written in :mod:`wengert.dialects.kernel.syntax` and beside it.
+which is what the IR holds. The text is read and written in :mod:`wengert.dialects.kernel.body_syntax` and :mod:`wengert.dialects.kernel.region_syntax`.
 
 A value of kind ``store`` is written (its position is different for every point); one of a reduction kind is combined with
 what is there, starting from the kind's neutral element. A result may be tied to an ``into`` operand: then the nest writes
@@ -55,10 +55,11 @@ from wengert.dialects.facts import KERNEL, STRUCTURE
 from wengert.dialects.kernel.base import KernelOp
 from wengert.dialects.kernel.body_ops import ApplyOp, ConstantOp, IndexOp, LoadOp, WithinOp, Write, YieldOp
 from wengert.dialects.kernel.gpu_schedule import GpuScheduleAttr
+from wengert.dialects.kernel.product_schedule import ProductScheduleAttr
 from wengert.dialects.kernel.product_syntax import ProductText
 from wengert.dialects.kernel.region_syntax import BodyText, NestText, StripMineText
 from wengert.dialects.kernel.schedule import ScheduleAttr
-from wengert.dialects.kernel.syntax import buffer_shape
+from wengert.dialects.kernel.subscripts import buffer_shape
 from wengert.dialects.stablehlo.attributes import DotDimensionNumbersAttr
 from wengert.ir.attributes import int_array, ints, segment_sizes
 from wengert.ir.operations import op_definition
@@ -146,7 +147,8 @@ class MatmulOp(KernelOp):
     """A contraction: ``stablehlo.dot_general`` of two strided views of buffers.
 
     Element (i, j, ...) of an operand is element ``offset + i * strides[0] + j * strides[1] + ...`` of its buffer, so that
-    transposes, slices and broadcasts of the operands cost no copy. The result is contiguous.
+    transposes, slices and broadcasts of the operands cost no copy. The result is contiguous. ``schedule`` says how it runs
+    (:mod:`wengert.dialects.kernel.product_schedule`).
     """
 
     name = "kernel.matmul"
@@ -160,6 +162,7 @@ class MatmulOp(KernelOp):
     rhs_shape = prop_def(DenseArrayBase)
     rhs_strides = prop_def(DenseArrayBase)
     offsets = prop_def(DenseArrayBase)
+    schedule = opt_prop_def(ProductScheduleAttr)
     result = result_def()
     traits = traits_def(Pure())
 
@@ -191,13 +194,18 @@ class InterpretOp(KernelOp):
 
 @op_definition
 class NativeOp(KernelOp):
-    """Runs one op by code of its own (:mod:`wengert.transforms.codegen.cpu.native`). The body holds the op and a yield of its results."""
+    """Runs one op by code of its own (:mod:`wengert.transforms.codegen.cpu.native`). The body holds the op and a yield of its results.
+
+    ``schedule`` says how threads share the code, if it has a form for that: ``parallel`` is about its iterations, which are independent, and
+    ``cut`` makes ranges of the rows of its result (loop 0). The other entries are for nests.
+    """
 
     name = "kernel.native"
-    SYNTAX: ClassVar = Syntax(BodyText())
+    SYNTAX: ClassVar = Syntax(BodyText(("schedule",)))
     DISTINCT_NAMES: ClassVar = True
     FACTS: ClassVar = KERNEL
     inputs = var_operand_def()
+    schedule = opt_prop_def(ScheduleAttr)
     body = region_def("single_block")
     outputs = var_result_def()
 

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 import typing_text_mutations
 from reference_programs import needs_corpus, share, texts
-from typing_cases import WELL_TYPED, name_of, verdict
-from typing_forms import FORMS
+from typing_cases.every_op import WELL_TYPED
+from typing_cases.forms import FORMS
+from typing_cases.notation import name_of, verdict
 from typing_mutations import mutate
 from upstream_verifier import CRASHED, Upstream
 from xdsl.dialects.builtin import ModuleOp

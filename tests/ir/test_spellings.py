@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from spellings import ANOTHER_TEXT, ARGUMENTS, ATTRIBUTES, ELEMENTS_WITHOUT_CONSTANTS, MODULES, NOT_TAKEN, OPS, TAKEN_BESIDES
+from spellings.attributes import ATTRIBUTES
+from spellings.differences import ANOTHER_TEXT, ELEMENTS_WITHOUT_CONSTANTS, NOT_TAKEN, TAKEN_BESIDES
+from spellings.ops import ARGUMENTS, MODULES, OPS
 
 import wengert as wg
 from wengert.ir.diagnostics import DiagnosticError

@@ -7,6 +7,7 @@ what is known of it is a number that divides it: rows of a table, which begin at
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import gcd
 
 from xdsl.ir import Block, SSAValue
@@ -15,17 +16,17 @@ from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, IndexOp, LoadOp,
 from wengert.dialects.kernel.iterators import apart_loops
 from wengert.dialects.kernel.positions import dimensions, span
 from wengert.ir.elements import splat_value
-from wengert.ir.tensor_types import is_float, is_integer
+from wengert.ir.tensor_types import is_integer
 from wengert.ir.traversal import operands_of
 
 EXACT = ("add", "max", "min", "and", "or")
-"""Kinds that give the same integers in any order."""
+"""Kinds that give the same integers in any order, and that devices have atomic operations for."""
 
 
 def is_exact(write: Write) -> bool:
-    """Whether a write combines values to the same bits in any order."""
+    """Whether a write combines values to the same bits in any order, and can do so by atomic operations, which are on 32 or 64 bits."""
     type = write.value.type
-    return write.kind in EXACT and (is_integer(type) or (is_float(type) and write.kind in ("max", "min")))
+    return write.kind in EXACT and is_integer(type) and type.width.data in (32, 64)
 
 
 def apart(op: NestOp, *, atomic: bool = False) -> set[int]:
@@ -64,7 +65,7 @@ def apart_in(writes: Sequence[Write], extents: Sequence[int]) -> set[int]:
 def _disjoint(writes: Sequence[Write], extents: Sequence[int]) -> bool:
     """Whether each write has a range of positions for itself."""
     ranges = sorted(span(write.at, extents) for write in writes)
-    return all(before[1] < after[0] for before, after in zip(ranges, ranges[1:], strict=False))
+    return all(before[1] < after[0] for before, after in pairwise(ranges))
 
 
 def _varies(write: Write) -> bool:
