@@ -14,17 +14,17 @@ from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, ParametrizedAttribute, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.core import SSAValues
 
 Op = TypeVar("Op", bound=Operation)
-A = TypeVar("A", bound=ParametrizedAttribute)
+A = TypeVar("A", bound=Attribute)
 Attributes = Mapping[str, Attribute]
 _NONE: dict[str, Attribute] = {}
 _new = object.__new__
 
 
-def unverified(cls: type[A], **parameters: Attribute) -> A:
+def unverified(cls: type[A], **parameters: object) -> A:
     """An attribute of parameters that are known to be right by what made them; to verify a location takes longer than to make an op."""
     made = _new(cls)
     for name, value in parameters.items():

@@ -72,6 +72,10 @@ PASS_PATHS = {
     "schedule": "wengert.transforms.schedule.schedule_pass:SchedulePass",
     # transforms/codegen/gpu: kernels on buffers to launches of a GPU
     "kernels-to-gpu": "wengert.transforms.codegen.gpu.kernels_to_gpu:KernelsToGpuPass",
+    "gpu-kernel-outlining": "wengert.transforms.codegen.gpu.outlining:GpuKernelOutliningPass",
+    "nvvm-attach-target": "wengert.transforms.codegen.gpu.attach_target:NvvmAttachTargetPass",
+    "rocdl-attach-target": "wengert.transforms.codegen.gpu.attach_target:RocdlAttachTargetPass",
+    "spirv-attach-target": "wengert.transforms.codegen.gpu.attach_target:SpirvAttachTargetPass",
 }
 """Every pass by name: the module and class that it is imported from."""
 

@@ -31,7 +31,7 @@ class LLVMTarget(ParametrizedAttribute):
 
     KEYS: ClassVar[Mapping[str, Default]]
     """Every key in the order in which it is written, with its default."""
-    settings: DictionaryAttr = param_def()
+    settings: DictionaryAttr
 
     @classmethod
     def of(cls, **settings: Attribute | str | int) -> LLVMTarget:
@@ -127,6 +127,7 @@ class NVVMTargetAttr(LLVMTarget):
     """``#nvvm.target<chip = "sm_90", features = "+ptx80">``."""
 
     name = "nvvm.target"
+    settings: DictionaryAttr = param_def()
     KEYS: ClassVar[Mapping[str, Default]] = {"O": 2, "triple": "nvptx64-nvidia-cuda", "chip": "sm_75", "features": "+ptx60", "flags": None, "link": None}
 
 
@@ -135,6 +136,7 @@ class ROCDLTargetAttr(LLVMTarget):
     """``#rocdl.target<chip = "gfx942">``."""
 
     name = "rocdl.target"
+    settings: DictionaryAttr = param_def()
     KEYS: ClassVar[Mapping[str, Default]] = {"O": 2, "triple": "amdgcn-amd-amdhsa", "chip": "gfx900", "features": "", "abi": "600", "flags": None, "link": None}
 
 

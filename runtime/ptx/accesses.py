@@ -67,7 +67,7 @@ class AccessPath:
         outside = (start < 0) | (start > limit - self.size)
         if outside.any():
             at = int(np.argmax(outside))
-            self._fault("out of bounds", f"{self.size} bytes at {int(addresses[at]):#x} lie outside of {self.name} memory", int(lanes.numbers[at]))
+            self._fault("out of bounds", f"{self.size} bytes at {int(addresses[at]) % (1 << 64):#x} lie outside of {self.name} memory", int(lanes.numbers[at]))
         misaligned = start & (self.size - 1)
         if misaligned.any():
             at = int(np.argmax(misaligned != 0))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import NoReturn
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
 
 from wengert.runtime.ptx.errors import ParseError, UnsupportedError
 from wengert.runtime.ptx.lexer import Token, tokenize
 from wengert.runtime.ptx.program import Place, Source
 from wengert.runtime.ptx.types import TYPES, Scalar
+
+Item = TypeVar("Item")
 
 
 class Cursor:
@@ -26,6 +29,11 @@ class Cursor:
     def token(self) -> Token:
         """The next token."""
         return self.tokens[self.at]
+
+    @property
+    def following(self) -> str:
+        """The text of the token behind the next one."""
+        return self.tokens[min(self.at + 1, len(self.tokens) - 1)].text
 
     @property
     def text(self) -> str:
@@ -83,6 +91,18 @@ class Cursor:
     def refuse(self, message: str, token: Token | None = None) -> NoReturn:
         """Raises an UnsupportedError at a token."""
         raise UnsupportedError(self.source.diagnostic(self.place(token), message))
+
+    def separated(self, closing: str, parse: Callable[[], Item]) -> list[Item]:
+        """What is parsed between commas, up to and with ``closing``."""
+        if self.accept(closing):
+            return []
+        items = [parse()]
+        while not self.accept(closing):
+            if self.text != ",":
+                self.fail(f"expected ',' or '{closing}', found {self.described()}")
+            self.take()
+            items.append(parse())
+        return items
 
     # -- words that many statements have
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from wengert.runtime.ptx.program import Address, Instruction, Register, Target, Targets, flat
+from wengert.runtime.ptx.program import Address, Instruction, Operand, Register, Target, Targets, flat
 
 _WITHOUT_RESULT = ("bra", "brx", "nanosleep")
 
@@ -21,10 +21,12 @@ class Definitions:
     Attributes:
         undefined: by position, the registers that the instruction there may read too early.
         unread: the registers that no instruction reads.
+        swapped: the addresses of ``atom.cas``.
     """
 
     undefined: dict[int, frozenset[str]]
     unread: frozenset[str]
+    swapped: frozenset[Operand]
 
     @property
     def tracked(self) -> frozenset[str]:
@@ -73,7 +75,8 @@ def analyse(instructions: Sequence[Instruction]) -> Definitions:
         if early:
             undefined[position] = early
     all_reads = {name for names in reads for name in names}
-    return Definitions(undefined, frozenset(set(numbers) - all_reads))
+    swapped = frozenset(i.operands[1] for i in instructions if i.opcode == "atom" and "cas" in i.modifiers and len(i.operands) > 1)
+    return Definitions(undefined, frozenset(set(numbers) - all_reads), swapped)
 
 
 def _bits(names: set[str], numbers: dict[str, int]) -> int:

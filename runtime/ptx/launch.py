@@ -199,7 +199,7 @@ def _assemble(machine: Machine, definitions: Definitions) -> list[Step]:
     steps: list[Step] = []
     for position, instruction in enumerate(machine.kernel.instructions):
         undefined = definitions.undefined.get(position, frozenset[str]()) if check else frozenset[str]()
-        steps.append(_step(Context(machine, instruction, definitions.unread, undefined)))
+        steps.append(_step(Context(machine, instruction, definitions, undefined)))
     return steps
 
 

@@ -149,7 +149,7 @@ class Machine:
 
     def begin_launch(self) -> None:
         """What earlier launches did to memory is done."""
-        used = {"global": self.memory.used, "shared": self.spaces["shared"].size}
+        used = {"global": self.memory.used if self.checks.bounds else self.memory.size, "shared": self.spaces["shared"].size}
         self.shadows = {space: Shadow(used[space] // unit + 1) for space, unit in self.units.items()}
 
     # -- faults
@@ -167,7 +167,7 @@ class Machine:
     def fault(self, place: Place, kind: str, message: str, lane: int) -> NoReturn:
         """Raises a fault at an instruction."""
         thread, block = self.where(lane)
-        raise Fault(self.source.diagnostic(place, f"{kind}: {message}, by {described(thread, block)}"), kind, thread, block)
+        raise Fault(self.source.diagnostic(place, f"{kind}: {message}, by {described(thread, block)}"), kind, thread, block) from None
 
 
 def described(thread: tuple[int, int, int], block: tuple[int, int, int]) -> str:

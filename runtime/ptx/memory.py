@@ -66,7 +66,7 @@ class Memory(ByteSpace):
 
     def __init__(self, size: int = 1 << 28):
         super().__init__(size)
-        self._top = 0
+        self._top = _GAP
         self._sizes: dict[int, int] = {}
 
     @property
@@ -99,7 +99,7 @@ class Memory(ByteSpace):
             raise MemoryAccessError(f"{address:#x} is not the address of an allocation")
         size = self._sizes.pop(start)
         self.state[start : start + _extent(size)] = 0
-        self._top = max([s + _extent(n) for s, n in self._sizes.items()], default=0)
+        self._top = max([s + _extent(n) for s, n in self._sizes.items()], default=_GAP)
 
     def put(self, array: Any) -> int:
         """The address of a fresh allocation with the contents of an array, in C order."""
@@ -115,7 +115,7 @@ class Memory(ByteSpace):
             MemoryAccessError: the bytes there are not allocated.
         """
         data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        start = self._checked(address, len(data))
+        start = self._checked(address, len(data), WRITABLE)
         self.data[start : start + len(data)] = data
         self.state[start : start + len(data)] |= INITIALIZED
 
@@ -127,7 +127,7 @@ class Memory(ByteSpace):
         """
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         size = prod(shape) * np.dtype(dtype).itemsize
-        start = self._checked(address, size)
+        start = self._checked(address, size, READABLE)
         unset = np.flatnonzero(~self.state[start : start + size] & INITIALIZED)
         if len(unset):
             raise MemoryAccessError(f"nothing was written to byte {unset[0]} of the {size} bytes at {address:#x}")
@@ -135,35 +135,36 @@ class Memory(ByteSpace):
 
     def contents(self, address: int, size: int) -> Array:
         """The bytes at an address as a view, poison included."""
-        start = self._checked(address, size)
+        start = self._checked(address, size, READABLE)
         return self.data[start : start + size]
 
     def fill(self, address: int, size: int, byte: int) -> None:
         """Sets every byte to a value."""
-        start = self._checked(address, size)
+        start = self._checked(address, size, WRITABLE)
         self.data[start : start + size] = byte
         self.state[start : start + size] |= INITIALIZED
 
     def poison(self, address: int, size: int) -> None:
         """Makes bytes what they were when they were allocated: reading them is an error until they are written."""
-        start = self._checked(address, size)
+        start = self._checked(address, size, WRITABLE)
         self.data[start : start + size] = POISON
         self.state[start : start + size] &= ~np.uint8(INITIALIZED)
 
     def copy(self, target: int, source: int, size: int) -> None:
         """Copies bytes within the memory, with what is known of them."""
-        to, start = self._checked(target, size), self._checked(source, size)
+        to, start = self._checked(target, size, WRITABLE), self._checked(source, size, READABLE)
         self.data[to : to + size] = self.data[start : start + size].copy()
         known = self.state[start : start + size] & INITIALIZED
         self.state[to : to + size] = self.state[to : to + size] & ~np.uint8(INITIALIZED) | known
 
     def protect(self, address: int, size: int) -> None:
         """Forbids kernels to write here."""
-        start = self._checked(address, size)
+        start = self._checked(address, size, WRITABLE)
         self.state[start : start + size] &= ~np.uint8(WRITABLE)
 
-    def _checked(self, address: int, size: int) -> int:
+    def _checked(self, address: int, size: int, needed: int) -> int:
+        """The position of bytes that all have a state."""
         start = address - BASE
-        if start < 0 or start + size > self.size or (size and not (self.state[start : start + size] & READABLE).all()):
+        if start < 0 or start + size > self.size or not (self.state[start : start + size] & needed).all():
             raise MemoryAccessError(f"{size} bytes at {address:#x} are not allocated")
         return start

@@ -98,7 +98,7 @@ class BodyParser:
             cursor.skip_line()
         elif token.text in (".pragma",):
             cursor.skip_past(";")
-        elif token.kind == "name" and cursor.tokens[cursor.at + 1].text == ":":
+        elif token.kind == "name" and cursor.following == ":":
             self._parse_label()
         elif not cursor.accept(";"):
             self.body.append(self._parse_instruction())
@@ -153,12 +153,7 @@ class BodyParser:
         while cursor.token.kind == "dotted":
             modifiers.append(cursor.take().text[1:])
         end = cursor.tokens[cursor.at - 1]
-        operands: list[Operand] = []
-        while cursor.text != ";":
-            operands.append(self._parse_operand())
-            if not cursor.accept(",") and cursor.text != ";":
-                cursor.fail(f"expected ',' or ';', found {cursor.described()}")
-        cursor.expect(";")
+        operands = cursor.separated(";", self._parse_operand)
         place = replace(cursor.place(token), length=end.start + len(end.text) - token.start)
         return Instruction(token.text, tuple(modifiers), tuple(operands), guard, place)
 
@@ -167,9 +162,9 @@ class BodyParser:
     def _parse_operand(self) -> Operand:
         cursor = self.cursor
         if cursor.accept("{"):
-            return Vector(self._parse_list("}"))
+            return Vector(tuple(cursor.separated("}", self._parse_operand)))
         if cursor.accept("("):
-            return Arguments(self._parse_list(")"))
+            return Arguments(tuple(cursor.separated(")", self._parse_operand)))
         if cursor.accept("["):
             return self._parse_address()
         if cursor.accept("!"):
@@ -178,14 +173,6 @@ class BodyParser:
         if cursor.accept("|"):
             return Pair(operand, self._parse_simple())
         return operand
-
-    def _parse_list(self, closing: str) -> tuple[Operand, ...]:
-        operands: list[Operand] = []
-        while not self.cursor.accept(closing):
-            operands.append(self._parse_operand())
-            if self.cursor.text != closing:
-                self.cursor.expect(",")
-        return tuple(operands)
 
     def _parse_address(self) -> Address:
         cursor = self.cursor
@@ -224,7 +211,7 @@ class BodyParser:
 
     def _symbol_offset(self) -> int:
         """``+4`` behind a name that is not in brackets."""
-        if self.cursor.text in ("+", "-") and self.cursor.tokens[self.cursor.at + 1].kind == "integer":
+        if self.cursor.text in ("+", "-") and self.cursor.following[:1].isdigit():
             self.cursor.accept("+")
             return self.cursor.integer()
         return 0

@@ -66,10 +66,7 @@ def _parse_initializer(cursor: Cursor, type: Scalar) -> tuple[bytes, tuple[tuple
 
     def element() -> None:
         if cursor.accept("{"):
-            while not cursor.accept("}"):
-                element()
-                if cursor.text != "}":
-                    cursor.expect(",")
+            cursor.separated("}", element)
             return
         value = _parse_value(cursor)
         if isinstance(value, Symbol):
@@ -93,7 +90,7 @@ def _parse_value(cursor: Cursor) -> int | float | Symbol:
     sign = -1 if cursor.accept("-") else 1
     if cursor.token.kind == "float":
         return sign * parse_float(cursor.take().text)
-    if cursor.tokens[cursor.at + 1].text == "(":
+    if cursor.following == "(":
         cursor.refuse("masked addresses in initial values are not modelled")
     return sign * cursor.integer()
 

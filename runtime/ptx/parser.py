@@ -134,16 +134,15 @@ class _ModuleParser:
     def _parse_parameters(self) -> tuple[Variable, ...]:
         cursor = self.cursor
         cursor.expect("(")
-        found: list[Variable] = []
-        while not cursor.accept(")"):
+
+        def parameter() -> Variable:
             if cursor.text == ".reg":
                 cursor.refuse("parameters in registers are not modelled")
-            if not cursor.text.startswith(".param"):
+            if cursor.text != ".param":
                 cursor.fail(f"expected '.param', found {cursor.described()}")
-            found.append(parse_variable(cursor))
-            if not cursor.text.startswith(")"):
-                cursor.expect(",")
-        return tuple(found)
+            return parse_variable(cursor)
+
+        return tuple(cursor.separated(")", parameter))
 
     def _parse_limits(self) -> tuple[tuple[int, int, int] | None, tuple[int, int, int] | None]:
         cursor = self.cursor

@@ -61,6 +61,13 @@ def test_targets_are_written_with_what_is_not_usual(target: Attribute, text: str
     assert Parser(make_context(), text).parse_attribute() == target
 
 
+def test_targets_that_differ_are_not_equal() -> None:
+    assert NVVMTargetAttr.of(chip="sm_80") != NVVMTargetAttr.of(chip="sm_90")
+    assert ROCDLTargetAttr.of(chip="gfx90a") != ROCDLTargetAttr.of(chip="gfx942")
+    assert SPIRVTargetAttr.of("v1.0") != SPIRVTargetAttr.of("v1.4")
+    assert len({NVVMTargetAttr.of(chip="sm_80"), NVVMTargetAttr.of(chip="sm_90"), NVVMTargetAttr.of(chip="sm_80")}) == 2
+
+
 def test_what_a_target_does_not_say_is_usual() -> None:
     target = Parser(make_context(), "#nvvm.target").parse_attribute()
     assert isinstance(target, NVVMTargetAttr)

@@ -16,7 +16,7 @@ from reference_programs import ROTATION
 import wengert as wg
 from fuzz.agreement import Mismatch, assert_agree
 from fuzz.case import Case, noise_of
-from fuzz.checks import CHECKS
+from fuzz.checks.every_check import CHECKS
 from fuzz.findings import load, read_annotated, save
 from fuzz.generator import Program, generate
 from fuzz.pool import Job, Pool

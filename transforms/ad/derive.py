@@ -10,6 +10,7 @@ from xdsl.dialects.func import FuncOp
 import wengert.transforms.ad.rules  # noqa: F401  # pyright: ignore[reportUnusedImport]  (fills the rule table)
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.ad_parts import LINEAR_PART, linear_arguments, parts_of
+from wengert.ir.construction import detach, insert_before
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
 from wengert.ir.locations import error_at
 from wengert.ir.traversal import ops_of
@@ -109,8 +110,8 @@ def join(module: ModuleOp) -> None:
 def replace_function(module: ModuleOp, function: FuncOp, replacements: Sequence[FuncOp]) -> None:
     """Replaces a function by others, in place."""
     for new in replacements:
-        module.body.block.insert_op_before(new, function)
-    module.body.block.erase_op(function, safe_erase=False)
+        insert_before(function, new)
+    detach(function)
 
 
 def prepare(module: ModuleOp) -> None:

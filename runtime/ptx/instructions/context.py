@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol, overload, runtime_checkabl
 import numpy as np
 
 from wengert.runtime.ptx.accesses import AccessPath
+from wengert.runtime.ptx.definitions import Definitions
 from wengert.runtime.ptx.errors import ParseError, UnsupportedError
 from wengert.runtime.ptx.lanes import Lanes
 from wengert.runtime.ptx.machine import Machine, ThreadFault
@@ -43,13 +44,15 @@ class Context:
 
     Attributes:
         unread: registers that no instruction reads.
+        swapped: the addresses of the kernel's ``atom.cas``.
         undefined: registers that the instruction may read before anything was written to them.
     """
 
-    def __init__(self, machine: Machine, instruction: Instruction, unread: frozenset[str], undefined: frozenset[str]):
+    def __init__(self, machine: Machine, instruction: Instruction, definitions: Definitions, undefined: frozenset[str]):
         self.machine = machine
         self.instruction = instruction
-        self.unread = unread
+        self.unread = definitions.unread
+        self.swapped = definitions.swapped
         self.undefined = undefined
         self._modifiers = list(instruction.modifiers)
 

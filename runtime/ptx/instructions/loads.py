@@ -68,7 +68,8 @@ def load(context: Context) -> Run:
     """Words from memory."""
     space = space_of(context, 1)
     constant = context.flag("nc")
-    strong = _is_strong(context) and not constant
+    # LLVM's loops around compare-and-swap begin with a plain load of the word, whose value is only a first guess.
+    strong = (_is_strong(context) or context.operands[1] in context.swapped) and not constant
     count = _vector(context)
     type = context.type()
     context.finish(2)

@@ -44,7 +44,7 @@ CYCLES_PER_NS = 3.0
 
 
 def choose(product: Product, target: Target, *, parallel: bool = True, blas: bool = True) -> ProductSchedule:
-    """How a product should run on this processor.
+    """Chooses how a product runs on a processor.
 
     Args:
         product: the product.
@@ -102,7 +102,7 @@ def _with_tiles(schedule: ProductSchedule, plan: MatmulPlan, parts: list[_Part],
 
 
 def _lanes(target: Target, element: str) -> int:
-    """How many elements a register holds."""
+    """The number of elements in a register."""
     return target.vector_bytes // ELEMENT_BYTES[element]
 
 
@@ -157,7 +157,7 @@ def may_turn(core: MatmulPlan) -> bool:
 
 
 def nanoseconds(plan: MatmulPlan, target: Target) -> float:
-    """About how long the product takes."""
+    """Estimates the nanoseconds of the product."""
     per_cycle = 0.5 if plan.element in COMPLEX else 3.0 * _lanes(target, plan.element)
     moved = ELEMENT_BYTES[plan.element] * (plan.m * plan.k + plan.k * plan.n + plan.m * plan.n) * math.prod(loop.size for loop in plan.loops)
     return max(plan.flops / (per_cycle * CYCLES_PER_NS), moved * BYTE_NS)

@@ -1,4 +1,4 @@
-"""Says why a matrix product cannot run as a schedule asks for, whoever wrote it.
+"""Checks whether a matrix product can run as its schedule asks for, and says why not.
 
 What is checked is whether results would be right, not whether they come fast.
 """

@@ -1,4 +1,4 @@
-"""Matrix products as LLVM text: `emit_function` writes what a plan says (:mod:`wengert.transforms.schedule.products`), `emit_task` one in parts.
+"""Emits matrix products as LLVM text: `emit_function` writes the function of a plan (:mod:`wengert.transforms.schedule.products`), `emit_task` one in parts.
 
 Small and medium products get a register-blocked kernel with all sizes baked in; large ones call the gemm of SciPy's BLAS.
 """

@@ -1,4 +1,4 @@
-"""Element conversions of copies."""
+"""Converts elements that are copied."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from wengert.transforms.codegen.llvm.half import bf16_of_f32, f16_of_f32, f32_of
 
 
 def convert(builder: FunctionBuilder, value: str, source: str, target: str) -> str:
-    """The value, held as the LLVM type of its storage, in the storage of the target."""
+    """Converts a value between the LLVM types in which two element types are stored."""
     if source == target:
         return value
     if target == "bf16":

@@ -1,4 +1,4 @@
-"""The kernel with vectors along k, for rows of A and columns of B that are contiguous: each accumulator is summed over its lanes at the end."""
+"""Emits the kernel with vectors along k, for rows of A and columns of B that are contiguous: each accumulator is summed over its lanes at the end."""
 
 from __future__ import annotations
 

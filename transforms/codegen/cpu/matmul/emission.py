@@ -1,4 +1,4 @@
-"""The text of the function of a plan: copies, loops around the product, and the kernel that the plan names."""
+"""Emits the function of a plan: copies, loops around the product, and the kernel that the plan names."""
 
 from __future__ import annotations
 

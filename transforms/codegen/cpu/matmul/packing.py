@@ -1,4 +1,4 @@
-"""Copies: a column group of B turned so that its rows are contiguous, and whole operands whose contracted dimensions do not merge."""
+"""Emits copies: a column group of B transposed so that its rows are contiguous, and whole operands whose contracted dimensions do not merge."""
 
 from __future__ import annotations
 

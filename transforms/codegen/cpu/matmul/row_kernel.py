@@ -1,4 +1,4 @@
-"""The kernel with vectors along n: each step along k multiplies a vector row of B by broadcast elements of A.
+"""Emits the kernel with vectors along n: each step along k multiplies a vector row of B by broadcast elements of A.
 
 This is the register-blocked inner kernel of K. Goto and R. van de Geijn, ACM TOMS 34 (2008), without cache blocking: the sizes it is
 used for keep a column group of B in the first-level cache.
@@ -16,7 +16,7 @@ from wengert.transforms.schedule.products.tiling import Group
 
 
 class Panel(Struct, frozen=True):
-    """Where a tile reads B: the address of its first column and the distances of rows and of columns in elements."""
+    """The columns of B that a tile reads: the address of the first, and the distances of rows and of columns in elements."""
 
     pointer: str
     row: int

@@ -1,4 +1,4 @@
-"""Plain loops for complex elements (stored as pairs of real and imaginary part)."""
+"""Emits plain loops for complex elements (stored as pairs of real and imaginary part)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A product in parts that threads may compute, as a task.
+"""Emits a product in parts that threads may compute, as a task.
 
 Every part is the same product with fewer rows (or columns, or iterations), computed by the same kernel, so it is one function that is
 called with other addresses; a last part that is smaller has a function of its own.

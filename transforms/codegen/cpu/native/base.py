@@ -1,4 +1,4 @@
-"""Native kernels: ops that are neither loop nests nor matrix products but have code of their own.
+"""The base class of native kernels, which emit ops that are neither loop nests nor matrix products but have code of their own.
 
 A kernel is chosen by the op's class and may refuse an op (by its element types, or a region that cannot be inlined); what
 no kernel takes runs in the interpreter. The code is one LLVM function of pointers: the operands ``%p0, %p1, ...`` (the op's
@@ -28,7 +28,7 @@ from wengert.transforms.schedule.chunks import Split
 from wengert.transforms.schedule.target import Target
 
 OWN = "KERNEL."
-"""How the names of definitions begin that belong to one function: the program puts the name of the function in the place of its first word."""
+"""The prefix of symbols that belong to one function: the program replaces its first word by the name of the function."""
 
 
 class NativeText(Struct, frozen=True):
@@ -40,7 +40,7 @@ class NativeText(Struct, frozen=True):
 
 
 def _captured(op: Operation) -> tuple[SSAValue, ...]:
-    """What the op's regions use from outside, once the op stands in a native op: arguments that follow its operands."""
+    """The values from outside that the op's regions use: within a native op, the arguments that follow its operands."""
     block = op.parent_block()
     return tuple(block.args[len(op.operands) :]) if block is not None and isinstance(block.parent_op(), NativeOp) else ()
 
@@ -69,15 +69,15 @@ class NativeKernel(ABC):
         """Whether there is code for this op."""
 
     def scratch_bytes(self) -> int:
-        """How much memory the code needs while it runs."""
+        """The bytes of scratch memory that the code needs while it runs."""
         return 0
 
     def parallel_work(self) -> tuple[int, float]:
-        """How many iterations ``builder.parallel_loops`` has, if ``emit`` uses it, and the nanoseconds of all of them."""
+        """The number of iterations of ``builder.parallel_loops``, if ``emit`` uses it, and the nanoseconds of all of them."""
         return 1, 0.0
 
     def rows_to_cut(self) -> int:
-        """How many rows of the result there are that the schedule may cut into ranges of equal size; 0: the kernel has no such form."""
+        """The number of rows of the result that the schedule may cut into ranges of equal size; 0: the kernel has no such form."""
         return 0
 
     def choose_cut(self) -> Cut | None:
@@ -92,7 +92,7 @@ class NativeKernel(ABC):
 
     @abstractmethod
     def emit(self, builder: KernelBuilder) -> None:
-        """Writes the body."""
+        """Emits the body of the function."""
 
     def inline(self, builder: KernelBuilder, lanes: int, region: Region, arguments: Sequence[Value]) -> list[Value]:
         """A region of the op on these arguments, in all lanes."""

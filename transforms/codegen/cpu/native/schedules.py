@@ -1,4 +1,4 @@
-"""How native kernels run: which have a form for threads, and in which chunks their iterations are shared.
+"""Chooses and checks the schedules of native kernels: which have a form for threads, and the chunks of their iterations.
 
 The kernels themselves say what may run in parallel and how long it takes (:mod:`wengert.transforms.codegen.cpu.native.base`).
 """

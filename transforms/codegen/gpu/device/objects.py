@@ -25,9 +25,12 @@ def _llvm() -> Any:
 
 
 @lru_cache(maxsize=16)
+def _machine_of(triple: str, chip: str, features: str, level: int) -> Any:
+    return _llvm().Target.from_triple(triple).create_target_machine(cpu=chip, features=features, opt=level)
+
+
 def _machine(target: DeviceTarget, chip: str, features: str) -> Any:
-    made = _llvm().Target.from_triple(target.triple)
-    return made.create_target_machine(cpu=chip, features=features, opt=target.level)
+    return _machine_of(target.triple, chip, features, target.level)
 
 
 def optimized(text: str, target: DeviceTarget, chip: str = "", features: str = "", *, level: int = 2) -> str:

@@ -1,4 +1,4 @@
-"""The inner loops of direct convolutions: tiles of the result in registers, whose operands are found by tables.
+"""Emits the inner loops of direct convolutions: tiles of the result in registers, whose operands are addressed by tables.
 
 A tile is some rows by some vectors of columns. Row i is read from ``a`` at its offset in a table, vector j from ``b``, and both move
 along the contraction by a second table: what a convolution reads at is affine in each of its five or seven dimensions, but with the

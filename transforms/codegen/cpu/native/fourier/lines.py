@@ -1,4 +1,4 @@
-"""Transforms along lines of memory, in lanes: across several lines at once, or along one.
+"""Emits transforms along lines of memory, in lanes: across several lines at once, or along one.
 
 :class:`Across` holds the same index of several lines in the lanes of a register, :class:`Along` neighbouring indices of one line.
 What is written once for both: transforms of any length, those of real numbers through complex ones of half the length, and
@@ -135,7 +135,7 @@ class Read(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Lines(ABC):
-    """How transforms lie in lanes. ``buffers`` are the pieces of scratch memory, by name."""
+    """Transforms in lanes. ``buffers`` are the pieces of scratch memory, by name."""
 
     builder: KernelBuilder
     element: Element
@@ -269,7 +269,7 @@ class Across(Lines):
 
     @classmethod
     def units(cls, n: int) -> dict[str, int]:
-        """How many numbers of every lane each buffer holds, at most, for lines of this length."""
+        """The largest number of elements per lane in each buffer, for lines of this length."""
         length = n if is_smooth(n) else convolution_length(n)
         return dict(zip(BUFFERS, (length, length, max(prime_factors(n), default=1), 0 if length == n else length, n + 1), strict=True))
 
