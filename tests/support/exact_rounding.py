@@ -19,7 +19,9 @@ def special(type: str) -> Any:
     top = (2.0 - 2.0 ** (1 - precision)) * 2.0**greatest
     tiny = 2.0**least
     step = 2.0 ** (least - precision + 1)
-    return np.array([0.0, -0.0, 1.0, -1.0, 1.5, np.inf, -np.inf, np.nan, top, -top, tiny, -tiny, step, -step, tiny - step, 1 + 2.0 ** (1 - precision)]).astype(FORMATS[type])
+    return np.array([0.0, -0.0, 1.0, -1.0, 1.5, np.inf, -np.inf, np.nan, top, -top, tiny, -tiny, step, -step, tiny - step, 1 + 2.0 ** (1 - precision)]).astype(
+        FORMATS[type]
+    )
 
 
 def drawn(type: str, count: int) -> Any:

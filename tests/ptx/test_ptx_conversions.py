@@ -61,7 +61,9 @@ def test_floats_to_integers(source: str, target: str, mode: str) -> None:
     """The nearest integer of the type; NaN as the PTX ISA says."""
     bits = int(target[1:])
     limits = np.iinfo(INTEGERS[target])
-    near = np.array([0.5, 1.5, 2.5, -0.5, -1.5, 126.5, 127.5, -128.5, 2.0**31, 2.0**32, -(2.0**31), 2.0**63, 2.0**64, -(2.0**63), 65535.5, 1e9]).astype(FORMATS[source])
+    near = np.array([0.5, 1.5, 2.5, -0.5, -1.5, 126.5, 127.5, -128.5, 2.0**31, 2.0**32, -(2.0**31), 2.0**63, 2.0**64, -(2.0**63), 65535.5, 1e9]).astype(
+        FORMATS[source]
+    )
     x = np.concatenate([special(source), near, drawn(source, 32)])
     got = applied(f"cvt.{mode}.{target}.{source}", in_register(target), [bits_of(x)])
 
@@ -207,7 +209,14 @@ def test_selections() -> None:
 def test_kinds_of_numbers() -> None:
     x = np.array([1, np.inf, np.nan, 1e-40, 0, -np.inf, -2, -1e-41], np.float32)
     finite, tiny = np.isfinite(x), (np.abs(x) < np.finfo(np.float32).smallest_normal) & (x != 0)
-    wanted = {"finite": finite, "infinite": np.isinf(x), "number": ~np.isnan(x), "notanumber": np.isnan(x), "subnormal": tiny, "normal": finite & ~tiny & (x != 0)}
+    wanted = {
+        "finite": finite,
+        "infinite": np.isinf(x),
+        "number": ~np.isnan(x),
+        "notanumber": np.isnan(x),
+        "subnormal": tiny,
+        "normal": finite & ~tiny & (x != 0),
+    }
     for name, expected in wanted.items():
         np.testing.assert_array_equal(applied(f"testp.{name}.f32", "pred", [x]), expected)
 

@@ -21,7 +21,7 @@ def reference(exact: Callable[..., Fraction], plain: Callable[..., Any], type: s
     for row in rows:
         with np.errstate(all="ignore"):
             simple = plain(*[np.float64(x) for x in row])
-        if not all(np.isfinite(float(x)) for x in row) or not np.isfinite(simple) and any(float(x) == 0 for x in row):
+        if not all(np.isfinite(float(x)) for x in row) or (not np.isfinite(simple) and any(float(x) == 0 for x in row)):
             results.append(float(simple))
             continue
         try:
@@ -199,7 +199,16 @@ def test_saturation() -> None:
     np.testing.assert_array_equal(applied("cvt.sat.f32.f32", x.dtype, [x]), wanted)
 
 
-APPROXIMATIONS = {"ex2": np.exp2, "lg2": np.log2, "sin": np.sin, "cos": np.cos, "tanh": np.tanh, "rsqrt": lambda x: 1 / np.sqrt(x), "rcp": lambda x: 1 / x, "sqrt": np.sqrt}
+APPROXIMATIONS = {
+    "ex2": np.exp2,
+    "lg2": np.log2,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tanh": np.tanh,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "rcp": lambda x: 1 / x,
+    "sqrt": np.sqrt,
+}
 
 
 @pytest.mark.parametrize("name", APPROXIMATIONS)

@@ -15,7 +15,13 @@ RNG = np.random.default_rng(3)
 def drawn(bits: int, count: int = 128) -> Any:
     limit = (1 << bits) - 1
     edges = np.array([0, 1, limit, limit >> 1, (limit >> 1) + 1, limit - 1, 2, 3], f"u{bits // 8}")
-    return np.concatenate([edges, RNG.integers(0, limit, count - len(edges), dtype=f"u{bits // 8}", endpoint=True) >> RNG.integers(0, bits, count - len(edges)).astype(f"u{bits // 8}")])
+    return np.concatenate(
+        [
+            edges,
+            RNG.integers(0, limit, count - len(edges), dtype=f"u{bits // 8}", endpoint=True)
+            >> RNG.integers(0, bits, count - len(edges)).astype(f"u{bits // 8}"),
+        ]
+    )
 
 
 def check(instruction: str, result: int, wanted: Callable[..., int], *operands: Any, forms: str | None = None) -> None:
@@ -60,7 +66,7 @@ def test_funnel_shifts(mode: str) -> None:
     low, high = drawn(32), drawn(32)[::-1].copy()
     amount = RNG.integers(0, 70, 128).astype(np.uint32)
     by = (lambda n: n % 32) if mode == "wrap" else (lambda n: min(n, 32))
-    check(f"shf.l.{mode}.b32", 32, lambda a, b, n: ((((b << 32) | a) << by(n)) >> 32), low, high, amount)
+    check(f"shf.l.{mode}.b32", 32, lambda a, b, n: (((b << 32) | a) << by(n)) >> 32, low, high, amount)
     check(f"shf.r.{mode}.b32", 32, lambda a, b, n: ((b << 32) | a) >> by(n), low, high, amount)
 
 
