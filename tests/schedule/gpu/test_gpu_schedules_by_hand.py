@@ -54,8 +54,12 @@ PROGRAMS = {
         }) : (tensor<5xi32>, tensor<30x1xi32>, tensor<30xi32>) -> tensor<5xi32>
         return %0 : tensor<5xi32> }""",
 }
-PROGRAMS["weights"] = PROGRAMS["counts"].replace("5xi32", "5xf32").replace("%u: tensor<30xi32>", "%u: tensor<30xf32>").replace(", tensor<30xi32>)", ", tensor<30xf32>)")
-PROGRAMS["weights"] = PROGRAMS["weights"].replace("%a: tensor<i32>, %b: tensor<i32>", "%a: tensor<f32>, %b: tensor<f32>").replace(": tensor<i32>", ": tensor<f32>")
+PROGRAMS["weights"] = (
+    PROGRAMS["counts"].replace("5xi32", "5xf32").replace("%u: tensor<30xi32>", "%u: tensor<30xf32>").replace(", tensor<30xi32>)", ", tensor<30xf32>)")
+)
+PROGRAMS["weights"] = (
+    PROGRAMS["weights"].replace("%a: tensor<i32>, %b: tensor<i32>", "%a: tensor<f32>, %b: tensor<f32>").replace(": tensor<i32>", ": tensor<f32>")
+)
 OBEYED = {
     "rows": [
         "threads = [0, 1], group = 64, positions = i32",
@@ -103,9 +107,17 @@ REFUSED = [
     ("rows", "serial = [0, 1], elements = 4, group = 1", "4 elements per thread, but there is no loop that threads share"),
     ("sums", "threads = [0, 1, 2], group = 32", "threads that share loop 1, but its iterations may write the same element"),
     ("sums", "threads = [0, 1, 2], atomic, group = 32", "threads that share loop 1, but its iterations may write the same element, with values that are not"),
-    ("sums", "threads = [0], reduce = {loops = [1], threads = 4}, serial = [2], group = 32", "4 threads that reduce loops [1] together, but result 0 is written"),
+    (
+        "sums",
+        "threads = [0], reduce = {loops = [1], threads = 4}, serial = [2], group = 32",
+        "4 threads that reduce loops [1] together, but result 0 is written",
+    ),
     ("largest", "threads = [0], reduce = {loops = [1], threads = 4, parts = 99}, group = 32", "99 parts, but there are 44 iterations"),
-    ("sums", "threads = [0, 2], elements = 2, reduce = {loops = [1], threads = 4, columns}, group = 32", "2 elements per thread, but threads that reduce columns"),
+    (
+        "sums",
+        "threads = [0, 2], elements = 2, reduce = {loops = [1], threads = 4, columns}, group = 32",
+        "2 elements per thread, but threads that reduce columns",
+    ),
     (
         "sums",
         "tile = {loops = [0, 2, 1], size = [4, 4, 4], thread = [1, 1]}, group = 16",
