@@ -14,7 +14,22 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, SSAValue
 
 from wengert.dialects.kernel import InterpretOp, MatmulOp, NativeOp, NestOp
-from wengert.dialects.kernel.buffers import CaseOp, CopyOp, ForOp, GlobalOp, LaunchOp, StripLoopOp, WhileOp, element_size, is_result, runs_in_place, scratch_room, AllocOp, EndOp, ViewOp
+from wengert.dialects.kernel.buffers import (
+    AllocOp,
+    CaseOp,
+    CopyOp,
+    EndOp,
+    ForOp,
+    GlobalOp,
+    LaunchOp,
+    StripLoopOp,
+    ViewOp,
+    WhileOp,
+    element_size,
+    is_result,
+    runs_in_place,
+    scratch_room,
+)
 from wengert.dialects.kernel.memory import byte_size
 from wengert.dialects.kernel.schedule import Schedule
 from wengert.ir.attributes import int_of, ints
