@@ -14,7 +14,7 @@ from wengert.dialects.kernel import NestOp
 from wengert.dialects.kernel.buffers import LaunchOp
 from wengert.dialects.kernel.gpu_schedule import GpuSchedule, GpuScheduleAttr, Reduce, Tile
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.verifier import verify
+from wengert.ir.verification.verifier import verify
 from wengert.lab.corpus import CorpusProgram
 from wengert.runtime.cpu.compile import core_form
 from wengert.runtime.derivation import runnable
