@@ -25,6 +25,7 @@ from xdsl.irdl.operations import (
     OptionalAttrAccessor,
     OptionalPropertyAccessor,
     PropertyAccessor,
+    SameOptionalAccessor,
     SingleAttrAccessor,
     UniqueVariadicAccessor,
     VariadicAttrAccessor,
@@ -74,6 +75,8 @@ def _direct(accessor: Any) -> Any:
         return property(_ONE[accessor.construct](accessor.idx))
     if isinstance(accessor, UniqueVariadicAccessor) and accessor.num_defs == 1 and accessor.construct in _ALL:
         return property(_ALL[accessor.construct])
+    if isinstance(accessor, SameOptionalAccessor) and accessor.construct in _ALL:
+        return property(_last(accessor.idx, accessor.num_defs, _ALL[accessor.construct]))
     if isinstance(accessor, PropertyAccessor):
         return _named(accessor.property_name)
     if isinstance(accessor, OptionalPropertyAccessor):
@@ -102,6 +105,16 @@ def _named_or(name: str, default: Attribute | None) -> property:
             op.properties[name] = value
 
     return property(lambda op: op.properties.get(name, default), write)
+
+
+def _last(index: int, most: int, read: Callable[[Operation], Any]) -> Callable[[Operation], Any]:
+    """Reads the one operand (or result, or region) that an op may have."""
+
+    def optional(op: Operation) -> Any:
+        values = read(op)
+        return _item(values, index) if len(values) == most else None
+
+    return optional
 
 
 def _segment(accessor: BaseAttrAccessor, read: Callable[[Operation], Any]) -> Callable[[Operation], Any]:
@@ -182,15 +195,15 @@ class DialectOperation(IRDLOperation, metaclass=OperationType):
         op = _new(cls)
         op._operands, op._operand_uses = _used(op, operands)
         results: list[OpResult[Any]] = []
-        for index, kind in enumerate(result_types):
+        for kind in result_types:
             result: OpResult[Any] = _new(OpResult)
-            result._type, result.op, result.index = kind, op, index
+            result._type, result.op, result.index = kind, op, len(results)
             results.append(result)
         op.results = SSAValues(results)
-        op.properties = dict(properties)
-        op.attributes = dict(attributes)
+        op.properties = dict(properties) if properties else {}
+        op.attributes = dict(attributes) if attributes else {}
         op.location = UNKNOWN_LOC if location is None else location
-        op.regions = tuple(regions)
+        op.regions = tuple(regions) if regions else ()
         for region in regions:
             if region.parent is not None:
                 raise ValueError("a region of another op cannot become one of this one")
@@ -205,16 +218,22 @@ class DialectOperation(IRDLOperation, metaclass=OperationType):
 
 def _used(op: Operation, operands: Sequence[SSAValue]) -> tuple[SSAValues[Any], tuple[Use, ...]]:
     """The operands of an op that has none yet, each told of its new use."""
+    if not operands:
+        return _NO_VALUES, ()
     uses: list[Use] = []
-    for index, value in enumerate(operands):
-        use = _new(Use)
+    for value in operands:
+        use = _new(Use)  # its class says that no use is before or behind it
+        use._operation, use._index = op, len(uses)
         first = value.first_use
-        use._operation, use._index, use._prev_use, use._next_use = op, index, None, first
         if first is not None:
+            use._next_use = first
             first._prev_use = use
         value.first_use = use
         uses.append(use)
     return SSAValues(operands), tuple(uses)
+
+
+_NO_VALUES: SSAValues[Any] = SSAValues()
 
 
 def set_operands(op: Operation, operands: Sequence[SSAValue]) -> None:

@@ -132,7 +132,8 @@ BUFFERIZE = "bufferize"
 """From kernels on values to kernels on buffers."""
 
 EMIT = "emit-llvm,optimize-llvm,emit-asm"
-"""From kernels on buffers to the assembly of this machine. (The compiler goes on from LLVM text to an object file instead.)"""
+"""From kernels on buffers to the assembly of this machine, or of another one, if these name a target. (The compiler goes on from LLVM text to an object file
+instead.)"""
 
 
 def gpu_lowering(target: str = "gpu") -> str:

@@ -1,4 +1,4 @@
-"""What passes on kernels and schedules ask of an element type: what kind of number it is, and how many bytes it takes."""
+"""Describes element types for passes on kernels and schedules: the kind of number, and its bytes in memory and in registers."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ _SPECIAL: dict[Attribute, ElementFormat] = {
 }
 
 
-def format_of(type: Attribute) -> ElementFormat:
-    """The format of an element type (kept on the type: it is asked for every operand of every op)."""
+def element_format(type: Attribute) -> ElementFormat:
+    """The format of an element type (kept on the type: this is called for every operand of every op)."""
     known = type.__dict__.get("_element_format")
     if known is None:
         known = _format_of(type)

@@ -55,6 +55,7 @@ from wengert.dialects.facts import KERNEL, STRUCTURE
 from wengert.dialects.kernel.base import KernelOp
 from wengert.dialects.kernel.body_ops import ApplyOp, ConstantOp, IndexOp, LoadOp, WithinOp, Write, YieldOp
 from wengert.dialects.kernel.gpu_schedule import GpuScheduleAttr
+from wengert.dialects.kernel.product_schedule import ProductScheduleAttr
 from wengert.dialects.kernel.product_syntax import ProductText
 from wengert.dialects.kernel.region_syntax import BodyText, NestText, StripMineText
 from wengert.dialects.kernel.schedule import ScheduleAttr
@@ -146,7 +147,8 @@ class MatmulOp(KernelOp):
     """A contraction: ``stablehlo.dot_general`` of two strided views of buffers.
 
     Element (i, j, ...) of an operand is element ``offset + i * strides[0] + j * strides[1] + ...`` of its buffer, so that
-    transposes, slices and broadcasts of the operands cost no copy. The result is contiguous.
+    transposes, slices and broadcasts of the operands cost no copy. The result is contiguous. ``schedule`` says how it runs
+    (:mod:`wengert.dialects.kernel.product_schedule`).
     """
 
     name = "kernel.matmul"
@@ -160,6 +162,7 @@ class MatmulOp(KernelOp):
     rhs_shape = prop_def(DenseArrayBase)
     rhs_strides = prop_def(DenseArrayBase)
     offsets = prop_def(DenseArrayBase)
+    schedule = opt_prop_def(ProductScheduleAttr)
     result = result_def()
     traits = traits_def(Pure())
 
@@ -191,13 +194,18 @@ class InterpretOp(KernelOp):
 
 @op_definition
 class NativeOp(KernelOp):
-    """Runs one op by code of its own (:mod:`wengert.transforms.codegen.cpu.native`). The body holds the op and a yield of its results."""
+    """Runs one op by code of its own (:mod:`wengert.transforms.codegen.cpu.native`). The body holds the op and a yield of its results.
+
+    ``schedule`` says how threads share the code, if it has a form for that: ``parallel`` is about its iterations, which are independent, and
+    ``cut`` makes ranges of the rows of its result (loop 0). The other entries are for nests.
+    """
 
     name = "kernel.native"
-    SYNTAX: ClassVar = Syntax(BodyText())
+    SYNTAX: ClassVar = Syntax(BodyText(("schedule",)))
     DISTINCT_NAMES: ClassVar = True
     FACTS: ClassVar = KERNEL
     inputs = var_operand_def()
+    schedule = opt_prop_def(ScheduleAttr)
     body = region_def("single_block")
     outputs = var_result_def()
 

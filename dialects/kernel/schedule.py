@@ -22,7 +22,7 @@ In this order it says:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Literal
 
@@ -35,6 +35,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from wengert.dialects.kernel.affine import AffineText, Guard
 from wengert.dialects.kernel.attributes import guards_text, read_affine
+from wengert.dialects.kernel.schedule_text import parse_entries, parse_fields, parse_word
 
 MOST_LANES = 64
 INTERLEAVINGS = (1, 2, 4)
@@ -147,60 +148,25 @@ class Schedule(Struct, frozen=True):
 
 def parse_schedule(parser: AttrParser) -> Schedule:
     """Reads what ``str`` writes, entries in any order."""
-    entries: dict[str, object] = {}
-    while not parser.parse_optional_characters(">"):
-        if entries:
-            parser.parse_characters(",")
-        start = parser.pos
-        name = parser.parse_identifier()
-        if name not in _ENTRIES or name in entries:
-            problem = "there already is" if name in entries else "a schedule has no entry"
-            parser.raise_error(f"{problem} '{name}'; its entries are {', '.join(_ENTRIES)}", start)
-        if name != "tiled":
-            parser.parse_characters("=")
-        entries[name] = _ENTRIES[name](parser)
-    return Schedule(**entries)  # pyright: ignore[reportArgumentType]
+    return Schedule(**parse_entries(parser, _ENTRIES, ("tiled",)))  # pyright: ignore[reportArgumentType]
 
 
 def _order(parser: AttrParser) -> tuple[int, ...]:
     return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer))
 
 
-def _fields(parser: AttrParser, names: Sequence[str], flags: Sequence[str] = ()) -> dict[str, int]:
-    """Integers by name, and flags, in braces."""
-    fields: dict[str, int] = {}
-
-    def one() -> None:
-        start = parser.pos
-        name = parser.parse_identifier()
-        if name in flags:
-            fields[name] = True
-            return
-        if name not in names:
-            parser.raise_error(f"expected one of {', '.join((*names, *flags))}, found '{name}'", start)
-        parser.parse_characters("=")
-        fields[name] = parser.parse_integer()
-
-    start = parser.pos
-    parser.parse_comma_separated_list(parser.Delimiter.BRACES, one)
-    missing = [name for name in names if name not in fields]
-    if missing:
-        parser.raise_error(f"{missing[0]} is missing", start)
-    return fields
-
-
 def _cut(parser: AttrParser) -> Cut:
-    fields = _fields(parser, ("loop", "size"), ("overlapping",))
-    return Cut(fields["loop"], fields["size"], bool(fields.get("overlapping")))
+    read, _ = parse_fields(parser, ("loop", "size"), ("overlapping",))
+    return Cut(read["loop"], read["size"], bool(read.get("overlapping")))
 
 
 def _parallel(parser: AttrParser) -> Parallel:
-    fields = _fields(parser, ("chunk", "nanoseconds"))
-    return Parallel(fields["chunk"], fields["nanoseconds"])
+    read, _ = parse_fields(parser, ("chunk", "nanoseconds"))
+    return Parallel(read["chunk"], read["nanoseconds"])
 
 
 def _version(parser: AttrParser) -> Version:
-    guards: dict[str, tuple[Guard, ...]] = {}
+    conditions: dict[str, tuple[Guard, ...]] = {}
 
     def one() -> None:
         start = parser.pos
@@ -208,10 +174,10 @@ def _version(parser: AttrParser) -> Version:
         if name not in ("holds", "fails"):
             parser.raise_error(f"expected holds or fails, found '{name}'", start)
         parser.parse_characters("=")
-        guards[name] = read_affine(parser, AffineText.guards)
+        conditions[name] = read_affine(parser, AffineText.guards)
 
     parser.parse_comma_separated_list(parser.Delimiter.BRACES, one)
-    return Version(guards.get("holds", ()), guards.get("fails", ()))
+    return Version(conditions.get("holds", ()), conditions.get("fails", ()))
 
 
 def _pieces(parser: AttrParser) -> tuple[Piece, ...]:
@@ -224,14 +190,6 @@ def _pieces(parser: AttrParser) -> tuple[Piece, ...]:
     return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, one))
 
 
-def _remainder(parser: AttrParser) -> str:
-    start = parser.pos
-    word = parser.parse_identifier()
-    if word not in ("masked", "repeated"):
-        parser.raise_error(f"expected masked or repeated, found '{word}'", start)
-    return word
-
-
 _ENTRIES: dict[str, Callable[[AttrParser], object]] = {
     "order": _order,
     "cut": _cut,
@@ -239,10 +197,9 @@ _ENTRIES: dict[str, Callable[[AttrParser], object]] = {
     "lanes": AttrParser.parse_integer,
     "interleave": AttrParser.parse_integer,
     "accumulators": AttrParser.parse_integer,
-    "tiled": lambda parser: True,
     "version": _version,
     "pieces": _pieces,
-    "remainder": _remainder,
+    "remainder": lambda parser: parse_word(parser, ("masked", "repeated")),
 }
 
 

@@ -1,4 +1,4 @@
-"""Compiling: a core-level module -> kernels -> buffers -> LLVM text -> machine code -> a callable."""
+"""Compiles a core-level module: to kernels, kernels on buffers, LLVM text, machine code, and a callable."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Options(Struct, frozen=True):
 def compile(
     module: ModuleOp, *, entry: str = "main", before: str = "", strict: bool = False, opt: Tier = "best", flush_subnormals: bool | None = None
 ) -> CompiledFunction:
-    """A function of the module as a callable on NumPy arrays.
+    """Compiles a function of the module to a callable on NumPy arrays.
 
     Args:
         module: a program of StableHLO, CHLO and core ops with static shapes; calls are inlined and regions recognised on
@@ -70,7 +70,7 @@ def compile(
         entry: the function to compile.
         before: a pipeline that the function goes through first, on the copy that is lowered.
         strict: no reassociation of sums and no contraction to fused multiply-add.
-        opt: "best" or "fast": code that runs fast, or code that is there fast (less than half of LLVM's time, for loops that may take several
+        opt: "best" or "fast": code that runs fast, or code that is compiled fast (less than half of LLVM's time, for loops that may take several
             times as long). Results may differ in the last bit, since the tiers contract differently.
         flush_subnormals: subnormal numbers count as zeros, as operands and as results, as they do in XLA. On processors that compute with
             them slowly (many of Intel's) this saves much where values fade away; it is not IEEE arithmetic. None: as the environment variable
@@ -87,9 +87,9 @@ def compile(
 def compile_with_dumps(
     module: ModuleOp, before: str, folder: Path, *, strict: bool = False, opt: Tier = "best", flush_subnormals: bool | None = None
 ) -> CompiledFunction:
-    """The same for @main of a module that is written on, with the IR after every pass, the LLVM text and the assembly in a folder.
+    """Compiles @main of a module, which is changed in place, and writes the IR after every pass, the LLVM text and the assembly to a folder.
 
-    The passes run once, watched, and what they leave is compiled.
+    The passes run once, and the module that they leave is compiled.
     """
     options = options_of(strict, opt, flush_subnormals)
     lowered = "" if holds_kernels(module) else lowering(reassociate=not strict)
@@ -113,7 +113,7 @@ def options_of(strict: bool, opt: Tier, flush_subnormals: bool | None) -> Option
 
 @contextmanager
 def _refusals() -> Generator[None]:
-    """What passes refuse is an error of the program."""
+    """Turns diagnostics of passes into errors of the program."""
     try:
         yield
     except DiagnosticError as error:

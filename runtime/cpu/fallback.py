@@ -1,4 +1,4 @@
-"""Ops without a kernel: the callback by which compiled code runs them in the interpreter."""
+"""Runs ops without a kernel in the interpreter, called back by compiled code."""
 
 from __future__ import annotations
 

@@ -88,12 +88,12 @@ def test_loops_of_few_iterations(bound: int) -> None:
     check_second_order(module, inputs, check_strategies(module, inputs, rng), rng)
 
 
-@pytest.mark.parametrize("trips", [-2, 0, 1, 6])
-def test_bound_known_at_run_time(trips: int) -> None:
+@pytest.mark.parametrize("trip_count", [-2, 0, 1, 6])
+def test_bound_known_at_run_time(trip_count: int) -> None:
     text = loops_and_branches.COUNTED.replace("%w: tensor<3xf64>)", "%w: tensor<3xf64>, %bound: tensor<i64>)")
     text = text.replace("%n = stablehlo.constant dense<4> : tensor<i64>", "").replace("LT, %i, %n", "LT, %i, %bound")
     rng = np.random.default_rng(3)
-    module, inputs = parse_module(text), [*loops_and_branches.CASES["counted"][1], np.array(trips)]
+    module, inputs = parse_module(text), [*loops_and_branches.CASES["counted"][1], np.array(trip_count)]
     check_second_order(module, inputs, check_strategies(module, inputs, rng), rng)
 
 

@@ -48,7 +48,7 @@ func.func public @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
 
 
 def on_buffers(text: str) -> str:
-    return print_module(parse_pipeline("to-core,fuse,bufferize").run(parse_module(text)))
+    return print_module(parse_pipeline("to-core,fuse,schedule,bufferize").run(parse_module(text)))
 
 
 BROKEN = {

@@ -3,7 +3,7 @@
 // Windows of 3 elements at 2 positions may overlap in part: the second is written after the first.
 // CHECK-LABEL: @overlapping
 // CHECK: %[[MOVED:.*]] = stablehlo.transpose %u, dims = [1, 0] : (tensor<3x2xf64>) -> tensor<2x3xf64>
-// CHECK: core.scatter set %x, %i, %[[MOVED]] dims = #stablehlo.scatter<update_window_dims = [1], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>
+// CHECK: core.scatter set %x, %i, %[[MOVED]], dims = #stablehlo.scatter<update_window_dims = [1], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>
 func.func public @overlapping(%x: tensor<8xf64>, %i: tensor<2x1xi64>, %u: tensor<3x2xf64>) -> tensor<8xf64> {
   %0 = core.scatter set %x, %i, %u, dims = #stablehlo.scatter<update_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, sorted = false, unique = false : (tensor<8xf64>, tensor<2x1xi64>, tensor<3x2xf64>) -> tensor<8xf64>
   return %0 : tensor<8xf64>

@@ -252,7 +252,9 @@ class NoisyFrame(Frame):
             elif result.ndim < other.ndim:
                 other = other.any(-1)
             if result.dtype.kind in "fcV":
-                return np.where(other, np.nan, result).astype(result.dtype)[()]
+                drawn = self.machine.noise.bytes(result.nbytes) if self.machine.noise.random() < 0.7 else None
+                anything = np.full_like(result, np.nan) if drawn is None else np.frombuffer(drawn, result.dtype).reshape(result.shape)
+                return np.where(other, anything, result).astype(result.dtype)[()]
             return (result ^ (other * self.machine.noise.integers(0, 127, result.shape)).astype(result.dtype))[()]
 
         return noisy

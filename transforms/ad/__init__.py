@@ -6,11 +6,11 @@
     rule.py            the rule table: one declaration per op            rules/: the declarations, by family of ops; case.py: their tests
     forward/           the sweep that emits primal, coefficient and linear ops; forward mode
     linear/            linear programs: linearize.py, transpose.py, join.py, and vjp.py, which is the three in one go
-    residuals/         what is stored for a linear program, and what it computes again
-    direct/            the other strategy of reverse mode: adjoints written out op by op
-    batching/          functions of a batch                              jacobians/: modes batched over a basis
+    residuals/         which values are stored for a linear program, and which it recomputes
+    direct/            the other strategy of reverse mode: an adjoint per op
+    batching/          vectorization over a batch (vmap)                 jacobians/: modes batched over a basis
     requests/          the ad dialect: requests in the text, derivatives that functions declare
-    rewrites/          ops that are written out by others before they are differentiated
+    rewrites/          expansion of ops without rules before differentiation
     building_blocks/   matrix algebra, scans and products that rules are written with
 """
 

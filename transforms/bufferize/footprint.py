@@ -1,4 +1,4 @@
-"""Reads from the IR how much memory a program takes."""
+"""Counts the bytes that a program on buffers takes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Footprint(Struct, frozen=True):
 
 
 def footprint(function: FuncOp) -> Footprint:
-    """How many bytes a function on buffers takes."""
+    """The bytes that a function on buffers takes."""
     spaces = dict.fromkeys(Space, 0)
     for op in ops_of(function, AllocOp, GlobalOp):
         spaces[space_of(op.memref.type)] += byte_size(op.memref)

@@ -32,7 +32,7 @@ from wengert.dialects.kernel import (
 )
 from wengert.dialects.kernel.positions import ZERO, flatten, index, strides
 from wengert.ir.attributes import int_of, ints
-from wengert.ir.construction import append
+from wengert.ir.construction import add_argument, append
 from wengert.ir.elements import is_splat
 from wengert.ir.tensor_types import dtype_of, element, i1, i32, i64, shape, size, tensor, type_of
 from wengert.ir.traversal import operands_of, result_of
@@ -162,7 +162,7 @@ class NestBuilder:
         """The result with those operands that earlier nests have written."""
         if op.result not in self.function.env:
             empty = EmptyOp.create(result_types=[op.result.type], location=op.location)
-            self.function.outer.add_op(empty)
+            append(self.function.outer, empty)
             return empty.result
         return self.function.env[op.result]
 
@@ -170,7 +170,7 @@ class NestBuilder:
         self._erase_dead()
         append(self.body, yielded(self.writes))
         op = nest(list(self.inputs), self.into, [value.type for value in self.results], self.domain, self.ties, self.body)
-        self.function.outer.add_op(op)
+        append(self.function.outer, op)
         self.function.env.update(zip(self.results, op.results, strict=True))
 
     def _erase_dead(self) -> None:
@@ -221,7 +221,7 @@ class NestBuilder:
             return self._load(self.function.in_memory(access.operand), access.index, guards, self._window_start(access))
         if value in self.function.plan.home:
             return self._apply(owner, at, guards)
-        return self._value(owner.operands[0], operand_index(owner, at, self.domain), guards)
+        return self._value(operands_of(owner)[0], operand_index(owner, at, self.domain), guards)
 
     def _pad(self, op: stablehlo.PadOp, at: Index, guards: Guards) -> SSAValue:
         if 0 in shape(op.operand):
@@ -335,7 +335,7 @@ class NestBuilder:
     def _load(self, source: SSAValue, at: Index, guards: Guards, base: SSAValue | None = None) -> SSAValue:
         argument = self.inputs.get(source)
         if argument is None:
-            argument = self.inputs[source] = self.body.insert_arg(source.type, len(self.body.args))
+            argument = self.inputs[source] = add_argument(self.body, source.type)
         properties: dict[str, Attribute] = {"at": at_attr(flatten(at, shape(source)) if at else ZERO)}
         if guards:
             properties["where"] = WhereAttr(guards)

@@ -17,6 +17,7 @@ from wengert.dialects.core import Kind
 from wengert.dialects.core_control import TapeType
 from wengert.dialects.facts import Effort, facts_of
 from wengert.dialects.kernel import STORE
+from wengert.dialects.kernel.product_elements import supports as matmul_supports
 from wengert.dialects.scalar_functions import scalar_name
 from wengert.ir.attributes import int_of
 from wengert.ir.elements import Elements, splat_value
@@ -46,7 +47,6 @@ from wengert.ir.tensor_types import (
     ui64,
 )
 from wengert.ir.traversal import all_ops, operands_of
-from wengert.transforms.codegen.cpu.matmul_types import supports as matmul_supports
 
 
 class Role(Enum):

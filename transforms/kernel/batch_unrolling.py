@@ -37,7 +37,7 @@ from wengert.dialects.kernel import (
     string,
     yielded,
 )
-from wengert.dialects.kernel.element_formats import format_of
+from wengert.dialects.kernel.element_formats import element_format
 from wengert.dialects.kernel.positions import Position, constant, index, substitute
 from wengert.ir.construction import append, erase, insert_before, replace_uses
 from wengert.ir.traversal import operands_of, ops_in, result_of
@@ -198,7 +198,7 @@ class _MergedNest:
             places = {point.places[number] for point in points}
             if write.kind == STORE or _is_computed(write):
                 continue
-            element = format_of(write.value.type)
+            element = element_format(write.value.type)
             if element.narrow or element.kind == "c" or op.tied[write.target] >= 0:
                 return False
             if not all(at.is_affine() for at in places):
@@ -246,7 +246,7 @@ class _MergedNest:
         total, *rest = parts
         if kind == STORE:
             return total
-        if whole and kind == "add" and format_of(total.type).kind == "f":
+        if whole and kind == "add" and element_format(total.type).kind == "f":
             total, rest = self.put(zero_or_true(total.type)), parts
         self.summed |= bool(rest) and (kind in ("max", "min") or len(parts) <= LONE_SUM)
         for part in rest:

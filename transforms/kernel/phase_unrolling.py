@@ -24,7 +24,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from wengert.dialects.kernel import STORE, LoadOp, NestOp, WithinOp, YieldOp, at_attr, nest, string
-from wengert.dialects.kernel.element_formats import format_of
+from wengert.dialects.kernel.element_formats import element_format
 from wengert.dialects.kernel.positions import Position, constant, dimensions, index, substitute
 from wengert.ir.attributes import int_array
 from wengert.ir.construction import append
@@ -87,7 +87,7 @@ def _pays(op: NestOp, loops: Loops) -> bool:
     loads = [inner for inner in inside if isinstance(inner, LoadOp)]
     if any(abs(loops[at].coefficient(last - 1)) > MOST_PHASES for at in (*[load.at.data for load in loads], *[write.at for write in op.writes])):
         return False
-    widths = [format_of(value.type).size for value in (*[load.result for load in loads], *[write.value for write in op.writes])]
+    widths = [element_format(value.type).size for value in (*[load.result for load in loads], *[write.value for write in op.writes])]
     divided = any(last in dimensions(atom.expression) for at in loops.positions for atom, _ in at.terms if not isinstance(atom, int))
     guarded = any(last in dimensions(loops[at]) for inner in inside if isinstance(inner, LoadOp | WithinOp) and inner.where for at, _, _ in inner.where.data)
     return divided or guarded or extents[last] * max(widths) < NOMINAL.vector_bytes

@@ -26,7 +26,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.passes import ModulePass
 
 from wengert.dialects.kernel import STORE, LoadOp, NestOp, Write, YieldOp, at_attr, nest, string
-from wengert.dialects.kernel.element_formats import format_of
+from wengert.dialects.kernel.element_formats import element_format
 from wengert.dialects.kernel.positions import Position, combine, dimensions, index
 from wengert.ir.tensor_types import element, shape, size, tensor
 from wengert.ir.traversal import ops_in
@@ -83,7 +83,7 @@ class _Parts:
         """Splits the reductions of a nest if that can be done and pays."""
         combined = [write for write in op.writes if write.kind != STORE]
         plain = all(write.base is None for write in op.writes) and all(tie < 0 for tie in op.tied)
-        if not combined or not plain or 0 in op.extents or any(format_of(write.value.type).narrow for write in combined):
+        if not combined or not plain or 0 in op.extents or any(element_format(write.value.type).narrow for write in combined):
             return
         placement = _placed(op)
         loops, extents = placement.loops, placement.extents
@@ -155,7 +155,7 @@ def _placed(op: NestOp) -> Placement:
 
 def _exact_parts(combined: Sequence[Write], loops: Loops, extents: Sequence[int]) -> int:
     """The number of parts that makes the longest sum of floats a sum of short ones; 0 if it is short enough."""
-    sums = [write for write in combined if write.kind == "add" and format_of(write.value.type).kind in "fc"]
+    sums = [write for write in combined if write.kind == "add" and element_format(write.value.type).kind in "fc"]
     lengths = [prod(extents[d] for d in range(len(extents)) if d not in dimensions(loops[write.at])) // _LANES for write in sums]
     longest = max(lengths, default=0)
     return isqrt(longest) if longest > _LONG_SUM else 0

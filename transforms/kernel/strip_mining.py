@@ -29,7 +29,7 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects import stablehlo
 from wengert.dialects.kernel import STORE, EmptyOp, IndexOp, LoadOp, NestOp, StripMineOp, WithinOp, YieldOp, nest
-from wengert.dialects.kernel.element_formats import format_of
+from wengert.dialects.kernel.element_formats import element_format
 from wengert.dialects.kernel.positions import ZERO, Position, dimensions, index, span, substitute
 from wengert.ir.attributes import int_array, int_attr
 from wengert.ir.tensor_types import dtype_of, element, shape, size, tensor
@@ -167,7 +167,7 @@ def _rows(op: NestOp, leading: int, crossing: bool) -> _Rows | None:
         if step is None or steps.setdefault(value, step) != step or (step and not (plain and _within_row(value, at, step, count, extents, leading))):
             return None
     across = [write for write in op.writes if not steps[op.outputs[write.target]]]
-    combined = crossing and all(w.kind != STORE and w.base is None and w.condition is None and not format_of(w.value.type).narrow for w in across)
+    combined = crossing and all(w.kind != STORE and w.base is None and w.condition is None and not element_format(w.value.type).narrow for w in across)
     return _Rows(op, leading, count, steps) if count > 1 and (combined or not across) else None
 
 

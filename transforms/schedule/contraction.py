@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects.kernel import ApplyOp, Write
-from wengert.dialects.kernel.element_formats import format_of
+from wengert.dialects.kernel.element_formats import element_format
 from wengert.ir.traversal import operands_of, result_of
 
 
@@ -51,5 +51,5 @@ def _is_shared(op: ApplyOp, at: int) -> bool:
     product = operands[at]
     if not isinstance(owner := product.owner, ApplyOp) or owner.function.data != "multiply" or operands[0] is operands[1]:
         return False
-    format = format_of(product.type)
+    format = element_format(product.type)
     return format.kind == "f" and not format.narrow and not product.has_one_use()

@@ -6,7 +6,7 @@ from math import prod
 
 from wengert.dialects.facts import Effort
 from wengert.dialects.kernel import ApplyOp, LoadOp
-from wengert.dialects.kernel.element_formats import format_of
+from wengert.dialects.kernel.element_formats import element_format
 from wengert.dialects.kernel.schedule import Remainder
 from wengert.dialects.scalar_functions import effort
 from wengert.ir.traversal import result_of
@@ -35,7 +35,7 @@ ACCUMULATORS = 4
 def choose_lanes(placement: Placement, target: Target, *, strict: bool) -> tuple[int, int]:
     """Chooses the lanes of a register; and the bytes of the widest element in the innermost loop."""
     types = [result_of(op).type for op in placement.levels[-1]] + [write.value.type for write in placement.writes]
-    widest = max([format_of(type).register_size for type in types], default=4)
+    widest = max([element_format(type).register_size for type in types], default=4)
     if placement.inner < 0 or needs_one_lane(placement, strict=strict):
         return 1, widest
     lanes = max(target.vector_bytes // widest, 1)
@@ -47,7 +47,7 @@ def choose_lanes(placement: Placement, target: Target, *, strict: bool) -> tuple
 def needs_one_lane(placement: Placement, *, strict: bool) -> str:
     """Why the innermost loop cannot have lanes; empty if it can."""
     for reduction in placement.reductions:
-        format, kind = format_of(reduction.write.value.type), reduction.write.kind
+        format, kind = element_format(reduction.write.value.type), reduction.write.kind
         if strict and reduction.in_registers and format.kind in "fc" and kind in ("add", "mul"):
             return "a strict program adds up in order"
         if format.kind == "c" and kind == "mul":

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from wengert.dialects.kernel import STORE, LoadOp, NestOp, Write
 from wengert.dialects.kernel.attributes import guards_text
-from wengert.dialects.kernel.element_formats import format_of
+from wengert.dialects.kernel.element_formats import element_format
 from wengert.dialects.kernel.positions import dimensions
 from wengert.dialects.kernel.schedule import Piece, Schedule
 from wengert.ir.diagnostics import DiagnosticError
@@ -92,7 +92,7 @@ def _needs_order(op: NestOp, write: Write, sequence: list[int], *, strict: bool)
     """Why a write does not allow loops in this sequence (a loop that is cut stands in it twice); empty if it does."""
     if write.base is not None and write.kind == STORE and Placement(op).depth[write.base] >= 0:
         return "the nest stores at computed positions, where the last iteration's value stays"
-    if not strict or write.kind not in ("add", "mul") or format_of(write.value.type).kind not in "fc":
+    if not strict or write.kind not in ("add", "mul") or element_format(write.value.type).kind not in "fc":
         return ""
     used, last = dimensions(write.at), sequence[-1]
     summed = [d for d in dict.fromkeys(sequence) if d not in used]
@@ -157,7 +157,7 @@ def _accumulators(asked: _Asked) -> Problem:
         return None
     if not sums:
         return what, "nothing is summed over the innermost loop"
-    if asked.strict and any(write.kind in ("add", "mul") and format_of(write.value.type).kind in "fc" for write in sums):
+    if asked.strict and any(write.kind in ("add", "mul") and element_format(write.value.type).kind in "fc" for write in sums):
         return what, "a strict program adds up in order"
     return None
 

@@ -45,6 +45,8 @@ class Placement:
     @classmethod
     def scheduled(cls, op: NestOp, schedule: Schedule) -> Placement:
         """The nest as its schedule orders and cuts the loops."""
+        if not schedule.order and schedule.cut is None:
+            return cls(op)
         loops = Loops.of(op)
         if schedule.order:
             loops.reorder(schedule.order)
@@ -115,4 +117,9 @@ def guards_of(op: LoadOp) -> tuple[Guard, ...]:
 
 def deepest(at: Position) -> int:
     """The innermost loop that a position depends on, or -1."""
-    return max(dimensions(at), default=-1)
+    deepest_so_far = -1
+    for atom, _ in at.terms:
+        level = atom if isinstance(atom, int) else deepest(atom.expression)
+        if level > deepest_so_far:
+            deepest_so_far = level
+    return deepest_so_far

@@ -12,8 +12,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from wengert.dialects.kernel import NestOp, StripMineOp
-from wengert.dialects.kernel.buffers import LaunchOp, StripLoopOp, is_bufferized, runs_in_place
+from wengert.dialects.kernel import MatmulOp, NativeOp, NestOp, StripMineOp
+from wengert.dialects.kernel.buffers import LaunchOp, StripLoopOp, is_bufferized, runs_in_place, scratch_room
+from wengert.dialects.kernel.product_schedule import ProductScheduleAttr
 from wengert.dialects.kernel.schedule import Parallel, Schedule, ScheduleAttr
 from wengert.ir.traversal import ops_in
 from wengert.transforms.bufferize.layout import in_place_nests
@@ -29,7 +30,7 @@ from wengert.transforms.schedule.work import strips_ns
 
 @dataclass(frozen=True)
 class SchedulePass(ModulePass):
-    """Chooses how each loop nest runs on a target; a schedule that is there already is kept."""
+    """Chooses how each kernel runs on a target; a schedule that is there already is kept."""
 
     name = "schedule"
 
@@ -57,7 +58,7 @@ def _overwrites(function: FuncOp) -> Callable[[NestOp], bool]:
 
 
 def schedule(root: Operation, target: Target, *, strict: bool = False, in_place: Callable[[NestOp], bool] = lambda op: False, parallel: bool = True) -> None:
-    """Chooses schedules for the nests and strip loops inside of an op that have none, and checks those that are there.
+    """Chooses schedules for the kernels and strip loops inside of an op that have none, and checks those that are there.
 
     A nest on values may have a schedule by which iterations run twice though it might overwrite what it reads: then ``bufferize`` does not let it.
 
@@ -81,11 +82,40 @@ def schedule(root: Operation, target: Target, *, strict: bool = False, in_place:
                     else:
                         check(op, op.schedule.data, strict=strict, in_place=isinstance(root, LaunchOp) and runs_in_place(root), parallel=parallel)
                     continue
+                if isinstance(op, MatmulOp | NativeOp):
+                    _whole(op, target, parallel=parallel, room=scratch_room(root) if isinstance(root, LaunchOp) else None)
+                    continue
                 if isinstance(op, StripMineOp) and op.schedule is None:
                     op.properties["schedule"] = ScheduleAttr(choose_strips(op, target, parallel=parallel))
                 if isinstance(op, StripMineOp | StripLoopOp):
                     inside = parallel and (op.schedule is None or op.schedule.data.parallel is None)
                 schedule(op, target, strict=strict, in_place=in_place, parallel=inside)
+
+
+def _whole(op: MatmulOp | NativeOp, target: Target, *, parallel: bool, room: int | None) -> None:
+    """Gives a product or a native kernel its schedule, or checks the one that is there. What lies on buffers has no more scratch memory than it has."""
+    if isinstance(op, NativeOp):
+        from wengert.transforms.codegen.cpu.native.schedules import check_native, choose_native  # here, because many programs do without them
+
+        if op.schedule is not None:
+            check_native(op, target, parallel=parallel, room=room)
+        elif (schedule := choose_native(op, target, parallel=parallel, room=room)) is not None:
+            op.properties["schedule"] = ScheduleAttr(schedule)
+        return
+    from wengert.transforms.schedule.products.choice import choose as choose_product
+    from wengert.transforms.schedule.products.choice import plain
+    from wengert.transforms.schedule.products.legality import check as check_product
+    from wengert.transforms.schedule.products.operands import product_of
+    from wengert.transforms.schedule.products.plan import scratch_bytes
+
+    if op.schedule is not None:
+        check_product(op, op.schedule.data, parallel=parallel, room=room)
+        return
+    product = product_of(op)
+    chosen = choose_product(product, target, parallel=parallel)
+    if room is not None and scratch_bytes(product, chosen) > room:
+        chosen = plain(product)
+    op.properties["schedule"] = ProductScheduleAttr(chosen)
 
 
 def choose_strips(op: StripMineOp, target: Target, *, parallel: bool) -> Schedule:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Operation
 
 from wengert.dialects.kernel import LoadOp
-from wengert.dialects.kernel.element_formats import format_of
+from wengert.dialects.kernel.element_formats import element_format
 from wengert.ir.traversal import result_of
 from wengert.transforms.schedule.order import SMALLEST_TILE, is_transposed
 from wengert.transforms.schedule.placement import Placement
@@ -27,6 +27,6 @@ def choose_tile(placement: Placement, lanes: int) -> int | None:
 
 def is_tiled(placement: Placement, op: Operation) -> bool:
     """Whether an op is a load that tiles read in rows and transpose."""
-    if not isinstance(op, LoadOp) or op.base is not None or op.where is not None or format_of(result_of(op).type).kind == "c":
+    if not isinstance(op, LoadOp) or op.base is not None or op.where is not None or element_format(result_of(op).type).kind == "c":
         return False
     return is_transposed(placement.loops[op.at.data], placement.inner - 1, placement.inner)

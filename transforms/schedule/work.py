@@ -8,7 +8,7 @@ from xdsl.ir import Operation
 
 from wengert.dialects.facts import Effort
 from wengert.dialects.kernel import ApplyOp, LoadOp, NestOp, StripMineOp
-from wengert.dialects.kernel.element_formats import format_of
+from wengert.dialects.kernel.element_formats import element_format
 from wengert.dialects.scalar_functions import effort
 from wengert.ir.traversal import ops_in, result_of
 from wengert.transforms.schedule.chunks import wanted_chunks
@@ -36,7 +36,7 @@ def may_be_shared(op: NestOp) -> bool:
 
 def op_ns(op: Operation, inner_step: int | None, vectorised: bool, target: Target) -> float:
     """Estimates the nanoseconds of one op for one element; ``inner_step`` is the step of a load along the innermost loop (None: computed)."""
-    format = format_of(result_of(op).type)
+    format = element_format(result_of(op).type)
     share = format.size / target.vector_bytes if vectorised else 1.0
     if isinstance(op, LoadOp):
         return _LONE_NS if inner_step not in (-1, 0, 1) else _BYTE_NS * format.size * abs(inner_step) if vectorised else _VECTOR_NS
@@ -66,5 +66,5 @@ def nest_ns(placement: Placement, target: Target) -> float:
             step = None if op.base is not None and depth[op.base] == inner else loops[op.at.data].coefficient(inner)
         total += prod(loops.extents[: level + 1]) * op_ns(op, step, level == inner, target)
     for write in placement.writes:
-        total += prod(loops.extents) * _BYTE_NS * format_of(write.value.type).size
+        total += prod(loops.extents) * _BYTE_NS * element_format(write.value.type).size
     return total

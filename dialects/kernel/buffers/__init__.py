@@ -22,7 +22,7 @@ values lie in a range of the arena around it.
 """
 
 from wengert.dialects.kernel.buffers.control import CaseOp, EndOp, ForOp, StripLoopOp, WhileOp
-from wengert.dialects.kernel.buffers.launch import LaunchOp, runs_in_place
+from wengert.dialects.kernel.buffers.launch import LaunchOp, runs_in_place, scratch_room
 from wengert.dialects.kernel.buffers.storage import RESULT, AllocOp, CopyOp, GlobalOp, ViewOp, element_size, is_bufferized, is_result, location, overlap
 
 BUFFER_OPS = (AllocOp, CaseOp, CopyOp, EndOp, ForOp, GlobalOp, LaunchOp, StripLoopOp, ViewOp, WhileOp)
@@ -46,4 +46,5 @@ __all__ = [
     "location",
     "overlap",
     "runs_in_place",
+    "scratch_room",
 ]

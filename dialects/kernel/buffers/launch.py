@@ -91,6 +91,11 @@ class LaunchOp(DialectOperation):
             raise VerifyException(f"result {target} of the nest overwrites operand {argument.index}, of which it reads other elements than it writes")
 
 
+def scratch_room(op: LaunchOp) -> int:
+    """The bytes of scratch memory that a kernel has while it runs."""
+    return 0 if op.scratch is None else byte_size(op.scratch)
+
+
 def runs_in_place(op: LaunchOp) -> bool:
     """Whether a nest overwrites an operand that it reads."""
     nest = op.kernel

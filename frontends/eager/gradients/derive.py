@@ -25,7 +25,7 @@ from wengert.ir.stages import stage
 from wengert.ir.tensor_types import dtype_of, is_differentiable, shape_of_type
 from wengert.transforms.ad.derive import vjp
 from wengert.transforms.ad.requests.lower import inline_checkpoints
-from wengert.transforms.ad.residuals.results_as_arguments import drop_arguments, take_given
+from wengert.transforms.ad.residuals.results_as_arguments import drop_arguments, results_to_arguments
 from wengert.transforms.pipelines import OPTIMIZE, parse_pipeline
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def backward_module(segment: Segment) -> tuple[ModuleOp, tuple[int, ...]]:
         if argument.first_use is not None:
             argument.replace_all_uses_with(_zeros_in_front(function, argument.type))
     # The results are now: roots, made, twice, cotangents. Those that were made come in as arguments; the roots' are of no interest.
-    take_given(function, range(count[1], count[1] + len(made) + len(twice)), range(count[1]))
+    results_to_arguments(function, range(count[1], count[1] + len(made) + len(twice)), range(count[1]))
     first = sum(count)
     for argument, i in zip(function.body.block.args[first + len(made) :], twice, strict=True):
         argument.replace_all_uses_with(function.body.block.args[first + made.index(i)])

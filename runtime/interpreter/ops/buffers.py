@@ -1,8 +1,8 @@
 """Kernel-level programs on buffers, run on real memory: a memref is an array that lies in the bytes that the ops say.
 
 Two values that were given the same memory while both are needed spoil each other here as they would in machine code. Whatever may not be read is filled with
-:data:`POISON`, which is a large negative number or NaN as a float: fresh memory, scratch memory, and before every run of a region its arena and the
-buffers that it has to write.
+:data:`POISON`, which is a large negative number or NaN as a float, and marked as not written: fresh memory, scratch memory, and before every run of a region
+its arena and the buffers that it has to write.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from wengert.ir import elements
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.tensor_types import dtype_of, shape_of_type
 from wengert.runtime.interpreter.rules import EVALUATION_RULES, Binary, Nullary, RegionFunction, Scope, Unary, Variadic, evaluates, evaluates_in_scope
+from wengert.runtime.interpreter.written_bytes import POISON, allocate, copy_marks, mark
 
 Array = np.ndarray[Any, np.dtype[Any]]
-POISON = 0xFE
 _HANDLE = np.dtype(np.int64)
 _handles = count(1)
 
 
 def fresh(memref: Attribute) -> Array:
     """New memory for a buffer of this type."""
-    return _typed(np.full(bytes_of(memref), POISON, np.uint8), memref)
+    return _typed(allocate(bytes_of(memref)), memref)
 
 
 def split_arguments(function: FuncOp) -> tuple[list[Attribute], list[Attribute]]:
@@ -55,10 +55,12 @@ def _bytes(array: Array) -> Array:
 def _poison(arrays: Sequence[Array]) -> None:
     for array in arrays:
         _bytes(array)[...] = POISON
+        mark(array, written=False)
 
 
 def _copy(source: Array, target: Array) -> None:
     _bytes(target)[...] = _bytes(source).copy()
+    copy_marks(source, target)
 
 
 @evaluates(ops.AllocOp)
@@ -123,9 +125,11 @@ def _reader(buffer: SSAValue, scope: Scope, *, kept: bool) -> Callable[[Array], 
 def _writer(buffer: SSAValue, scope: Scope) -> Callable[[Array, Any], None]:
     def put(array: Array, value: Any) -> None:
         array[...] = value
+        mark(array)
 
     def keep(array: Array, tape: Any) -> None:
         array[0] = handle = next(_handles)
+        mark(array)
         scope.tapes[handle] = tape
 
     return keep if isinstance(value_type(buffer.type), TapeType) else put
@@ -140,6 +144,7 @@ def for_(op: ops.ForOp, scope: Scope) -> Variadic:
         loop = _LoopBuffers(op, buffers)
         for iteration in range(int(count)):
             loop.first[...] = iteration
+            mark(loop.first)
             loop.run(body)
             loop.swap()
         return loop.finish()

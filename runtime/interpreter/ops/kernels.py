@@ -186,11 +186,11 @@ def apply(function: str, arguments: Sequence[Array], types: Sequence[Attribute],
     operands = Block(arg_types=[tensor(extents, type) for type in types]).args
     cls = functions.op_class(function)
     assert cls is not None, f"the verifier refuses {function}"
-    op = cls.create(operands=operands, result_types=[tensor(extents, result)], properties=_attributes(function))
+    op = cls.create(operands=operands, result_types=[tensor(extents, result)], properties=attributes_of(function))
     return prepare(op)(*arguments)[0]
 
 
-def _attributes(function: str) -> dict[str, Attribute]:
+def attributes_of(function: str) -> dict[str, Attribute]:
     """The attributes of the op that a function is of, where they are part of its name."""
     if match := functions.COMPARISON.fullmatch(function):
         direction = sa.ComparisonDirectionAttr(sa.ComparisonDirection(match[2].upper()))

@@ -22,7 +22,7 @@ from loops_and_branches import CASES, COUNTED, LOOP_IN_BRANCH, UNCOUNTED, UNCOUN
 Mode = Callable[[ModuleOp], None]
 
 FIRST = {
-    "uncounted": (1.2, 30.0, 5.0),  # 5, 0 and 3 trips or so
+    "uncounted": (1.2, 30.0, 5.0),  # about 5, 0 and 3 iterations
     "uncounted in counted": (1.2, 30.0, 0.7),
     "uncounted in uncounted": (1.2, 0.2, 2.9),
     "loop in branch, taken": (1.2, 3.2, 1.9),

@@ -154,7 +154,7 @@ func.func public @main(%x: tensor<f64>, %k: tensor<f64>) -> tensor<f64> {{
 
 CASES: dict[str, tuple[str, list[list[float]]]] = {
     "while": (WHILE, [[9.0, 0.0, 2.0], [1.1, 1.2, 1.3]]),
-    "while, no trips": (WHILE, [[0.0, 0.0, 0.0], [1.1, 1.2, 1.3]]),
+    "while, no iterations": (WHILE, [[0.0, 0.0, 0.0], [1.1, 1.2, 1.3]]),
     "secant": (SECANT, [[1.0, 1.9, 2.5], [4.0, 4.0, 5.0]]),
     "counted": (COUNTED, [[9.0, 0.0, 2.0], [1.1, 1.2, 1.3], [2, 0, 1]]),
     "branch": (BRANCH, [[3.0, 0.0, -1.0], [1.1, 1.2, 1.3]]),

@@ -29,12 +29,12 @@ from test_ad_dialect import CHECKPOINT, CUSTOM_JVP, CUSTOM_VJP, RULE_THAT_CALLS
 
 def after(module: ModuleOp, *pipelines: str, printed: bool = False) -> ModuleOp:
     """A copy of the module after these pipelines; ``printed``: each of them goes on from the text that the one before left."""
-    found = module.clone()
+    result = module.clone()
     for pipeline in pipelines:
-        found = parse_module(print_module(found)) if printed else found
-        parse_pipeline(pipeline).run(found)
-        verify(found)
-    return found
+        result = parse_module(print_module(result)) if printed else result
+        parse_pipeline(pipeline).run(result)
+        verify(result)
+    return result
 
 
 def text_of(module: ModuleOp) -> str:
@@ -60,8 +60,8 @@ def test_the_halves_joined_as_they_are_push_forward(case: Case) -> None:
     module, rng = case.module(), np.random.default_rng(5)
     inputs = [arg.draw(rng) for arg in case.args]
     given = [*inputs, *random_like([inputs[i] for i in active_arguments(module)], rng)]
-    for found, expected in zip(run(after(module, "linearize,join"), given), run(after(module, "jvp"), given), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    for actual, expected in zip(run(after(module, "linearize,join"), given), run(after(module, "jvp"), given), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", CONTROL)
@@ -105,8 +105,8 @@ def test_reverse_over_reverse() -> None:
     first, second = after(module, "vjp", "vjp"), after(module, again, again)
     shapes = [type.get_shape() for type in entry(first).function_type.inputs]
     given = [y, x, *(np.full(shape, 0.5) for shape in shapes[2:])]
-    for found, expected in zip(run(second, given), run(first, given), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    for actual, expected in zip(run(second, given), run(first, given), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["counted", "scan", "uncounted in counted", "branch in loop"])
@@ -118,8 +118,8 @@ def test_records_are_tapes_first_and_run_as_they_are(name: str) -> None:
     taped, stacked = after(module, "vjp"), after(module, "linearize,transpose", "tapes-to-stacks", "join", printed=True)
     assert "!core.tape<" in print_module(taped)
     assert re.search(r"!core\.tape<\d", print_module(stacked)) is None
-    for found, expected in zip(run(taped, given), run(stacked, given), strict=True):
-        np.testing.assert_array_equal(found, expected)
+    for actual, expected in zip(run(taped, given), run(stacked, given), strict=True):
+        np.testing.assert_array_equal(actual, expected)
 
 
 def test_the_transpose_of_the_transpose_pushes_forward() -> None:
@@ -127,8 +127,8 @@ def test_the_transpose_of_the_transpose_pushes_forward() -> None:
     assert print_module(after(module, "linearize,transpose,transpose,join,simplify,cse,dce")).count("core.for") == 2
     inputs = CONTROL["scan"][1]
     given = [*inputs, *(np.cos(x) for x in inputs)]
-    for found, expected in zip(run(after(module, "linearize,transpose,transpose,join"), given), run(after(module, "jvp"), given), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    for actual, expected in zip(run(after(module, "linearize,transpose,transpose,join"), given), run(after(module, "jvp"), given), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-12)
 
 
 def test_nothing_to_join_is_refused() -> None:

@@ -68,7 +68,7 @@ func.func public @main(%s: tensor<4xf64>, %w: tensor<4xf64>) -> tensor<4xf64> {
   %c = stablehlo.constant dense<0> : tensor<i32>
   %0:2 = stablehlo.while(%x = %s, %i = %c) : tensor<4xf64>, tensor<i32>
   cond {
-    %n = stablehlo.constant dense<TRIPS> : tensor<i32>
+    %n = stablehlo.constant dense<TRIP_COUNT> : tensor<i32>
     %p = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
     stablehlo.return %p : tensor<i1>
   } do {
@@ -99,30 +99,30 @@ func.func public @main(%s: tensor<f64>, %limit: tensor<f64>) -> tensor<f64> {
 """
 
 
-def peak_of_scan(trips: int) -> int:
+def peak_of_scan(trip_count: int) -> int:
     counter = Counter()
     ones = np.ones(4)
-    run(derived(parse_module(SCAN.replace("TRIPS", str(trips))), vjp), [ones, ones, ones], counter=counter)
+    run(derived(parse_module(SCAN.replace("TRIP_COUNT", str(trip_count))), vjp), [ones, ones, ones], counter=counter)
     return counter.peak_bytes
 
 
 def test_memory_of_a_counted_loop_is_linear_in_its_trip_count() -> None:
-    """Two residuals of 32 bytes per trip, which the interpreter holds twice: the stacks that a loop begins with live as long as it."""
+    """Two residuals of 32 bytes per iteration, which the interpreter stores twice: the initial stacks of a loop live as long as it."""
     short, long = peak_of_scan(1_000), peak_of_scan(10_000)
     assert long <= 10_000 * 4 * 32 + 4_096
     assert (long - short) / 9_000 <= 4 * 32
 
 
-@pytest.mark.parametrize("trips", [0, 1, 7, 1_000, 100_000])
-def test_memory_of_an_uncounted_loop_is_linear_in_its_trip_count(trips: int) -> None:
-    """The tape holds one number of 8 bytes per trip, and the reverse loop runs exactly as often as the forward one."""
-    counter = Counter() if trips <= 1_000 else None
-    actual = run(derived(parse_module(UNTIL), vjp), [np.array(0.5), np.array(float(trips)), np.array(1.0)], counter=counter)
+@pytest.mark.parametrize("trip_count", [0, 1, 7, 1_000, 100_000])
+def test_memory_of_an_uncounted_loop_is_linear_in_its_trip_count(trip_count: int) -> None:
+    """The tape stores one number of 8 bytes per iteration, and the reverse loop has the trip count of the forward one."""
+    counter = Counter() if trip_count <= 1_000 else None
+    actual = run(derived(parse_module(UNTIL), vjp), [np.array(0.5), np.array(float(trip_count)), np.array(1.0)], counter=counter)
     x, expected = 0.5, 1.0
-    for _ in range(trips):
+    for _ in range(trip_count):
         expected *= np.cos(x)
         x = np.sin(x)
     np.testing.assert_allclose(actual, [x, expected, 0.0], rtol=1e-12)
     if counter is not None:
-        assert counter.peak_bytes <= 24 * trips + 512
-        assert counter.ops["stablehlo.sine"] == trips
+        assert counter.peak_bytes <= 24 * trip_count + 512
+        assert counter.ops["stablehlo.sine"] == trip_count

@@ -11,7 +11,7 @@ from wengert.ir.parsing.parser import parse_module
 from wengert.ir.verification.verifier import verify
 from wengert.runtime.interpreter import run
 from wengert.transforms.ad.derive import vjp
-from wengert.transforms.ad.residuals.results_as_arguments import drop_arguments, take_given
+from wengert.transforms.ad.residuals.results_as_arguments import drop_arguments, results_to_arguments
 
 TEXT = """
 func.func public @main(%x: tensor<3xf64>, %c: tensor<3xf64>) -> (tensor<3xf64>, tensor<3xf64>, tensor<3xf64>) {
@@ -26,7 +26,7 @@ def test_given_results_are_not_computed_again() -> None:
     module = parse_module(TEXT)
     vjp(module, "main", [0], [0])  # (x, c, cotangent) -> (sine, exp(x), c, cotangent of x)
     function = cast(FuncOp, next(iter(module.ops)))
-    take_given(function, [1, 2], dropped=[0])  # (x, c, cotangent, exp(x), c) -> cotangent of x
+    results_to_arguments(function, [1, 2], dropped=[0])  # (x, c, cotangent, exp(x), c) -> cotangent of x
     verify(module)
     names = [op.name for op in function.body.block.ops]
     assert "stablehlo.exponential" not in names
@@ -44,6 +44,6 @@ def test_a_value_that_is_given_twice_is_taken_once() -> None:
     module = parse_module(TEXT.replace("return %2, %0, %c", "return %2, %0, %0"))
     vjp(module, "main", [0], [0])
     function = cast(FuncOp, next(iter(module.ops)))
-    take_given(function, [1, 2], dropped=[0])
+    results_to_arguments(function, [1, 2], dropped=[0])
     assert drop_arguments(function, [0, 3, 4]) == [3]
     verify(module)

@@ -60,8 +60,8 @@ def reverse(text: str, inputs: list[np.ndarray[Any, Any]], *pipelines: str) -> l
 def test_the_cases_of_all_rules(case: Case, policy: str) -> None:
     rng = np.random.default_rng(1)
     inputs, text = [arg.draw(rng) for arg in case.args], print_module(case.module())
-    for found, expected in zip(reverse(text, inputs, f"vjp{{residuals={policy}}}"), reverse(text, inputs, "vjp"), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    for actual, expected in zip(reverse(text, inputs, f"vjp{{residuals={policy}}}"), reverse(text, inputs, "vjp"), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("policy", CHOSEN)
@@ -70,8 +70,8 @@ def test_control_flow(name: str, policy: str) -> None:
     text, inputs = CONTROL[name]
     asked = f"vjp{{residuals={policy}}},simplify,cse,dce"
     for pipelines in ((asked,), (asked, asked), (asked, "vjp")):
-        for found, expected in zip(reverse(text, inputs, *pipelines), reverse(text, inputs, *["vjp"] * len(pipelines)), strict=True):
-            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+        for actual, expected in zip(reverse(text, inputs, *pipelines), reverse(text, inputs, *["vjp"] * len(pipelines)), strict=True):
+            np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("policy", CHOSEN)
@@ -80,8 +80,8 @@ def test_compiled_loops(name: str, policy: str) -> None:
     text, inputs = CONTROL[name]
     program = wg.parse(text)
     given = [*inputs, *(np.cos(np.ones_like(y)) for y in program(*inputs))]
-    for found, expected in zip(program.vjp(residuals=policy).compile()(*given), program.vjp()(*given), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    for actual, expected in zip(program.vjp(residuals=policy).compile()(*given), program.vjp()(*given), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-12)
 
 
 def kept(text: str, policy: str) -> list[str]:
@@ -115,8 +115,8 @@ def test_recomputation_stays_in_what_is_compiled() -> None:
     plain, again = program.vjp(), program.vjp(residuals="recompute-all")
     assert [str(p).count("stablehlo.exponential") for p in (plain, again)] == [2, 4]
     assert [str(p).count("stablehlo.optimization_barrier") for p in (plain, again)] == [0, 1]
-    expected, found = plain.compile()(x, y_bar), again.compile()(x, y_bar)
-    for a, b in zip(found, expected, strict=True):
+    expected, actual = plain.compile()(x, y_bar), again.compile()(x, y_bar)
+    for a, b in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12)
     assert [exponentials(p) for p in (plain, again)] == [2, 4]
 

@@ -43,8 +43,8 @@ def test_loops_of_few_iterations(bound: int) -> None:
 def test_bound_known_at_run_time() -> None:
     text = COUNTED.replace("%w: tensor<3xf64>)", "%w: tensor<3xf64>, %bound: tensor<i64>)").replace("%n = stablehlo.constant dense<4> : tensor<i64>", "")
     module = parse_module(text.replace("LT, %i, %n", "LT, %i, %bound"))
-    for trips in (0, 1, 6):
-        check_second_order(module, [*CASES["counted"][1], np.array(trips)], np.random.default_rng(6))
+    for trip_count in (0, 1, 6):
+        check_second_order(module, [*CASES["counted"][1], np.array(trip_count)], np.random.default_rng(6))
     to_core(module)
     assert any(isinstance(op, core.ForOp) for op in module.walk())
 
@@ -57,13 +57,13 @@ def test_counted_loops_do_not_record_their_induction_variables() -> None:
 
 
 def test_an_indexed_read_is_transposed_in_place() -> None:
-    """The reverse of a scan moves a number of bytes per trip that does not depend on the length of what it reads."""
+    """The reverse of a scan moves a number of bytes per iteration that does not depend on the length of what it reads."""
 
-    def bytes_per_trip(n: int) -> float:
+    def bytes_per_iteration(n: int) -> float:
         text = SCAN.replace("5x2xf64", f"{n}x2xf64").replace("dense<5>", f"dense<{n}>")
         counter = Counter()
         inputs = [np.zeros(2), np.zeros((n, 2)), np.zeros((2, 2))]
         run(derived(parse_module(text), vjp), [*inputs, np.ones(2), np.ones((n, 2))], counter=counter)
         return sum(count for name, count in counter.ops.items() if name in ("stablehlo.pad", "core.scatter")) / n
 
-    assert bytes_per_trip(5) == bytes_per_trip(50) == 0
+    assert bytes_per_iteration(5) == bytes_per_iteration(50) == 0

@@ -21,29 +21,29 @@ from wengert.transforms.ad.requests.request import function_named
 @batches(CallOp)
 def call(batch: Batching, op: CallOp, operands: Operands) -> Results:
     name = batched_function(batch.functions, op.callee.string_value())
-    made = CallOp.create(
+    batched_call = CallOp.create(
         operands=[batch.broadcast(x) for x in operands], result_types=[batch.type(r.type) for r in op.results], properties={"callee": SymbolRefAttr(name)}
     )
-    return batch.b.insert(made).results
+    return batch.b.insert(batched_call).results
 
 
 def batched_function(functions: Functions, name: str) -> str:
     """The name of the batched version of a function, which is created on first use."""
-    if name in functions.made:
-        return functions.made[name]
+    if name in functions.names:
+        return functions.names[name]
     original = function_named(functions.module, name)
-    functions.made[name] = _fresh_name(functions, f"{name}_batch")
-    function = batch_function(original, None, None, functions.size, functions.made[name], functions)
+    functions.names[name] = _fresh_name(functions, f"{name}_batch")
+    function = batch_function(original, None, None, functions.size, functions.names[name], functions)
     function.properties["sym_visibility"] = StringAttr("private")
     functions.module.body.block.add_op(function)
     for key in (CUSTOM_JVP, CUSTOM_VJP):
         if (declared := original.attributes.get(key)) is not None:
             function.attributes[key] = _batched_symbols(functions, declared)
-    return functions.made[name]
+    return functions.names[name]
 
 
 def _fresh_name(functions: Functions, base: str) -> str:
-    taken = {op.sym_name.data for op in functions.module.ops if isinstance(op, FuncOp)} | set(functions.made.values())
+    taken = {op.sym_name.data for op in functions.module.ops if isinstance(op, FuncOp)} | set(functions.names.values())
     return next(name for n in range(len(taken) + 1) if (name := f"{base}_{n}" if n else base) not in taken)
 
 

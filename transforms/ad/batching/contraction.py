@@ -20,15 +20,15 @@ def dot_general(batch: Batching, op: hlo.DotGeneralOp, operands: Operands) -> Re
     numbers = op.dot_dimension_numbers
     lists = [numbers.dims(key) for key in numbers.LISTS]
     both = all(x.batched for x in operands)
-    placed = [[d + x.batched for d in dims] for dims, x in zip(lists, (*operands, *operands), strict=True)]
+    shifted_lists = [[d + x.batched for d in dims] for dims, x in zip(lists, (*operands, *operands), strict=True)]
     if both:
-        placed[:2] = [[0, *placed[0]], [0, *placed[1]]]
+        shifted_lists[:2] = [[0, *shifted_lists[0]], [0, *shifted_lists[1]]]
     where = 0 if both else len(lists[0]) if operands[0].batched else len(shape(op.lhs)) - len(lists[2])
     result = list(shape(op.result))
     result.insert(where, batch.size)
-    properties = {**op.properties, "dot_dimension_numbers": sa.DotDimensionNumbersAttr(*(sa.dimensions(dims) for dims in placed))}
-    made = batch.b.create(hlo.DotGeneralOp, [x.value for x in operands], [tensor(result, element(op.result))], properties)[0]
-    return [to_front(batch.b, made, where)]
+    properties = {**op.properties, "dot_dimension_numbers": sa.DotDimensionNumbersAttr(*(sa.dimensions(dims) for dims in shifted_lists))}
+    output = batch.b.create(hlo.DotGeneralOp, [x.value for x in operands], [tensor(result, element(op.result))], properties)[0]
+    return [to_front(batch.b, output, where)]
 
 
 def to_front(b: OpBuilder, x: Value, position: int) -> Value:
@@ -47,16 +47,16 @@ def convolution(batch: Batching, op: hlo.ConvolutionOp, operands: Operands) -> R
         image = merged(batch.b, lhs.value, n if batch_groups > 1 else f)
         kernel = merged(batch.b, rhs.value, o)
         if batch_groups > 1:
-            made = _convolve(batch.b, op, image, kernel, 1, batch_groups * batch.size)
+            output = _convolve(batch.b, op, image, kernel, 1, batch_groups * batch.size)
         else:
-            made = _convolve(batch.b, op, image, kernel, feature_groups * batch.size, 1)
-        return [split(batch.b, made, out_f, batch.size)]
+            output = _convolve(batch.b, op, image, kernel, feature_groups * batch.size, 1)
+        return [split(batch.b, output, out_f, batch.size)]
     if lhs.batched:
-        made = _convolve(batch.b, op, merged(batch.b, lhs.value, n, batch_groups), rhs.value, feature_groups, batch_groups)
-        return [split(batch.b, made, out_n, batch.size)]
+        output = _convolve(batch.b, op, merged(batch.b, lhs.value, n, batch_groups), rhs.value, feature_groups, batch_groups)
+        return [split(batch.b, output, out_n, batch.size)]
     groups = max(feature_groups, batch_groups)
-    made = _convolve(batch.b, op, lhs.value, merged(batch.b, rhs.value, o, groups), feature_groups, batch_groups)
-    return [split(batch.b, made, out_f, batch.size, groups)]
+    output = _convolve(batch.b, op, lhs.value, merged(batch.b, rhs.value, o, groups), feature_groups, batch_groups)
+    return [split(batch.b, output, out_f, batch.size, groups)]
 
 
 def merged(b: OpBuilder, x: Value, d: int, groups: int = 1) -> Value:

@@ -95,8 +95,8 @@ def for_(batch: Batching, op: core.ForOp, operands: Operands) -> Results:
     masks = _mask_for(batch, op.regions)
     body = _body_of_for(batch, op, constants, masks, carried, flags)
     values = [*(x.value for x in constants), *masks, *(x.value for x in carried)]
-    made = _loop(batch.b, core.ForOp, [count, *values], constant_count + len(masks), [body])
-    return [Mapped(value, flag) for value, flag in zip(made, flags, strict=True)]
+    outputs = _loop(batch.b, core.ForOp, [count, *values], constant_count + len(masks), [body])
+    return [Mapped(value, flag) for value, flag in zip(outputs, flags, strict=True)]
 
 
 def _body_of_for(batch: Batching, op: core.ForOp, constants: Operands, masks: Sequence[Value], carried: Operands, flags: Sequence[bool]) -> Region:
@@ -118,11 +118,11 @@ def _masked_for(batch: Batching, op: core.ForOp, trip_count: Value, constants: O
     inner = batch.nested(block)
     returned = _masked_iteration(inner, op, iteration, own_count, max_count, values)
     assert inner.mask is not None
-    following = [_carried_on(inner, inner.mask, new, old) for new, old in zip(returned, values[len(constants) :], strict=True)]
-    block.add_op(hlo.ReturnOp.create(operands=following))
+    next_values = [_carried_on(inner, inner.mask, new, old) for new, old in zip(returned, values[len(constants) :], strict=True)]
+    block.add_op(hlo.ReturnOp.create(operands=next_values))
     drop_dead_ops(block)
-    made = _loop(b, core.ForOp, [count, *(x.value for x in (*inputs, *carried))], len(inputs), [Region([block])])
-    return [Mapped(value, x.batched) for value, x in zip(made, carried, strict=True)]
+    outputs = _loop(b, core.ForOp, [count, *(x.value for x in (*inputs, *carried))], len(inputs), [Region([block])])
+    return [Mapped(value, x.batched) for value, x in zip(outputs, carried, strict=True)]
 
 
 def _masked_iteration(inner: Batching, op: core.ForOp, iteration: Value, own_count: Value, max_count: Value, values: Operands) -> list[Mapped]:
@@ -173,8 +173,8 @@ def _common_while(batch: Batching, op: core.WhileOp, constants: Operands, carrie
         last.drop_all_references()
     body = _region(batch, op.body.block, constants, masks, carried, flags)
     values = [*(x.value for x in constants), *masks, *(x.value for x in carried)]
-    made = _loop(batch.b, core.WhileOp, values, len(constants) + len(masks), [condition, body])
-    return [Mapped(value, flag) for value, flag in zip(made, flags, strict=True)]
+    outputs = _loop(batch.b, core.WhileOp, values, len(constants) + len(masks), [condition, body])
+    return [Mapped(value, flag) for value, flag in zip(outputs, flags, strict=True)]
 
 
 def _masked_while(batch: Batching, op: core.WhileOp, constants: Operands, carried: Operands) -> Results:
@@ -191,12 +191,12 @@ def _masked_while(batch: Batching, op: core.WhileOp, constants: Operands, carrie
     values = [Mapped(a, x.batched) for a, x in zip([*body.args[: len(constants)], *body.args[len(constants) + 1 :]], [*constants, *carried], strict=True)]
     returned = inner.inline(op.body.block, _guarded(inner, values, mask))
     old_values = values[len(constants) :]
-    following = [Mapped(_carried_on(inner, mask, new, old), old.batched) for new, old in zip(returned, old_values, strict=True)]
-    (holds,) = inner.inline(op.condition.block, [*values[: len(constants)], *following])
-    body.add_op(hlo.ReturnOp.create(operands=[inner.within_mask(inner.broadcast(holds)), *(x.value for x in following)]))
+    next_values = [Mapped(_carried_on(inner, mask, new, old), old.batched) for new, old in zip(returned, old_values, strict=True)]
+    (holds,) = inner.inline(op.condition.block, [*values[: len(constants)], *next_values])
+    body.add_op(hlo.ReturnOp.create(operands=[inner.within_mask(inner.broadcast(holds)), *(x.value for x in next_values)]))
     operands = [*(x.value for x in constants), running, *(x.value for x in carried)]
-    made = _loop(batch.b, core.WhileOp, operands, len(constants), [Region([condition]), Region([body])])[1:]
-    return [Mapped(value, x.batched) for value, x in zip(made, carried, strict=True)]
+    outputs = _loop(batch.b, core.WhileOp, operands, len(constants), [Region([condition]), Region([body])])[1:]
+    return [Mapped(value, x.batched) for value, x in zip(outputs, carried, strict=True)]
 
 
 # -- branches
@@ -211,8 +211,8 @@ def case(batch: Batching, op: core.CaseOp, operands: Operands) -> Results:
     masks = _mask_for(batch, op.regions)
     regions = [_region(batch, region.block, inputs, masks, [], flags) for region in op.branches]
     types = [batch.type(r.type) if flag else r.type for r, flag in zip(op.results, flags, strict=True)]
-    made = batch.b.create(core.CaseOp, [index.value, *(x.value for x in inputs), *masks], types, {}, regions)
-    return [Mapped(value, flag) for value, flag in zip(made, flags, strict=True)]
+    outputs = batch.b.create(core.CaseOp, [index.value, *(x.value for x in inputs), *masks], types, {}, regions)
+    return [Mapped(value, flag) for value, flag in zip(outputs, flags, strict=True)]
 
 
 def _all_branches(batch: Batching, op: core.CaseOp, index: Value, inputs: Operands) -> Results:

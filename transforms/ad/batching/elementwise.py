@@ -36,5 +36,5 @@ def clamp(batch: Batching, op: hlo.ClampOp, operands: Operands) -> Results:
 @batches(hlo.OptimizationBarrierOp)
 def optimization_barrier(batch: Batching, op: hlo.OptimizationBarrierOp, operands: Operands) -> Results:
     values = [x.value for x in operands]
-    made = batch.b.create(hlo.OptimizationBarrierOp, values, [v.type for v in values])
-    return [Mapped(value, x.batched) for value, x in zip(made, operands, strict=True)]
+    outputs = batch.b.create(hlo.OptimizationBarrierOp, values, [v.type for v in values])
+    return [Mapped(value, x.batched) for value, x in zip(outputs, operands, strict=True)]

@@ -48,8 +48,8 @@ def for_flags(op: core.ForOp, trip_count: bool, constants: Sequence[bool], initi
     """Whether the iteration is batched (never), and which carried values are."""
     flags = _with_tensors(op, initial) if trip_count else list(initial)
     while True:
-        following = returned_flags(op.block, [trip_count, *constants, *flags], masked or trip_count)
-        merged = [a or b for a, b in zip(flags, following, strict=True)]
+        returned = returned_flags(op.block, [trip_count, *constants, *flags], masked or trip_count)
+        merged = [a or b for a, b in zip(flags, returned, strict=True)]
         if merged == flags:
             return [False, *flags]
         flags = merged
@@ -61,8 +61,8 @@ def while_flags(op: core.WhileOp, constants: Sequence[bool], initial: Sequence[b
     while True:
         if not condition and returned_flags(op.condition.block, [*constants, *flags], masked)[0]:
             condition, flags = True, _with_tensors(op, flags)
-        following = returned_flags(op.body.block, [*constants, *flags], masked or condition)
-        merged = [a or b for a, b in zip(flags, following, strict=True)]
+        returned = returned_flags(op.body.block, [*constants, *flags], masked or condition)
+        merged = [a or b for a, b in zip(flags, returned, strict=True)]
         if merged == flags:
             return condition, flags
         flags = merged

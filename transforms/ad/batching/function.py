@@ -18,7 +18,7 @@ from wengert.ir.tensor_types import DYNAMIC, rank, shape_of_type, tensor
 from wengert.transforms.ad.batching.rule import Batching, Functions, Mapped
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.function import begin_function, finish_function
-from wengert.transforms.ad.requests.request import request
+from wengert.transforms.ad.requests.request import make_request
 
 Axes = Sequence[int | None]
 """A dimension for each argument or result; None for one that is the same for all batch elements."""
@@ -26,19 +26,19 @@ Axes = Sequence[int | None]
 
 def batch_function(function: FuncOp, in_axes: Axes | None, out_axes: Axes | None, size: int, name: str, functions: Functions | None = None) -> FuncOp:
     """The batched version of a core-level function under a new name; ``functions`` are those already made for the same batch."""
-    asked = request(function, (), ())
+    request = make_request(function, (), ())
     if size < 0:
         raise _bad(function, f"size={size} is negative")
-    types = [arg.type for arg in asked.block.args]
+    types = [arg.type for arg in request.block.args]
     starts = _checked(function, "in_axes", "argument", types, in_axes)
-    ends = _checked(function, "out_axes", "result", [v.type for v in asked.results], out_axes)
+    ends = _checked(function, "out_axes", "result", [v.type for v in request.results], out_axes)
     block = Block(arg_types=[type if axis is None else batched_type(type, axis, size) for type, axis in zip(types, starts, strict=True)])
-    for old, new in zip(asked.block.args, block.args, strict=True):
+    for old, new in zip(request.block.args, block.args, strict=True):
         new.name_hint = old.name_hint
     b = begin_function(block, function, "batch")
-    walk = Batching(b, size, functions or Functions(asked.module, size))
+    walk = Batching(b, size, functions or Functions(request.module, size))
     arguments = [Mapped(a, False) if axis is None else Mapped(moved(b, a, axis, 0), True) for a, axis in zip(block.args, starts, strict=True)]
-    outputs = walk.run(asked.block, arguments)
+    outputs = walk.run(request.block, arguments)
     results: list[Value] = []
     for j, (x, axis) in enumerate(zip(outputs, ends, strict=True)):
         if axis is None and x.batched:

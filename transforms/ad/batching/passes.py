@@ -50,8 +50,8 @@ def batch(module: ModuleOp, size: int, fn: str = "main", in_axes: Axes | None = 
     """
     prepare(module)
     function = function_named(module, fn)
-    made = batch_function(function, in_axes, out_axes, size, fn)
+    batched = batch_function(function, in_axes, out_axes, size, fn)
     block = module.body.block
-    block.insert_op_before(made, function)
-    made.arg_attrs, made.res_attrs = function.arg_attrs, function.res_attrs
+    block.insert_op_before(batched, function)
+    batched.arg_attrs, batched.res_attrs = function.arg_attrs, function.res_attrs
     block.erase_op(function, safe_erase=False)

@@ -89,7 +89,7 @@ class Functions(Struct):
 
     module: ModuleOp
     size: int
-    made: dict[str, str] = field(default_factory=dict[str, str])
+    names: dict[str, str] = field(default_factory=dict[str, str])
 
 
 class Batching:
@@ -142,13 +142,13 @@ class Batching:
             raise refuse(op, "cannot be batched: the shape of its result is known only at run time")
         with self.b.at(op.location):
             rule = element_by_element if any(x.batched for x in captured) else rule_of(op)
-            return [made if isinstance(made, Mapped) else Mapped(made, True) for made in rule(self, op, operands)]
+            return [x if isinstance(x, Mapped) else Mapped(x, True) for x in rule(self, op, operands)]
 
     def _unbatched(self, op: Operation) -> Sequence[Value]:
         operands = [self.values[operand].value for operand in op.operands]
         if not op.regions:
             return self.b.copy(op, operands)
-        made = type(op).create(
+        copy = type(op).create(
             operands=operands,
             result_types=[r.type for r in op.results],
             properties=op.properties,
@@ -156,7 +156,7 @@ class Batching:
             regions=self.regions(op),
             location=op.location,
         )
-        return self.b.insert(made).results
+        return self.b.insert(copy).results
 
     # -- for rules
 
@@ -250,8 +250,8 @@ def element_by_element(batch: Batching, op: Operation, operands: Operands) -> Re
         renamed = dict(zip((*op.operands, *captured), values, strict=True))
         parts = values[: len(operands)]
         regions = [renamed_region(region, renamed) for region in op.regions]
-        made = type(op).create(operands=parts, result_types=[r.type for r in op.results], properties=op.properties, attributes=op.attributes, regions=regions)
-        return b.insert(made).results
+        copy = type(op).create(operands=parts, result_types=[r.type for r in op.results], properties=op.properties, attributes=op.attributes, regions=regions)
+        return b.insert(copy).results
 
     return loop_over_batch(batch, inputs, [r.type for r in op.results], body)
 
@@ -278,8 +278,8 @@ def loop_over_batch(
     inner = OpBuilder(block, location=b.location, pass_name=b.pass_name)
     i, arguments = block.args[0], block.args[1 : 1 + len(inputs)]
     values = [batch_element(inner, a, i) if x.batched else a for a, x in zip(arguments, inputs, strict=True)]
-    made = body(inner, i, values)
-    collected = [write_batch_element(inner, whole, part, i) for whole, part in zip(block.args[1 + len(inputs) :], made, strict=True)]
+    parts = body(inner, i, values)
+    collected = [write_batch_element(inner, whole, part, i) for whole, part in zip(block.args[1 + len(inputs) :], parts, strict=True)]
     block.add_op(hlo.ReturnOp.create(operands=collected))
     count = b.scalar(batch.size, i64)
     operands = [count, *(x.value for x in inputs), *initial]

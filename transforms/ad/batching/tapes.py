@@ -60,7 +60,7 @@ def part(batch: Batching, op: core.TapeFromOp, operands: Operands) -> Results:
     tape, index = operands
     if not index.batched:
         return [Mapped(batch.b.create(core.TapeFromOp, (tape.value, index.value), (tape.value.type,))[0], tape.batched)]
-    # each batch element reads from a position of its own: copy the entries to a new tape, where all begin together
+    # each batch element reads from a position of its own: copy the entries to a new tape, with a common start
     b, kind = batch.b, batch.type(op.tape.type)
     first = b.maximum(b.reduce(core.Kind.min, index.value, [0]), b.scalar(0, i64))
     count = b.subtract(b.create(core.TapeSizeOp, (tape.value,), (INDEX,))[0], first)

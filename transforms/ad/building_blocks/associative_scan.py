@@ -1,10 +1,10 @@
-"""The tree in which running combinations are written out: JAX's ``associative_scan`` (Blelloch 1990, section 1.4).
+"""The inclusive scan of an associative function, as JAX's ``associative_scan`` (Blelloch 1990, section 1.4).
 
-Neighbours are combined in pairs; the running combinations of the pairs are those at odd positions; and one more combination
-gives each of those at even positions::
+Neighbours are combined in pairs; the scan of the pairs is the result at odd positions; one more combination
+gives each result at even positions::
 
-    pairs = f(x[0::2], x[1::2])          odd = running(pairs)
-    even = x[0], f(odd[i - 1], x[2 i])   running(x) = even and odd, interleaved
+    pairs = f(x[0::2], x[1::2])          odd = scan(pairs)
+    even = x[0], f(odd[i - 1], x[2 i])   scan(x) = even and odd, interleaved
 
 So n elements take fewer than 2 n combinations on 2 log2(n) levels.
 """
@@ -21,13 +21,13 @@ from wengert.ir.tensor_types import rank, shape
 Values = Sequence[Value]
 
 
-def running(b: OpBuilder, combine: Callable[[Values, Values], Values], parts: Values) -> Values:
-    """The running combinations of some tensors of one shape, along their first dimension from its beginning."""
+def associative_scan(b: OpBuilder, combine: Callable[[Values, Values], Values], parts: Values) -> Values:
+    """The inclusive scan of a tuple of tensors of one shape, along their first dimension."""
     n = shape(parts[0])[0]
     if n < 2:
         return parts
     pairs = combine([along(b, x, 0, 0, n // 2, 2) for x in parts], [along(b, x, 0, 1, n // 2, 2) for x in parts])
-    odd = running(b, combine, pairs)
+    odd = associative_scan(b, combine, pairs)
     even: Values = [along(b, x, 0, 0, 1) for x in parts]
     if rest := (n - 1) // 2:
         later = combine([along(b, x, 0, 0, rest) for x in odd], [along(b, x, 0, 2, rest, 2) for x in parts])
@@ -36,34 +36,34 @@ def running(b: OpBuilder, combine: Callable[[Values, Values], Values], parts: Va
 
 
 class Direction(Struct, frozen=True):
-    """The dimension of a running combination, and whether it begins at the end.
+    """The dimension of a scan, and whether it starts at the end.
 
-    Trees are built over tensors with that dimension in front: neighbours along it are rows then, which are combined in vectors.
+    Scans run over tensors with this dimension in front: neighbours along it are then rows, which are combined as vectors.
     """
 
     dim: int
     backward: bool
 
     def forward(self, b: OpBuilder, x: Value) -> Value:
-        """The dimension in front, its beginning first."""
+        """Moves the dimension to the front, reversed if the scan starts at its end."""
         x = b.transpose(x, [self.dim, *(d for d in range(rank(x)) if d != self.dim)])
         return b.reverse(x, [0]) if self.backward else x
 
     def restored(self, b: OpBuilder, x: Value) -> Value:
-        """What ``forward`` did, undone."""
+        """The inverse of ``forward``."""
         x = b.reverse(x, [0]) if self.backward else x
         return b.transpose(x, [*range(1, self.dim + 1), 0, *range(self.dim + 1, rank(x))])
 
 
 def along(b: OpBuilder, x: Value, dim: int, start: int, count: int, stride: int = 1) -> Value:
-    """``count`` elements of one dimension, every ``stride``-th from a start."""
+    """``count`` elements along one dimension, every ``stride``-th from ``start``."""
     starts, limits, strides = [0] * rank(x), list(shape(x)), [1] * rank(x)
     starts[dim], limits[dim], strides[dim] = start, start + (count - 1) * stride + 1, stride
     return b.slice(x, starts, limits, strides)
 
 
 def interleaved(b: OpBuilder, even: Value, odd: Value) -> Value:
-    """The rows of two tensors by turns; the first one may have one more."""
+    """Interleaves the rows of two tensors; the first may have one more."""
     count, *row = shape(odd)
     both = b.concatenate([b.reshape(along(b, even, 0, 0, count), [count, 1, *row]), b.reshape(odd, [count, 1, *row])], 1)
     both = b.reshape(both, [2 * count, *row])

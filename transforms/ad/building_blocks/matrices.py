@@ -1,4 +1,4 @@
-"""Batched matrices in the last two dimensions, as derivative rules write them."""
+"""Operations on batches of matrices, which are the last two dimensions, for derivative rules."""
 
 from __future__ import annotations
 
@@ -82,14 +82,14 @@ def reflected(b: OpBuilder, q1: Value) -> Value:
     n, start = shape(q1)[-1], [0] * (len(shape(q1)) - 2)
     t = b.slice(q1, [*start, 0, 0], [*shape(q1)[:-2], n, n])
     s = b.slice(q1, [*start, n, 0], list(shape(q1)))
-    turned = adjoint(b, b.subtract(t, identity_like(b, t)))
-    types = (turned.type, tensor([*shape(q1)[:-2], n], i32), tensor(shape(q1)[:-2], i32))
-    packed, pivots, _ = b.create(core.LuOp, (turned,), types)
-    return adjoint(b, lu_solve(b, (turned, packed, pivots_to_permutation(b, pivots, n)), adjoint(b, s)))
+    flipped = adjoint(b, b.subtract(t, identity_like(b, t)))
+    types = (flipped.type, tensor([*shape(q1)[:-2], n], i32), tensor(shape(q1)[:-2], i32))
+    packed, pivots, _ = b.create(core.LuOp, (flipped,), types)
+    return adjoint(b, lu_solve(b, (flipped, packed, pivots_to_permutation(b, pivots, n)), adjoint(b, s)))
 
 
 def cholesky_solve(b: OpBuilder, op: core.CholeskySolveOp, x: Value) -> Value:
-    """The same core.cholesky_solve on other right-hand sides."""
+    """The core.cholesky_solve ``op`` with other right-hand sides."""
     return b.one(core.CholeskySolveOp, (op.a, op.factor, x), x.type, lower=op.lower, a_lower=op.a_lower)
 
 
@@ -120,14 +120,14 @@ def tridiagonal(b: OpBuilder, diagonals: Sequence[Value], x: Value) -> Value:
     return b.create(core.TridiagonalSolveOp, (*diagonals, x), (x.type, tensor(shape(x)[:-2], i32)))[0]
 
 
-def turned_diagonals(b: OpBuilder, lower: Value, main: Value, upper: Value) -> tuple[Value, Value, Value]:
+def transposed_diagonals(b: OpBuilder, lower: Value, main: Value, upper: Value) -> tuple[Value, Value, Value]:
     """The diagonals of the transpose."""
     last = len(shape(main)) - 1
-    return moved(b, upper, last, 1), main, moved(b, lower, last, -1)
+    return shifted(b, upper, last, 1), main, shifted(b, lower, last, -1)
 
 
 def paired_rows(b: OpBuilder, x: Value, y: Value, offset: int) -> tuple[Value, Value]:
-    """Of two batches of matrices with as many rows, the rows i of x and i + offset of y where both exist."""
+    """The rows i of x and i + offset of y, where both exist; x and y are batches of matrices with equally many rows."""
     rank, rows_ = len(shape(x)), shape(x)[-2]
     low, high = max(0, -offset), rows_ - max(0, offset)
 
@@ -138,8 +138,8 @@ def paired_rows(b: OpBuilder, x: Value, y: Value, offset: int) -> tuple[Value, V
     return cut(x, low, high), cut(y, low + offset, high + offset)
 
 
-def rows_back(b: OpBuilder, x: Value, dim: int, offset: int) -> Value:
-    """Rows, found along a dimension, of those that :func:`paired_rows` took first, in their places among zeros."""
+def paired_rows_adjoint(b: OpBuilder, x: Value, dim: int, offset: int) -> Value:
+    """The adjoint of the first of :func:`paired_rows`: pads rows (along ``dim``) with zeros to their original positions."""
     if offset == 0:
         return x
     low, high = ([edge if d == dim else 0 for d in range(len(shape(x)))] for edge in (max(0, -offset), max(0, offset)))
@@ -147,12 +147,12 @@ def rows_back(b: OpBuilder, x: Value, dim: int, offset: int) -> Value:
 
 
 def along_rows(b: OpBuilder, diagonal_: Value, like: Value) -> Value:
-    """An element per row, repeated along the columns of ``like``."""
+    """One element per row, repeated along the columns of ``like``."""
     return b.broadcast_in_dim(diagonal_, list(range(len(shape(like)) - 1)), shape(like))
 
 
-def moved(b: OpBuilder, x: Value, dim: int, by: int) -> Value:
-    """x moved along a dimension towards higher positions, zeros behind it."""
+def shifted(b: OpBuilder, x: Value, dim: int, by: int) -> Value:
+    """Shifts x along a dimension toward higher positions, and fills with zeros."""
     if by == 0:
         return x
     low = [by if d == dim else 0 for d in range(len(shape(x)))]

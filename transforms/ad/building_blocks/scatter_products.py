@@ -1,8 +1,8 @@
-"""The product of all other updates of each position that a multiplying scatter writes to.
+"""For each update of a multiplying scatter, the product of the other updates of its position.
 
-Positions may repeat, and updates may be zero, so nothing is divided: updates are sorted by position, and products run over
-each group of one position from both ends (segmented scans: Blelloch, "Prefix sums and their applications", 1990, section 1.5).
-The result is a polynomial in the updates, which has all of its derivatives wherever it is taken.
+Positions may repeat, and updates may be zero, so there is no division: updates are sorted by position, and each group of equal
+positions is multiplied from both ends (segmented scans: Blelloch, "Prefix sums and their applications", 1990, section 1.5).
+The result is a polynomial in the updates, which has derivatives of all orders everywhere.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from wengert.dialects.core import Kind
 from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, ScatterDimensionNumbersAttr, dimensions
 from wengert.ir.attributes import bool_attr, int_attr
 from wengert.ir.tensor_types import element, shape, size, tensor
-from wengert.transforms.ad.building_blocks.associative_scan import Values, along, running
+from wengert.transforms.ad.building_blocks.associative_scan import Values, along, associative_scan
 
 _READ = GatherDimensionNumbersAttr(dimensions(()), dimensions((0,)), dimensions(()), dimensions(()), dimensions((0,)), int_attr(1))
 _WRITE = ScatterDimensionNumbersAttr(dimensions(()), dimensions((0,)), dimensions(()), dimensions(()), dimensions((0,)), int_attr(1))
@@ -27,7 +27,7 @@ def product_of_others(b: OpBuilder, updates: Value, positions: Value) -> Value:
     Args:
         b: builds the ops.
         updates: floats or complex numbers of any shape.
-        positions: integers of the same shape, one for each place that is written.
+        positions: integers of the same shape, one per position that is written.
     """
     count = size(updates)
     if count < 2:
@@ -35,14 +35,14 @@ def product_of_others(b: OpBuilder, updates: Value, positions: Value) -> Value:
     groups, order = _sorted(b, b.reshape(positions, [count]))
     factors = _permuted(b, b.reshape(updates, [count]), order)
     before = _exclusive(b, groups, factors)
-    behind = b.reverse(_exclusive(b, b.reverse(groups, [0]), b.reverse(factors, [0])), [0])
+    after = b.reverse(_exclusive(b, b.reverse(groups, [0]), b.reverse(factors, [0])), [0])
     numbers = b.iota(0, tensor([count], element(order)))
-    back = b.scatter(Kind.set, numbers, b.reshape(order, [count, 1]), numbers, _WRITE, unique=True)
-    return b.reshape(_permuted(b, b.multiply(before, behind), back), shape(updates))
+    inverse_order = b.scatter(Kind.set, numbers, b.reshape(order, [count, 1]), numbers, _WRITE, unique=True)
+    return b.reshape(_permuted(b, b.multiply(before, after), inverse_order), shape(updates))
 
 
 def _sorted(b: OpBuilder, positions: Value) -> tuple[Value, Value]:
-    """The positions in ascending order, and where each of them stood."""
+    """The positions in ascending order, and the permutation that sorts them."""
     scalar = tensor((), element(positions))
     block = Block(arg_types=[scalar] * 4)
     inner = OpBuilder(block, location=b.location, pass_name=b.pass_name)
@@ -58,13 +58,13 @@ def _permuted(b: OpBuilder, x: Value, order: Value) -> Value:
 
 
 def _exclusive(b: OpBuilder, groups: Value, factors: Value) -> Value:
-    """The product of the factors before each one in its group."""
+    """The product of the factors before each factor in its group (a segmented exclusive scan)."""
 
     def combine(left: Values, right: Values) -> Values:
         return [right[0], b.select(b.compare("EQ", left[0], right[0]), b.multiply(left[1], right[1]), right[1])]
 
     count = size(factors)
-    (_, products) = running(b, combine, [groups, factors])
+    (_, products) = associative_scan(b, combine, [groups, factors])
     one = b.full(1, tensor([1], element(factors)))
     earlier = b.concatenate([one, along(b, products, 0, 0, count - 1)], 0)
     same = b.compare("EQ", along(b, groups, 0, 0, count - 1), along(b, groups, 0, 1, count - 1))

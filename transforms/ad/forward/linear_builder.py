@@ -1,7 +1,7 @@
-"""The builder of linear programs: what depends on tangents stays, what does not moves to the primal side.
+"""The builder of linear programs, which emits ops that do not depend on tangents through the primal builder.
 
-A rule's linear stage is written as plain IR. Ops that touch a tangent are linear ops and go to the linear program; ops
-that touch none (a zero to pad with, a coefficient made late) cannot belong to it, and the builder hands them to the
+A rule's linear stage is written as plain IR. Ops with a tangent operand are linear ops and go to the linear program; ops
+without one (a zero to pad with, a coefficient that is emitted late) do not belong to it, and are passed to the
 primal builder. So a linear program contains linear ops only, by construction.
 """
 
@@ -32,9 +32,9 @@ class LinearBuilder(OpBuilder):
         if self.linear.isdisjoint(operands):
             with self.primal.at(with_role(self.location, Role.COEFFICIENT)):
                 return self.primal.create(cls, operands, results, properties, regions)
-        made = super().create(cls, operands, results, properties, regions)
-        self.linear.update(made)
-        return made
+        outputs = super().create(cls, operands, results, properties, regions)
+        self.linear.update(outputs)
+        return outputs
 
     def copy(self, op: Operation, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
         if self.linear.isdisjoint(operands):

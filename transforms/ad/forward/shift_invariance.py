@@ -1,8 +1,8 @@
-"""Shift invariance: values that a program subtracts for the sake of rounding, and that its results do not depend on.
+"""Shift invariance: values that a program subtracts for numerical stability, and that its results do not depend on.
 
 A softmax subtracts the maximum before it exponentiates, and the maximum cancels: ``exp(x - m) / sum(exp(x - m))``. So do
-``log(sum(exp(x - m))) + m`` and what is built from them. The derivative in m is zero, and to compute it is to compute a
-reduction's derivative, its transpose and a sum for nothing, and to add rounding errors to the result.
+``log(sum(exp(x - m))) + m`` and what is built from them. The derivative in m is zero; computing it would cost a reduction's derivative, its
+transpose and a sum, and add rounding errors to the result.
 
 The analysis follows a value m forward through the program. Every value that it reaches depends on m in one of two ways,
 or the analysis gives up:
@@ -10,8 +10,8 @@ or the analysis gives up:
 - *additively*, ``v(m + t) = v(m) + a t``, with a number a;
 - *multiplicatively*, ``v(m + t) = v(m) exp(b t)``, with a number b.
 
-Where a or b becomes 0 the dependence has cancelled. If it does on every path, m is invariant, and the forward sweep gives it
-no tangent. This holds for real numbers and any finite m; it says nothing about rounding.
+Where a or b becomes 0 the dependence has cancelled. If it does on every path, the results are invariant in m, and the forward sweep gives m
+no tangent. This holds for real numbers and any finite m; it does not hold for rounding errors.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from wengert.ir.tensor_types import element, is_float, rank, shape
 
 
 class _Dependence(Struct, frozen=True):
-    """How a value depends on m: by addition or by multiplication, with which coefficient, and along which dimensions of the
-    value m varies (the same element of m stands everywhere along all others)."""
+    """The dependence of a value on m: additive or multiplicative, with its coefficient, and the dimensions of the
+    value along which m varies (along all others it has the same element of m)."""
 
     additive: bool
     coefficient: float
@@ -38,14 +38,14 @@ class _Dependence(Struct, frozen=True):
 
 
 def invariant_values(ops: Iterable[Operation]) -> set[SSAValue]:
-    """The values of a straight-line program that are subtracted before an exponential and do not matter."""
-    found: set[SSAValue] = set()
+    """The values of a straight-line program that are subtracted before an exponential and whose dependence cancels."""
+    invariant: set[SSAValue] = set()
     for op in ops:
         if isinstance(op, hlo.ExponentialOp) and isinstance(op.operand.owner, hlo.SubtractOp):
             source = _unbroadcast(op.operand.owner.rhs)
-            if source not in found and is_float(element(source)) and _cancels(source):
-                found.add(source)
-    return found
+            if source not in invariant and is_float(element(source)) and _cancels(source):
+                invariant.add(source)
+    return invariant
 
 
 def _unbroadcast(value: SSAValue) -> SSAValue:
@@ -68,7 +68,7 @@ def _cancels(source: SSAValue) -> bool:
             if op.regions and any(operand in reached for inner in op.walk() for operand in inner.operands):
                 return False
             continue
-        dependence = _through(op, reached)
+        dependence = _dependence_of_result(op, reached)
         if dependence is None:
             return False
         if dependence.coefficient != 0:
@@ -77,7 +77,7 @@ def _cancels(source: SSAValue) -> bool:
     return last is not None and not any(operand in reached for operand in last.operands)
 
 
-def _through(op: Operation, reached: dict[SSAValue, _Dependence]) -> _Dependence | None:
+def _dependence_of_result(op: Operation, reached: dict[SSAValue, _Dependence]) -> _Dependence | None:
     """The dependence of an op's result, or None if it is of neither kind."""
     operands = [reached.get(operand) for operand in op.operands]
     if isinstance(op, hlo.AddOp | hlo.SubtractOp):
@@ -101,7 +101,7 @@ def _through(op: Operation, reached: dict[SSAValue, _Dependence]) -> _Dependence
         return _Dependence(True, x.coefficient, x.varies)
     if isinstance(op, hlo.ConvertOp) and is_float(element(op.result)):
         return x
-    return _moved(op, x)
+    return _through_movement(op, x)
 
 
 def _sum(operands: list[_Dependence | None], sign: float) -> _Dependence | None:
@@ -129,8 +129,8 @@ def _combined(left: _Dependence | None, right: _Dependence | None, sign: float, 
     return _Dependence(additive, first + sign * second, varies)
 
 
-def _moved(op: Operation, x: _Dependence) -> _Dependence | None:
-    """The dependence after an op that moves elements, or sums up such as depend alike."""
+def _through_movement(op: Operation, x: _Dependence) -> _Dependence | None:
+    """The dependence after an op that moves elements, or reduces elements with equal dependence."""
     if isinstance(op, hlo.BroadcastInDimOp):
         dims, extents = ints(op.broadcast_dimensions), shape(op.operand)
         return _Dependence(x.additive, x.coefficient, frozenset(dims[d] for d in x.varies if extents[d] != 1))
@@ -150,7 +150,7 @@ def _moved(op: Operation, x: _Dependence) -> _Dependence | None:
 
 
 def _reshaped(op: hlo.ReshapeOp, x: _Dependence) -> _Dependence | None:
-    """Only extents of 1 may come and go."""
+    """The dependence after a reshape that only adds and removes dimensions of extent 1; None after another one."""
     before = [d for d, n in enumerate(shape(op.operand)) if n != 1]
     after = [d for d, n in enumerate(shape(op.result)) if n != 1]
     if [shape(op.operand)[d] for d in before] != [shape(op.result)[d] for d in after]:

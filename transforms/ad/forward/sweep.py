@@ -1,7 +1,7 @@
-"""The forward sweep: walks a function once, emitting its primal ops, the coefficients of its derivative, and linear ops.
+"""The forward sweep: walks a function once, and emits its primal ops, the coefficients of its derivative, and linear ops.
 
-Both forward mode and linearization are this sweep; they differ only in the block that the linear ops go to. Activity is
-decided on the way: an op none of whose operands has a tangent emits nothing but itself.
+Forward mode and linearization are both this sweep; they differ only in the block that receives the linear ops. Activity is
+determined on the way: for an op without tangents only the op itself is emitted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from wengert.transforms.ad.rule import RULES, STEPS, Rule, Tangent
 
 
 class ForwardSweep:
-    """State of a sweep: where each value of the old function is in the new one, and its tangent if it has one."""
+    """A forward sweep, with maps from values of the old function to their primals and tangents in the new one."""
 
     def __init__(self, b: OpBuilder, lb: LinearBuilder, module: ModuleOp, policy: Policy = AUTO):
         self.b = b
@@ -35,7 +35,7 @@ class ForwardSweep:
         self.invariant: set[SSAValue] = set()
 
     def bind(self, old: Sequence[SSAValue], new: Sequence[Value], tangents: Sequence[Tangent]) -> None:
-        """Says what values of the old function are in the new one, and their tangents."""
+        """Maps values of the old function to their primals and tangents in the new one."""
         for value, primal, x_dot in zip(old, new, tangents, strict=True):
             self.primals[value] = primal
             if x_dot is not None:
@@ -49,20 +49,20 @@ class ForwardSweep:
             self._step(op)
 
     def primal(self, value: SSAValue) -> Value:
-        """Where a value of the old function is in the new one."""
+        """The primal of a value of the old function in the new one."""
         return self.primals[value]
 
     def tangent(self, value: SSAValue) -> Tangent:
-        """The tangent of a value of the old function."""
+        """The tangent of a value of the old function, None if it is structurally zero."""
         return self.tangents.get(value)
 
     @property
     def fused(self) -> bool:
-        """Whether linear ops stand among the primal ones (forward mode) or apart from them (linearization)."""
+        """Whether linear ops are emitted among the primal ones (forward mode) or into another block (linearization)."""
         return self.lb.block is self.b.block
 
     def nested(self, primal: Block, linear: Block, tangents: Iterable[Value]) -> ForwardSweep:
-        """A sweep over the body of an op, into blocks of its own; the body is closed, so nothing is known of it yet."""
+        """A sweep over the body of an op, into blocks of its own; the body is closed, so the maps start empty."""
         b = OpBuilder(primal, location=self.b.location, pass_name=self.b.pass_name)
         return ForwardSweep(b, LinearBuilder(linear, b, tangents), self.module, self.policy)
 
@@ -80,7 +80,7 @@ class ForwardSweep:
         new = self._emit_primal(op)
         self.primals.update(zip(op.results, new.results, strict=True))
         x_dots = [self.tangents.get(operand) for operand in operands_of(op)]
-        captured = step is None and self._captures_tangent(op)  # what a comparator captures decides on an order, which has no derivative
+        captured = step is None and self._captures_tangent(op)  # a comparator only determines an order, which has no derivative
         if not captured and x_dots.count(None) == len(x_dots):
             return
         if not any(has_tangent(result.type) and result.first_use is not None and result not in self.invariant for result in op.results):

@@ -1,4 +1,4 @@
-"""Which values have tangents, and what a zero tangent is where one must be a value."""
+"""Which types have tangents, and explicit zeros for structurally zero tangents."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from wengert.transforms.ad.rule import Tangent
 
 
 def has_tangent(type: Attribute) -> bool:
-    """Tensors of real or complex floating point, and tapes of them."""
+    """Whether values of a type have tangents: tensors of real or complex floating point, and tapes of these."""
     return is_differentiable(type) or (isinstance(type, core.TapeType) and has_tangent(type.entry_type))
 
 
 def materialized(b: OpBuilder, tangent: Tangent, type: Attribute) -> Value:
-    """A tangent as a value: at the boundary of a function or region even a structural zero must be one."""
+    """A tangent as a value: at the boundary of a function or region a structural zero becomes an explicit one."""
     if tangent is not None:
         return tangent
     if isinstance(type, core.TapeType):

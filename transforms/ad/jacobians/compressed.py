@@ -1,12 +1,12 @@
-"""Compressed Jacobians: all rows of an argument move at once, one column after the other.
+"""Compressed Jacobians: derivatives along one column of an argument after the other, for all rows at once.
 
-Where each row of a result depends on one row of each argument (instances of a batch, rows that a gather picks), the columns that this
-gives hold every nonzero of the Jacobian (Curtis, Powell, Reid, "On the estimation of sparse Jacobian matrices", 1974; Griewank, Walther,
+Where each row of a result depends on one row of each argument (elements of a batch, rows that a gather selects), these derivatives
+contain every nonzero of the Jacobian (Curtis, Powell, Reid, "On the estimation of sparse Jacobian matrices", 1974; Griewank, Walther,
 "Evaluating Derivatives", 2nd ed., ch. 8). ``(inputs) -> one array for each result in of``, of the shape of the result followed by the number
 of columns: those of all arguments in ``wrt``, in order.
 
 Every column of an argument becomes an argument of its own, and the function is simplified in this form before it is differentiated. So
-the tangents of the other columns are not numbers that happen to be zero but are absent, and what depends on one column costs only that
+the tangents of the other columns are structurally zero, and a derivative costs only the ops that depend on its
 column::
 
     func @main(%x: tensor<9x3xf64>) -> tensor<9x3xf64> {         func @main_columns(%x0: tensor<9x1xf64>, %x1: ..., %x2: ...) -> tensor<9xf64> {
@@ -36,7 +36,7 @@ from wengert.ir.construction import append
 from wengert.ir.tensor_types import element, shape, tensor
 from wengert.transforms.ad.derive import prepare
 from wengert.transforms.ad.function import begin_function, finish_function
-from wengert.transforms.ad.requests.request import Request, function_named, request
+from wengert.transforms.ad.requests.request import Request, function_named, make_request
 from wengert.transforms.core.inline import inline
 
 NAME = "compressed-jacobian"
@@ -44,7 +44,7 @@ NAME = "compressed-jacobian"
 
 @dataclass(frozen=True)
 class CompressedJacobianPass(ModulePass):
-    """Replaces a function by its compressed Jacobian, written as requests, which ``expand-ad`` carries out."""
+    """Replaces a function by its compressed Jacobian, written as requests, which ``expand-ad`` expands."""
 
     name = NAME
 
@@ -57,24 +57,24 @@ class CompressedJacobianPass(ModulePass):
 
 
 def compressed_jacobian(module: ModuleOp, fn: str = "main", wrt: Sequence[int] | None = None, of: Sequence[int] | None = None) -> None:
-    """Replaces ``fn`` by requests for its compressed Jacobian, in place, and adds ``<fn>_columns``, which they ask to be differentiated.
+    """Replaces ``fn`` by requests for its compressed Jacobian, in place, and adds the function ``<fn>_columns`` that they differentiate.
 
-    Rows are counted by the first dimension; an argument of rank 0 or 1 has one column. Complex arguments move along 1.
+    The first dimension indexes rows; an argument of rank 0 or 1 has one column. Derivatives in complex arguments are those along 1.
     """
     prepare(module)
     primal = function_named(module, fn)
-    asked = request(primal, wrt, of)
+    request = make_request(primal, wrt, of)
     primal.properties["sym_name"] = StringAttr(f"{fn}_primal")
-    columns = _of_columns(asked, f"{fn}_columns")
-    made = _requests(asked, fn, columns)
+    columns = _of_columns(request, f"{fn}_columns")
+    requests = _requests(request, fn, columns)
     primal.properties["sym_visibility"] = StringAttr("private")
-    for function in (made, columns):
+    for function in (requests, columns):
         module.body.block.insert_op_before(function, primal)
     inline(module, keep_custom=True)
 
 
 def column_count(extents: Sequence[int]) -> int:
-    """How many columns an argument of this shape has."""
+    """The number of columns of an argument of this shape."""
     return prod(extents[1:])
 
 
@@ -82,21 +82,21 @@ def _is_split(extents: Sequence[int]) -> bool:
     return len(extents) > 1
 
 
-def _of_columns(asked: Request, name: str) -> FuncOp:
-    """The function of the columns of its arguments."""
-    arguments = asked.block.args
-    parts = [_column_types(x) if i in asked.wrt else [x.type] for i, x in enumerate(arguments)]
+def _of_columns(request: Request, name: str) -> FuncOp:
+    """The function of the columns of the arguments."""
+    arguments = request.block.args
+    parts = [_column_types(x) if i in request.wrt else [x.type] for i, x in enumerate(arguments)]
     block = Block(arg_types=[type for part in parts for type in part])
-    b = begin_function(block, asked.function, NAME)
-    given = iter(block.args)
-    columns = [[next(given) for _ in part] for part in parts]
-    inputs = [_joined(b, part, x) if i in asked.wrt else part[0] for i, (part, x) in enumerate(zip(columns, arguments, strict=True))]
-    call = CallOp(f"{asked.function.sym_name.data}", inputs, list(asked.function.function_type.outputs))
-    call.location = asked.function.location
+    b = begin_function(block, request.function, NAME)
+    remaining = iter(block.args)
+    columns = [[next(remaining) for _ in part] for part in parts]
+    inputs = [_joined(b, part, x) if i in request.wrt else part[0] for i, (part, x) in enumerate(zip(columns, arguments, strict=True))]
+    call = CallOp(f"{request.function.sym_name.data}", inputs, list(request.function.function_type.outputs))
+    call.location = request.function.location
     append(block, call)
-    made = finish_function(block, [call.results[j] for j in asked.of], name, asked.function)
-    made.properties["sym_visibility"] = StringAttr("private")
-    return made
+    function = finish_function(block, [call.results[j] for j in request.of], name, request.function)
+    function.properties["sym_visibility"] = StringAttr("private")
+    return function
 
 
 def _column_types(x: Value) -> list[Attribute]:
@@ -105,7 +105,7 @@ def _column_types(x: Value) -> list[Attribute]:
 
 
 def _joined(b: OpBuilder, columns: Sequence[Value], x: Value) -> Value:
-    """The argument of which these are the columns."""
+    """Concatenates the columns of an argument."""
     extents = shape(x)
     if not _is_split(extents):
         return columns[0]
@@ -113,7 +113,7 @@ def _joined(b: OpBuilder, columns: Sequence[Value], x: Value) -> Value:
 
 
 def _columns(b: OpBuilder, x: Value) -> list[Value]:
-    """The columns of an argument."""
+    """Slices an argument into its columns."""
     extents = shape(x)
     if not _is_split(extents):
         return [x]
@@ -122,31 +122,31 @@ def _columns(b: OpBuilder, x: Value) -> list[Value]:
     return [b.slice(flat, [0, n], [extents[0], n + 1]) for n in range(count)]
 
 
-def _requests(asked: Request, name: str, columns: FuncOp) -> FuncOp:
-    """The function that asks for the derivative along each column."""
-    block = Block(arg_types=list(asked.function.function_type.inputs))
-    for old, new in zip(asked.block.args, block.args, strict=True):
+def _requests(request: Request, name: str, columns: FuncOp) -> FuncOp:
+    """The function that requests the derivative along each column."""
+    block = Block(arg_types=list(request.function.function_type.inputs))
+    for old, new in zip(request.block.args, block.args, strict=True):
         new.name_hint = old.name_hint
-    b = begin_function(block, asked.function, NAME)
-    parts = [_columns(b, x) if i in asked.wrt else [x] for i, x in enumerate(block.args)]
-    inputs = [part for some in parts for part in some]
-    places = [sum(map(len, parts[:i])) + n for i in asked.wrt for n in range(len(parts[i]))]
-    found = [_along(b, columns, inputs, place) for place in places]
-    stacked = [_stacked(b, [tangents[k] for tangents in found], asked.results[j]) for k, j in enumerate(asked.of)]
-    made = finish_function(block, stacked, name, asked.function)
-    made.arg_attrs = asked.function.arg_attrs
-    return made
+    b = begin_function(block, request.function, NAME)
+    parts = [_columns(b, x) if i in request.wrt else [x] for i, x in enumerate(block.args)]
+    inputs = [part for group in parts for part in group]
+    positions = [sum(map(len, parts[:i])) + n for i in request.wrt for n in range(len(parts[i]))]
+    tangents_by_column = [_along(b, columns, inputs, position) for position in positions]
+    stacked = [_stacked(b, [tangents[k] for tangents in tangents_by_column], request.results[j]) for k, j in enumerate(request.of)]
+    function = finish_function(block, stacked, name, request.function)
+    function.arg_attrs = request.function.arg_attrs
+    return function
 
 
-def _along(b: OpBuilder, columns: FuncOp, inputs: Sequence[Value], place: int) -> Sequence[Value]:
-    """The tangents of the results where one column moves by 1 in all rows."""
+def _along(b: OpBuilder, columns: FuncOp, inputs: Sequence[Value], position: int) -> Sequence[Value]:
+    """The tangents of the results along one column, with a tangent of 1 in all rows."""
     outputs = list(columns.function_type.outputs)
-    properties = {"callee": SymbolRefAttr(columns.sym_name.data), "wrt": int_array([place]), "of": int_array(range(len(outputs)))}
-    return b.create(ad.JvpOp, [*inputs, b.full_like(inputs[place], 1)], [*outputs, *outputs], properties)[len(outputs) :]
+    properties = {"callee": SymbolRefAttr(columns.sym_name.data), "wrt": int_array([position]), "of": int_array(range(len(outputs)))}
+    return b.create(ad.JvpOp, [*inputs, b.full_like(inputs[position], 1)], [*outputs, *outputs], properties)[len(outputs) :]
 
 
 def _stacked(b: OpBuilder, tangents: Sequence[Value], y: Value) -> Value:
-    """Tangents of a result side by side, in a new last dimension."""
+    """Stacks tangents of a result in a new last dimension."""
     extents = shape(y)
     if not tangents:
         return b.zeros(tensor([*extents, 0], element(y)))

@@ -1,1 +1,1 @@
-"""Linear programs: linearization makes them, transposition reverses them, joining puts them behind the primal. The three are reverse mode."""
+"""Linear programs: linearization, transposition, and joining with the primal, which together are reverse mode."""

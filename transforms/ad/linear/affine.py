@@ -1,7 +1,7 @@
-"""Whether a function that is declared to be linear adds something that does not depend on its linear arguments.
+"""Detects affine functions that are declared to be linear: they add a term that does not depend on their linear arguments.
 
-Such a function has no transpose, and what transposition makes of it is the transpose of another. It is seen where what is added is known
-not to be zero always: an argument, a constant, or arithmetic of those. What cannot be seen (a loop that computes zeros) is taken for zero.
+Such a function has no transpose; op-by-op transposition would give that of another function. A term is detected if it is known
+not to be zero always: an argument, a constant, or arithmetic on these. Other terms (a loop that computes zeros) are taken to be zero.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NEVER_ZERO = (hlo.CosineOp, hlo.ExponentialOp)
 
 
 def adds_a_constant(op: Operation, operands: Sequence[SSAValue], linear: Sequence[bool]) -> bool:
-    """Whether an op adds to what depends on a tangent (its operands so flagged) something that does not and is not zero."""
+    """Whether an op adds a term that does not depend on a tangent, and is not zero, to one that does (``linear`` flags such operands)."""
     positions = facts_of(type(op)).linear_operands(len(operands))
     return any(linear[i] for i in positions) and any(not linear[i] and _differs_from_zero(operands[i], {}) for i in positions)
 
@@ -31,11 +31,11 @@ def adds_a_constant(op: Operation, operands: Sequence[SSAValue], linear: Sequenc
 def _differs_from_zero(value: SSAValue, known: dict[SSAValue, bool]) -> bool:
     if value not in known:
         known[value] = False
-        known[value] = _judged(value, known)
+        known[value] = _compute_differs(value, known)
     return known[value]
 
 
-def _judged(value: SSAValue, known: dict[SSAValue, bool]) -> bool:
+def _compute_differs(value: SSAValue, known: dict[SSAValue, bool]) -> bool:
     op = value.owner
     if not isinstance(op, Operation) or isinstance(op, _NEVER_ZERO):
         return True

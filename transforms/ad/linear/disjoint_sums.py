@@ -1,8 +1,8 @@
-"""Sums whose terms are zero where the others are not: put beside each other, with no addition.
+"""Sums of terms with disjoint nonzero blocks, as concatenations without any addition.
 
-Slices of one tensor (a split into heads, gates or halves, the entries of a vector taken one by one) transpose to zero paddings. Those that differ in one
-dimension only, and do not overlap there, become a concatenation, with zeros in the gaps and a padding around it if something is left at the ends; what is
-put together in one dimension may then be put together in another, so that the entries of a matrix become the matrix. A real and an imaginary part
+Slices of one tensor (a split into heads, gates or halves, the entries of a vector taken one by one) transpose to zero paddings. Blocks that differ in
+their position in one dimension only, and do not overlap, are concatenated, with zeros in the gaps and padding around the whole; blocks that were
+concatenated in one dimension may then be concatenated in another, so that the entries of a matrix become the matrix. A real and an imaginary part
 become a complex number.
 
 Before and after, x and y having two elements::
@@ -27,14 +27,14 @@ from wengert.ir.tensor_types import element, shape, tensor
 
 
 def fewer_terms(b: OpBuilder, values: Sequence[Value]) -> list[Value]:
-    """Values of the same sum, with those put together that need no addition; the order is that of the first of each."""
-    return _side_by_side(b, _completed(b, list(values))) if len(values) > 1 else list(values)
+    """Terms with the same sum, of which those with disjoint blocks are merged; a merged term takes the place of its first part."""
+    return _side_by_side(b, _complex_from_parts(b, list(values))) if len(values) > 1 else list(values)
 
 
 # -- parts of complex numbers
 
 
-def _completed(b: OpBuilder, values: list[Value]) -> list[Value]:
+def _complex_from_parts(b: OpBuilder, values: list[Value]) -> list[Value]:
     real = [n for n, x in enumerate(values) if isinstance(x.owner, hlo.ComplexOp) and _is_zero(x.owner.rhs)]
     taken = set(real)
     imag = [n for n, x in enumerate(values) if n not in taken and isinstance(x.owner, hlo.ComplexOp) and _is_zero(x.owner.lhs)]
@@ -44,8 +44,8 @@ def _completed(b: OpBuilder, values: list[Value]) -> list[Value]:
         assert isinstance(re, hlo.ComplexOp)
         assert isinstance(im, hlo.ComplexOp)
         values[min(one, other)] = b.complex(re.lhs, im.rhs)
-    gone = {max(pair) for pair in pairs}
-    return [x for n, x in enumerate(values) if n not in gone]
+    dropped = {max(pair) for pair in pairs}
+    return [x for n, x in enumerate(values) if n not in dropped]
 
 
 def _is_zero(value: Value) -> bool:
@@ -56,13 +56,13 @@ def _is_zero(value: Value) -> bool:
 
 
 class _Term(Struct, frozen=True):
-    """A term that is zero around a block.
+    """A term that is zero outside a block.
 
     Attributes:
-        number: its place in the sum, or that of the first term that it was put together from.
-        block: what it is within.
-        low, high: how many zeros are before and after the block in each dimension.
-        whole: the term as it was, if it was not put together.
+        number: its position in the sum; that of its first part, if it was merged.
+        block: the values in the block.
+        low, high: the number of zeros before and after the block in each dimension.
+        whole: the original term, if it was not merged.
     """
 
     number: int
@@ -72,11 +72,11 @@ class _Term(Struct, frozen=True):
     whole: Value | None = None
 
     def across(self, dim: int) -> tuple[tuple[int, ...], ...]:
-        """Where it lies in all dimensions but one."""
+        """The position of the block in all dimensions but one."""
         return self.low[:dim], self.low[dim + 1 :], self.high[:dim], self.high[dim + 1 :]
 
     def stop(self, dim: int) -> int:
-        """Where the block ends."""
+        """The end of the block in a dimension."""
         return self.low[dim] + shape(self.block)[dim]
 
     def value(self, b: OpBuilder) -> Value:
@@ -90,20 +90,20 @@ def _side_by_side(b: OpBuilder, values: list[Value]) -> list[Value]:
     terms = [term for number, value in enumerate(values) if (term := _padded(number, value)) is not None]
     if len(terms) < 2:
         return values
-    found = dict(enumerate(values))
+    terms_by_number = dict(enumerate(values))
     for term in terms:
-        del found[term.number]
+        del terms_by_number[term.number]
     for dim in reversed(range(len(terms[0].low))):
         rows: dict[tuple[tuple[int, ...], ...], list[_Term]] = {}
         for term in terms:
             rows.setdefault(term.across(dim), []).append(term)
         terms = [_joined(b, chain, dim) for row in rows.values() for whole in _chains(row, dim) for chain in _dense(whole, dim)]
-    found |= {term.number: term.value(b) for term in terms}
-    return [found[number] for number in sorted(found)]
+    terms_by_number |= {term.number: term.value(b) for term in terms}
+    return [terms_by_number[number] for number in sorted(terms_by_number)]
 
 
 def _padded(number: int, value: Value) -> _Term | None:
-    """The term if it is a block with zeros around it."""
+    """The value as a term, if it is a zero padding of a block; else None."""
     op = value.owner
     if not isinstance(op, hlo.PadOp) or any(ints(op.interior_padding)) or not _is_zero(op.padding_value):
         return None
@@ -112,7 +112,7 @@ def _padded(number: int, value: Value) -> _Term | None:
 
 
 def _chains(row: list[_Term], dim: int) -> list[list[_Term]]:
-    """The terms in sequences of blocks that do not overlap; a block follows the one that ends where it begins, else the nearest before it."""
+    """Partitions terms into chains of blocks that do not overlap; a block follows the one that ends where it begins, else the nearest before it."""
     chains: list[list[_Term]] = []
     for term in sorted(row, key=lambda term: (term.low[dim], term.stop(dim), term.number)):
         before = [chain for chain in chains if chain[-1].stop(dim) <= term.low[dim]]
@@ -124,7 +124,7 @@ def _chains(row: list[_Term], dim: int) -> list[list[_Term]]:
 
 
 def _dense(chain: list[_Term], dim: int) -> list[list[_Term]]:
-    """The chain, or its parts without gaps where most of it would be zeros: a sum of a few paddings is made where it is used, and needs no memory."""
+    """The chain, or its parts without gaps if most of it would be zeros: a sum of few paddings is fused into its user, and needs no memory."""
     ends = list(pairwise(chain))
     gaps = [after.low[dim] - before.stop(dim) for before, after in ends]
     if 2 * sum(gaps) <= chain[-1].stop(dim) - chain[0].low[dim]:
@@ -139,7 +139,7 @@ def _dense(chain: list[_Term], dim: int) -> list[list[_Term]]:
 
 
 def _joined(b: OpBuilder, chain: list[_Term], dim: int) -> _Term:
-    """The blocks of a chain as one, with zeros in the gaps."""
+    """Concatenates the blocks of a chain, with zeros in the gaps."""
     first, last = chain[0], chain[-1]
     if first is last:
         return first
@@ -154,6 +154,6 @@ def _joined(b: OpBuilder, chain: list[_Term], dim: int) -> _Term:
 
 
 def _pieces(value: Value, dim: int) -> list[Value]:
-    """The parts of a concatenation along a dimension, or the value itself."""
+    """The operands of a concatenation along a dimension, or the value itself."""
     op = value.owner
     return list(op.inputs) if isinstance(op, hlo.ConcatenateOp) and int_of(op.dimension) == dim else [value]

@@ -1,7 +1,7 @@
 """Transposition of a linear function: ``f(residuals, x) = A(residuals) x`` becomes ``(residuals, y) -> A(residuals)^T y``.
 
-Which arguments the function is linear in is given, or part of its text; that the body is linear in them is checked op by op. The transpose
-says in its text that it is linear in the cotangents, so that it can be transposed again, and joined to what gives the residuals.
+The linear arguments are given, or declared by the function; that the body is linear in them is checked op by op. The transpose
+declares that it is linear in the cotangents, so that it can be transposed again, and joined with the forward function.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from wengert.ir.tensor_types import is_differentiable
 from wengert.ir.traversal import operands_of, ops_in
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.forward.tangents import materialized
-from wengert.transforms.ad.function import begin_function, finish_body, function_of, opened, take_return
+from wengert.transforms.ad.function import begin_function, detach_body, finish_body, function_of, pop_return
 from wengert.transforms.ad.linear.affine import adds_a_constant
 from wengert.transforms.ad.linear.cotangents import Cotangents
 from wengert.transforms.ad.linear.transpose_ops import affine_op, transpose_ops
@@ -26,26 +26,26 @@ from wengert.transforms.ad.linear.zeros import is_zero
 from wengert.transforms.ad.requests.request import Request
 
 
-def transpose_function(asked: Request, name: str) -> FuncOp:
-    """The transpose in the arguments ``asked.wrt``: (other arguments, cotangents of the results) -> cotangents of those.
+def transpose_function(request: Request, name: str) -> FuncOp:
+    """The transpose in the arguments ``request.wrt``: (other arguments, cotangents of the results) -> cotangents of those.
 
-    It is made of the function's body, which that gives up.
+    Takes over the body of the function.
     """
-    function, outputs = asked.function, len(asked.results)
-    recompute, declared = RECOMPUTE in function.attributes, linear_arguments(function) == tuple(asked.wrt)
-    body = opened(function)
-    made = function_of(transpose_body(body, asked.wrt, function, "transpose", declared=declared), name, function)
-    mark_linear(made, range(len(body.args) - outputs, len(body.args)), recompute=recompute)
-    return made
+    function, outputs = request.function, len(request.results)
+    recompute, declared = RECOMPUTE in function.attributes, linear_arguments(function) == tuple(request.wrt)
+    body = detach_body(function)
+    transposed = function_of(transpose_body(body, request.wrt, function, "transpose", declared=declared), name, function)
+    mark_linear(transposed, range(len(body.args) - outputs, len(body.args)), recompute=recompute)
+    return transposed
 
 
 def transpose_body(block: Block, wrt: Sequence[int], origin: FuncOp, pass_name: str, *, declared: bool) -> Block:
-    """Makes the body of the transpose of a body that is linear in its arguments ``wrt``, in place: what does not depend on them stays.
+    """Transposes a body that is linear in its arguments ``wrt``, in place: ops that do not depend on these stay.
 
-    A result that does not depend on them is linear in them only if it is zero. That is known of what ``linearize`` has made (``declared``), and looked
-    for in other functions.
+    A result that does not depend on them is linear in them only if it is zero. This holds for the output of ``linearize`` (``declared``), and is checked
+    for other functions.
     """
-    tangents, results = [block.args[i] for i in wrt], take_return(block)
+    tangents, results = [block.args[i] for i in wrt], pop_return(block)
     b = begin_function(block, origin, pass_name)
     linear_ops, linear = _take_linear_ops(b, block, tangents)
     cotangents = Cotangents(b)
@@ -66,9 +66,9 @@ def transpose_body(block: Block, wrt: Sequence[int], origin: FuncOp, pass_name: 
 
 
 def _take_linear_ops(b: OpBuilder, block: Block, tangents: Sequence[SSAValue]) -> tuple[list[Operation], set[SSAValue]]:
-    """Takes the ops that depend on tangents out of a block, and tells the builder of the others; also the values that depend on tangents.
+    """Detaches the ops that depend on tangents from a block, and registers the others with the builder; also returns the values that depend on tangents.
 
-    Raises a DiagnosticError for an op that adds something that does not, as far as that can be seen.
+    Raises a DiagnosticError for an op that adds a nonzero term that does not, as far as this can be decided.
     """
     linear, taken = set(tangents), list[Operation]()
     for op in ops_in(block):

@@ -1,4 +1,4 @@
-"""Transposition: walks a linear program backward, from cotangents of its results to cotangents of its inputs.
+"""Transposition of linear ops, in a walk backward from cotangents of results to cotangents of inputs.
 
 Each linear op is replaced by its transpose; a value used several times receives the sum of its users' contributions. An
 op whose results have no cotangent is skipped: structural zeros flow backward as they flow forward.
@@ -26,9 +26,9 @@ from wengert.transforms.ad.rule import TRANSPOSE_STEPS, TRANSPOSES
 
 def copy_linear(ops: Iterable[Operation], env: dict[SSAValue, SSAValue], lb: LinearBuilder, *, affine: bool = False) -> None:
     """Copies the body of a linear function, renaming by ``env``: linear ops through ``lb``, all others through its primal
-    builder, so that the coefficients stand where the transposes of the linear ops will.
+    builder, so that the coefficients are in the block of the transposes.
 
-    Raises a DiagnosticError for an op that adds what does not depend on tangents, as far as that can be seen, unless the function may be affine.
+    Raises a DiagnosticError for an op that adds a nonzero term without tangents, as far as this can be decided, unless the function may be affine.
     """
     for op in ops:
         operands = [env[operand] for operand in operands_of(op)]
@@ -45,7 +45,7 @@ def copy_linear(ops: Iterable[Operation], env: dict[SSAValue, SSAValue], lb: Lin
 
 
 def _with_zeros(op: Operation, operands: Sequence[SSAValue], lb: LinearBuilder) -> Sequence[SSAValue]:
-    """The operands of an op, where what it adds to a tangent without depending on one is written as the zeros that it is taken for."""
+    """The operands of an op, with explicit zeros for terms without tangents that it adds to a tangent (these are taken to be zero)."""
     flags = [operand in lb.linear for operand in operands]
     if adds_a_constant(op, operands, flags):
         raise affine_op(op)
@@ -56,7 +56,7 @@ def _with_zeros(op: Operation, operands: Sequence[SSAValue], lb: LinearBuilder) 
 
 
 def affine_op(op: Operation) -> DiagnosticError:
-    """The error to raise for an op that makes an affine function of a linear one."""
+    """The error to raise for an op that makes a function affine which was declared linear."""
     return refuse(op, "adds something that does not depend on a tangent, so that the function is affine, not linear, and has no transpose")
 
 
@@ -70,7 +70,7 @@ def _is_linear(op: Operation, flags: Sequence[bool]) -> bool:
 
 
 def transpose_ops(b: OpBuilder, ops: Iterable[Operation], linear: set[SSAValue], cotangents: Cotangents) -> None:
-    """Transposes linear ops, given from the last to the first; ``linear`` holds every value that depends on a tangent."""
+    """Transposes linear ops, given from the last to the first; ``linear`` is the set of values that depend on a tangent."""
     for op in ops:
         y_bars = [cotangents.take(result) for result in op.results]
         if y_bars.count(None) == len(y_bars):

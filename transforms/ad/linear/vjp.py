@@ -1,7 +1,7 @@
 """Reverse mode: the vector-Jacobian product of a function, as a function.
 
-``(inputs, cotangents of of) -> (outputs, cotangents of wrt)``: the function is linearized, the linear part transposed, and the two joined,
-so that residuals are values of one block. The passes ``linearize,transpose,join`` do the same one by one.
+``(inputs, cotangents of of) -> (outputs, cotangents of wrt)``: linearizes the function, transposes the linear part, and joins the two,
+so that residuals are values of one block. The passes ``linearize,transpose,join`` are the same in three steps.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from wengert.transforms.ad.residuals.policies import AUTO, Policy
 NAME = "vjp"
 
 
-def vjp_function(asked: Request, name: str, policy: Policy = AUTO) -> FuncOp:
+def vjp_function(request: Request, name: str, policy: Policy = AUTO) -> FuncOp:
     """The VJP of a function under a new name."""
-    halves = linearize(asked, policy, NAME)
-    count, kept = len(asked.results), halves.residuals
-    transposed = transpose_body(halves.linear, range(kept, kept + len(asked.wrt)), asked.function, NAME, declared=True)
-    cotangents = range(kept, kept + len(asked.of))
-    body = join_bodies(halves.builder, halves.forward, transposed, range(count, count + kept), cotangents, policy.marks)
-    return function_of(body, name, asked.function)
+    halves = linearize(request, policy, NAME)
+    count, residual_count = len(request.results), halves.residuals
+    transposed = transpose_body(halves.linear, range(residual_count, residual_count + len(request.wrt)), request.function, NAME, declared=True)
+    cotangents = range(residual_count, residual_count + len(request.of))
+    body = join_bodies(halves.builder, halves.forward, transposed, range(count, count + residual_count), cotangents, policy.marks)
+    return function_of(body, name, request.function)

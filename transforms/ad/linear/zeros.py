@@ -1,7 +1,7 @@
-"""Values of a linear program that are zero whatever its residuals are: what linear ops make of zeros.
+"""Zero values of a linear program: results of linear ops on zeros, whatever the residuals are.
 
-A linear function may have results that its linear arguments do not reach. They are linear in them only if they are zero, and that is seen
-by going through the ops that compute them. A product with a zero is zero here, as everywhere in a linear program, where zeros are structural.
+A linear function may have results that do not depend on its linear arguments. They are linear in them only if they are zero, which is decided
+by the ops that compute them. A product with a zero is zero here, as everywhere in a linear program, where zeros are structural.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def is_zero(value: SSAValue) -> bool:
 
 
 def keeps_zero(op: Operation, zero: Callable[[SSAValue], bool]) -> bool:
-    """Whether the results of an op are zero because it is linear in operands that are."""
+    """Whether the results of an op are zero because it is linear in operands that are zero."""
     if op.regions or not (type(op) in TRANSPOSES or type(op) in TRANSPOSE_STEPS):
         return False
     if (kind := op.properties.get("kind")) is not None and getattr(kind, "data", None) not in (core.Kind.add, core.Kind.set):

@@ -1,13 +1,13 @@
-"""Derivatives that functions declare for themselves.
+"""Derivatives that functions declare themselves, and derivatives of the ops of the ad dialect.
 
-A call of a function with ``ad.custom_jvp = @f_jvp`` is differentiated by taking in the body of ``f_jvp``: what depends on
-tangents becomes part of the linear program (it has to be linear, which transposition checks op by op), the rest is its
-coefficients. A call of one with ``ad.custom_vjp = [@f_fwd, @f_bwd]`` runs ``f_fwd`` for the residuals; its linear map is known
-by its transpose ``f_bwd`` only, and stands in the linear program as ``ad.transposed_call @f_bwd``. The values are those of ``f_jvp`` and
-``f_fwd``, not of the call, so that second derivatives are taken of what the declaration says (as in JAX).
+A call of a function with ``ad.custom_jvp = @f_jvp`` is differentiated by inlining ``f_jvp``: ops that depend on
+tangents become part of the linear program (they have to be linear, which transposition checks op by op), the others are its
+coefficients. A call of one with ``ad.custom_vjp = [@f_fwd, @f_bwd]`` runs ``f_fwd`` for the residuals; only the transpose ``f_bwd`` of its
+linear map is known, so it is ``ad.transposed_call @f_bwd`` in the linear program. The primal values are those of ``f_jvp`` and
+``f_fwd``, not of the call, so that second derivatives are those of the declaration (as in JAX).
 
-A tangent that is zero is given to ``f_jvp`` as a number, as in JAX's ``custom_jvp``: an infinite coefficient makes NaN of it. With ``ad.symbolic_zeros`` on the
-function it is absent instead, and so is what linear ops make of it.
+A zero tangent is passed to ``f_jvp`` as an explicit zero, as in JAX's ``custom_jvp``: times an infinite coefficient it is NaN.
+With ``ad.symbolic_zeros`` on the function it is absent instead, and so are the results of linear ops on it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from wengert.dialects import ad
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.attributes import int_array, ints
-from wengert.ir.tensor_types import is_differentiable, rank, shape, type_of
+from wengert.ir.tensor_types import is_differentiable, rank, shape
 from wengert.transforms.ad.errors import refuse
-from wengert.transforms.ad.forward.tangents import has_tangent
+from wengert.transforms.ad.forward.tangents import has_tangent, materialized
 from wengert.transforms.ad.linear.transpose_ops import copy_linear
 from wengert.transforms.ad.linear.zeros import copy_without_zeros
 from wengert.transforms.ad.requests.request import function_named
@@ -40,7 +40,7 @@ SYMBOLIC_ZEROS = "ad.symbolic_zeros"
 
 
 def _step(sweep: ForwardSweep, call: CallOp) -> None:
-    """A call one of whose operands has a tangent; one of a function that declares no derivative is refused (it should be inlined)."""
+    """Differentiates a call with an active operand; a call of a function that declares no derivative is refused (it should be inlined)."""
     if not any(has_tangent(result.type) and result.first_use is not None and result not in sweep.invariant for result in call.results):
         sweep.bind(call.results, sweep.b.copy(call, [sweep.primal(x) for x in call.operands]), [None] * len(call.results))
         return
@@ -60,40 +60,40 @@ STEPS[CallOp] = _step
 def _by_jvp(sweep: ForwardSweep, call: CallOp, jvp: FuncOp, symbolic_zeros: bool) -> None:
     operands, count = [sweep.primal(x) for x in call.operands], len(call.results)
     check_inputs(call, jvp, [*(x.type for x in operands), *(x.type for x in operands if is_differentiable(x.type))])
-    env: dict[SSAValue, SSAValue] = dict(zip(jvp.body.block.args, [*operands, *_given_tangents(sweep, call, operands)], strict=True))
+    env: dict[SSAValue, SSAValue] = dict(zip(jvp.body.block.args, [*operands, *_explicit_tangents(sweep, call, operands)], strict=True))
     *body, last = jvp.body.block.ops
     if symbolic_zeros:
         x_dots = jvp.body.block.args[len(operands) :]
         copy_without_zeros(body, env, sweep.lb, {x_dot for x_dot in x_dots if env[x_dot] not in sweep.lb.linear}, affine=sweep.fused)
     else:
         copy_linear(body, env, sweep.lb, affine=sweep.fused)
-    found = [env[o] for o in last.operands]
-    if not sweep.lb.linear.isdisjoint(found[:count]):
+    outputs = [env[o] for o in last.operands]
+    if not sweep.lb.linear.isdisjoint(outputs[:count]):
         raise refuse(call, f"has a declared derivative, @{jvp.sym_name.data}, whose values depend on tangents")
-    _set(sweep, call, found[:count], found[count:])
+    _set(sweep, call, outputs[:count], outputs[count:])
 
 
 def _by_vjp(sweep: ForwardSweep, call: CallOp, forward: FuncOp, backward: FuncOp) -> None:
     operands = [sweep.primal(x) for x in call.operands]
     check_inputs(call, forward, [x.type for x in operands])
-    found = take_in(sweep.b, forward, operands)
-    residuals = found[len(call.results) :]
+    outputs = inline_body(sweep.b, forward, operands)
+    residuals = outputs[len(call.results) :]
     y_types = [result.type for result in call.results if is_differentiable(result.type)]
     check_inputs(call, backward, [*(r.type for r in residuals), *y_types])
     wrt = range(len(residuals), len(residuals) + len(y_types))
     properties: dict[str, Attribute] = {"callee": SymbolRefAttr(backward.sym_name.data), "wrt": int_array(wrt)}
-    y_dots = sweep.lb.create(ad.TransposedCallOp, [*residuals, *_given_tangents(sweep, call, operands)], y_types, properties)
-    _set(sweep, call, found[: len(call.results)], y_dots)
+    y_dots = sweep.lb.create(ad.TransposedCallOp, [*residuals, *_explicit_tangents(sweep, call, operands)], y_types, properties)
+    _set(sweep, call, outputs[: len(call.results)], y_dots)
 
 
-def _given_tangents(sweep: ForwardSweep, call: CallOp, operands: Sequence[Value]) -> list[Value]:
-    """Tangents of all differentiable operands; zeros where there is none."""
-    moving = [(sweep.tangent(x), new) for x, new in zip(call.operands, operands, strict=True) if is_differentiable(x.type)]
-    return [_or_zero(sweep.lb, x_dot, x) for x_dot, x in moving]
+def _explicit_tangents(sweep: ForwardSweep, call: CallOp, operands: Sequence[Value]) -> list[Value]:
+    """Tangents of all differentiable operands, with explicit zeros."""
+    pairs = [(sweep.tangent(x), new) for x, new in zip(call.operands, operands, strict=True) if is_differentiable(x.type)]
+    return [materialized(sweep.lb, x_dot, x.type) for x_dot, x in pairs]
 
 
 def _set(sweep: ForwardSweep, call: CallOp, values: Sequence[Value], y_dots: Sequence[Value]) -> None:
-    """Binds the results to the values that the declared derivative gives, which are those that its own derivative is taken of."""
+    """Binds the results to the values that the declared derivative computes, so that second derivatives differentiate these."""
     pending = iter(y_dots)
     tangents = [next(pending) if is_differentiable(result.type) else None for result in call.results]
     linear = sweep.lb.linear
@@ -101,19 +101,15 @@ def _set(sweep: ForwardSweep, call: CallOp, values: Sequence[Value], y_dots: Seq
 
 
 def check_inputs(call: Operation, function: FuncOp, expected: list[Attribute]) -> None:
-    """Refuses a call whose declared derivative takes other types than it is given."""
-    found = list(function.function_type.inputs)
-    if found != expected:
-        shown = [", ".join(map(str, types)) for types in (expected, found)]
+    """Raises a DiagnosticError for a call whose declared derivative takes arguments of other types than ``expected``."""
+    declared = list(function.function_type.inputs)
+    if declared != expected:
+        shown = [", ".join(map(str, types)) for types in (expected, declared)]
         raise refuse(call, f"cannot use @{function.sym_name.data}: it should take ({shown[0]}), but takes ({shown[1]})")
 
 
-def _or_zero(lb: OpBuilder, x_dot: Tangent, x: SSAValue) -> Value:
-    return lb.zeros(type_of(x)) if x_dot is None else x_dot
-
-
-def take_in(b: OpBuilder, function: FuncOp, arguments: Sequence[Value]) -> list[Value]:
-    """Emits the body of a function on given arguments; returns what it returns."""
+def inline_body(b: OpBuilder, function: FuncOp, arguments: Sequence[Value]) -> list[Value]:
+    """Inlines the body of a function on these arguments; returns its results."""
     block = function.body.block
     mapped: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
     *body, last = block.ops
@@ -125,7 +121,7 @@ def take_in(b: OpBuilder, function: FuncOp, arguments: Sequence[Value]) -> list[
 def transposed_call(b: OpBuilder, op: ad.TransposedCallOp, linear: Sequence[bool], y_bars: Sequence[Tangent]) -> Sequence[Tangent]:
     """The transpose of the transpose of f is f."""
     residuals = op.arguments[: ints(op.wrt)[0]]
-    arguments = [*residuals, *(_or_zero(b, y_bar, result) for y_bar, result in zip(y_bars, op.results, strict=True))]
+    arguments = [*residuals, *(materialized(b, y_bar, result.type) for y_bar, result in zip(y_bars, op.results, strict=True))]
     types = [o.type for o in op.arguments[len(residuals) :]]
     call = b.insert(CallOp.create(operands=arguments, result_types=types, properties={"callee": op.callee}))
     return [*[None] * len(residuals), *call.results]
@@ -133,13 +129,13 @@ def transposed_call(b: OpBuilder, op: ad.TransposedCallOp, linear: Sequence[bool
 
 @derivative(ad.StopGradientOp)
 def stop_gradient(b: OpBuilder, op: ad.StopGradientOp) -> LinearMap:
-    """The derivative is zero by decree."""
+    """The derivative is zero by definition."""
     return lambda lb, tangents: [None]
 
 
 @transpose(ad.GuardOp)
 def guard_transpose(b: OpBuilder, op: ad.GuardOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent]:
-    """What does not matter has a cotangent of zero."""
+    """Inactive batch elements have a zero cotangent."""
     return [guarded_cotangent(b, op, y_bars[0]), None]
 
 
@@ -151,7 +147,7 @@ def guarded_cotangent(b: OpBuilder, op: ad.GuardOp, y_bar: Value) -> Value:
 
 @derivative(hlo.OptimizationBarrierOp)
 def optimization_barrier(b: OpBuilder, op: hlo.OptimizationBarrierOp) -> LinearMap:
-    """The tangents pass through a barrier of their own."""
+    """Tangents pass through a barrier of their own."""
 
     def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
         present = [x_dot for x_dot in tangents if x_dot is not None]
@@ -163,7 +159,7 @@ def optimization_barrier(b: OpBuilder, op: hlo.OptimizationBarrierOp) -> LinearM
 
 @transpose(hlo.OptimizationBarrierOp)
 def optimization_barrier_transpose(b: OpBuilder, op: hlo.OptimizationBarrierOp, linear: Sequence[bool], y_bars: Sequence[Tangent]) -> Sequence[Tangent]:
-    """And so do the cotangents."""
+    """So do cotangents."""
     present = [y_bar for y_bar in y_bars if y_bar is not None]
     passed = iter(b.create(hlo.OptimizationBarrierOp, present, [y_bar.type for y_bar in present]))
     return [None if y_bar is None else next(passed) for y_bar in y_bars]

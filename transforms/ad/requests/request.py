@@ -1,4 +1,4 @@
-"""What is asked of a derivative: of which function, with respect to which arguments, of which results."""
+"""Requests for derivatives: of which function, with respect to which arguments, of which results."""
 
 from __future__ import annotations
 
@@ -18,18 +18,26 @@ from wengert.ir.traversal import ops_of
 from wengert.transforms.shapes.dynamism import require_static
 
 REQUESTS = (ad.JvpOp, ad.VjpOp, ad.LinearizeOp, ad.TransposedCallOp, ad.PushforwardOp, ad.PullbackOp, ad.BatchOp)
-"""The ops that ask for a derivative or a batch of a function."""
+"""The ops that request a derivative or a batched version of a function."""
 LINEAR_REQUESTS = (ad.TransposedCallOp, ad.PushforwardOp)
-"""Those that are linear ops with transposes, and stay what they are until their linear part is transposed."""
+"""Requests that are linear ops with transposes, and stay until their linear part is transposed."""
+
+
+def replace_request(op: Operation, values: Sequence[SSAValue]) -> None:
+    """Replaces the results of an op by these values, and erases the op."""
+    for old, new in zip(op.results, values, strict=True):
+        old.replace_all_uses_with(new)
+    op.detach()
+    op.erase()
 
 
 def has_requests(module: ModuleOp) -> bool:
-    """Whether the module asks for derivatives or batches that are not expanded yet."""
+    """Whether the module has requests that are not expanded yet."""
     return bool(ops_of(module, *REQUESTS))
 
 
 class Request(Struct, frozen=True):
-    """A function with one block, and the positions of its active arguments and results."""
+    """A function with one block, and the positions of the arguments and results to differentiate."""
 
     function: FuncOp
     wrt: tuple[int, ...]
@@ -37,7 +45,7 @@ class Request(Struct, frozen=True):
 
     @property
     def module(self) -> ModuleOp:
-        """The module that holds the function, and with it the functions that it refers to."""
+        """The module of the function, and of the functions that it refers to."""
         parent = self.function.parent_op()
         assert isinstance(parent, ModuleOp)
         return parent
@@ -48,7 +56,7 @@ class Request(Struct, frozen=True):
 
     @property
     def ops(self) -> list[Operation]:
-        """The ops of the body without the return."""
+        """The ops of the body, without the terminator."""
         return [op for op in self.block.ops if not isinstance(op, ReturnOp | hlo.ReturnOp)]
 
     @property
@@ -60,15 +68,15 @@ class Request(Struct, frozen=True):
 
 
 def function_named(module: ModuleOp, name: str) -> FuncOp:
-    """The function of this name, or a diagnostic with the nearest name there is."""
-    found = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
-    if name not in found:
-        raise error_at(module.location, f"there is no function @{name}", hint=did_you_mean(name, found))
-    return found[name]
+    """The function of this name. Raises a DiagnosticError that suggests the most similar name."""
+    functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
+    if name not in functions:
+        raise error_at(module.location, f"there is no function @{name}", hint=did_you_mean(name, functions))
+    return functions[name]
 
 
 def fresh_name(module: ModuleOp, base: str) -> str:
-    """A name that no function of the module has: this one, or with a number behind it."""
+    """A name that no function of the module has: ``base``, with a number appended if it is taken."""
     taken = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp)}
     name, n = base, 0
     while name in taken:
@@ -76,8 +84,8 @@ def fresh_name(module: ModuleOp, base: str) -> str:
     return name
 
 
-def request(function: FuncOp, wrt: Sequence[int] | None = None, of: Sequence[int] | None = None) -> Request:
-    """Checks positions and fills in the defaults: every argument and result that is real or complex floating point."""
+def make_request(function: FuncOp, wrt: Sequence[int] | None = None, of: Sequence[int] | None = None) -> Request:
+    """Checks ``wrt`` and ``of``; by default they are all arguments and results of real or complex floating point."""
     if len(function.body.blocks) != 1:
         raise error_at(function.location, f"@{function.sym_name.data} has {len(function.body.blocks)} blocks; differentiation needs a body of one block")
     require_static(function, "a derivative")

@@ -1,20 +1,19 @@
-"""Residual policies: what a derivative keeps for its linear part, and what that computes again.
+"""Residual policies: which residuals a derivative stores for its linear part, and which it recomputes.
 
-A policy is a value of the request: ``vjp{residuals=recompute-all}``. It decides at every *site*, a block whose linear part is to run apart
-from it: the body of the function that is linearized, of a counted loop, of a loop with a condition, of a branch.
+A policy is an option of the request: ``vjp{residuals=recompute-all}``. It decides at every *site*, a block whose linear part runs separately:
+the body of the linearized function, of a counted loop, of a loop with a condition, of a branch.
 
 ====================  ==========================================================================================================
-``auto``              in a function everything is kept, since joined halves have it at hand; in loops and branches as
-                      ``recompute-cheap``
-``save-all``          every residual is kept as it is
-``recompute-cheap``   what follows from residuals by cheap ops is computed again (:mod:`wengert.transforms.ad.residuals.plan`)
-``recompute-all``     the arguments of the block are kept, and all else is computed again, but for what must not run twice
+``auto``              ``save-all`` in functions, since joined halves share values; ``recompute-cheap`` in loops and branches
+``save-all``          every residual is stored
+``recompute-cheap``   cheap functions of other residuals are recomputed (:mod:`wengert.transforms.ad.residuals.plan`)
+``recompute-all``     the arguments of the block are stored, and all else is recomputed, except ops that must not run twice
 ====================  ==========================================================================================================
 
-Constants are never kept, whatever the policy. A policy that asks for recomputation in a function has the linear part
-marked (``ad.recompute``), so that no later pass shares with the forward part what was to be computed twice. In loops and branches no mark is
-needed: the halves are closed regions of two ops, and nothing is shared between those. A policy with a budget of bytes would be one class
-more: a site says how often what it keeps is kept.
+Constants are never stored, whatever the policy. A policy that requests recomputation in a function marks the linear part
+(``ad.recompute``), so that no later pass shares recomputed values with the forward part. In loops and branches no mark is
+needed: the halves are closed regions of two ops, which share nothing. A policy with a budget of bytes would be one more class:
+a site knows how many times it runs.
 """
 
 from __future__ import annotations
@@ -37,20 +36,20 @@ from wengert.transforms.optimize.effects import is_pure, is_shareable
 
 
 class Site(Struct, frozen=True):
-    """A block whose values its linear part needs."""
+    """A block, and the values of it that its linear part uses."""
 
     block: Block
     residuals: Sequence[SSAValue]
     """The values that the linear part uses, in order of first use."""
-    given: Sequence[SSAValue] = ()
-    """What the linear part has at hand anyway: the iteration and the constants of a loop, the inputs of a branch."""
+    available: Sequence[SSAValue] = ()
+    """Values that are available in the linear part anyway: the iteration and the constants of a loop, the inputs of a branch."""
     kind: Literal["function", "loop", "branch"] = "function"
     times: int | None = 1
-    """How often the block runs, and so how often what is kept is kept; None if nobody knows."""
+    """How many times the block runs, and so how many copies of a residual are stored; None if it is unknown."""
 
 
 class Policy(Struct, frozen=True):
-    """Decides what is kept at a site."""
+    """Decides which residuals are stored at a site."""
 
     @property
     def name(self) -> str:
@@ -59,29 +58,29 @@ class Policy(Struct, frozen=True):
 
     @property
     def marks(self) -> bool:
-        """Whether recomputation in a function is asked for, and not only allowed."""
+        """Whether recomputation in a function is requested, and not only allowed."""
         return False
 
     def plan(self, site: Site) -> Plan:
-        """What is kept of the site's values, and the ops that compute the other residuals from it."""
+        """Plans which values of the site are stored, and the ops that recompute the other residuals from them."""
         raise NotImplementedError
 
 
 class SaveAll(Policy, frozen=True):
-    """Keeps every residual."""
+    """Stores every residual."""
 
     @property
     def name(self) -> str:
         return "save-all"
 
     def plan(self, site: Site) -> Plan:
-        at_hand = set(site.given)
-        kept = [value for value in site.residuals if value not in at_hand and not isinstance(value.owner, FREE_OPS)]
-        return Plan(kept, recomputation(site.block, site.residuals, {*kept, *at_hand}))
+        available = set(site.available)
+        stored = [value for value in site.residuals if value not in available and not isinstance(value.owner, FREE_OPS)]
+        return Plan(stored, recomputation(site.block, site.residuals, {*stored, *available}))
 
 
 class RecomputeCheap(Policy, frozen=True):
-    """Computes again what costs about as much as reading it."""
+    """Recomputes what costs about as much to compute as to read."""
 
     @property
     def name(self) -> str:
@@ -92,11 +91,11 @@ class RecomputeCheap(Policy, frozen=True):
         return True
 
     def plan(self, site: Site) -> Plan:
-        return plan(site.block, site.residuals, site.given)
+        return plan(site.block, site.residuals, site.available)
 
 
 class RecomputeAll(Policy, frozen=True):
-    """Keeps arguments, and what must not run twice (random numbers, for example)."""
+    """Stores arguments, and results of ops that must not run twice (random numbers, for example)."""
 
     @property
     def name(self) -> str:
@@ -107,25 +106,25 @@ class RecomputeAll(Policy, frozen=True):
         return True
 
     def plan(self, site: Site) -> Plan:
-        at_hand = set(site.given)
-        kept: dict[SSAValue, None] = {}
+        available = set(site.available)
+        stored: dict[SSAValue, None] = {}
         seen: set[SSAValue] = set()
         pending = list(reversed(site.residuals))
         while pending:
             value = pending.pop()
-            if value in seen or value in at_hand:
+            if value in seen or value in available:
                 continue
             seen.add(value)
             owner = value.owner
             if isinstance(owner, Operation) and _can_run_again(owner):
                 pending.extend(reversed(owner.operands))
             else:
-                kept[value] = None
-        return Plan(list(kept), recomputation(site.block, site.residuals, {*kept, *at_hand}))
+                stored[value] = None
+        return Plan(list(stored), recomputation(site.block, site.residuals, {*stored, *available}))
 
 
 class Auto(Policy, frozen=True):
-    """What costs least where nothing is asked for."""
+    """The default: stores everything in functions, and recomputes cheap values in loops and branches."""
 
     @property
     def name(self) -> str:
@@ -137,7 +136,7 @@ class Auto(Policy, frozen=True):
 
 AUTO = Auto()
 POLICIES: dict[str, Policy] = {policy.name: policy for policy in (AUTO, SaveAll(), RecomputeCheap(), RecomputeAll())}
-"""The policies by the names that requests have for them."""
+"""The policies by their names in requests and pass options."""
 
 
 def policy_named(name: str, location: LocationAttr = UNKNOWN_LOC) -> Policy:
@@ -151,10 +150,10 @@ _TAPE_OPS = (core.TapePushOp, core.TapeExtendOp, core.TapeSizeOp, core.TapeSetOp
 
 
 def _can_run_again(op: Operation) -> bool:
-    """Whether an op of a site that runs twice gives the same twice, and nobody notices.
+    """Whether an op of a site may run twice: it then has the same results twice, and no other effect.
 
-    A tape may be filled twice if it is begun twice. One that was kept is only good for being read: it lies at the end of a record, among
-    those of other iterations, so that its size is not what it was.
+    A tape may be filled twice if it is created twice. One that was stored can only be read: it is part of a record that has the tapes
+    of other iterations too, so that its size is a different one.
     """
     if isinstance(op, _TAPE_OPS):
         return False
@@ -166,7 +165,7 @@ def _can_run_again(op: Operation) -> bool:
 
 
 def _is_repeatable(op: Operation) -> bool:
-    """Whether an op depends on nothing but its operands, whatever stands in its regions."""
+    """Whether an op, with its regions, depends on nothing but its operands."""
     if not op.regions:
         return isinstance(op, (hlo.OptimizationBarrierOp, core.TapeCreateOp, *_TAPE_OPS)) or is_shareable(op)
     if not (is_pure(type(op)) or op.has_trait(RecursiveMemoryEffect)) or free_values(op.regions):

@@ -1,8 +1,8 @@
-"""Values of the primal that are known already: results of a derivative that become arguments of it.
+"""Turns results of a derivative into arguments, for callers that know these values of the primal already.
 
-A reverse derivative computes its primal again, though whoever runs it may have all of the primal's values at hand (a tape does).
-If the primal returns such values, its VJP returns them as well; :func:`take_given` turns these results into arguments. What was
-there to compute them is then dead, and what is left is the reverse sweep alone, with the values that it uses as inputs::
+A reverse derivative recomputes its primal, though its caller may have all of the primal's values (a tape has).
+If the primal returns such values, its VJP returns them as well; :func:`results_to_arguments` turns these results into arguments. The ops
+that computed them are then dead, and what remains is the reverse sweep alone, with the values that it uses as inputs::
 
     func @main(%x, %z_bar) -> (%y, %x_bar) {        func @main(%x, %z_bar, %y) -> (%x_bar) {
       %y = exponential %x                             %x_bar = multiply %z_bar, %y
@@ -22,21 +22,21 @@ from xdsl.ir import BlockArgument
 from wengert.transforms.ad.function import drop_dead_ops
 
 
-def take_given(function: FuncOp, given: Sequence[int], dropped: Sequence[int] = ()) -> None:
+def results_to_arguments(function: FuncOp, given: Sequence[int], dropped: Sequence[int] = ()) -> None:
     """Turns the results at these positions into arguments, appended in this order, and drops other results; in place.
 
-    A result that is an argument already, or the same value as another one that is given, gets an argument that nothing uses.
-    Ops that are dead then are erased.
+    A result that is an argument already, or the same value as another one of these, gets an argument that nothing uses.
+    Dead ops are erased.
     """
     block = function.body.block
     returned = block.last_op
     assert isinstance(returned, ReturnOp)
     values = list(returned.operands)
     kept = [v for i, v in enumerate(values) if i not in {*given, *dropped}]
-    taken = [block.insert_arg(values[i].type, len(block.args)) for i in given]
+    new_arguments = [block.insert_arg(values[i].type, len(block.args)) for i in given]
     returned.detach()
     returned.erase()
-    replaced = dict(zip(reversed([values[i] for i in given]), reversed(taken), strict=True))
+    replaced = dict(zip(reversed([values[i] for i in given]), reversed(new_arguments), strict=True))
     for value, argument in replaced.items():
         if not isinstance(value, BlockArgument) or value.block is not block:
             value.replace_all_uses_with(argument)
@@ -56,7 +56,7 @@ def drop_arguments(function: FuncOp, positions: Sequence[int]) -> list[int]:
 
 
 def _retype(function: FuncOp) -> None:
-    """Makes the function's type that of its block, whose arguments may have changed."""
+    """Updates the function's type to the types of its arguments and results."""
     block = function.body.block
     returned = block.last_op
     assert returned is not None

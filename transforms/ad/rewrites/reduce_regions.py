@@ -1,10 +1,10 @@
-"""Reductions by a region that is no op with a name, written out so that their derivatives follow from the region's own.
+"""Expansion of reductions by a general region into ops on whole tensors, from whose rules their derivatives follow.
 
 A reduction combines its elements by a function that is associative by the specification, over a tree whose leaves are in
-order. The tree is chosen here: pairs of neighbours along a dimension are combined at once, with the region's ops on whole
-tensors (by batching), so a dimension of n elements takes log2(n) steps. Windows grow by doubling too: a window of w
-elements is put together from windows whose widths are the powers of two in w. Windows that all begin, or end, where the
-dimension does are running combinations, which have a tree of their own (:mod:`wengert.transforms.ad.building_blocks.associative_scan`).
+order. This pass chooses the tree: all pairs of neighbours along a dimension are combined at once, by the region's ops on whole
+tensors (by batching), so a dimension of n elements takes log2(n) steps. Windows are built by doubling: a window of w
+elements is combined from windows whose widths are the powers of two in w. Windows that all begin, or end, where the
+dimension does are scans (:mod:`wengert.transforms.ad.building_blocks.associative_scan`).
 
 Before and after, with ``f`` for the region::
 
@@ -30,7 +30,7 @@ from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import rank, shape, size
 from wengert.ir.traversal import ops_of
 from wengert.transforms.ad.batching.rule import Batching, Functions, Mapped
-from wengert.transforms.ad.building_blocks.associative_scan import Direction, Values, along, running
+from wengert.transforms.ad.building_blocks.associative_scan import Direction, Values, along, associative_scan
 from wengert.transforms.ad.forward.tangents import has_tangent
 from wengert.transforms.core.closing import free_values
 from wengert.transforms.core.recognisers.windows import Window
@@ -38,7 +38,7 @@ from wengert.transforms.rewriter import Rewriter
 
 
 def expand_regions(module: ModuleOp) -> None:
-    """Writes out every reduction with a region of its own that has a differentiable result in use, in place."""
+    """Expands every reduction by a general region that has a differentiable result in use, in place."""
     rewriter = Rewriter("expand-regions")
     for op in ops_of(module, hlo.ReduceOp, hlo.ReduceWindowOp):
         if not any(has_tangent(r.type) and r.first_use is not None for r in op.results):
@@ -50,7 +50,7 @@ def expand_regions(module: ModuleOp) -> None:
 
 
 class Combination(Struct, frozen=True):
-    """A region of scalars as a function of tensors of one shape, element by element."""
+    """A region on scalars as an elementwise function of tensors of one shape."""
 
     b: OpBuilder
     module: ModuleOp
@@ -68,16 +68,16 @@ def elementwise(
     wanted: Sequence[SSAValue] | None = None,
     captured: Mapping[SSAValue, Value] | None = None,
 ) -> Values:
-    """A region of scalars applied to each element of tensors of one shape; what it captures is the same for all.
+    """Applies a region on scalars to each element of tensors of one shape; captured values are the same for all elements.
 
-    ``wanted`` are values of the region, by default what it returns; ``captured`` says what values from outside are where the builder stands.
+    ``wanted`` are the values of the region to return, by default its results; ``captured`` maps captured values to values at the insertion point.
     """
-    extents, count, inside = shape(operands[0]), size(operands[0]), captured or {}
+    extents, count, captures = shape(operands[0]), size(operands[0]), captured or {}
     walk = Batching(b, count, Functions(module, count))
     parent = block.parent
     assert parent is not None
     outer = free_values([parent])
-    walk.values.update((value, Mapped(inside.get(value, value), False)) for value in outer)
+    walk.values.update((value, Mapped(captures.get(value, value), False)) for value in outer)
     results = walk.run(block, [Mapped(b.reshape(x, [count]), True) for x in operands])
     if wanted is not None:
         results = [walk.values[value] for value in wanted]
@@ -90,7 +90,7 @@ def _with_initial(combine: Combination, initial: Sequence[SSAValue], values: Val
 
 
 def _reduced(combine: Combination, op: hlo.ReduceOp) -> Values:
-    """Tensors with some dimensions reduced: these go to the front as one, whose neighbours are combined until one is left."""
+    """Reduces dimensions: they are merged into a leading one, along which neighbours are combined until one element is left."""
     b, dims = combine.b, sorted(ints(op.dimensions))
     kept = [d for d in range(rank(op.inputs[0])) if d not in dims]
     extents = shape(op.results[0])
@@ -107,7 +107,7 @@ def _reduced(combine: Combination, op: hlo.ReduceOp) -> Values:
 
 
 def _windowed(combine: Combination, op: hlo.ReduceWindowOp) -> Values:
-    """Windows dimension by dimension, the last one first, so that elements stay in order."""
+    """Reduces windows dimension by dimension, the last one first, so that elements stay in order."""
     b, w = combine.b, Window.of(op)
     whole = w.cumulative(shape(op.inputs[0]))
     if whole is not None and size(op.results[0]):
@@ -119,24 +119,24 @@ def _windowed(combine: Combination, op: hlo.ReduceWindowOp) -> Values:
         return [b.zeros(r.type) for r in op.results]  # pyright: ignore[reportArgumentType]
     for d in reversed(range(len(extents))):
         if w.extents[d] > 1:
-            parts = _grown(combine, parts, d, w.extents[d], w.dilations[d])
+            parts = _by_doubling(combine, parts, d, w.extents[d], w.dilations[d])
         parts = [along(b, x, d, 0, extents[d], w.strides[d]) for x in parts]
     return parts
 
 
 def _running(combine: Combination, inputs: Values, direction: Direction) -> Values:
-    """Windows that begin, or end, where the dimension does. From the end, what lies behind is still the right side."""
+    """Reduces windows that begin, or end, where the dimension does, by a scan. In a scan from the end the operands are swapped."""
     b = combine.b
 
-    def turned(behind: Values, ahead: Values) -> Values:
+    def swapped(behind: Values, ahead: Values) -> Values:
         return combine(ahead, behind)
 
-    found = running(b, turned if direction.backward else combine, [direction.forward(b, x) for x in inputs])
-    return [direction.restored(b, x) for x in found]
+    scanned = associative_scan(b, swapped if direction.backward else combine, [direction.forward(b, x) for x in inputs])
+    return [direction.restored(b, x) for x in scanned]
 
 
-def _grown(combine: Combination, parts: Values, dim: int, width: int, dilation: int) -> Values:
-    """At each position, the combination of ``width`` elements from there on: by the binary digits of the width."""
+def _by_doubling(combine: Combination, parts: Values, dim: int, width: int, dilation: int) -> Values:
+    """At each position, the combination of the next ``width`` elements, by the binary digits of the width."""
 
     def cut(x: Value, start: int, n: int) -> Value:
         return along(combine.b, x, dim, start, n)

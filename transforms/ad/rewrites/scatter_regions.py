@@ -1,9 +1,8 @@
-"""Scatters by a region that is no op with a name, written out so that their derivatives follow from the region's own.
+"""Expansion of scatters by a general region into ops from whose rules their derivatives follow.
 
-Where the old element is combined with something that does not depend on it, or not used at all, that something is computed for all updates at once,
-and the scatter is one of a kind that has derivatives. Otherwise the old elements are read, the region is applied to all of them at once, and what it
-returns is written in their place: at once if the program says that no element is updated twice, else one index after the other, in the order in
-which the updates stand.
+Where the old element is combined with a value that does not depend on it, or not used at all, this value is computed for all updates at once,
+and the scatter becomes one of a kind that has a derivative rule. Otherwise the old elements are read, the region is applied to all of them, and its
+results are written back: all at once if the scatter has unique indices, else one index after the other, in the order of the updates.
 
 Before and after, with ``f`` for the region and unique indices::
 
@@ -28,6 +27,8 @@ from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, Sc
 from wengert.ir.attributes import int_attr, int_of
 from wengert.ir.tensor_types import i64, rank, shape, size, tensor
 from wengert.ir.traversal import ops_of
+from wengert.transforms.ad.batching.rule import batch_element
+from wengert.transforms.ad.building_blocks.scatter_numbers import gather_numbers
 from wengert.transforms.ad.forward.tangents import has_tangent
 from wengert.transforms.ad.rewrites.reduce_regions import elementwise
 from wengert.transforms.core.closing import dependencies, free_values
@@ -40,35 +41,35 @@ _KINDS = {op: kind for kind, op in COMBINERS.items() if kind in (Kind.add, Kind.
 
 
 def expand_scatters(module: ModuleOp) -> None:
-    """Writes out every scatter with a region of its own that has a differentiable result in use, in place."""
+    """Expands every scatter by a general region that has a differentiable result in use, in place."""
     rewriter = Rewriter("expand-regions")
     for op in ops_of(module, hlo.ScatterOp):
         if not any(has_tangent(r.type) and r.first_use is not None for r in op.results):
             continue
         rewriter.move_to(op)
-        rewriter.replace(op, _written_out(rewriter, module, op))
+        rewriter.replace(op, _expanded(rewriter, module, op))
 
 
-def _written_out(b: OpBuilder, module: ModuleOp, op: hlo.ScatterOp) -> Values:
+def _expanded(b: OpBuilder, module: ModuleOp, op: hlo.ScatterOp) -> Values:
     block = op.update_computation.block
     if (known := recognise_scatter(b, op)) is not None:
         return known
     if size(op.updates[0]) == 0 or size(op.inputs[0]) == 0:
         return list(op.inputs)
-    if (found := _of_kinds(b, module, op)) is not None:
-        return found
+    if (by_kind := _of_kinds(b, module, op)) is not None:
+        return by_kind
     numbers, indices = op.scatter_dimension_numbers, op.scatter_indices
     assert isinstance(numbers, ScatterDimensionNumbersAttr)
     if _is_unique(op):
         return _at_once(b, module, block, list(op.inputs), indices, list(op.updates), numbers)
-    return _in_turn(b, module, op, numbers)
+    return _sequentially(b, module, op, numbers)
 
 
-# -- updates that are computed first
+# -- updates that do not depend on old elements
 
 
 def _of_kinds(b: OpBuilder, module: ModuleOp, op: hlo.ScatterOp) -> list[Value] | None:
-    """The scatter as one of a kind for each result, of updates that the region computes; None where the old element takes part in more than that."""
+    """One scatter of a known kind per result, of updates that the region computes; None if the old element has another use."""
     block, count, numbers = op.update_computation.block, len(op.inputs), op.scatter_dimension_numbers
     assert isinstance(numbers, ScatterDimensionNumbersAttr)
     old: set[SSAValue] = set(block.args[:count])
@@ -89,7 +90,7 @@ def _is_unique(op: hlo.ScatterOp) -> bool:
 
 
 def _combination(value: SSAValue, argument: SSAValue, old: set[SSAValue]) -> tuple[Kind, SSAValue] | None:
-    """How an old element is combined, and with what: ``old + v``, ``v`` alone, where v depends on no old element."""
+    """The kind by which an old element is combined, and with which value: ``old + v``, or ``v`` alone, where v depends on no old element."""
     if old.isdisjoint(dependencies([value])):
         return Kind.set, value
     owner = value.owner
@@ -102,7 +103,7 @@ def _combination(value: SSAValue, argument: SSAValue, old: set[SSAValue]) -> tup
     return None
 
 
-# -- updates that are combined with what they replace
+# -- updates that depend on old elements
 
 
 def _at_once(
@@ -115,52 +116,38 @@ def _at_once(
     numbers: ScatterDimensionNumbersAttr,
     captured: Mapping[SSAValue, Value] | None = None,
 ) -> list[Value]:
-    """All updates at once: no two of them are of one element."""
+    """Applies all updates at once: no two of them are to one element."""
     before = [b.gather(x, indices, *_reading(numbers, shape(x), shape(u)), shape(u)) for x, u in zip(inputs, updates, strict=True)]
     after = elementwise(b, module, block, [*before, *updates], captured=captured)
     return [b.scatter(Kind.set, x, indices, new, numbers, unique=True) for x, new in zip(inputs, after, strict=True)]
 
 
 def _reading(numbers: ScatterDimensionNumbersAttr, operand: Sequence[int], update: Sequence[int]) -> tuple[GatherDimensionNumbersAttr, list[int]]:
-    """The gather that reads what a scatter writes."""
+    """The dimension numbers and slice sizes of the gather that reads what a scatter writes."""
     inserted, batching, window = numbers.dims("inserted_window_dims"), numbers.dims("input_batching_dims"), iter(numbers.dims("update_window_dims"))
     sizes = [1 if d in inserted or d in batching else update[next(window)] for d in range(len(operand))]
-    reading = GatherDimensionNumbersAttr(
-        numbers.update_window_dims,
-        numbers.inserted_window_dims,
-        numbers.input_batching_dims,
-        numbers.scatter_indices_batching_dims,
-        numbers.scatter_dims_to_operand_dims,
-        numbers.index_vector_dim,
-    )
-    return reading, sizes
+    return gather_numbers(numbers), sizes
 
 
-def _in_turn(b: OpBuilder, module: ModuleOp, op: hlo.ScatterOp, numbers: ScatterDimensionNumbersAttr) -> Values:
-    """A loop over the index vectors."""
+def _sequentially(b: OpBuilder, module: ModuleOp, op: hlo.ScatterOp, numbers: ScatterDimensionNumbersAttr) -> Values:
+    """Applies the updates in a loop over the index vectors."""
     indices, single = _listed_indices(b, op.scatter_indices, numbers)
     updates = [_listed_updates(b, u, numbers) for u in op.updates]
     captured = free_values([op.update_computation])
     constants, initial = [indices, *updates, *captured], list(op.inputs)
     block = Block(arg_types=[tensor((), i64), *(v.type for v in (*constants, *initial))])
     inner = OpBuilder(block, location=op.location, pass_name=b.pass_name)
-    trip, index_rows, *rest = block.args
+    iteration, index_rows, *rest = block.args
     rows, outer, carried = rest[: len(updates)], rest[len(updates) : len(updates) + len(captured)], rest[len(updates) + len(captured) :]
-    vector, *now = [_row(inner, x, trip) for x in (index_rows, *rows)]
+    vector, *now = [batch_element(inner, x, iteration) for x in (index_rows, *rows)]
     after = _at_once(inner, module, op.update_computation.block, carried, vector, now, single, dict(zip(captured, outer, strict=True)))
     block.add_op(hlo.ReturnOp.create(operands=after))
     count = b.scalar(shape(indices)[0], i64)
     return b.create(core.ForOp, [count, *constants, *initial], [v.type for v in initial], {"constants": int_attr(len(constants))}, [Region([block])])
 
 
-def _row(b: OpBuilder, x: Value, i: Value) -> Value:
-    extents = shape(x)[1:]
-    row = b.dynamic_slice(x, [i, *[b.scalar(0, i64)] * len(extents)], [1, *extents])
-    return b.reshape(row, extents)
-
-
 def _listed_indices(b: OpBuilder, indices: Value, numbers: ScatterDimensionNumbersAttr) -> tuple[Value, ScatterDimensionNumbersAttr]:
-    """A list of index vectors, to which the positions along batching dimensions are added, and the numbers of a scatter at one of them."""
+    """A list of index vectors, extended by the positions along batching dimensions, and the dimension numbers of a scatter at one of them."""
     vector_dim, batching = int_of(numbers.index_vector_dim), numbers.dims("scatter_indices_batching_dims")
     wide = b.convert(indices, i64)
     if vector_dim == rank(wide):
@@ -184,7 +171,7 @@ def _listed_indices(b: OpBuilder, indices: Value, numbers: ScatterDimensionNumbe
 
 
 def _listed_updates(b: OpBuilder, update: Value, numbers: ScatterDimensionNumbersAttr) -> Value:
-    """A window for each index vector, in order."""
+    """The update windows, one per index vector, in order."""
     window = numbers.dims("update_window_dims")
     moved = b.transpose(update, [*(d for d in range(rank(update)) if d not in window), *window])
     extents = shape(moved)

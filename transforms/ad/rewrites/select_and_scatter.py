@@ -1,11 +1,11 @@
-"""``select_and_scatter``, the derivative of pooling, as a scatter, mostly an addition, at the positions that the windows select.
+"""Expansion of ``select_and_scatter``, the derivative of pooling, into a scatter at the positions that the windows select.
 
-It is linear in its source: the cotangent of a maximum's window goes to the window's winner. Written as the winners'
-positions and a scatter, it has the derivatives of a scatter, to any order; those are what pooling's second derivatives need.
+It is linear in its source: the cotangent of a maximum over a window goes to the selected element. As the selected
+positions and a scatter, it has the derivatives of a scatter, to any order, which second derivatives of pooling need.
 
-The positions are found by the op's own region, whatever it compares: a window is folded over pairs (element, position), and a
-pair stays as long as ``select(its element, the next element)`` holds, as the specification says. So ties, NaN and padding are
-decided as in the op itself::
+The op's own region selects the positions: a reduction over each window of pairs (element, position) keeps a
+pair as long as ``select(its element, the next element)`` holds, as the specification says. So ties, NaN and padding are
+treated as in the op itself::
 
     %0 = "stablehlo.select_and_scatter"(%x, %s, %init) (select, add)
     // becomes
@@ -34,11 +34,11 @@ from wengert.transforms.rewriter import Rewriter
 _PLACES = ScatterDimensionNumbersAttr(dimensions(()), dimensions((0,)), dimensions(()), dimensions(()), dimensions((0,)), int_attr(1))
 _WINDOW = ("window_dimensions", "window_strides", "padding")
 _NONE = -1
-"""The position of what is no element: padding, and a window before its first element. A scatter drops it."""
+"""The position of padding, and of the initial value of a window. A scatter drops it."""
 
 
 def expand_selections(module: ModuleOp) -> None:
-    """Writes out every select_and_scatter, in place."""
+    """Expands every select_and_scatter, in place."""
     rewriter = Rewriter("expand-selections")
     for op in ops_of(module, hlo.SelectAndScatterOp):
         rewriter.move_to(op)
@@ -51,14 +51,14 @@ def _scattered(b: OpBuilder, op: hlo.SelectAndScatterOp) -> Value:
     source = b.reshape(op.source, [size(op.source)])
     if combiner_kinds(op.scatter.block, 1) == [Kind.add] and element(op.source) == element(op.operand):
         scattered = b.scatter(Kind.add, start, places, source, _PLACES)
-    else:  # by the op's own region, whose derivatives follow from it
+    else:  # a scatter by the op's own region, which has derivatives too
         numbers = {"scatter_dimension_numbers": _PLACES}
         (scattered,) = b.create(hlo.ScatterOp, [start, places, source], [tensor(shape(start), element(op.result))], numbers, [copy_region(op.scatter)])
     return b.reshape(scattered, shape(op.operand))
 
 
 def _selected(b: OpBuilder, op: hlo.SelectAndScatterOp) -> Value:
-    """The flat position of the element that each window selects, or _NONE for a window that lies in the padding."""
+    """The flat position of the element that each window selects, or _NONE for a window in the padding."""
     x, count = op.operand, size(op.operand)
     index = i32 if count < 2**31 else i64
     positions = b.reshape(b.iota(0, tensor([count], index)), shape(x))
@@ -66,11 +66,11 @@ def _selected(b: OpBuilder, op: hlo.SelectAndScatterOp) -> Value:
     properties.setdefault("window_dimensions", int_array([1] * len(shape(x))))
     initial = [b.scalar(0, element(x)), b.scalar(_NONE, index)]
     types = [tensor(shape(op.source), kind) for kind in (element(x), index)]
-    return b.create(hlo.ReduceWindowOp, [x, positions, *initial], types, properties, [_keeping(b, op.select.block, element(x), index)])[1]
+    return b.create(hlo.ReduceWindowOp, [x, positions, *initial], types, properties, [_selection_region(b, op.select.block, element(x), index)])[1]
 
 
-def _keeping(b: OpBuilder, select: Block, scalar: Attribute, index: Attribute) -> Region:
-    """Of two pairs (element, position): the first one while ``select`` holds, or where the second one is no element."""
+def _selection_region(b: OpBuilder, select: Block, scalar: Attribute, index: Attribute) -> Region:
+    """The region that selects from two pairs (element, position): the first if ``select`` holds, or if the second is padding."""
     kinds: Sequence[Attribute] = [tensor((), scalar), tensor((), index)] * 2
     block = Block(arg_types=kinds)
     inner = OpBuilder(block, location=b.location, pass_name=b.pass_name)

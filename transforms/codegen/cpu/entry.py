@@ -1,8 +1,8 @@
-"""The program as it is being written: its entry, and the functions that this calls.
+"""Builds the text of a program: its entry, and the functions that this calls.
 
-The entry's ABI is ``i32 entry(ptr table, ptr arena)``. The table holds pointers: inputs, outputs, constants, and last the
-function of Python that runs an op in the interpreter, by its number, on an array of pointers to its operands and results. The entry returns 0, or at once
-something else where that failed.
+The entry's ABI is ``i32 entry(ptr table, ptr arena)``. The table holds pointers: inputs, outputs, constants, and last the Python function
+that runs an op in the interpreter, by its number, on an array of pointers to its operands and results. The entry returns 0, or at once
+another status where that failed.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ ENTRY = "entry"
 MOST_CELLS = 64
 """So many cells, or fewer, are never used for another value."""
 _END = "; end"
-"""Stands where the entry is left, for what must be done there."""
+"""Marks the returns of the entry, for the instructions before them, which are known at the end."""
 
 
 class EntryBuilder:
-    """What all blocks of a program share.
+    """The entry of a program while its blocks are written, and what they share.
 
     Attributes:
         builder: writes the function that the blocks are in: the entry, or for a while a task of it.
@@ -120,7 +120,7 @@ class EntryBuilder:
         self.symbols[symbol] = self.helpers[symbol] = declaration
 
     def job(self, task: str, pointers: Sequence[str], cut: Split, scratch: str = "null", count: int = 0) -> None:
-        """Runs a task by whoever has time; every thread but this one has ``count`` bytes of scratch memory of its own."""
+        """Runs a task on the thread pool; every thread but this one has ``count`` bytes of scratch memory of its own."""
         self.external(POOL_RUN, DECLARATIONS[POOL_RUN])
         if self.mode is not None:
             task, self.helpers[f"{task}.flushed"] = flushed_task(task, self.mode, self.target.attributes)
@@ -129,7 +129,7 @@ class EntryBuilder:
 
     @contextmanager
     def task(self) -> Generator[FunctionBuilder]:
-        """Blocks are written into a function of their own."""
+        """Opens a function of its own, into which blocks are written; yields its builder."""
         entry, free = self.builder, self.free_cells
         self.builder, self.free_cells = FunctionBuilder(), {}
         yield self.builder
@@ -142,12 +142,12 @@ class EntryBuilder:
             self.builder.line(f"ret i32 {status}")
 
     def poll(self) -> None:
-        """Ends the entry if somebody has interrupted it."""
+        """Ends the entry if a signal's handler has raised an exception."""
         self.external(POLL, DECLARATION)
         self.check(self.builder.call(POLL, "i32", []))
 
     def poll_in_loop(self, iteration: str, every: int) -> None:
-        """The same once in so many iterations, by the number of the iteration."""
+        """Polls once in ``every`` iterations, a power of two, by the number of the iteration."""
         if every == 1:
             self.poll()
             return
@@ -156,7 +156,7 @@ class EntryBuilder:
             self.poll()
 
     def _ends(self) -> list[str]:
-        """What must be done where the entry is left."""
+        """The instructions before each return of the entry."""
         ends: list[str] = []
         if self.uses_tapes:
             ends.append(f"call void @{FREE}(ptr %tapes)")
@@ -170,7 +170,7 @@ class EntryBuilder:
         return ends
 
     def _beginning(self) -> list[str]:
-        """What must be done where the entry begins."""
+        """The instructions at the beginning of the entry."""
         lines: list[str] = []
         if self._frame:
             lines.append(f"{FRAME} = alloca [{self._frame} x ptr]")

@@ -13,9 +13,9 @@ from wengert.dialects.kernel import ApplyOp, ConstantOp, Guard, IndexOp, LoadOp,
 from wengert.dialects.kernel.positions import Position, Quotient, dimensions, span
 from wengert.ir.elements import splat_value
 from wengert.ir.traversal import operands_of
+from wengert.ir.traversal import result_of as result
 from wengert.transforms.codegen.gpu.code import Code, Index, Values
 from wengert.transforms.codegen.gpu.functions import Functions, register_type
-from wengert.transforms.fuse.views import result
 from wengert.transforms.schedule.placement import Placement, guards_of
 
 
@@ -50,6 +50,17 @@ class Body:
             value = result(op)
             varies = self.varying[value] = self._varies(op)
             self.values[value] = [self._emit(op, lane) for lane in range(self.lanes if varies else 1)]
+
+    def evaluate(self, value: SSAValue) -> SSAValue:
+        """A value of the body, and whatever it depends on, at the indices that are set."""
+        if value not in self.values:
+            op = value.owner
+            assert isinstance(op, Operation)
+            for operand in operands_of(op):
+                if not isinstance(operand, BlockArgument):
+                    self.evaluate(operand)
+            self.values[value] = [self._emit(op, 0)]
+        return self.get(value, 0)
 
     def get(self, value: SSAValue, lane: int) -> SSAValue:
         """A value of the body in one lane."""

@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from wengert.ir.attributes import int_attr
 from wengert.ir.construction import append, block_with, insert_before
 from wengert.ir.tensor_types import i1, is_float
-from wengert.transforms.fuse.views import result
+from wengert.ir.traversal import result_of as result
 
 INDEX = IndexType()
 Index = int | SSAValue
@@ -97,7 +97,7 @@ class Code:
 
     def shared(self, cls: type[Operation], operands: Sequence[SSAValue], type: Attribute, properties: Mapping[str, Attribute] = _NONE) -> SSAValue:
         """The result of an op without effects, which may have been written before; it goes to the outermost region that knows its operands."""
-        key = (cls, *operands, *properties.values())
+        key = (cls, type, *operands, *properties.values())
         depth = max([self._depth(value) for value in operands])
         made = self._known[depth].get(key)
         if made is None:

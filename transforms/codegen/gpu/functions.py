@@ -9,62 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects import arith, complex, func, math
+from xdsl.dialects import arith, complex, func
 from xdsl.dialects.builtin import ArrayAttr, ComplexType, FloatAttr, FunctionType, IntegerType, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 
 from wengert.dialects.gpu import signless
+from wengert.dialects.gpu.scalars import FLOAT_FUNCTIONS, SIGNED_FUNCTIONS, UNSIGNED_FUNCTIONS, Meaning
 from wengert.ir.attributes import int_attr
 from wengert.ir.tensor_types import EIGHT_BITS, bf16, f16, f32, f64, i1, i64, is_boolean, is_complex, is_float, is_integer, is_unsigned
 from wengert.transforms.codegen.gpu.code import INDEX, Code, Index
 
 FLOATS = (f16, bf16, f32, f64)
 _FAST = {"fastmath": arith.FastMathFlagsAttr("none")}
-_FLOAT_OPS: dict[str, type[Operation]] = {
-    "add": arith.AddfOp,
-    "subtract": arith.SubfOp,
-    "multiply": arith.MulfOp,
-    "divide": arith.DivfOp,
-    "negate": arith.NegfOp,
-    "maximum": arith.MaximumfOp,
-    "minimum": arith.MinimumfOp,
-    "abs": math.AbsFOp,
-    "floor": math.FloorOp,
-    "ceil": math.CeilOp,
-    "round_nearest_even": math.RoundEvenOp,
-    "round_nearest_afz": math.RoundOp,
-    "sqrt": math.SqrtOp,
-    "rsqrt": math.RsqrtOp,
-    "cbrt": math.CbrtOp,
-    "exponential": math.ExpOp,
-    "exponential_minus_one": math.ExpM1Op,
-    "log": math.LogOp,
-    "log_plus_one": math.Log1pOp,
-    "sine": math.SinOp,
-    "cosine": math.CosOp,
-    "tan": math.TanOp,
-    "tanh": math.TanhOp,
-    "sinh": math.SinhOp,
-    "cosh": math.CoshOp,
-    "asin": math.AsinOp,
-    "acos": math.AcosOp,
-    "atan": math.AtanOp,
-    "asinh": math.AsinhOp,
-    "acosh": math.AcoshOp,
-    "atanh": math.AtanhOp,
-    "atan2": math.Atan2Op,
-    "erf": math.ErfOp,
-}
-_INTEGER_OPS: dict[str, type[Operation]] = {
-    "add": arith.AddiOp,
-    "subtract": arith.SubiOp,
-    "multiply": arith.MuliOp,
-    "and": arith.AndIOp,
-    "or": arith.OrIOp,
-    "xor": arith.XOrIOp,
-    "popcnt": math.CtPopOp,
-    "count_leading_zeros": math.CountLeadingZerosOp,
-}
+_FLOAT_OPS = {name: cls for cls, name in FLOAT_FUNCTIONS.items()}
+_SIGNED_OPS = {name: cls for cls, name in SIGNED_FUNCTIONS.items()}
+_UNSIGNED_OPS = {**_SIGNED_OPS, **{name: cls for cls, name in UNSIGNED_FUNCTIONS.items()}}
 _BOOLEAN_OPS: dict[str, type[Operation]] = {
     "add": arith.OrIOp,
     "or": arith.OrIOp,
@@ -74,7 +33,13 @@ _BOOLEAN_OPS: dict[str, type[Operation]] = {
     "minimum": arith.AndIOp,
     "xor": arith.XOrIOp,
 }
-_COMPLEX_OPS: dict[str, type[Operation]] = {"add": complex.AddOp, "subtract": complex.SubOp, "negate": complex.NegOp, "real": complex.ReOp, "imag": complex.ImOp}
+_COMPLEX_OPS: dict[str, type[Operation]] = {
+    "add": complex.AddOp,
+    "subtract": complex.SubOp,
+    "negate": complex.NegOp,
+    "real": complex.ReOp,
+    "imag": complex.ImOp,
+}
 _ORDERED = {name: int_attr(n) for name, n in {"eq": 1, "gt": 2, "ge": 3, "lt": 4, "le": 5, "ne": 13}.items()}
 """MLIR's numbers of the comparisons of floats: ordered, and ``une`` for ``ne``."""
 _WITH_FLAGS = (arith.AddiOp, arith.SubiOp, arith.MuliOp)
@@ -132,8 +97,7 @@ class Functions:
 
     def call(self, function: str, operands: Sequence[SSAValue], types: Sequence[Attribute], type: Attribute) -> SSAValue:
         """A call of the device function of this name and these types."""
-        name = f"wg.{function}.{'.'.join([type_name(t) for t in (*types, type)])}"
-        wanted = register_type(type)
+        name, wanted = Meaning(function, tuple(types), type).name, register_type(type)
         self.declared[name] = FunctionType.from_lists([value.type for value in operands], [wanted])
         return self.code.op(func.CallOp, operands, wanted, {"callee": SymbolRefAttr(name)})
 
@@ -177,12 +141,9 @@ class Functions:
             return self.code.op(arith.SubiOp, [self.code.constant(0, type), operands[0]], type, _WRAPS)
         if function == "not":
             return self.code.op(arith.XOrIOp, [operands[0], self.code.constant(-1, type)], type)
-        if function == "abs":
-            return operands[0] if unsigned else self.code.op(math.AbsIOp, operands, type)
-        if function in ("maximum", "minimum"):
-            largest, least = (arith.MaxUIOp, arith.MinUIOp) if unsigned else (arith.MaxSIOp, arith.MinSIOp)
-            return self.code.op(largest if function == "maximum" else least, operands, type)
-        cls = _INTEGER_OPS.get(function)
+        if function == "abs" and unsigned:
+            return operands[0]
+        cls = (_UNSIGNED_OPS if unsigned else _SIGNED_OPS).get(function)
         return None if cls is None else self.code.op(cls, operands, type, _WRAPS if cls in _WITH_FLAGS else {})
 
     def _complex(self, function: str, operands: Sequence[SSAValue], type: Attribute) -> SSAValue | None:
@@ -249,13 +210,6 @@ class Functions:
 
 
 _WIDTHS = {f16: 16, bf16: 16, f32: 32, f64: 64}
-
-
-def type_name(type: Attribute) -> str:
-    """An element type in the name of a device function: ``f32``, ``ui8``, ``c64`` for complex numbers of two f32."""
-    if isinstance(type, ComplexType):
-        return f"c{2 * _WIDTHS[type.element_type]}"
-    return str(type)
 
 
 def declaration(name: str, type: FunctionType) -> func.FuncOp:

@@ -41,12 +41,13 @@ from wengert.ir.construction import append, erase, insert_before
 from wengert.ir.locations import error_at
 from wengert.ir.tensor_types import element, shape_of_type
 from wengert.ir.traversal import ops_in
+from wengert.ir.traversal import result_of as result
 from wengert.transforms.codegen.gpu.body import Buffer
 from wengert.transforms.codegen.gpu.code import INDEX, Code
 from wengert.transforms.codegen.gpu.functions import Functions, UnsupportedError, declaration, register_type
-from wengert.transforms.codegen.gpu.nest import Ids, Kernel, Memory, kernels_of
+from wengert.transforms.codegen.gpu.kernel import Ids, Kernel, Memory
+from wengert.transforms.codegen.gpu.nest import kernels_of
 from wengert.transforms.codegen.gpu.scratch import padded, scratch_types
-from wengert.transforms.fuse.views import result
 from wengert.transforms.schedule.gpu.legality import check_gpu
 
 POSITIONS = "kernel.positions"
@@ -142,9 +143,12 @@ class _Launches:
     # -- launches
 
     def _launched(self, kernel: Kernel, declared: dict[str, FuncOp]) -> Iterable[Operation]:
-        sizes = {number: arith.ConstantOp.create(result_types=[INDEX], properties={"value": IntegerAttr(number, INDEX)}) for number in (1, kernel.groups, kernel.threads)}
+        sizes = {
+            number: arith.ConstantOp.create(result_types=[INDEX], properties={"value": IntegerAttr(number, INDEX)})
+            for number in (1, kernel.groups, kernel.threads)
+        }
         one = result(sizes[1])
-        workgroup = [device_memref(kernel.threads, type, DeviceSpace.WORKGROUP) for type in kernel.workgroup]
+        workgroup = [device_memref(count, type, DeviceSpace.WORKGROUP) for count, type in kernel.workgroup]
         op = GpuLaunchOp.of([result(sizes[kernel.groups]), one, one], [result(sizes[kernel.threads]), one, one], workgroup)
         op.location = self.launch.location
         op.attributes[POSITIONS] = StringAttr(self.schedule.positions)

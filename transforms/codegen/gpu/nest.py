@@ -11,11 +11,10 @@ follows from shapes and the schedule alone, so every run gives the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 
-from msgspec import Struct
-from xdsl.ir import Attribute, BlockArgument, SSAValue
+from xdsl.ir import SSAValue
 
 from wengert.dialects.kernel import STORE, NestOp, Write
 from wengert.dialects.kernel.gpu_schedule import GpuSchedule, Reduce
@@ -24,34 +23,12 @@ from wengert.ir.tensor_types import size
 from wengert.transforms.codegen.gpu.body import Body, Buffer
 from wengert.transforms.codegen.gpu.code import Index, Values
 from wengert.transforms.codegen.gpu.functions import Functions, register_type
+from wengert.transforms.codegen.gpu.kernel import Ids, Kernel, Memory
+from wengert.transforms.codegen.gpu.products import TiledProduct
 from wengert.transforms.codegen.gpu.teams import Team, reduced_in_team
 from wengert.transforms.codegen.gpu.totals import Combining, Total, filled, is_in_memory, totals_of
+from wengert.transforms.schedule.gpu.conflicts import apart_in
 from wengert.transforms.schedule.placement import Placement
-
-
-class Ids(Struct, frozen=True):
-    """Where a thread is: the number of its group, its number in the group, and the memory that the group shares."""
-
-    group: SSAValue
-    thread: SSAValue
-    workgroup: Sequence[SSAValue]
-
-
-class Kernel(Struct, frozen=True):
-    """One launch: so many groups of so many threads, the types of the elements of its workgroup memory (one for each thread), and what a thread does."""
-
-    groups: int
-    threads: int
-    write: Callable[[Functions, Ids], None]
-    workgroup: Sequence[Attribute] = ()
-
-
-class Memory(Struct, frozen=True):
-    """The buffers of a nest: of its inputs, its results, and the parts of its scratch memory that hold the totals of parts."""
-
-    inputs: Mapping[BlockArgument, Buffer]
-    outputs: Sequence[Buffer]
-    scratch: Sequence[Buffer] = ()
 
 
 def kernels_of(op: NestOp, schedule: GpuSchedule, memory: Memory) -> list[Kernel]:
@@ -61,6 +38,8 @@ def kernels_of(op: NestOp, schedule: GpuSchedule, memory: Memory) -> list[Kernel
     fills = [fill for fill in fills if fill.groups]
     if 0 in op.extents:
         return fills
+    if schedule.tile is not None:
+        return [*fills, TiledProduct(placed, schedule, memory).kernel()]
     nest = _Nest(placed, schedule, memory)
     return [*fills, nest.kernel(), *nest.last_kernels()]
 
@@ -88,6 +67,7 @@ class _Nest:
         self.reduced = len(self.team.loops) if self.team is not None else 0
         self.lanes = schedule.elements
         self.vector = (self.shared + self.reduced if self.reduced and not self._columns else self.shared) - 1
+        self.atomic = [target for target in range(len(placed.op.outputs)) if schedule.atomic and self._meets(target)]
         self.totals = totals_of(placed, self.shared)
         self.of_team = [total for total in self.totals if self.reduced and total.level < self.shared]
         shares = self.lanes if self.vector < self.shared else 1
@@ -97,6 +77,10 @@ class _Nest:
     def _columns(self) -> bool:
         return self.team is not None and self.team.columns
 
+    def _meets(self, target: int) -> bool:
+        """Whether several threads may combine into one element of a result."""
+        return not set(self.schedule.threads) <= apart_in([write for write in self.op.writes if write.target == target], self.op.extents)
+
     # -- launches
 
     def kernel(self) -> Kernel:
@@ -105,7 +89,7 @@ class _Nest:
             return Kernel(-(-self.results // self.schedule.group), self.schedule.group, self._alone)
         team = self._team(self.team)
         types = [register_type(Combining.working_type(t.write.kind, t.write.value.type)) for t in self.of_team] if team.threads > 1 else []
-        return Kernel(team.groups, team.group, lambda functions, ids: self._together(functions, ids, team), types)
+        return Kernel(team.groups, team.group, lambda functions, ids: self._together(functions, ids, team), [(team.group, type) for type in types])
 
     def last_kernels(self) -> list[Kernel]:
         """The kernel that combines the parts of a reduction, if there are several."""
@@ -114,7 +98,7 @@ class _Nest:
         threads = min(256, 1 << (self.team.parts.bit_length() - 1))
         team = Team(self.results, threads, threads, self.team.parts)
         types = [register_type(Combining.working_type(t.write.kind, t.write.value.type)) for t in self.of_team]
-        return [Kernel(team.groups, team.group, lambda functions, ids: self._combine_parts(functions, ids, team), types)]
+        return [Kernel(team.groups, team.group, lambda functions, ids: self._combine_parts(functions, ids, team), [(team.group, type) for type in types])]
 
     def _team(self, team: Reduce) -> Team:
         count = prod(self.placed.extents[self.shared : self.shared + self.reduced])
@@ -235,7 +219,6 @@ class _Work:
 
     def _innermost(self, running: dict[Total, Values]) -> None:
         """The writes of an iteration, and what it adds to totals."""
-        totals = {id(total.write.value): total for total in running}
         for write in self.nest.placed.writes:
             total = next((total for total in running if total.write == write), None)
             if total is not None:
@@ -244,7 +227,6 @@ class _Work:
             for lane in range(self.body.copies(write)):
                 with self.code.when(self.body.get(write.condition, lane) if write.condition is not None else None):
                     self._write(write, self.body.get(write.value, lane), lane)
-        del totals
 
     def _add(self, total: Total, running: dict[Total, Values]) -> None:
         """Combines a total with the values of all lanes: each with its own, or one with all of them in order."""
@@ -262,7 +244,7 @@ class _Work:
         buffer = self.nest.memory.outputs[write.target]
         if write.kind == STORE or not is_in_memory(self.nest.placed, write, self.nest.shared):
             self.code.store(value, buffer.memref, at)
-        elif self.nest.schedule.atomic and self._meets(write):
+        elif write.target in self.nest.atomic:
             self.combining.atomically(write, value, buffer, at)
         else:
             self._combine(write, self.combining.widened(write.kind, value, write.value.type), buffer, at)
@@ -275,7 +257,7 @@ class _Work:
             at = self.body.place(write.at, None, lane)
             if not total.in_memory:
                 self.code.store(self.combining.rounded(write.kind, end, write.value.type), buffer.memref, at)
-            elif self.nest.schedule.atomic and self._meets(write):
+            elif write.target in self.nest.atomic:
                 self.combining.atomically(write, end, buffer, at)
             else:
                 self._combine(write, end, buffer, at)
@@ -285,12 +267,6 @@ class _Work:
         old = self.combining.widened(write.kind, self.body.load(buffer, at), element)
         new = self.combining.combined(write.kind, old, value, element)
         self.code.store(self.combining.rounded(write.kind, new, element), buffer.memref, at)
-
-    def _meets(self, write: Write) -> bool:
-        """Whether several threads may combine into one element."""
-        from wengert.dialects.kernel.iterators import apart_loops
-
-        return write.base is not None or not set(self.nest.schedule.threads) <= apart_loops(write.at, self.nest.op.extents)
 
 
 def _flat(running: Mapping[Total, Values]) -> Values:

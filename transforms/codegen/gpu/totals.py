@@ -107,4 +107,3 @@ class Combining:
         element = write.value.type
         word = write.kind + ("u" if is_unsigned(element) else "s") * (write.kind in ("max", "min"))
         append(self.code.block, AtomicRMWOp.of(_ATOMICS[word], value, buffer.memref, (self.code.value(at),)))
-

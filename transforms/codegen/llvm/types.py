@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 from xdsl.ir import Attribute
 
-from wengert.dialects.kernel.element_formats import format_of
+from wengert.dialects.kernel.element_formats import element_format
 from wengert.ir.tensor_types import EIGHT_BITS, bf16, c64, c128, f16, f32, f64, i1
 
 
@@ -57,11 +57,11 @@ _REGISTERS: dict[Attribute, tuple[str, str]] = {
 }
 """The LLVM types in memory and in registers; those of integers follow from their size."""
 SUB_BYTE = ("i4", "ui4")
-"""What is narrow and no float."""
+"""Narrow types that are not floats."""
 
 
 def element_of(type: Attribute) -> Element:
-    """How LLVM sees an element type (kept on the type: it is asked for every operand of every op)."""
+    """The LLVM types of an element type (kept on the type: this is called for every operand of every op)."""
     known = type.__dict__.get("_llvm_element")
     if known is None:
         known = _element_of(type)
@@ -70,12 +70,13 @@ def element_of(type: Attribute) -> Element:
 
 
 def _element_of(type: Attribute) -> Element:
-    format = format_of(type)
+    format = element_format(type)
     word = f"i{8 * format.size}"
     memory, register = _REGISTERS.get(type, (word, word))
     return Element(format.kind, memory, register, format.size, format.narrow)
 
 
+_big_endian = struct.Struct(">d").pack
 _LARGEST_F32 = (2 - 2.0**-23) * 2.0**127
 
 
@@ -87,7 +88,7 @@ def float_literal(value: float, register: str) -> str:
         else:
             with np.errstate(all="ignore"):
                 value = float(np.float32(value))
-    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+    return f"0x{_big_endian(value).hex().upper()}"
 
 
 def literal(value: Any, element: Element) -> str:

@@ -16,6 +16,7 @@ from wengert.ir.tensor_types import bytes_of_type, size
 from wengert.ir.traversal import ops_in
 from wengert.transforms.schedule.gpu.conflicts import apart, is_exact
 from wengert.transforms.schedule.gpu.legality import MOST_IN_I32, is_total
+from wengert.transforms.schedule.gpu.products import choose_tile
 from wengert.transforms.schedule.gpu.target import GpuTarget
 
 LONG = 64
@@ -33,6 +34,8 @@ def choose_gpu(op: NestOp, target: GpuTarget, *, strict: bool = False) -> GpuSch
     positions = "i32" if max([prod(extents), *[size(value) for value in (*op.inputs, *op.outputs)]]) < MOST_IN_I32 else "i64"
     if not extents or 0 in extents:
         return GpuSchedule(serial=tuple(range(len(extents))), group=1, positions=positions)
+    if not strict and (tile := choose_tile(op, target)) is not None:
+        return GpuSchedule(tuple([d for d in range(len(extents)) if d not in tile.loops]), tile=tile, group=tile.group, positions=positions)
     safe, atomic = apart(op), False
     if len(safe) < len(extents) and all(is_exact(write) for write in op.writes if write.base is not None):
         freed = apart(op, atomic=True)
@@ -40,7 +43,9 @@ def choose_gpu(op: NestOp, target: GpuTarget, *, strict: bool = False) -> GpuSch
         safe = freed if atomic else safe
     rest = tuple([d for d in range(len(extents)) if d not in safe])
     shared, accesses = sorted(safe), _accesses(op)
-    together = bool(rest) and not strict and not atomic and all(is_total(op, write, rest) or (write.kind == "store" and write.base is None) for write in op.writes)
+    together = (
+        bool(rest) and not strict and not atomic and all(is_total(op, write, rest) or (write.kind == "store" and write.base is None) for write in op.writes)
+    )
     if together and prod(extents[d] for d in rest) >= LONG and (team := _team(op, shared, rest, accesses, target)) is not None:
         return _reducing(op, shared, team, accesses, target, positions)
     threads = _fastest_last(shared, extents, accesses)

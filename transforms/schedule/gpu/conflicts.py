@@ -15,17 +15,17 @@ from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, IndexOp, LoadOp,
 from wengert.dialects.kernel.iterators import apart_loops
 from wengert.dialects.kernel.positions import dimensions, span
 from wengert.ir.elements import splat_value
-from wengert.ir.tensor_types import is_float, is_integer
+from wengert.ir.tensor_types import is_integer
 from wengert.ir.traversal import operands_of
 
 EXACT = ("add", "max", "min", "and", "or")
-"""Kinds that give the same integers in any order."""
+"""Kinds that give the same integers in any order, and that devices have atomic operations for."""
 
 
 def is_exact(write: Write) -> bool:
-    """Whether a write combines values to the same bits in any order."""
+    """Whether a write combines values to the same bits in any order, and can do so by atomic operations, which are on 32 or 64 bits."""
     type = write.value.type
-    return write.kind in EXACT and (is_integer(type) or (is_float(type) and write.kind in ("max", "min")))
+    return write.kind in EXACT and is_integer(type) and type.width.data in (32, 64)
 
 
 def apart(op: NestOp, *, atomic: bool = False) -> set[int]:

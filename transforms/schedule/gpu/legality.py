@@ -10,7 +10,8 @@ from wengert.dialects.kernel.positions import dimensions
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.locations import error_at
 from wengert.ir.tensor_types import is_complex, is_float, size
-from wengert.transforms.schedule.gpu.conflicts import apart, is_exact, loops_of
+from wengert.transforms.schedule.gpu.conflicts import apart, loops_of
+from wengert.transforms.schedule.gpu.products import MOST_WORKGROUP_BYTES, pitch, product_of
 
 MOST_IN_I32 = 1 << 30
 """Half of what is positive leaves room for threads of the last group that have nothing to do, and for what is added on the way."""
@@ -20,7 +21,7 @@ Problem = tuple[str, str] | None
 
 def check_gpu(op: NestOp, schedule: GpuSchedule, *, strict: bool = False) -> None:
     """A DiagnosticError at the nest's place if it cannot run so."""
-    for rule in (_loops, _atomics, _shared, _elements, _reduction, _serial, _range):
+    for rule in (_loops, _shared, _tile, _elements, _reduction, _serial, _range):
         if problem := rule(op, schedule):
             raise _refusal(op, *problem)
     if strict and (team := schedule.reduce) is not None and any(_rounds(write) for write in op.writes if is_total(op, write, team.loops)):
@@ -48,27 +49,31 @@ def _loops(op: NestOp, schedule: GpuSchedule) -> Problem:
         if not 0 <= d < count:
             return f"loop {d}", f"the nest has {count}"
     left = [d for d in range(count) if d not in schedule.order]
-    return (f"loops {list(schedule.order)}", f"loop {left[0]} is not among threads, serial or reduce") if left and 0 not in op.extents else None
-
-
-def _atomics(op: NestOp, schedule: GpuSchedule) -> Problem:
-    if not schedule.atomic:
-        return None
-    safe = apart(op)
-    for write in op.writes:
-        meets = write.kind != STORE and bool(set(schedule.threads) - safe)
-        if meets and not is_exact(write) and not set(schedule.threads) <= apart(op, atomic=True):
-            return "atomic operations", f"to {write.kind} values of {write.value.type} in an order that changes would change the result"
-        if meets and write.condition is not None:
-            continue
-    return None
+    return (f"loops {list(schedule.order)}", f"loop {left[0]} is not among them") if left and 0 not in op.extents else None
 
 
 def _shared(op: NestOp, schedule: GpuSchedule) -> Problem:
     meeting = sorted(set(schedule.threads) - apart(op, atomic=schedule.atomic))
     if not meeting:
         return None
-    return f"threads that share loop {meeting[0]}", "its iterations may write the same element"
+    why = "its iterations may write the same element"
+    if schedule.atomic:
+        why += ", with values that are not combined to the same bits in any order"
+    return f"threads that share loop {meeting[0]}", why
+
+
+def _tile(op: NestOp, schedule: GpuSchedule) -> Problem:
+    tile = schedule.tile
+    if tile is None:
+        return None
+    product = product_of(op)
+    what = f"tiles of loops {list(tile.loops)}"
+    if product is None:
+        return what, "the nest is no sum of products of two factors, each of which leaves out a loop that the other has"
+    if tile.loops[0] not in product.rows or tile.loops[1] not in product.columns or tile.loops[2] != product.depth:
+        return what, f"rows are of {list(product.rows)}, columns of {list(product.columns)}, and the sum is over {product.depth}"
+    bytes_needed = tile.size[2] * sum(pitch(n) for n in tile.size[:2]) * product.factor_bytes
+    return (what, f"the factors of a tile take {bytes_needed} bytes, more than {MOST_WORKGROUP_BYTES}") if bytes_needed > MOST_WORKGROUP_BYTES else None
 
 
 def _elements(op: NestOp, schedule: GpuSchedule) -> Problem:
@@ -78,10 +83,11 @@ def _elements(op: NestOp, schedule: GpuSchedule) -> Problem:
     what = f"{count} elements per thread"
     if not schedule.threads and schedule.reduce is None:
         return what, "there is no loop that threads share"
-    if (team := schedule.reduce) is not None:
-        return (what, "threads that reduce columns have one each") if team.columns else None
-    last = op.extents[schedule.threads[-1]]
-    return (what, f"the {last} iterations of loop {schedule.threads[-1]} are no multiple of that") if last % count else None
+    team = schedule.reduce
+    if team is not None and team.columns:
+        return what, "threads that reduce columns have one each"
+    last = (team.loops if team is not None else schedule.threads)[-1]
+    return (what, f"the {op.extents[last]} iterations of loop {last} are no multiple of that") if op.extents[last] % count else None
 
 
 def _reduction(op: NestOp, schedule: GpuSchedule) -> Problem:

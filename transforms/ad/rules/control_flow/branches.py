@@ -1,7 +1,7 @@
 """Derivatives of branches.
 
-Forward mode puts values and tangents through the same branches. Linearization makes a primal case, whose branches also
-return what their linear parts need, and a linear case on the same index; what one branch needs is zero in the others.
+Forward mode computes values and tangents in the same branches. Linearization makes a primal case, whose branches also
+return residuals, and a linear case on the same index; a branch returns zeros for the residuals of other branches.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from wengert.transforms.ad.forward.activity import branch_activity
 from wengert.transforms.ad.forward.linear_builder import LinearBuilder
 from wengert.transforms.ad.forward.sweep import ForwardSweep
 from wengert.transforms.ad.forward.tangents import materialized
-from wengert.transforms.ad.function import drop_dead_ops
+from wengert.transforms.ad.function import drop_dead_ops, terminator_operands
 from wengert.transforms.ad.linear.cotangents import Cotangents
 from wengert.transforms.ad.linear.transpose_ops import copy_linear, transpose_ops
 from wengert.transforms.ad.residuals.plan import prune, residuals_of
@@ -34,12 +34,6 @@ def _step(sweep: ForwardSweep, op: core.CaseOp) -> None:
     (_forward_mode if sweep.fused else _linearize)(sweep, op, dots, active)
 
 
-def _returned(block: Block) -> Sequence[SSAValue]:
-    last = block.last_op
-    assert last is not None
-    return last.operands
-
-
 def _forward_mode(sweep: ForwardSweep, op: core.CaseOp, dots: dict[int, Value], active: list[int]) -> None:
     inputs = [sweep.primal(v) for v in op.inputs]
     regions: list[Region] = []
@@ -50,19 +44,19 @@ def _forward_mode(sweep: ForwardSweep, op: core.CaseOp, dots: dict[int, Value], 
         inner = sweep.nested(block, block, tangents.values())
         inner.bind(old.args, block.args[: len(inputs)], [tangents.get(i) for i in range(len(inputs))])
         inner.run(list(old.ops)[:-1])
-        y_dots = [materialized(inner.b, inner.tangent(_returned(old)[j]), _returned(old)[j].type) for j in active]
-        block.add_op(hlo.ReturnOp.create(operands=[*(inner.primal(v) for v in _returned(old)), *y_dots]))
+        y_dots = [materialized(inner.b, inner.tangent(terminator_operands(old)[j]), terminator_operands(old)[j].type) for j in active]
+        block.add_op(hlo.ReturnOp.create(operands=[*(inner.primal(v) for v in terminator_operands(old)), *y_dots]))
         drop_dead_ops(block)
         regions.append(Region([block]))
     types = [*(r.type for r in op.results), *(op.results[j].type for j in active)]
-    made = sweep.b.create(core.CaseOp, [sweep.primal(op.index), *inputs, *dots.values()], types, {}, regions)
+    case_results = sweep.b.create(core.CaseOp, [sweep.primal(op.index), *inputs, *dots.values()], types, {}, regions)
     n = len(op.results)
-    found = dict(zip(active, made[n:], strict=True))
-    sweep.set(op.results, made[:n], [found.get(j) for j in range(n)])
+    y_dots_by_position = dict(zip(active, case_results[n:], strict=True))
+    sweep.set(op.results, case_results[:n], [y_dots_by_position.get(j) for j in range(n)])
 
 
 class _Branch:
-    """One branch, linearized: its primal and linear blocks, and what has to be kept for the linear one."""
+    """A linearized branch: its primal and linear blocks, and the plan of its residuals."""
 
     def __init__(self, sweep: ForwardSweep, old: Block, dots: dict[int, Value], active: list[int]):
         self.primal = Block(arg_types=[a.type for a in old.args])
@@ -71,8 +65,8 @@ class _Branch:
         tangents = dict(zip(dots, self.linear.args, strict=True))
         inner.bind(old.args, self.primal.args, [tangents.get(i) for i in range(len(old.args))])
         inner.run(list(old.ops)[:-1])
-        self.outputs = [inner.primal(v) for v in _returned(old)]
-        self.y_dots = [materialized(inner.lb, inner.tangent(_returned(old)[j]), _returned(old)[j].type) for j in active]
+        self.outputs = [inner.primal(v) for v in terminator_operands(old)]
+        self.y_dots = [materialized(inner.lb, inner.tangent(terminator_operands(old)[j]), terminator_operands(old)[j].type) for j in active]
         self.linear_ops = prune(self.linear, self.y_dots)
         residuals = residuals_of(self.linear_ops, self.y_dots, inner.lb.linear)
         self.plan = sweep.policy.plan(Site(self.primal, residuals, self.primal.args, "branch"))
@@ -82,43 +76,43 @@ class _Branch:
 def _linearize(sweep: ForwardSweep, op: core.CaseOp, dots: dict[int, Value], active: list[int]) -> None:
     inputs = [sweep.primal(v) for v in op.inputs]
     branches = [_Branch(sweep, region.block, dots, active) for region in op.branches]
-    kept = [value for branch in branches for value in branch.plan.kept]
+    stored = [value for branch in branches for value in branch.plan.stored]
     for branch in branches:
-        own = set(branch.plan.kept)
-        extra = [value if value in own else _placeholder(branch.b, value) for value in kept]
+        own_stored = set(branch.plan.stored)
+        extra = [value if value in own_stored else _placeholder(branch.b, value) for value in stored]
         branch.primal.add_op(hlo.ReturnOp.create(operands=[*branch.outputs, *extra]))
-    types = [*(r.type for r in op.results), *(v.type for v in kept)]
+    types = [*(r.type for r in op.results), *(v.type for v in stored)]
     index = sweep.primal(op.index)
     linear_regions_need = [_needed_inputs(branch) for branch in branches]
     used = sorted({i for needed in linear_regions_need for i in needed})
-    linear_regions = [_linear_region(sweep, branch, kept, used, dots) for branch in branches]
+    linear_regions = [_linear_region(sweep, branch, stored, used, dots) for branch in branches]
     for branch in branches:
         drop_dead_ops(branch.primal)
-    made = sweep.b.create(core.CaseOp, [index, *inputs], types, {}, [Region([branch.primal]) for branch in branches])
+    case_results = sweep.b.create(core.CaseOp, [index, *inputs], types, {}, [Region([branch.primal]) for branch in branches])
     n = len(op.results)
-    operands = [index, *(inputs[i] for i in used), *made[n:], *dots.values()]
+    operands = [index, *(inputs[i] for i in used), *case_results[n:], *dots.values()]
     y_dots = sweep.lb.create(core.CaseOp, operands, [op.results[j].type for j in active], {}, linear_regions)
-    found = dict(zip(active, y_dots, strict=True))
-    sweep.set(op.results, made[:n], [found.get(j) for j in range(n)])
+    y_dots_by_position = dict(zip(active, y_dots, strict=True))
+    sweep.set(op.results, case_results[:n], [y_dots_by_position.get(j) for j in range(n)])
 
 
 def _placeholder(b: OpBuilder, value: SSAValue) -> Value:
-    """What a branch returns for a residual of another branch."""
+    """A zero or an empty tape, which a branch returns for a residual of another branch."""
     if isinstance(value.type, core.TapeType):
         return b.create(core.TapeCreateOp, (), (value.type,))[0]
     return b.zeros(type_of(value))
 
 
 def _needed_inputs(branch: _Branch) -> set[int]:
-    """The positions of the inputs that the linear part of a branch uses as they are."""
+    """The positions of the inputs that the linear part of a branch uses directly."""
     ops = [*branch.plan.recomputed, *branch.linear_ops]
     used = {operand for op in ops for operand in op.operands} | set(branch.y_dots)
     return {i for i, argument in enumerate(branch.primal.args) if argument in used}
 
 
-def _linear_region(sweep: ForwardSweep, branch: _Branch, kept: Sequence[SSAValue], used: Sequence[int], dots: dict[int, Value]) -> Region:
+def _linear_region(sweep: ForwardSweep, branch: _Branch, stored: Sequence[SSAValue], used: Sequence[int], dots: dict[int, Value]) -> Region:
     old = branch.primal.args
-    values = [*(old[i] for i in used), *kept, *branch.linear.args]
+    values = [*(old[i] for i in used), *stored, *branch.linear.args]
     block = Block(arg_types=[v.type for v in values])
     env: dict[SSAValue, SSAValue] = dict(zip(values, block.args, strict=True))
     b = OpBuilder(block, location=sweep.lb.location, pass_name=sweep.b.pass_name)
@@ -130,26 +124,26 @@ def _linear_region(sweep: ForwardSweep, branch: _Branch, kept: Sequence[SSAValue
 
 
 def _transpose_case(b: OpBuilder, op: core.CaseOp, linear: Sequence[bool], y_bars: Sequence[Tangent], cotangents: Cotangents) -> None:
-    """A case of transposed branches. Where a cotangent is being summed already, the sum goes through the branches, so that
-    a branch adds to it in place."""
+    """Emits a case of transposed branches. The running sum of a cotangent, if there is one, is passed through the branches, which
+    add to it in place."""
     flags = linear[1:]
-    plain = [operand for operand, flag in zip(op.inputs, flags, strict=True) if not flag]
+    nonlinear_inputs = [operand for operand, flag in zip(op.inputs, flags, strict=True) if not flag]
     shared = list(dict.fromkeys(operand for operand, flag in zip(op.inputs, flags, strict=True) if flag))
     present = [j for j, y_bar in enumerate(y_bars) if y_bar is not None]
-    given_bars = [y_bar for y_bar in y_bars if y_bar is not None]
-    sums = {operand: held for operand in shared if (held := cotangents.take(operand)) is not None}
-    inputs = [*plain, *given_bars, *sums.values()]
+    present_bars = [y_bar for y_bar in y_bars if y_bar is not None]
+    sums = {operand: total for operand in shared if (total := cotangents.take(operand)) is not None}
+    inputs = [*nonlinear_inputs, *present_bars, *sums.values()]
     regions: list[Region] = []
     for region in op.branches:
         block = Block(arg_types=[v.type for v in inputs])
         inner = OpBuilder(block, location=b.location, pass_name=b.pass_name)
-        bars: dict[int, Value] = dict(zip(present, block.args[len(plain) :], strict=False))
-        totals: dict[SSAValue, Value] = dict(zip(sums, block.args[len(plain) + len(present) :], strict=True))
-        _transpose_branch(inner, region.block, op, flags, shared, block.args[: len(plain)], bars, totals)
+        bars: dict[int, Value] = dict(zip(present, block.args[len(nonlinear_inputs) :], strict=False))
+        totals: dict[SSAValue, Value] = dict(zip(sums, block.args[len(nonlinear_inputs) + len(present) :], strict=True))
+        _transpose_branch(inner, region.block, op, flags, shared, block.args[: len(nonlinear_inputs)], bars, totals)
         drop_dead_ops(block)
         regions.append(Region([block]))
-    made = b.create(core.CaseOp, [op.index, *inputs], [v.type for v in shared], {}, regions)
-    for operand, total in zip(shared, made, strict=True):
+    case_results = b.create(core.CaseOp, [op.index, *inputs], [v.type for v in shared], {}, regions)
+    for operand, total in zip(shared, case_results, strict=True):
         cotangents.add(operand, total)
 
 
@@ -159,14 +153,14 @@ def _transpose_branch(
     op: core.CaseOp,
     flags: Sequence[bool],
     shared: list[SSAValue],
-    plain: Sequence[Value],
+    nonlinear_inputs: Sequence[Value],
     bars: dict[int, Value],
     totals: dict[SSAValue, Value],
 ) -> None:
     scratch = Block(arg_types=[v.type for v in shared])
     lb = LinearBuilder(scratch, inner, scratch.args)
     env: dict[SSAValue, SSAValue] = {}
-    rest = iter(plain)
+    rest = iter(nonlinear_inputs)
     for argument, operand, flag in zip(old.args, op.inputs, flags, strict=True):
         env[argument] = scratch.args[shared.index(operand)] if flag else next(rest)
     ops = list(old.ops)

@@ -1,8 +1,8 @@
-"""Checkpoints: calls whose inside the backward sweep computes again instead of keeping it.
+"""Checkpoints: calls whose intermediate values the reverse sweep recomputes.
 
-Forward mode goes through the call as if it were not there. Linearization evaluates the call and keeps its arguments only: the
-linear op is the function's pushforward at them, and its transpose the pullback, which evaluates the function once more. A
-barrier stands in front of the second evaluation, so that no later pass takes it for the first one.
+Forward mode inlines the call. Linearization evaluates the call and stores its arguments only: the
+linear op is the function's pushforward at them, and its transpose the pullback, which evaluates the function again. The arguments
+of the second evaluation pass through an optimization barrier, so that no later pass merges it with the first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wengert.dialects.builder import OpBuilder
 from wengert.ir.attributes import int_array, ints
 from wengert.transforms.ad.forward.activity import active_values
 from wengert.transforms.ad.forward.sweep import ForwardSweep
-from wengert.transforms.ad.requests.custom import take_in
+from wengert.transforms.ad.requests.custom import inline_body
 from wengert.transforms.ad.requests.request import function_named
 from wengert.transforms.ad.rule import STEPS, Tangent, transpose
 
@@ -32,13 +32,13 @@ def _step(sweep: ForwardSweep, op: ad.CheckpointOp) -> None:
         inner.run(body)
         sweep.bind(op.results, [inner.primal(y) for y in end.operands], [inner.tangent(y) for y in end.operands])
         return
-    outputs = take_in(sweep.b, function_named(sweep.module, op.callee.string_value()), primals)
+    outputs = inline_body(sweep.b, function_named(sweep.module, op.callee.string_value()), primals)
     wrt = [i for i, x_dot in enumerate(x_dots) if x_dot is not None]
     active = active_values(block, [block.args[i] for i in wrt])
     of = [j for j, y in enumerate(end.operands) if y in active]
     properties: dict[str, Attribute] = {"callee": op.callee, "wrt": int_array(wrt), "of": int_array(of)}
-    given = [x_dot for x_dot in x_dots if x_dot is not None]
-    y_dots = sweep.lb.create(ad.PushforwardOp, [*primals, *given], [outputs[j].type for j in of], properties)
+    tangents = [x_dot for x_dot in x_dots if x_dot is not None]
+    y_dots = sweep.lb.create(ad.PushforwardOp, [*primals, *tangents], [outputs[j].type for j in of], properties)
     by_position = dict(zip(of, y_dots, strict=True))
     sweep.set(op.results, outputs, [by_position.get(j) for j in range(len(outputs))])
 
@@ -51,9 +51,9 @@ def pushforward_transpose(b: OpBuilder, op: ad.PushforwardOp, linear: Sequence[b
     # the pushforward <-> the pullback, at the same arguments
     wrt, of = ints(op.wrt), ints(op.of)
     count = len(op.arguments) - len(wrt)
-    held = b.create(hlo.OptimizationBarrierOp, op.arguments[:count], [x.type for x in op.arguments[:count]])
+    barred = b.create(hlo.OptimizationBarrierOp, op.arguments[:count], [x.type for x in op.arguments[:count]])
     present = [(j, y_bar) for j, y_bar in zip(of, y_bars, strict=True) if y_bar is not None]
     properties: dict[str, Attribute] = {"callee": op.callee, "wrt": int_array(wrt), "of": int_array([j for j, _ in present])}
     types = [x_dot.type for x_dot in op.arguments[count:]]
-    x_bars = b.create(ad.PullbackOp, [*held, *(y_bar for _, y_bar in present)], types, properties)
+    x_bars = b.create(ad.PullbackOp, [*barred, *(y_bar for _, y_bar in present)], types, properties)
     return [*[None] * count, *x_bars]

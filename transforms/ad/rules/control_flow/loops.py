@@ -1,6 +1,6 @@
-"""Derivatives of loops in forward mode, where one loop carries tangents beside the values they belong to.
+"""Derivatives of loops in forward mode, where one loop carries values and their tangents.
 
-Linearization makes two loops, see :mod:`wengert.transforms.ad.rules.control_flow.loop_records`.
+Linearization emits two loops, see :mod:`wengert.transforms.ad.rules.control_flow.loop_records`.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from wengert.transforms.ad.forward.sweep import ForwardSweep
 from wengert.transforms.ad.forward.tangents import materialized
 from wengert.transforms.ad.function import drop_dead_ops
 from wengert.transforms.ad.rule import STEPS
-from wengert.transforms.ad.rules.control_flow.active_loop import ActiveLoop, Loop, bind, create_loop, finish, loop_block
+from wengert.transforms.ad.rules.control_flow.active_loop import ActiveLoop, Loop, bind, create_loop, loop_block, set_results
 from wengert.transforms.ad.rules.control_flow.loop_records import linearize_loop
 from wengert.transforms.core.counting import constant_integer
 
 
 def _step(sweep: ForwardSweep, op: Loop) -> None:
     if isinstance(op, core.ForOp) and (constant_integer(op.trip_count) or 0) < 1 and constant_integer(op.trip_count) is not None:
-        sweep.bind(op.results, [sweep.primal(v) for v in op.initial], [sweep.tangent(v) for v in op.initial])  # no trip at all
+        sweep.bind(op.results, [sweep.primal(v) for v in op.initial], [sweep.tangent(v) for v in op.initial])  # no iteration
         return
     loop = ActiveLoop.of(sweep, op)
     (_forward_mode if sweep.fused else linearize_loop)(sweep, loop)
@@ -43,6 +43,6 @@ def _forward_mode(sweep: ForwardSweep, loop: ActiveLoop) -> None:
     y_dots = [materialized(inner.b, inner.tangent(loop.returned[i]), loop.returned[i].type) for i in loop.carried_dots]
     block.add_op(hlo.ReturnOp.create(operands=[*(inner.primal(v) for v in loop.returned), *y_dots]))
     drop_dead_ops(block)
-    made = create_loop(sweep.b, loop, constants, carried, block)
+    loop_results = create_loop(sweep.b, loop, constants, carried, block)
     n = len(loop.initial)
-    finish(sweep, loop, made[:n], dict(zip(loop.carried_dots, made[n:])))
+    set_results(sweep, loop, loop_results[:n], dict(zip(loop.carried_dots, loop_results[n:])))

@@ -1,7 +1,7 @@
-"""Derivatives of tapes, for derivatives of programs that are derivatives already.
+"""Derivatives of tape ops, which occur in programs that are derivatives themselves.
 
-The tangent of a tape is a tape with the tangents of its values at the same positions, nothing where they are structurally
-zero. Its cotangent is filled from the end, as the reverse sweep reads the tape; so linear ops name positions.
+The tangent of a tape is a tape with the tangents of its entries at the same positions; entries whose tangent is structurally zero are absent.
+Its cotangent is filled from the end, since the reverse sweep reads the tape backward; so linear ops have explicit positions.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import i64, tensor
-from wengert.transforms.ad.rule import Into, LinearMap, Tangent, derivative, inactive, transpose
+from wengert.transforms.ad.rule import InPlaceAdd, LinearMap, Tangent, derivative, inactive, transpose
 
 INDEX = tensor((), i64)
 
@@ -24,7 +24,7 @@ def _or_empty(lb: OpBuilder, tape_dot: Tangent, like: Value) -> Value:
 
 @derivative(core.TapePushOp)
 def push(b: OpBuilder, op: core.TapePushOp) -> LinearMap:
-    # after the push, for the tape given is consumed by it
+    # the size after the push, which consumes its operand
     position = b.subtract(b.create(core.TapeSizeOp, (op.tape,), (INDEX,))[0], b.scalar(1, i64))
 
     def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
@@ -61,7 +61,7 @@ def read(b: OpBuilder, op: core.TapeReadOp | core.TapeGetOp) -> LinearMap:
 
 @derivative(core.TapeSetOp, core.TapeAddOp)
 def write(b: OpBuilder, op: core.TapeSetOp | core.TapeAddOp) -> LinearMap:
-    # a position is set once, before anything is read from it, so a missing tangent leaves nothing behind
+    # an entry is set once, before it is read, so nothing has to be written for a zero tangent
     def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
         tape_dot, _, value_dot = tangents
         if value_dot is None:
@@ -92,41 +92,41 @@ def part(b: OpBuilder, op: core.TapeFromOp) -> LinearMap:
 
 
 @transpose(core.TapeGetOp)
-def get_transpose(b: OpBuilder, op: core.TapeGetOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent | Into]:
+def get_transpose(b: OpBuilder, op: core.TapeGetOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent | InPlaceAdd]:
     # reading <-> adding at the position
-    def accumulate(held: Tangent) -> Value:
-        return b.create(core.TapeAddOp, (_or_empty(b, held, op.operand), op.index, y_bars[0]), (op.operand.type,))[0]
+    def accumulate(so_far: Tangent) -> Value:
+        return b.create(core.TapeAddOp, (_or_empty(b, so_far, op.operand), op.index, y_bars[0]), (op.operand.type,))[0]
 
-    return [Into(accumulate), None]
+    return [InPlaceAdd(accumulate), None]
 
 
 @transpose(core.TapeSetOp, core.TapeAddOp)
-def write_transpose(b: OpBuilder, op: core.TapeSetOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent | Into]:
-    # writing <-> reading at the position; what was there before a first write is nothing, so the tape's cotangent goes on as it is
+def write_transpose(b: OpBuilder, op: core.TapeSetOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent | InPlaceAdd]:
+    # writing <-> reading at the position; the entry is absent before the first write, so the cotangent of the tape is passed on unchanged
     value_bar = b.create(core.TapeGetOp, (y_bars[0], op.index), (op.value.type,))[0] if linear[2] else None
-    return [Into(lambda held: _merged(b, held, y_bars[0])) if linear[0] else None, None, value_bar]
+    return [InPlaceAdd(lambda so_far: _merged(b, so_far, y_bars[0])) if linear[0] else None, None, value_bar]
 
 
 @transpose(core.TapeSetFromOp, core.TapeAddFromOp)
-def write_from_transpose(b: OpBuilder, op: core.TapeSetFromOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent | Into]:
+def write_from_transpose(b: OpBuilder, op: core.TapeSetFromOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent | InPlaceAdd]:
     other = b.create(core.TapeFromOp, (y_bars[0], op.index), (op.other.type,))[0] if linear[2] else None
     return [
-        Into(lambda held: _merged(b, held, y_bars[0])) if linear[0] else None,
+        InPlaceAdd(lambda so_far: _merged(b, so_far, y_bars[0])) if linear[0] else None,
         None,
-        None if other is None else Into(lambda held: _merged(b, held, other)),
+        None if other is None else InPlaceAdd(lambda so_far: _merged(b, so_far, other)),
     ]
 
 
 @transpose(core.TapeFromOp)
-def part_transpose(b: OpBuilder, op: core.TapeFromOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent | Into]:
-    def accumulate(held: Tangent) -> Value:
-        return b.create(core.TapeAddFromOp, (_or_empty(b, held, op.operand), op.index, y_bars[0]), (op.operand.type,))[0]
+def part_transpose(b: OpBuilder, op: core.TapeFromOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent | InPlaceAdd]:
+    def accumulate(so_far: Tangent) -> Value:
+        return b.create(core.TapeAddFromOp, (_or_empty(b, so_far, op.operand), op.index, y_bars[0]), (op.operand.type,))[0]
 
-    return [Into(accumulate), None]
+    return [InPlaceAdd(accumulate), None]
 
 
-def _merged(b: OpBuilder, held: Tangent, tape: Value) -> Value:
+def _merged(b: OpBuilder, so_far: Tangent, tape: Value) -> Value:
     """The sum of two cotangents of one tape."""
-    if held is None:
+    if so_far is None:
         return tape
-    return b.create(core.TapeAddFromOp, (held, b.scalar(0, i64), tape), (tape.type,))[0]
+    return b.create(core.TapeAddFromOp, (so_far, b.scalar(0, i64), tape), (tape.type,))[0]

@@ -11,7 +11,7 @@ from wengert.dialects.kernel.positions import Position, Quotient, dimensions, sp
 from wengert.transforms.codegen.cpu.nest.context import Context
 from wengert.transforms.codegen.cpu.nest.registers import Registers
 from wengert.transforms.codegen.llvm.memory import Memory
-from wengert.transforms.codegen.llvm.types import Element, splat, vector
+from wengert.transforms.codegen.llvm.types import Element, element_of, splat, vector
 
 INDEX = Element("i", "i64", "i64", 8)
 SHORT_INDEX = Element("i", "i32", "i32", 4)
@@ -92,7 +92,7 @@ class Addresses:
         def moved() -> str:
             offset = self.registers.get(base, 1)
             assert isinstance(offset, str)
-            return self.computed(pointer, element, base.type, offset)
+            return self.computed(pointer, element, element_of(base.type).register, offset)
 
         return self.registers.once(("based", pointer, base), moved)
 
@@ -122,9 +122,9 @@ class Addresses:
         kind = number.register
         return lambda lane: self.computed(pointer, element, kind, memory.extract(kind, numbers, lane))
 
-    def computed(self, pointer: str, element: Element, kind: object, index: str) -> str:
+    def computed(self, pointer: str, element: Element, kind: str, index: str) -> str:
         """The address of an element whose number is a register of this type."""
-        return self.nest.out.offset(pointer, unit(element), index, str(kind))
+        return self.nest.out.offset(pointer, unit(element), index, kind)
 
     # -- positions in every lane
 

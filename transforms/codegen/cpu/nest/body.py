@@ -16,7 +16,7 @@ from wengert.transforms.codegen.cpu.nest.registers import Registers
 from wengert.transforms.codegen.cpu.nest.tiles import Tiles
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.codegen.llvm.types import Element, element_of, literal, splat
-from wengert.transforms.codegen.llvm.vector_builder import one
+from wengert.transforms.codegen.llvm.vector_builder import real_value
 from wengert.transforms.schedule.contraction import shared_products
 from wengert.transforms.schedule.placement import deepest
 
@@ -71,8 +71,8 @@ class Body:
         """x y + z, z - x y or x y - z, where the product is operand ``at``."""
         product = op.operands[at].owner
         assert isinstance(product, ApplyOp)
-        x, y = [one(self.registers.get(factor, lanes)) for factor in product.operands]
-        z, register, scalars = one(other), element_of(result_of(op).type).register, self.nest.arithmetic(lanes)
+        x, y = [real_value(self.registers.get(factor, lanes)) for factor in product.operands]
+        z, register, scalars = real_value(other), element_of(result_of(op).type).register, self.nest.arithmetic(lanes)
         if op.function.data == "subtract":
             z, x = (z, scalars.negate(register, x)) if at else (scalars.negate(register, z), x)
         return scalars.intrinsic("fmuladd", register, x, y, z)

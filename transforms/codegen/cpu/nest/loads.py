@@ -15,7 +15,7 @@ from wengert.transforms.codegen.cpu.nest.guards import Guards, lane_mask
 from wengert.transforms.codegen.cpu.nest.registers import Registers
 from wengert.transforms.codegen.llvm.memory import Memory
 from wengert.transforms.codegen.llvm.scalars import Value
-from wengert.transforms.codegen.llvm.types import Element, literal, splat
+from wengert.transforms.codegen.llvm.types import Element, element_of, literal, splat
 
 NEAR = 2
 """A masked load may begin so many registers before the array, or behind it; only few of them do."""
@@ -74,12 +74,12 @@ class Loads:
         offsets = self.registers.get(base, memory.lanes)
         assert isinstance(offsets, str)
         where = self.addresses.lanes(load.pointer, load.element, load.at)
-        inner = self._varies(load.guards)
+        inner, kind = self._varies(load.guards), element_of(base.type).register
         mask = self.guards.all_hold(load.guards, memory.lanes if inner else 1) if load.guards else ""
 
         def address(lane: int) -> str:
-            offset = memory.extract(str(base.type), offsets, lane)
-            lane_address = self.addresses.computed(where.address(lane), load.element, base.type, offset)
+            offset = memory.extract(kind, offsets, lane)
+            lane_address = self.addresses.computed(where.address(lane), load.element, kind, offset)
             if not load.guards:
                 return lane_address
             bit = memory.extract("i1", mask, lane) if inner else mask

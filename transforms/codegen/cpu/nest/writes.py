@@ -15,7 +15,7 @@ from wengert.transforms.codegen.cpu.nest.registers import Registers
 from wengert.transforms.codegen.llvm.memory import Memory
 from wengert.transforms.codegen.llvm.scalars import Scalars, Value
 from wengert.transforms.codegen.llvm.types import Element, element_of
-from wengert.transforms.codegen.llvm.vector_builder import one
+from wengert.transforms.codegen.llvm.vector_builder import real_value
 
 
 class Writes:
@@ -97,7 +97,7 @@ class Writes:
 
     def _write_neighbours(self, memory: Memory, group: list[Write]) -> None:
         element, at = element_of(group[0].value.type), self.nest.placed.loops[group[0].at]
-        values = [one(self.registers.get(write.value, memory.lanes)) for write in group]
+        values = [real_value(self.registers.get(write.value, memory.lanes)) for write in group]
         if self._combines(group[0]):
             values = [self._with_old(memory, write, element, value) for write, value in zip(group, values, strict=True)]
         where = self.addresses.lanes(f"%q{group[0].target}", element, at)
@@ -111,7 +111,7 @@ class Writes:
         where = self.addresses.lanes(f"%q{write.target}", element, self.nest.placed.loops[write.at])
         assert where.step is not None
         old = memory.load_strided(element, where.first, where.step) or memory.load_lanes(element, where.address)
-        return one(rounded(memory.scalars, element, memory.scalars.combine(write.kind, old, value, element)))
+        return real_value(rounded(memory.scalars, element, memory.scalars.combine(write.kind, old, value, element)))
 
     # -- writes to computed positions
 
@@ -143,7 +143,8 @@ class Writes:
         assert write.base is not None
         offsets = self.registers.get(write.base, memory.lanes)
         assert isinstance(offsets, str)
-        return self.addresses.computed(pointer, element, write.base.type, memory.extract(str(write.base.type), offsets, lane))
+        kind = element_of(write.base.type).register
+        return self.addresses.computed(pointer, element, kind, memory.extract(kind, offsets, lane))
 
     def _modify(self, memory: Memory, write: Write, element: Element, value: Value, address: str, lane: tuple[Memory, int] | None = None) -> None:
         """Reads, combines and writes elements from an address on; leaves them as they are where the condition fails."""

@@ -1,4 +1,4 @@
-"""Depthwise convolutions, one output per group: too little work per element for a matrix product, so they are folds.
+"""Emits depthwise convolutions, with one output per group, as folds: there is too little work per element for a matrix product.
 
 Every output element is the sum over its window of products with the kernel, many elements at a time in lanes: along the
 features where they are innermost, else along a row of the image.

@@ -1,4 +1,4 @@
-"""Triangular systems by substitution, in place: generated loops for small matrices, in lanes if there are many, BLAS trsm for others.
+"""Solves triangular systems by substitution, in place: generated loops for small matrices, in lanes if there are many, BLAS trsm for others.
 
 BLAS is column-major. A row-major matrix is the transpose of what BLAS sees, so it is asked for the transposed system, in
 the other triangle and from the other side: no operand is moved.
@@ -34,7 +34,7 @@ ONES = {"s": ("float", "1.0"), "d": ("double", "1.0"), "c": ("<2 x float>", "<fl
 
 
 def lanes_for(matrices: SSAValue, sides: SSAValue, target: Target, batch: int) -> int:
-    """How many systems of a batch are solved at once."""
+    """The number of systems of a batch that are solved at once."""
     n, count = shape(matrices)[-1], shape(sides)[-2] * shape(sides)[-1]
     small = n > 1 and count and n * n + count <= MOST_ELEMENTS
     return lanes_of(value_element(matrices), target, batch) if small else 1
@@ -61,7 +61,7 @@ class TriangularSystem(Struct, frozen=True):
 
     @property
     def layout(self) -> Layout:
-        """How substitution goes through the matrix and the sides."""
+        """The steps of substitution through the matrix and the right-hand sides."""
         turned = (self.how is not Transpose.NO_TRANSPOSE) == self.left  # from the right, y T = c is T^T y^T = c^T
         steps = (self.columns, 1) if self.left else (1, self.columns)
         sides = self.columns if self.left else self.rows

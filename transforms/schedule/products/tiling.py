@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from wengert.transforms.codegen.cpu.matmul.target import Target
+from wengert.dialects.kernel.product_schedule import Tile
 
 
 class Group(Struct, frozen=True):
@@ -23,34 +23,27 @@ class Group(Struct, frozen=True):
     offsets: tuple[int, ...]
 
 
-class Columns(Struct, frozen=True):
-    """The column groups, the lanes of a vector, and the rows of a tile."""
-
-    lanes: int
-    rows: int
-    groups: tuple[Group, ...]
-
-    @property
-    def widest(self) -> int:
-        """The most columns in a group."""
-        return max(group.width for group in self.groups)
-
-
 @lru_cache(maxsize=1024)
-def split_columns(m: int, n: int, k: int, target: Target, element: str) -> Columns:
-    """The cheapest tiling by a model of the processor: two multiply-adds per cycle with a latency of five, and loads that cost a little."""
-    lanes = min(target.lanes(element), n)
+def column_tile(m: int, n: int, registers: int, most_lanes: int) -> Tile:
+    """The cheapest tile with vectors along n, by a model of the processor: two multiply-adds per cycle with a latency of five, and loads that cost a little."""
+    lanes = min(most_lanes, n)
     vectors = -(-n // lanes)
     best: tuple[float, int, int] | None = None
     for wide in sorted({balanced(vectors, most) for most in range(1, min(6, vectors) + 1)}):
-        for tall in range(1, min(m, (target.registers - 1 - wide) // wide) + 1):
+        for tall in range(1, min(m, (registers - 1 - wide) // wide) + 1):
             cost = tiling_cost(parts(m, tall), parts(vectors, wide))
             # Ties go to the wider tile, which reads A less often.
             if best is None or cost <= best[0]:
                 best = (cost, tall, wide)
     assert best is not None
     _, rows, wide = best
-    return Columns(lanes, rows, column_groups(n, lanes, wide))
+    return Tile(rows, wide, lanes)
+
+
+def dot_tile(m: int, n: int, k: int, registers: int, most_lanes: int) -> Tile:
+    """The tile with vectors along k."""
+    rows = balanced(m, 4)
+    return Tile(rows, balanced(n, max(1, min(3, (registers - 4) // rows))), min(most_lanes, k))
 
 
 def tiling_cost(row_parts: list[tuple[int, int]], column_parts: list[tuple[int, int]]) -> float:
@@ -69,6 +62,11 @@ def parts(total: int, size: int) -> list[tuple[int, int]]:
     """(size, count) of the full parts and of the rest."""
     full, rest = divmod(total, size)
     return [(size, full)] + ([(rest, 1)] if rest else [])
+
+
+def smallest(tile: Tile, m: int, vectors: int) -> int:
+    """The registers of the smallest tile that is there, that of the rest of the rows and of the columns."""
+    return min([rows for rows, count in parts(m, tile.rows) if count]) * min([columns for columns, count in parts(vectors, tile.columns) if count])
 
 
 def turn_cost(rows: int, vectors: int) -> float:
