@@ -70,8 +70,12 @@ PASS_PATHS = {
     "collapse-loops": "wengert.transforms.kernel.collapsing:CollapseLoopsPass",
     # transforms/schedule: how each kernel runs on a target
     "schedule": "wengert.transforms.schedule.schedule_pass:SchedulePass",
-    # transforms/codegen/gpu: kernels on buffers to launches of a GPU
+    # transforms/codegen/gpu: kernels on buffers to launches of a device, and these to kernels of its modules
     "kernels-to-gpu": "wengert.transforms.codegen.gpu.kernels_to_gpu:KernelsToGpuPass",
+    "gpu-kernel-outlining": "wengert.transforms.codegen.gpu.outlining:GpuKernelOutliningPass",
+    "nvvm-attach-target": "wengert.transforms.codegen.gpu.attach_target:NvvmAttachTargetPass",
+    "rocdl-attach-target": "wengert.transforms.codegen.gpu.attach_target:RocdlAttachTargetPass",
+    "spirv-attach-target": "wengert.transforms.codegen.gpu.attach_target:SpirvAttachTargetPass",
 }
 """Every pass by name: the module and class that it is imported from."""
 
@@ -137,8 +141,9 @@ instead.)"""
 
 
 def gpu_lowering(target: str = "gpu") -> str:
-    """From core-level IR to launches of a GPU (a name that ``schedule`` knows): :data:`GPU_LOWER`, schedules, memory, and a body for each launch."""
-    return f"{GPU_LOWER},schedule{{target={target}}},bufferize{{target={target}}},kernels-to-gpu"
+    """From core-level IR to launches of a GPU (a name that ``schedule`` knows): :data:`GPU_LOWER`, schedules, memory, a body for each
+    launch, and kernels that equal launches share."""
+    return f"{GPU_LOWER},schedule{{target={target}}},bufferize{{target={target}}},kernels-to-gpu,gpu-kernel-outlining"
 
 
 def lowering(*, reassociate: bool = True) -> str:

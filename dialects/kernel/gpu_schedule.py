@@ -6,17 +6,19 @@ The loops are those of the nest, by number; each is named once. What is left out
 
 In this order it says:
 
-- ``threads``: the loops whose iterations are spread over threads (or, where threads reduce together, over teams of them), the slowest first. Threads that are
-  neighbours run neighbouring iterations of the last one.
+- ``threads``: the loops whose iterations are spread over threads (or, where threads reduce together, over teams of them), the slowest first.
+  Threads that are neighbours run neighbouring iterations of the last one.
 - ``elements``: a thread runs so many consecutive iterations of the loop that neighbouring threads share, so that it reads and writes them with one access.
 - ``serial``: the loops that a thread runs by itself, one iteration after the other, from the outermost to the innermost.
-- ``reduce``: the loops over which ``threads`` threads of a group reduce together: each combines its iterations in order, then a tree combines theirs in workgroup
-  memory. The threads of a team are neighbours; with ``columns`` the neighbours compute neighbouring results, so that columns of a matrix are read in rows.
-  ``parts``: the iterations are cut into so many parts, each for a team of its own, and a second kernel combines what these leave in scratch memory.
-- ``tile``: a sum of products over the last of three loops is computed in tiles: a group computes ``size[0]`` by ``size[1]`` results, those of as many iterations of the
-  first two loops, and reads both factors of ``size[2]`` iterations of the third into workgroup memory at a time; a thread adds up ``thread[0]`` by ``thread[1]`` results
-  in registers, each in order. ``threads`` are the loops around, of which each iteration has tiles of its own.
-- ``atomic``: writes that several threads combine into one element do so by atomic operations, whose order is not determined. Only for what is exact in any order.
+- ``reduce``: the loops over which ``threads`` threads of a group, a team, reduce together: each combines its iterations in order, then a tree combines
+  theirs in workgroup memory. The threads of a team are neighbours; with ``columns`` neighbours compute neighbouring results, so that columns of a matrix
+  are read in rows. ``parts``: the iterations are cut into so many parts, each for a team of its own, and a second kernel combines what these leave in
+  scratch memory.
+- ``tile``: a sum of products over the last of three loops is computed in tiles: a group computes ``size[0]`` by ``size[1]`` results, those of as many
+  iterations of the first two loops, and reads both factors of ``size[2]`` iterations of the third into workgroup memory at a time; a thread adds up
+  ``thread[0]`` by ``thread[1]`` results in registers, each in order. ``threads`` are the loops around, of which each iteration has tiles of its own.
+- ``atomic``: writes that several threads combine into one element do so by atomic operations, whose order is not determined. Only for what is exact
+  in any order.
 - ``group``: the threads of a group.
 - ``positions``: the integers that positions are computed in, ``i32`` or ``i64``.
 """

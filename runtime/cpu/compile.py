@@ -139,11 +139,12 @@ class _Compilation:
     def run(self) -> CompiledFunction:
         entry_function(self.module, self.entry)  # raises if there is none
         with self.phase("core"):
-            module = self._own()
+            module = self._core()
         signature = signature_of(entry_function(module, self.entry))
         with self.phase("fuse"), _refusals():
             strict = self.options.strict
-            lowered = parse_pipeline(joined(remaining(module, reassociate=not strict), placing(strict=strict))).run(module, original=self._own)
+            pipeline = parse_pipeline(joined(remaining(module, reassociate=not strict), placing(strict=strict)))
+            lowered = pipeline.applied(module) if module is self.module else pipeline.run(module, original=self._core)
         with self.phase("codegen"), _refusals():
             code = generate(lowered, host().target, strict=self.options.strict, flush=self.options.flush, check_schedules=False)
         self._check_memory(code, signature)
@@ -164,14 +165,15 @@ class _Compilation:
             library, signature, constants, code.memory.arena, fallback, self._stats(code, lowered, constants, signature), code.text, lowered
         )
 
-    def _own(self) -> ModuleOp:
-        """A copy of the function alone, in core form or made of kernels, which is lowered in place."""
+    def _core(self) -> ModuleOp:
+        """The function alone, in core form or made of kernels: the module itself if that holds nothing else, or a new one, which is lowered in place."""
         module = parse_pipeline(self.before).applied(self.module) if self.before else self.module
         module = core_form(module)
-        if module is self.module:
-            return alone(module, self.entry)
         mine = function(module, self.entry)
-        for other in [op for op in module.ops if op is not mine]:
+        others = [op for op in module.ops if op is not mine]
+        if module is self.module:
+            return alone(module, self.entry) if others else module
+        for other in others:
             erase(other)
         return module
 

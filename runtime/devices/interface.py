@@ -14,7 +14,7 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Sizes = tuple[int, int, int]
 
 
-class Buffer(Struct, frozen=True):
+class Buffer(Struct, frozen=True, eq=False):
     """A range of a device's memory: an allocation of the driver's, and the bytes of it from ``offset`` on."""
 
     memory: Any
@@ -24,6 +24,10 @@ class Buffer(Struct, frozen=True):
     def part(self, offset: int, size: int) -> Buffer:
         """Some of the bytes, counted from the first."""
         return Buffer(self.memory, self.offset + offset, size)
+
+    def is_at(self, other: Buffer) -> bool:
+        """Whether the two begin at the same byte."""
+        return self.memory is other.memory and self.offset == other.offset
 
 
 class DeviceError(RuntimeError):
@@ -69,5 +73,6 @@ class Device(ABC):
     def launch(self, kernels: Any, name: str, grid: Sizes, block: Sizes, arguments: Sequence[Buffer]) -> None:
         """Runs a kernel in all threads of a grid."""
 
+    @abstractmethod
     def wait(self) -> None:
         """Returns when all is done that was asked for."""

@@ -17,6 +17,8 @@ from wengert.runtime.devices.interface import Buffer, Bytes, Device, DeviceError
 from wengert.runtime.errors import InputError
 
 EXTRA = "wengert[opencl]"
+ALIGNMENT = 128
+"""Allocations begin at multiples of so many bytes: of the longest vector of OpenCL C, beyond which drivers need not go."""
 CAPABILITIES = ("Kernel", "Addresses", "Float64", "Int64", "Int16", "Int8")
 
 
@@ -26,7 +28,9 @@ def binding() -> Any:
     try:
         import pyopencl
     except ImportError:
-        raise InputError(f"backend 'opencl' needs the package pyopencl: pip install '{EXTRA}', or '{EXTRA[:-1]}-cpu]' for a device that every processor is") from None
+        raise InputError(
+            f"backend 'opencl' needs the package pyopencl: pip install '{EXTRA}', or '{EXTRA[:-1]}-cpu]' for a device that every processor is"
+        ) from None
     return pyopencl
 
 
@@ -62,14 +66,17 @@ class OpenCLDevice(Device):
     def allocate(self, size: int) -> Buffer:
         cl = self._cl
         try:
-            memory = cl.csvm_empty(self._context, (max(size, 1),), np.uint8, alignment=256)
+            memory = cl.csvm_empty(self._context, (max(size, 1),), np.uint8, alignment=ALIGNMENT)
         except (cl.Error, MemoryError) as error:
             raise DeviceError(f"{self.name} has no room for {size} bytes: {error}") from None
         return Buffer(memory, 0, size)
 
     def write(self, buffer: Buffer, data: Bytes) -> None:
         if buffer.size:
-            self._cl.enqueue_copy(self._queue, self._shared(buffer), np.ascontiguousarray(data).reshape(-1).view(np.uint8), is_blocking=True)
+            source = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+            if not source.flags.writeable:  # which pyopencl asks for, though it only reads
+                source = source.copy()
+            self._cl.enqueue_copy(self._queue, self._shared(buffer), source, is_blocking=True)
 
     def read(self, buffer: Buffer) -> Bytes:
         data = np.empty(buffer.size, np.uint8)
@@ -78,7 +85,7 @@ class OpenCLDevice(Device):
         return data
 
     def copy(self, source: Buffer, target: Buffer) -> None:
-        if source.size and source != target:
+        if source.size and not source.is_at(target):
             self._cl.enqueue_copy(self._queue, self._shared(target), self._shared(source), is_blocking=False)
 
     def fill(self, buffer: Buffer, byte: int) -> None:

@@ -15,7 +15,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from wengert.dialects.gpu import BinaryOp, LaunchFuncOp, block_size, grid_size
+from wengert.dialects.gpu import LaunchFuncOp, block_size, grid_size
 from wengert.dialects.kernel import buffers as ops
 from wengert.dialects.kernel.memory import Space, bytes_of, space_of, value_type
 from wengert.ir import elements

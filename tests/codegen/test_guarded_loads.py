@@ -39,7 +39,7 @@ def padded(case: str, dtype: str) -> str:
 
 
 def behind_a_hole(values: np.ndarray) -> np.ndarray:
-    """A copy that begins with a page; nobody may read the page before."""
+    """A copy that begins with a page; the page before may not be read."""
     page = mmap.PAGESIZE
     memory = mmap.mmap(-1, values.nbytes + 2 * page)
     assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(memory))), page, 0) == 0

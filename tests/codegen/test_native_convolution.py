@@ -83,7 +83,7 @@ def test_forms(element: str, name: str) -> None:
 
 @pytest.mark.parametrize("name", [*CASES, *GROUPED])
 def test_long_sums_and_pieces(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Contractions that are cut, kernels that are copied though they lie well, and rows that are dealt out to threads."""
+    """Contractions that are cut, kernels that are copied though they lie well, and rows that threads share."""
     for constant, value in (("STEPS", 4), ("FAR_BYTES", 0)):
         monkeypatch.setattr(tiled_part, constant, value)
     for constant, value in (("NEAR_BYTES", 0), ("ROWS", 1), ("REPEATED", 1e9), ("FLOPS_PER_NS", 1e-3)):

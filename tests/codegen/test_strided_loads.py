@@ -17,7 +17,7 @@ DTYPES = {"f64": np.float64, "f32": np.float32, "bf16": ml_dtypes.bfloat16, "i8"
 
 
 def beside_holes(values: np.ndarray, *, at_end: bool) -> np.ndarray:
-    """A copy between two pages that nobody may read: it begins behind the first or ends before the second."""
+    """A copy between two pages that may not be read: it begins behind the first or ends before the second."""
     page = mmap.PAGESIZE
     inside = -(-values.nbytes // page) * page
     memory = mmap.mmap(-1, inside + 2 * page)

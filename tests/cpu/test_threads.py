@@ -1,4 +1,4 @@
-"""Programs on several threads: the same bits for any number of them, whoever calls, and no way to hang."""
+"""Programs on several threads: the same bits for any number of them and any caller, and no way to hang."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from device_kernels import run_kernel
+from device_kernels import GRID, run_kernel
 from xdsl.dialects import complex
 from xdsl.ir import Attribute, Block, Operation
 
@@ -335,35 +335,6 @@ gpu.barrier
     for x in X:
         expected = expected * np.float32(0.5) + x
     np.testing.assert_array_equal(run_kernel(body, "%x: memref<16xf32, 1>; %y: memref<1xf32, 1>", [X], block=16), [expected])
-
-
-GRID = """module {
-  func.func @main(%x: memref<120xi32, 1>, %y: memref<120xi32, 1> {kernel.result}) {
-    %c1 = arith.constant 1 : index
-    %c2 = arith.constant 2 : index
-    %c3 = arith.constant 3 : index
-    %c5 = arith.constant 5 : index
-    gpu.launch blocks(%bx, %by, %bz) in (%gx = %c5, %gy = %c1, %gz = %c2) threads(%tx, %ty, %tz) in (%sx = %c3, %sy = %c2, %sz = %c2) {
-      %0 = arith.muli %bz, %gx : index
-      %1 = arith.addi %0, %bx : index
-      %2 = arith.muli %1, %sz : index
-      %3 = arith.addi %2, %tz : index
-      %4 = arith.muli %3, %sy : index
-      %5 = arith.addi %4, %ty : index
-      %6 = arith.muli %5, %sx : index
-      %7 = arith.addi %6, %tx : index
-      %8 = arith.addi %7, %by : index
-      %v = memref.load %x[%8] : memref<120xi32, 1>
-      %i = gpu.global_id z
-      %j = arith.index_cast %i : index to i32
-      %r = arith.addi %v, %j : i32
-      memref.store %r, %y[%8] : memref<120xi32, 1>
-      gpu.terminator
-    }
-    return
-  }
-}
-"""
 
 
 @pytest.mark.parametrize("lanes", [1, 12, 50, 1 << 14])

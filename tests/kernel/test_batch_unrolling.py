@@ -1,4 +1,4 @@
-"""One scalar program over many instances: what is merged into one loop, and random such programs against the interpreter."""
+"""One scalar program over many batch elements: what is merged into one loop, and random such programs against the interpreter."""
 
 from collections.abc import Callable, Sequence
 from math import prod
@@ -67,7 +67,7 @@ def column(b: OpBuilder, x: SSAValue, at: int) -> SSAValue:
 
 
 def rows(b: OpBuilder, x: SSAValue, like: SSAValue) -> SSAValue:
-    """A value per instance for all elements of its row."""
+    """A value per batch element for all elements of its row."""
     return b.broadcast_in_dim(x, range(rank(x)), shape(like))
 
 
@@ -164,7 +164,7 @@ def test_what_passes_between_and_is_returned_too() -> None:
 
 
 def test_two_runs_between_each_other() -> None:
-    """Values of other instances in between do not keep a run from being merged, nor are they left out."""
+    """Values of other batch elements in between do not keep a run from being merged, nor are they left out."""
 
     def build(b: OpBuilder, x: SSAValue, y: SSAValue) -> list[SSAValue]:
         lengths = [b.reduce_sum(b.multiply(v, v), [1]) for v in (x, y)]
@@ -176,7 +176,7 @@ def test_two_runs_between_each_other() -> None:
 
 
 def test_neighbours_are_not_merged() -> None:
-    """What reads another instance's row has to wait until all rows are written."""
+    """What reads another batch element's row has to wait until all rows are written."""
 
     def build(b: OpBuilder, x: SSAValue) -> list[SSAValue]:
         total = b.reduce_sum(x, [1])
@@ -219,7 +219,7 @@ def test_batch_elements_that_are_independent(places: list[str], extents: tuple[i
 
 
 class Writer:
-    """Draws ops that fit the values made so far, all of which have the same instances; what is summed is kept small, so that rounding stays so."""
+    """Draws ops that fit the values made so far, all of which have the same batch; what is summed is kept small, so that rounding stays so."""
 
     def __init__(self, draw: Any, element_type: Attribute):
         self.draw, self.element_type = draw, element_type
@@ -294,7 +294,7 @@ class Writer:
         return result if np.prod(self.row(result)) < 8 else x
 
     def shared(self) -> SSAValue:
-        """Rows times a matrix that all instances share, or that is a sum over all of them."""
+        """Rows times a matrix that all batch elements share, or that is a sum over all of them."""
         x = self.pick(rows=True)
         n = shape(x)[-1]
         if self.draw(st.booleans()) and len(self.row(x)) == 1:
@@ -309,7 +309,7 @@ class Writer:
         return result if np.prod(self.row(result)) < 10 else x[0]
 
     def sums(self) -> SSAValue:
-        """Sums over some loops of the instances, for all of them."""
+        """Sums over some loops of the batch, for all batch elements."""
         x = self.pick()
         dropped = self.draw(st.sampled_from([self.batch, self.batch[:1], self.batch[-1:]]))
         kept = [d for d in range(rank(x)) if d not in dropped]

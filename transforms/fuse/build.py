@@ -43,6 +43,12 @@ class FusePass(ModulePass):
                 insert_before(function, fused(function))
                 detach(function)
 
+    def rebuilt(self, module: ModuleOp) -> ModuleOp:
+        ops = [fused(op) if isinstance(op, FuncOp) and op.body.blocks and not holds_kernels(op) else copy_op(op, {}) for op in ops_in(module.body.block)]
+        made = ModuleOp(ops, module.attributes, module.sym_name)
+        made.location = module.location
+        return made
+
 
 def fused(function: FuncOp) -> FuncOp:
     """A function of kernel ops that computes what a function of tensor ops does."""

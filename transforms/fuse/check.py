@@ -28,6 +28,10 @@ class CheckCompilablePass(ModulePass):
             if isinstance(function, FuncOp) and function.body.blocks:
                 check_compilable(function)
 
+    def changes(self, module: ModuleOp) -> bool:
+        self.apply(Context(), module)
+        return False
+
 
 def check_compilable(function: FuncOp) -> None:
     """Raises a DiagnosticError at the first argument or op of a function whose value cannot be held in a buffer, or at a call."""

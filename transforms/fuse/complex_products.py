@@ -18,7 +18,7 @@ from xdsl.passes import ModulePass
 from wengert.dialects import stablehlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import c64, c128, element, f32, f64, shape
-from wengert.transforms.fuse.rewriting import replace_ops
+from wengert.transforms.fuse.rewriting import has_matches, replace_ops
 from wengert.transforms.fuse.roles import has_product
 
 SMALLEST = 512
@@ -33,6 +33,9 @@ class SplitComplexProductsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         replace_ops(op, self.name, (stablehlo.DotGeneralOp,), _is_large, _product)
+
+    def changes(self, module: ModuleOp) -> bool:
+        return has_matches(module, (stablehlo.DotGeneralOp,), _is_large)
 
 
 def _is_large(op: stablehlo.DotGeneralOp) -> bool:

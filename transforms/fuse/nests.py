@@ -321,7 +321,7 @@ class NestBuilder:
         return self._scalar(dtype_of(element_type).type(value).tobytes(), element_type)
 
     def _function(self, function: str, result_type: Attribute, *operands: SSAValue) -> SSAValue:
-        """A scalar function, computed once for the same operands; integers are converted to ``held`` on the way out."""
+        """A scalar function, computed once for the same operands; integers are converted to ``result_type`` at the end."""
         key = (function, result_type, operands)
         result = self.known.get(key)
         if result is None:

@@ -22,7 +22,7 @@ from wengert.dialects import stablehlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.stablehlo.convolution_windows import Windows, windows_of
 from wengert.ir.tensor_types import element, f32, f64, rank, shape, size
-from wengert.transforms.fuse.rewriting import replace_ops
+from wengert.transforms.fuse.rewriting import has_matches, replace_ops
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,9 @@ class ConvolutionPatchesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         replace_ops(op, self.name, (stablehlo.ConvolutionOp,), _patches, _product)
+
+    def changes(self, module: ModuleOp) -> bool:
+        return has_matches(module, (stablehlo.ConvolutionOp,), _patches)
 
 
 def _patches(op: stablehlo.ConvolutionOp) -> Windows | None:

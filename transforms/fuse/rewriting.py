@@ -15,6 +15,11 @@ Op = TypeVar("Op", bound=Operation)
 Match = TypeVar("Match")
 
 
+def has_matches(module: Operation, classes: tuple[type[Op], ...], match: Callable[[Op], Match | None]) -> bool:
+    """Whether :func:`replace_ops` would replace anything."""
+    return any(match(op) for op in ops_of(module, *classes))
+
+
 def replace_ops(
     module: Operation, name: str, classes: tuple[type[Op], ...], match: Callable[[Op], Match | None], make: Callable[[OpBuilder, Op, Match], SSAValue]
 ) -> None:

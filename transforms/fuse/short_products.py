@@ -20,7 +20,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import element, f32, f64, rank, shape
 from wengert.transforms.analysis.batches import is_short
 from wengert.transforms.analysis.loops import MOST_PHASES
-from wengert.transforms.fuse.rewriting import replace_ops
+from wengert.transforms.fuse.rewriting import has_matches, replace_ops
 from wengert.transforms.fuse.roles import has_product
 
 _MOST_PRODUCTS = 9
@@ -36,6 +36,9 @@ class ExpandShortProductsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         replace_ops(op, self.name, (stablehlo.DotGeneralOp,), _roles, _sum)
+
+    def changes(self, module: ModuleOp) -> bool:
+        return has_matches(module, (stablehlo.DotGeneralOp,), _roles)
 
 
 class _Roles(NamedTuple):

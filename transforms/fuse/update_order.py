@@ -23,7 +23,7 @@ from wengert.dialects.core import Kind
 from wengert.dialects.stablehlo.attributes import ScatterDimensionNumbersAttr, dimensions
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import rank, shape
-from wengert.transforms.fuse.rewriting import replace_ops
+from wengert.transforms.fuse.rewriting import has_matches, replace_ops
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,9 @@ class OrderUpdatesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         replace_ops(op, self.name, (core.ScatterOp,), _order, _ordered)
+
+    def changes(self, module: ModuleOp) -> bool:
+        return has_matches(module, (core.ScatterOp,), _order)
 
 
 def _order(op: core.ScatterOp) -> tuple[int, ...] | None:

@@ -22,7 +22,7 @@ from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import element, f32, f64, is_float, shape, size
 from wengert.transforms.core.kinds import neutral
 from wengert.transforms.core.recognisers.windows import Window
-from wengert.transforms.fuse.rewriting import replace_ops
+from wengert.transforms.fuse.rewriting import has_matches, replace_ops
 
 FEWEST_READS = 3
 """Windows of fewer elements do not read their operand often enough to copy it."""
@@ -40,6 +40,9 @@ class WindowReductionsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         replace_ops(op, self.name, (core.WindowReduceOp,), lambda window: _steps(window, self.reassociate), _reduced)
+
+    def changes(self, module: ModuleOp) -> bool:
+        return has_matches(module, (core.WindowReduceOp,), lambda window: _steps(window, self.reassociate))
 
 
 def _steps(op: core.WindowReduceOp, reassociate: bool) -> list[Sequence[int]]:

@@ -209,6 +209,17 @@ class _MergedNest:
         return True
 
     def _collect(self, op: NestOp, points: Sequence[_Point]) -> None:
+        """Adds the writes of a nest at all points to those of the merged one."""
+        self._collect_results(op)
+        for number, write in enumerate(op.writes):
+            if _is_computed(write):
+                base, condition = (None if part is None else points[0].values[part] for part in (write.base, write.condition))
+                self.writes[op.outputs[write.target]].append(Write(points[0].values[write.value], points[0].places[number], write.kind, 0, base, condition))
+            else:
+                self._collect_write(op.outputs[write.target], write, points, number)
+
+    def _collect_results(self, op: NestOp) -> None:
+        """Adds the results of a nest, which begin with the writes of what they update in place."""
         for value, tie in zip(op.outputs, op.tied, strict=True):
             self.written[value], self.writes[value] = {}, []
             if tie < 0:
@@ -222,24 +233,21 @@ class _MergedNest:
             self.writes[value] += self.writes.pop(before)
             if before in self.ties:
                 self.ties[value] = self.ties.pop(before)
-        for number, write in enumerate(op.writes):
-            target = op.outputs[write.target]
-            parts_at: dict[Position, list[SSAValue]] = {}
-            for point in points:
-                parts_at.setdefault(point.places[number], []).append(point.values[write.value])
-            if _is_computed(write):
-                base, condition = (None if part is None else points[0].values[part] for part in (write.base, write.condition))
-                self.writes[target].append(Write(points[0].values[write.value], points[0].places[number], write.kind, 0, base, condition))
-                continue
-            whole = write.kind == STORE or are_apart(parts_at, self.extents)
-            self.summed |= not whole and len(parts_at) > 1
-            for at, parts in parts_at.items():
-                total = self._combined(write.kind, parts, whole)
-                if at in self.written[target]:
-                    self.writes[target] = [earlier for earlier in self.writes[target] if earlier.at != at]
-                self.writes[target].append(Write(total, at, STORE if whole else write.kind, 0))
-                if whole:
-                    self.written[target][at] = total
+
+    def _collect_write(self, target: SSAValue, write: Write, points: Sequence[_Point], number: int) -> None:
+        """Adds a write (by its number) at all points: those at one position are combined, and stored where no other batch element writes there."""
+        parts_at: dict[Position, list[SSAValue]] = {}
+        for point in points:
+            parts_at.setdefault(point.places[number], []).append(point.values[write.value])
+        whole = write.kind == STORE or are_apart(parts_at, self.extents)
+        self.summed |= not whole and len(parts_at) > 1
+        for at, parts in parts_at.items():
+            total = self._combined(write.kind, parts, whole)
+            if at in self.written[target]:
+                self.writes[target] = [earlier for earlier in self.writes[target] if earlier.at != at]
+            self.writes[target].append(Write(total, at, STORE if whole else write.kind, 0))
+            if whole:
+                self.written[target][at] = total
 
     def _combined(self, kind: str, parts: Sequence[SSAValue], whole: bool) -> SSAValue:
         """Combines the parts one after the other; a whole sum begins with zero, which makes a difference to -0."""

@@ -1,6 +1,6 @@
 """Moves what reads an array before what overwrites it, wherever the data allow it.
 
-A nest that changes a part of an array and a loop that carries one work in place if nobody needs the old contents later
+A nest that changes a part of an array and a loop that carries one work in place if the old contents are not needed later
 (:mod:`wengert.transforms.bufferize.layout`); otherwise the whole array is copied first, in a loop once per iteration. Fusion puts
 ops where their results are needed, so a read of the old contents may have ended up behind the change.
 

@@ -249,7 +249,7 @@ class _Group(Struct, dict=True):
     @property
     def crossing_bytes(self) -> int:
         """The bytes of what is combined across rows."""
-        return _bytes(value for member in self.members for value in member.crossing)
+        return _bytes(self.crossing)
 
     @property
     def moved_bytes(self) -> int:
@@ -257,41 +257,19 @@ class _Group(Struct, dict=True):
         return _bytes({value for member in self.members for value, step in member.steps.items() if step})
 
     def replace(self) -> None:
-        """Replaces the nests by a ``kernel.strip_mine``."""
-        rows = self.strip_rows
-        steps = {value: step for member in self.members for value, step in member.steps.items()}
-        crossing = [value for member in self.members for value in member.crossing]
-        outputs = [value for member in self.members for value in member.op.outputs]
-        inputs = list(dict.fromkeys(value for member in self.members for value in member.op.inputs if value not in outputs))
-        mine = {member.op for member in self.members}
-        kept = [value for value in outputs if any(use.operation not in mine for use in value.uses)]
-        strip_count = self.members[0].count // rows
-        block = Block(arg_types=[self._part(value, steps, rows) for value in inputs])
-        values: dict[SSAValue, SSAValue] = dict(zip(inputs, block.args, strict=True))
-        for member in self.members:
-            part = _on_strip(member, [values[value] for value in member.op.inputs], [self._part(value, steps, rows) for value in member.op.outputs], rows)
-            block.add_op(part)
-            values.update(zip(member.op.outputs, part.outputs, strict=True))
-        block.add_op(YieldOp.create(operands=[values[value] for value in kept]))
+        """Replaces the nests by a ``kernel.strip_mine``, and nests that combine what the strips have combined across rows."""
+        mine, crossing = {member.op for member in self.members}, self.crossing
+        kept = [value for member in self.members for value in member.op.outputs if any(use.operation not in mine for use in value.uses)]
         last = self.members[-1].op
-        strips = StripMineOp.create(
-            operands=inputs,
-            result_types=[tensor((strip_count, *shape(value)), element(value)) if value in crossing else value.type for value in kept],
-            properties={
-                "iterations": int_attr(strip_count),
-                "input_steps": int_array([steps.get(value, 0) * rows for value in inputs]),
-                "output_steps": int_array([size(value) if value in crossing else steps[value] * rows for value in kept]),
-            },
-            regions=[Region([block])],
-            location=last.location,
-        )
         outer = last.parent
         assert outer is not None
+        strips = self._strip_mined(kept)
+        strips.location = last.location
         outer.insert_op_before(strips, last)
         kinds = {member.op.outputs[write.target]: write.kind for member in self.members for write in member.op.writes}
         for old, new in zip(kept, strips.results, strict=True):
             if old in crossing:
-                combined = total(new, old, kinds[old], strip_count)
+                combined = total(new, old, kinds[old], strips.iterations.value.data)
                 combined.location = last.location
                 outer.insert_op_before(combined, last)
                 new = combined.outputs[0]
@@ -303,8 +281,38 @@ class _Group(Struct, dict=True):
             member.op.detach()
             member.op.erase()
 
+    @property
+    def crossing(self) -> list[SSAValue]:
+        """The results that are combined across rows."""
+        return [value for member in self.members for value in member.crossing]
+
+    def _strip_mined(self, kept: Sequence[SSAValue]) -> StripMineOp:
+        """The loop over strips, with these of the nests' results; for those that are combined across rows, one of each strip."""
+        rows, crossing = self.strip_rows, self.crossing
+        steps = {value: step for member in self.members for value, step in member.steps.items()}
+        outputs = [value for member in self.members for value in member.op.outputs]
+        inputs = list(dict.fromkeys(value for member in self.members for value in member.op.inputs if value not in outputs))
+        strip_count = self.members[0].count // rows
+        block = Block(arg_types=[self._part(value, steps, rows) for value in inputs])
+        values: dict[SSAValue, SSAValue] = dict(zip(inputs, block.args, strict=True))
+        for member in self.members:
+            part = _on_strip(member, [values[value] for value in member.op.inputs], [self._part(value, steps, rows) for value in member.op.outputs], rows)
+            block.add_op(part)
+            values.update(zip(member.op.outputs, part.outputs, strict=True))
+        block.add_op(YieldOp.create(operands=[values[value] for value in kept]))
+        return StripMineOp.create(
+            operands=inputs,
+            result_types=[tensor((strip_count, *shape(value)), element(value)) if value in crossing else value.type for value in kept],
+            properties={
+                "iterations": int_attr(strip_count),
+                "input_steps": int_array([steps.get(value, 0) * rows for value in inputs]),
+                "output_steps": int_array([size(value) if value in crossing else steps[value] * rows for value in kept]),
+            },
+            regions=[Region([block])],
+        )
+
     def _part(self, value: SSAValue, steps: dict[SSAValue, int], rows: int) -> Attribute:
-        """The type of what a strip sees of a value."""
+        """The type of a value's part in a strip."""
         step = steps.get(value, 0)
         return tensor((step * rows,), element(value)) if step else value.type
 

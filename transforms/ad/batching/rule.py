@@ -97,7 +97,7 @@ class Batching:
 
     Attributes:
         b: the builder of the new block.
-        size: the number of instances.
+        size: the batch size.
         mask: ``i1[size]``, the active batch elements; None if all are active.
         functions: the batched versions of functions that are called.
     """

@@ -98,7 +98,7 @@ class _Eigenvectors:
 def svd(b: OpBuilder, op: core.SvdOp) -> LinearMap:
     m, n = shape(op.a)[-2:]
     if int_of(op.full) and m != n:
-        raise refuse(op, "has no derivative if all singular vectors of a matrix that is not square are asked for: they are not determined")
+        raise refuse(op, "has no derivative if all singular vectors of a matrix that is not square are requested: they are not determined")
     k = min(m, n)
     u, s, vh = op.u, op.s, op.vh
     element_type = element(op.a)

@@ -6,7 +6,7 @@ written again. Constants stand at the beginning of the body.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -164,7 +164,7 @@ class Code:
     # -- control
 
     @contextmanager
-    def _inside(self, block: Block) -> Iterator[None]:
+    def _inside(self, block: Block) -> Generator[None]:
         self._blocks.append(block)
         self._known.append({})
         yield
@@ -172,7 +172,7 @@ class Code:
         self._blocks.pop()
 
     @contextmanager
-    def loop(self, start: Index, stop: Index, step: Index, carried: Sequence[SSAValue] = ()) -> Iterator[Loop]:
+    def loop(self, start: Index, stop: Index, step: Index, carried: Sequence[SSAValue] = ()) -> Generator[Loop]:
         """``for index in range(start, stop, step)``."""
         block = block_with([INDEX, *[value.type for value in carried]])
         loop = Loop(block.args[0], block.args[1:], block.args[1:])
@@ -185,7 +185,7 @@ class Code:
         loop.results = made.results
 
     @contextmanager
-    def when(self, condition: SSAValue | None) -> Iterator[None]:
+    def when(self, condition: SSAValue | None) -> Generator[None]:
         """What is only done where the condition holds; None: always."""
         if condition is None:
             yield

@@ -1,22 +1,22 @@
 """Scalar functions at the gpu level: ops of ``arith``, ``math`` and ``complex`` where they mean the same on every input, calls of device functions elsewhere.
 
-A function without an op is called by its name and types, ``@wg.divide.i32.i32.i32`` for the quotient of two integers (which is -1 by zero); what it
-computes is the scalar function of the kernel dialect, and its code comes with the target. So every op here stands for one scalar function of the kernel dialect.
+A function without an op is called by its name and types, ``@wg.divide.i32.i32.i32`` for the quotient of two integers (which is -1 by zero); what it computes
+is the scalar function of the kernel dialect, and its code comes with the target. So every op here stands for one scalar function of the kernel dialect.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xdsl.dialects import arith, complex, func
-from xdsl.dialects.builtin import ArrayAttr, ComplexType, FloatAttr, FunctionType, IntegerType, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, FloatAttr, FunctionType, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 
 from wengert.dialects.gpu import signless
 from wengert.dialects.gpu.scalars import FLOAT_FUNCTIONS, SIGNED_FUNCTIONS, UNSIGNED_FUNCTIONS, Meaning
 from wengert.ir.attributes import int_attr
-from wengert.ir.tensor_types import EIGHT_BITS, bf16, f16, f32, f64, i1, i64, is_boolean, is_complex, is_float, is_integer, is_unsigned
+from wengert.ir.tensor_types import EIGHT_BITS, bf16, f16, f32, f64, i1, i64, is_boolean, is_complex, is_float, is_integer, is_unsigned, real_element
 from wengert.transforms.codegen.gpu.code import INDEX, Code, Index
 
 FLOATS = (f16, bf16, f32, f64)
@@ -52,7 +52,7 @@ class UnsupportedError(Exception):
 
 def register_type(element: Attribute) -> Any:
     """The type in which an element is loaded and computed; an UnsupportedError if there is none."""
-    if isinstance(element, IntegerType):
+    if is_integer(element):
         if element.width.data not in (1, 8, 16, 32, 64):
             raise UnsupportedError(f"integers of {element.width.data} bits")
         return signless(element)
@@ -167,14 +167,14 @@ class Functions:
         return x if cls is arith.BitcastOp else self.code.op(cls, [x], register_type(target))
 
     def _convert_complex(self, x: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
-        if isinstance(source, ComplexType) and isinstance(target, ComplexType):
-            part, other = source.element_type, target.element_type
+        if is_complex(source) and is_complex(target):
+            part, other = real_element(source), real_element(target)
             parts = [self.convert(self.code.op(cls, [x], part), part, other) for cls in (complex.ReOp, complex.ImOp)]
             return self.code.op(complex.CreateOp, parts, target)
-        if isinstance(source, ComplexType):
-            return self.convert(self.code.op(complex.ReOp, [x], source.element_type), source.element_type, target)
-        assert isinstance(target, ComplexType)
-        part = target.element_type
+        if is_complex(source):
+            part = real_element(source)
+            return self.convert(self.code.op(complex.ReOp, [x], part), part, target)
+        part = real_element(target)
         return self.code.op(complex.CreateOp, [self.convert(x, source, part), self.code.constant(0.0, part)], target)
 
     @staticmethod
@@ -198,7 +198,7 @@ class Functions:
         """A position as a number of an element type."""
         if isinstance(at, int):
             return self.constant(at, type) if not is_boolean(type) else self.code.constant(int(at != 0), i1)
-        if is_integer(type):
+        if is_integer(type) and not is_boolean(type):
             return self.code.shared(arith.IndexCastOp, [at], register_type(type))
         return self.convert(self.code.shared(arith.IndexCastOp, [at], i64), i64, type)
 
@@ -209,7 +209,7 @@ class Functions:
         return self.code.shared(arith.IndexCastOp, [x], INDEX)
 
 
-_WIDTHS = {f16: 16, bf16: 16, f32: 32, f64: 64}
+_WIDTHS: Mapping[Attribute, int] = {f16: 16, bf16: 16, f32: 32, f64: 64}
 
 
 def declaration(name: str, type: FunctionType) -> func.FuncOp:

@@ -14,20 +14,20 @@ Before and after::
       gpu.terminator
     }
 
-A kernel is given the flat memory of each buffer, once: two of its buffers that are not the same value have no bytes in common that it writes. Whatever is no nest
-(ops that run as a whole), or has elements of a type that devices lack, stays a ``kernel.launch``, which the host runs.
+A kernel is given the flat memory of each buffer, once: two of its buffers that are not the same value have no bytes in common that it writes. Whatever is no
+nest (ops that run as a whole), or has elements of a type that devices lack, stays a ``kernel.launch``, which the host runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 from typing import Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -39,7 +39,7 @@ from wengert.dialects.kernel.buffers import LaunchOp, ViewOp, is_bufferized, loc
 from wengert.ir.attributes import int_attr
 from wengert.ir.construction import append, erase, insert_before
 from wengert.ir.locations import error_at
-from wengert.ir.tensor_types import element, shape_of_type
+from wengert.ir.tensor_types import is_boolean, is_complex, shape_of_type
 from wengert.ir.traversal import ops_in
 from wengert.ir.traversal import result_of as result
 from wengert.transforms.codegen.gpu.body import Buffer
@@ -81,11 +81,7 @@ def _rewrite(root: Operation, declared: dict[str, FuncOp]) -> None:
                 if not isinstance(op, LaunchOp):
                     _rewrite(op, declared)
                 elif isinstance(op.kernel, NestOp):
-                    try:
-                        launches = _Launches(op, op.kernel)
-                    except UnsupportedError:
-                        continue
-                    launches.replace(declared)
+                    _Launches(op, op.kernel).replace(declared)
 
 
 class _Launches:
@@ -97,15 +93,23 @@ class _Launches:
             raise error_at(nest.location, "this nest has no schedule for a GPU", "the pass 'schedule{target=gpu}' writes one")
         self.schedule = nest.gpu_schedule.data
         check_gpu(nest, self.schedule)
-        for value in (*nest.inputs, *nest.outputs):
-            register_type(element(value))
         self.before: list[Operation] = []
         self.views: dict[tuple[SSAValue, int, int], SSAValue] = {}
 
     def replace(self, declared: dict[str, FuncOp]) -> None:
-        """Puts the launches in the place of the one of the nest."""
+        """Puts the launches in the place of the one of the nest, which stays if there is a type that devices lack."""
         made: list[Operation] = []
-        for kernel in kernels_of(self.nest, self.schedule, self._memory()):
+        try:
+            for type in {*self.nest.body.block.arg_types, *[out.type for out in self.nest.outputs]}:
+                register_type(cast("TensorType[Any]", type).element_type)
+            for op in ops_in(self.nest.body.block)[:-1]:
+                register_type(result(op).type)
+            memory = self._memory()
+        except UnsupportedError:
+            for op in self.before:
+                op.drop_all_references()
+            return
+        for kernel in kernels_of(self.nest, self.schedule, memory):
             made += self._launched(kernel, declared)
         for op in (*self.before, *made):
             insert_before(self.launch, op)
@@ -138,6 +142,9 @@ class _Launches:
             op = ViewOp.create(operands=[value], result_types=[wanted], properties={"offset": int_attr(at)})
             self.before.append(op)
             view = self.views[key] = op.memref
+        other = cast("MemRefType[Any]", view.type).element_type
+        if other != register_type(held) and (is_complex(other) or is_complex(held) or is_boolean(other) or is_boolean(held)):
+            raise UnsupportedError(f"elements of {other} that are read as {held}")
         return Buffer(view, held)
 
     # -- launches
@@ -160,8 +167,3 @@ class _Launches:
         for name, type in functions.declared.items():
             declared.setdefault(name, declaration(name, type))
         return [*sizes.values(), op]
-
-
-def device_launches(op: Operation) -> Sequence[GpuLaunchOp]:
-    """The launches of a GPU inside of an op."""
-    return [inner for inner in op.walk() if isinstance(inner, GpuLaunchOp)]

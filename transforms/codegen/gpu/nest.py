@@ -1,7 +1,7 @@
 """The kernels of a nest at the gpu level, as its schedule asks for.
 
-One kernel as a rule. Results that are combined in memory are filled with neutral elements by a kernel of their own first, and what a reduction in parts leaves in
-scratch memory is combined by one more. Nothing is decided here (:mod:`wengert.dialects.kernel.gpu_schedule`), and what is asked for can be done
+One kernel as a rule. Results that are combined in memory are filled with neutral elements by a kernel of their own first, and what a reduction in parts
+leaves in scratch memory is combined by one more. Nothing is decided here (:mod:`wengert.dialects.kernel.gpu_schedule`), and what is asked for can be done
 (:mod:`wengert.transforms.schedule.gpu.legality`).
 
 The order of a sum: a thread adds up its iterations one after the other; with others, thread t of T takes iterations t, t + T, ... (or, with ``elements`` = E, E
@@ -50,7 +50,7 @@ def _fill(buffer: Buffer, count: int, kind: str) -> Kernel:
 
     def write(functions: Functions, ids: Ids) -> None:
         code, combining = functions.code, Combining(functions)
-        at = code.plus(code.times(ids.group, threads), ids.thread)
+        at = code.plus(code.times(ids.group, threads) if count > threads else 0, ids.thread)
         with code.when(code.below(at, count) if count % threads else None):
             code.store(combining.rounded(kind, combining.neutral(kind, buffer.element), buffer.element), buffer.memref, at)
 
@@ -108,7 +108,7 @@ class _Nest:
 
     def _alone(self, functions: Functions, ids: Ids) -> None:
         code, group = functions.code, self.schedule.group
-        at = code.plus(code.times(ids.group, group), ids.thread) if group > 1 else ids.group if self.results > 1 else 0
+        at = code.plus(code.times(ids.group, group) if self.results > group else 0, ids.thread if group > 1 else 0)
         with code.when(code.below(at, self.results) if self.results % group else None):
             work = _Work(self, functions)
             work.share(at)

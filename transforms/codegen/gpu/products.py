@@ -1,8 +1,8 @@
 """The kernel of a sum of products that is computed in tiles.
 
-A group has a tile of results. For some iterations of the summed loop at a time, its threads read both factors into workgroup memory, each element once, and wait;
-then each thread adds up the products of its results in registers, and they wait again before the memory is overwritten. Beyond the ends of the loops the factors are zeros, and
-nothing is stored.
+A group has a tile of results. For some iterations of the summed loop at a time, its threads read both factors into workgroup memory, each element
+once, and wait; then each thread adds up the products of its results in registers, and they wait again before the memory is overwritten. Beyond the ends of the
+loops the factors are zeros, and nothing is stored.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ _CONTRACT = {"fastmath": arith.FastMathFlagsAttr([FastMathFlag.ALLOW_CONTRACT])}
 
 
 class _Side(Struct, frozen=True):
-    """One factor: its value in the nest, the loop (of the order) that it has besides the summed one, the extent of the tile along it, and its tile in memory."""
+    """One factor: its value in the nest, the loop (of the order) that it has besides the summed one, the extent of the tile along it, its tile in memory, and
+    where that begins along the loop."""
 
     value: SSAValue
     loop: int

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from msgspec.structs import replace
+
 from wengert.dialects.kernel import LoadOp, NestOp
 from wengert.dialects.kernel.gpu_schedule import GpuSchedule, Reduce
 from wengert.dialects.kernel.positions import Position, dimensions
-from wengert.ir.tensor_types import bytes_of_type, size
+from wengert.ir.tensor_types import bytes_of_type, tensor
 from wengert.ir.traversal import ops_in
 from wengert.transforms.schedule.gpu.conflicts import apart, is_exact
-from wengert.transforms.schedule.gpu.legality import MOST_IN_I32, is_total
+from wengert.transforms.schedule.gpu.legality import MOST_IN_I32, is_total, reach
 from wengert.transforms.schedule.gpu.products import choose_tile
 from wengert.transforms.schedule.gpu.target import GpuTarget
 
@@ -30,12 +32,16 @@ MOST_PARTS = 512
 
 def choose_gpu(op: NestOp, target: GpuTarget, *, strict: bool = False) -> GpuSchedule:
     """How a nest should run on a GPU; sums keep the order in which they are written if ``strict``."""
+    schedule = _choose(op, target, strict)
+    return replace(schedule, positions="i32" if reach(op, schedule) < MOST_IN_I32 else "i64")
+
+
+def _choose(op: NestOp, target: GpuTarget, strict: bool) -> GpuSchedule:
     extents = op.extents
-    positions = "i32" if max([prod(extents), *[size(value) for value in (*op.inputs, *op.outputs)]]) < MOST_IN_I32 else "i64"
     if not extents or 0 in extents:
-        return GpuSchedule(serial=tuple(range(len(extents))), group=1, positions=positions)
+        return GpuSchedule(serial=tuple(range(len(extents))), group=1)
     if not strict and (tile := choose_tile(op, target)) is not None:
-        return GpuSchedule(tuple([d for d in range(len(extents)) if d not in tile.loops]), tile=tile, group=tile.group, positions=positions)
+        return GpuSchedule(tuple([d for d in range(len(extents)) if d not in tile.loops]), tile=tile, group=tile.group)
     safe, atomic = apart(op), False
     if len(safe) < len(extents) and all(is_exact(write) for write in op.writes if write.base is not None):
         freed = apart(op, atomic=True)
@@ -47,11 +53,11 @@ def choose_gpu(op: NestOp, target: GpuTarget, *, strict: bool = False) -> GpuSch
         bool(rest) and not strict and not atomic and all(is_total(op, write, rest) or (write.kind == "store" and write.base is None) for write in op.writes)
     )
     if together and prod(extents[d] for d in rest) >= LONG and (team := _team(op, shared, rest, accesses, target)) is not None:
-        return _reducing(op, shared, team, accesses, target, positions)
+        return _reducing(op, shared, team, accesses, target)
     threads = _fastest_last(shared, extents, accesses)
     elements = _elements(threads, extents, accesses, target, prod(extents[d] for d in shared)) if threads and not rest else 1
     group = _group(prod(extents[d] for d in shared) // elements, target)
-    return GpuSchedule(threads, elements, rest, atomic=atomic, group=group, positions=positions)
+    return GpuSchedule(threads, elements, rest, atomic=atomic, group=group)
 
 
 Accesses = Sequence[tuple[Position, int]]
@@ -59,8 +65,8 @@ Accesses = Sequence[tuple[Position, int]]
 
 
 def _accesses(op: NestOp) -> Accesses:
-    loads = [(inner.at.data, bytes_of_type(inner.source.type) // max(size(inner.source), 1)) for inner in ops_in(op.body.block) if isinstance(inner, LoadOp)]
-    writes = [(write.at, bytes_of_type(value.type) // max(size(value), 1)) for write in op.writes for value in [op.outputs[write.target]]]
+    loads = [(inner.at.data, bytes_of_type(tensor((), inner.result.type))) for inner in ops_in(op.body.block) if isinstance(inner, LoadOp)]
+    writes = [(write.at, bytes_of_type(tensor((), write.value.type))) for write in op.writes]
     return loads + writes
 
 
@@ -127,14 +133,14 @@ def _power_of_two(most: int) -> int:
     return 1 << (most.bit_length() - 1)
 
 
-def _reducing(op: NestOp, shared: Sequence[int], team: Reduce, accesses: Accesses, target: GpuTarget, positions: str) -> GpuSchedule:
+def _reducing(op: NestOp, shared: Sequence[int], team: Reduce, accesses: Accesses, target: GpuTarget) -> GpuSchedule:
     extents = op.extents
     threads = _fastest_last(shared, extents, accesses) if team.columns else tuple(shared)
     elements = 1 if team.columns else _row_elements(team, extents, accesses, target)
     results = prod(extents[d] for d in shared)
     group = max(min(target.group, team.threads * results), team.threads)
     group = team.threads * _power_of_two(group // team.threads) if not team.columns else target.group
-    return GpuSchedule(threads, elements, (), team, group=group, positions=positions)  # pyright: ignore[reportArgumentType]
+    return GpuSchedule(threads, elements, (), team, group=group)
 
 
 def _row_elements(team: Reduce, extents: Sequence[int], accesses: Accesses, target: GpuTarget) -> int:

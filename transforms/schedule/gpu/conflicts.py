@@ -7,6 +7,7 @@ what is known of it is a number that divides it: rows of a table, which begin at
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import gcd
 
 from xdsl.ir import Block, SSAValue
@@ -64,7 +65,7 @@ def apart_in(writes: Sequence[Write], extents: Sequence[int]) -> set[int]:
 def _disjoint(writes: Sequence[Write], extents: Sequence[int]) -> bool:
     """Whether each write has a range of positions for itself."""
     ranges = sorted(span(write.at, extents) for write in writes)
-    return all(before[1] < after[0] for before, after in zip(ranges, ranges[1:], strict=False))
+    return all(before[1] < after[0] for before, after in pairwise(ranges))
 
 
 def _varies(write: Write) -> bool:

@@ -131,5 +131,11 @@ def _serial(op: NestOp, schedule: GpuSchedule) -> Problem:
 def _range(op: NestOp, schedule: GpuSchedule) -> Problem:
     if schedule.positions == "i64":
         return None
-    largest = max([prod(op.extents), *[size(value) for value in (*op.inputs, *op.outputs)]])
+    largest = reach(op, schedule)
     return ("positions in i32", f"they reach {largest}") if largest >= MOST_IN_I32 else None
+
+
+def reach(op: NestOp, schedule: GpuSchedule) -> int:
+    """The largest number that the kernel computes with: of an element, a thread, or an iteration of loops that are reduced as one."""
+    reduced = schedule.reduce.loops if schedule.reduce is not None else ()
+    return max([*[prod(op.extents[d] for d in loops) for loops in (schedule.threads, reduced)], *[size(value) for value in (*op.inputs, *op.outputs)]])

@@ -23,7 +23,7 @@ LEAST_DEPTH = 8
 
 
 class Product(Struct, frozen=True):
-    """A sum over the loop ``depth`` of products of two factors: ``rows`` are the loops that only the left one depends on, ``columns`` those of the right one."""
+    """A sum over the loop ``depth`` of products of two factors: the left one alone depends on the loops ``rows``, the right one on ``columns``."""
 
     left: SSAValue
     right: SSAValue

@@ -94,7 +94,7 @@ def _by_normalisation(b: OpBuilder, v: Value, v_bar: Value) -> Value:
 def svd(b: OpBuilder, op: core.SvdOp, y_bars: Sequence[Tangent], needed: Sequence[bool]) -> Bars:
     m, n = shape(op.a)[-2:]
     if int_of(op.full) and m != n:
-        raise refuse(op, "has no derivative if all singular vectors of a matrix that is not square are asked for: they are not determined")
+        raise refuse(op, "has no derivative if all singular vectors of a matrix that is not square are requested: they are not determined")
     u_bar, s_bar, vh_bar, _ = y_bars
     element_type, k = element(op.a), min(m, n)
     square = tensor([*shape(op.a)[:-2], k, k], element_type)

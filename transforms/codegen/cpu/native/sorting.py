@@ -107,7 +107,7 @@ class MergeSort(NativeKernel):
     def _merge(self, builder: KernelBuilder, source: list[str], target: list[str], start: Index, middle: Index, end: Index) -> None:
         """Merges [start, middle) and [middle, end): the left element goes first unless the right one must.
 
-        An exhausted run is compared by whichever of its neighbours is still in the row, and the answer is not used.
+        An exhausted run is compared by whichever of its neighbours is still in the row, and the result is not used.
         """
         with builder.loop(start, end, [("i64", str(start)), ("i64", str(middle))]) as loop:
             i, j = loop.values

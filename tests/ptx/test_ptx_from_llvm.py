@@ -58,7 +58,14 @@ def test_wide_integers() -> None:
     x, y = (np.array([int.from_bytes(RNG.bytes(16), "little") >> int(RNG.integers(0, 100)) for _ in range(64)], object) for _ in range(2))
     y[y == 0] = 1
     words = [np.array([[v & (2**64 - 1), v >> 64] for v in z], np.uint64).reshape(-1) for z in (x, y)]
-    for opcode, function in (("add", lambda a, b: a + b), ("sub", lambda a, b: a - b), ("mul", lambda a, b: a * b), ("udiv", lambda a, b: a // b), ("urem", lambda a, b: a % b), ("xor", lambda a, b: a ^ b)):
+    for opcode, function in (
+        ("add", lambda a, b: a + b),
+        ("sub", lambda a, b: a - b),
+        ("mul", lambda a, b: a * b),
+        ("udiv", lambda a, b: a // b),
+        ("urem", lambda a, b: a % b),
+        ("xor", lambda a, b: a ^ b),
+    ):
         body = f"""{at("a", "i128")}\n {at("b", "i128")}\n %x = load i128, ptr addrspace(1) %pa\n %y = load i128, ptr addrspace(1) %pb
   %r = {opcode} i128 %x, %y\n store i128 %r, ptr addrspace(1) %pa"""
         got = kernel(body, [words[0], words[1]])[0].reshape(-1, 2)

@@ -63,7 +63,12 @@ def test_mathematics(function: str, element: str) -> None:
 # -- functions of StableHLO's ops, conversions and comparisons
 
 NUMBERS: dict[str, Attribute] = {"f32": f32, "f64": f64, "i8": i8, "i16": i16, "i32": i32, "i64": i64, "ui8": ui8, "ui16": ui16, "ui32": ui32, "ui64": ui64}
-OPS = [op for dialect in (StableHLO, Chlo, Core) for op in dialect.operations if facts_of(op).one_type and facts_of(op).work is Work.ELEMENTS and op not in EXPANSIONS]
+OPS = [
+    op
+    for dialect in (StableHLO, Chlo, Core)
+    for op in dialect.operations
+    if facts_of(op).one_type and facts_of(op).work is Work.ELEMENTS and op not in EXPANSIONS
+]
 
 
 def numbers(type: Attribute, count: int = 448) -> Any:
@@ -72,7 +77,9 @@ def numbers(type: Attribute, count: int = 448) -> Any:
         return floats(dtype, count)
     limits = np.iinfo(dtype)
     edges = [0, 1, limits.max, limits.min, 2, 7, limits.max // 2, 31]
-    drawn = np.concatenate([RNG.integers(limits.min, limits.max, count // 2, dtype=dtype, endpoint=True), RNG.integers(0, 40, count - count // 2 - 8).astype(dtype)])
+    drawn = np.concatenate(
+        [RNG.integers(limits.min, limits.max, count // 2, dtype=dtype, endpoint=True), RNG.integers(0, 40, count - count // 2 - 8).astype(dtype)]
+    )
     return np.concatenate([np.array(edges, dtype), drawn])
 
 

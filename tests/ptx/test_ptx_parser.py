@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 
 import pytest
@@ -115,7 +116,15 @@ def test_errors_have_a_place(body: str, place: str, message: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", ".version 8.0\n.target", f"{HEADER}.entry", f"{HEADER}.visible .entry k(.param .u64 a,) {{ ret; }}", f"{HEADER}.visible .entry k() {{ ret;", f"{HEADER}.global .u32 x[2] = {{1, 2, 3}};", f"{HEADER}ret;"],
+    [
+        "",
+        ".version 8.0\n.target",
+        f"{HEADER}.entry",
+        f"{HEADER}.visible .entry k(.param .u64 a,) {{ ret; }}",
+        f"{HEADER}.visible .entry k() {{ ret;",
+        f"{HEADER}.global .u32 x[2] = {{1, 2, 3}};",
+        f"{HEADER}ret;",
+    ],
 )
 def test_damaged_modules_are_errors(text: str) -> None:
     with pytest.raises(ptx.ParseError, match=r"^<ptx>:\d+:\d+: error: "):
@@ -143,7 +152,5 @@ def test_every_prefix_of_a_module_is_read_or_refused() -> None:
     """No text makes the parser fail in a way of its own."""
     text = module_text("{ .param .b32 a; st.param.b32 [a], 1; } @%p1 bra x; x: mov.b64 {%r1, %r2}, %d1; ret;", before=".const .f32 c[2] = {1.0, 2.0};")
     for end in range(len(text)):
-        try:
+        with contextlib.suppress(ptx.ParseError, ptx.UnsupportedError):
             ptx.parse(text[:end])
-        except (ptx.ParseError, ptx.UnsupportedError):
-            pass

@@ -101,7 +101,7 @@ def test_shared_memory_of_the_launch() -> None:
     out = memory.allocate(128)
     image.launch("kernel", grid=1, block=32, arguments=[out], shared_bytes=128)
     assert memory.read(out, 32, np.uint32).tolist() == [128 + i for i in range(32)]
-    with pytest.raises(ptx.Fault, match="out of bounds: .* of shared memory"):
+    with pytest.raises(ptx.Fault, match=r"out of bounds: .* of shared memory"):
         image.launch("kernel", grid=1, block=32, arguments=[out], shared_bytes=64)
 
 
@@ -119,7 +119,11 @@ def atomics(operation: str, type: str, start: Any, values: Any, *, space: str = 
     if space == "shared":
         body += f"setp.lt.u32 %p1, %r1, {number}; @%p1 ld.global.b{8 * size} {r}8, [%d5]; @%p1 st.shared.b{8 * size} [%d6], {r}8; bar.sync 0;"
     place = "%d6" if space == "shared" else "%d5"
-    body += f"atom.{space}.{operation}.{type} {r}9, [{place}], {r}7; st.global.b{8 * size} [%d2], {r}9;" if old else f"red.{space}.{operation}.{type} [{place}], {r}7;"
+    body += (
+        f"atom.{space}.{operation}.{type} {r}9, [{place}], {r}7; st.global.b{8 * size} [%d2], {r}9;"
+        if old
+        else f"red.{space}.{operation}.{type} [{place}], {r}7;"
+    )
     if space == "shared":
         body += f"bar.sync 0; @%p1 ld.shared.b{8 * size} {r}8, [%d6]; @%p1 st.global.b{8 * size} [%d5], {r}8;"
     results = launched(f"{body} ret;", [start, values, np.zeros_like(values)], threads=len(values), variables=".shared .align 8 .b8 buffer[256];")

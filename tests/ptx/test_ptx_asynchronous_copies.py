@@ -47,12 +47,12 @@ def test_a_ring_of_two_stages() -> None:
 @pytest.mark.parametrize("waiting", ["", "cp.async.wait_group 0;", "cp.async.commit_group; cp.async.wait_group 1;"])
 def test_data_that_have_not_come(waiting: str) -> None:
     """Without a wait, with a wait for committed groups before the commit, and with one group too many left."""
-    with pytest.raises(ptx.Fault, match="uninitialized: .* of shared memory"):
+    with pytest.raises(ptx.Fault, match=r"uninitialized: .* of shared memory"):
         copied(f"cp.async.ca.shared.global [%r22], [%d1], 16; {waiting} bar.sync 0;")
 
 
 def test_a_wait_is_no_barrier() -> None:
-    with pytest.raises(ptx.Fault, match="race: .* of shared memory"):
+    with pytest.raises(ptx.Fault, match=r"race: .* of shared memory"):
         copied("cp.async.ca.shared.global [%r22], [%d1], 16; cp.async.wait_all;")
 
 

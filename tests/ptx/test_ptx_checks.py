@@ -16,7 +16,9 @@ MINE = "mov.u32 %r20, %tid.x; mov.u32 %r21, words; mad.lo.u32 %r22, %r20, 4, %r2
 WORDS = np.arange(256, dtype=np.uint32)
 
 
-def fault(body: str, kind: str, message: str = "", *, threads: int = 64, blocks: int = 2, check: str | None = None, arrays: Any = (WORDS,), **options: Any) -> ptx.Fault:
+def fault(
+    body: str, kind: str, message: str = "", *, threads: int = 64, blocks: int = 2, check: str | None = None, arrays: Any = (WORDS,), **options: Any
+) -> ptx.Fault:
     """The fault of a kernel, which is not there if the check for it is off."""
     options.setdefault("variables", SHARED)
     with pytest.raises(ptx.Fault, match=f"{kind}: .*{message}") as caught:
@@ -67,7 +69,9 @@ def test_words_that_are_not_aligned() -> None:
 
 
 def test_constants_cannot_be_written() -> None:
-    fault("mov.u64 %d1, table; st.global.u32 [%d1], 0; ret;", "read only", check="bounds", before=".const .align 4 .u32 table[2] = {1, 2};", threads=1, blocks=1)
+    fault(
+        "mov.u64 %d1, table; st.global.u32 [%d1], 0; ret;", "read only", check="bounds", before=".const .align 4 .u32 table[2] = {1, 2};", threads=1, blocks=1
+    )
 
 
 def test_memory_that_was_given_back() -> None:
@@ -83,7 +87,13 @@ def test_memory_that_was_given_back() -> None:
 
 
 def test_memory_that_nobody_wrote() -> None:
-    fault(f"{FIRST} ld.global.u32 %r1, [%d1]; ret;", "uninitialized", "global memory, to which nothing was written", check="initialized", arrays=[(np.uint32, 128)])
+    fault(
+        f"{FIRST} ld.global.u32 %r1, [%d1]; ret;",
+        "uninitialized",
+        "global memory, to which nothing was written",
+        check="initialized",
+        arrays=[(np.uint32, 128)],
+    )
     fault(f"{MINE} ld.shared.u32 %r1, [%r22]; ret;", "uninitialized", "shared memory", check="initialized")
     fault("mov.u64 %d1, depot; ld.local.u32 %r1, [%d1+4]; ret;", "uninitialized", "local memory", check="initialized")
 
@@ -107,7 +117,9 @@ def test_registers_that_were_not_written() -> None:
     assert found.thread == (10, 0, 0)
     fault(f"{head} @%p1 bra skip; mov.u32 %r1, 5; skip: add.u32 %r2, %r1, 1; ret;", "undefined register", check="registers")
     accepted(f"{head} @%p1 mov.u32 %r1, 5; @!%p1 mov.u32 %r1, 6; st.global.u32 [%d1], %r1; ret;")
-    accepted(f"{head} mov.u32 %r2, 0; loop: setp.gt.u32 %p2, %r2, 0; @%p2 add.u32 %r3, %r1, 1; mov.u32 %r1, 5; add.u32 %r2, %r2, 1; setp.lt.u32 %p3, %r2, 3; @%p3 bra loop; ret;")
+    accepted(
+        f"{head} mov.u32 %r2, 0; loop: setp.gt.u32 %p2, %r2, 0; @%p2 add.u32 %r3, %r1, 1; mov.u32 %r1, 5; add.u32 %r2, %r2, 1; setp.lt.u32 %p3, %r2, 3; @%p3 bra loop; ret;"
+    )
 
 
 # -- races
@@ -132,7 +144,9 @@ def test_a_write_after_a_read() -> None:
 def test_two_writes_of_one_word() -> None:
     fault(f"{MINE} st.shared.u32 [words], %r20; ret;", "race", "are written while", check="races")
     fault(f"{MINE} shr.u32 %r1, %r20, 1; mad.lo.u32 %r1, %r1, 4, %r21; st.shared.u32 [%r1], 0; ret;", "race")
-    accepted(f"{MINE} setp.eq.u32 %p1, %r20, 0; @%p1 st.shared.u32 [words], %r20; bar.sync 0; setp.eq.u32 %p1, %r20, 40; @%p1 st.shared.u32 [words], %r20; ret;")
+    accepted(
+        f"{MINE} setp.eq.u32 %p1, %r20, 0; @%p1 st.shared.u32 [words], %r20; bar.sync 0; setp.eq.u32 %p1, %r20, 40; @%p1 st.shared.u32 [words], %r20; ret;"
+    )
 
 
 def test_many_readers_and_one_writer() -> None:
@@ -160,7 +174,9 @@ def test_races_in_global_memory() -> None:
     """Between threads of a block, between blocks, and between blocks that do not run side by side."""
     parameter = "ld.param.u64 %d2, [p0];"
     fault(f"{parameter} st.global.u32 [%d2], 1; ret;", "race", check="races", blocks=1)
-    fault(f"{parameter} mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0; @%p1 st.global.u32 [%d2], 1; ret;", "race", r"block \(1, 0, 0\) may use them", check="races")
+    fault(
+        f"{parameter} mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0; @%p1 st.global.u32 [%d2], 1; ret;", "race", r"block \(1, 0, 0\) may use them", check="races"
+    )
     body = f"{parameter} mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; or.b32 %r1, %r1, %r2; setp.eq.u32 %p1, %r1, 0; @%p1 st.global.u32 [%d2], 1;"
     accepted(f"{body} ret;", blocks=500)
     found = fault(f"{body} setp.eq.u32 %p2, %r2, 499; @%p2 ld.global.u32 %r3, [%d2]; ret;", "race", r"block \(0, 0, 0\) may use them", blocks=500)

@@ -68,7 +68,9 @@ def test_votes_of_half_a_warp() -> None:
     np.testing.assert_array_equal(exchanged(body, x), np.repeat(bits.reshape(-1), 16))
 
 
-@pytest.mark.parametrize(("operation", "type", "function"), [("add", "u32", np.add), ("min", "s32", np.minimum), ("max", "u32", np.maximum), ("xor", "b32", np.bitwise_xor)])
+@pytest.mark.parametrize(
+    ("operation", "type", "function"), [("add", "u32", np.add), ("min", "s32", np.minimum), ("max", "u32", np.maximum), ("xor", "b32", np.bitwise_xor)]
+)
 def test_reductions(operation: str, type: str, function: Any) -> None:
     x = RNG.integers(0, 1 << 32, 128, dtype=np.uint32)
     typed = x.view(np.int32) if type == "s32" else x
@@ -92,7 +94,9 @@ def test_what_a_thread_knows_of_its_warp() -> None:
     lane = np.arange(96) % 32
     assert exchanged("mov.u32 %r9, %lanemask_lt;", x, threads=96).tolist() == [(1 << i) - 1 for i in lane]
     assert exchanged("mov.u32 %r9, %lanemask_ge;", x, threads=96).tolist() == [0xFFFFFFFF & ~((1 << i) - 1) for i in lane]
-    assert exchanged("mov.u32 %r8, %warpid; mov.u32 %r7, %nwarpid; mad.lo.u32 %r9, %r7, 10, %r8;", x, threads=96).tolist() == (30 + np.arange(96) // 32).tolist()
+    assert (
+        exchanged("mov.u32 %r8, %warpid; mov.u32 %r7, %nwarpid; mad.lo.u32 %r9, %r7, 10, %r8;", x, threads=96).tolist() == (30 + np.arange(96) // 32).tolist()
+    )
     assert exchanged("activemask.b32 %r9;", x, threads=96).tolist() == [0xFFFFFFFF] * 96
 
 
@@ -133,7 +137,9 @@ def registers_of_factors(a: Any, b: Any, type: str) -> tuple[Any, Any]:
     return halves(a, left), halves(b, right)
 
 
-@pytest.mark.parametrize(("shape", "type"), [("m16n8k16", "bf16"), ("m16n8k16", "f16"), ("m16n8k8", "bf16"), ("m16n8k8", "f16"), ("m16n8k8", "tf32"), ("m16n8k4", "tf32")])
+@pytest.mark.parametrize(
+    ("shape", "type"), [("m16n8k16", "bf16"), ("m16n8k16", "f16"), ("m16n8k8", "bf16"), ("m16n8k8", "f16"), ("m16n8k8", "tf32"), ("m16n8k4", "tf32")]
+)
 def test_products_of_matrices(shape: str, type: str) -> None:
     k = int(shape[5:].removeprefix("k"))
     dtype = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "tf32": np.float32}[type]
