@@ -11,7 +11,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, UnregisteredAttr, UnregisteredOp
 from xdsl.ir import Attribute, Dialect, Operation, TypeAttribute
 
-from wengert.ir.typing_rules import ATTRIBUTE_MODULES
+from wengert.ir.verification.typing_rules import ATTRIBUTE_MODULES
 
 _MODULES = {
     "stablehlo": ("wengert.dialects.stablehlo", "StableHLO"),
@@ -30,19 +30,23 @@ _MODULES = {
     "affine": ("xdsl.dialects.affine", "Affine"),
     "tensor": ("xdsl.dialects.tensor", "Tensor"),
     "linalg": ("xdsl.dialects.linalg", "Linalg"),
-    "memref": ("xdsl.dialects.memref", "MemRef"),
+    "memref": ("wengert.dialects.gpu.atomics", "MemRef"),
     "vector": ("xdsl.dialects.vector", "Vector"),
-    "gpu": ("xdsl.dialects.gpu", "GPU"),
+    "gpu": ("wengert.dialects.gpu", "GPU"),
+    "nvvm": ("wengert.dialects.gpu.targets", "NVVM"),
+    "rocdl": ("wengert.dialects.gpu.targets", "ROCDL"),
+    "spirv": ("wengert.dialects.gpu.targets", "SPIRV"),
     "llvm": ("xdsl.dialects.llvm", "LLVM"),
 }
 
 ATTRIBUTE_MODULES["ad"] = "wengert.dialects.ad_parts"
 
-CLOSED = ("builtin", "func", "stablehlo", "chlo", "core", "ad", "kernel")
+CLOSED = ("builtin", "func", "stablehlo", "chlo", "core", "ad", "kernel", "gpu")
 """Dialects of which every op is known: an unknown op in one of them is an error, elsewhere it is carried along."""
 
 OPAQUE = frozenset(
     (
+        "#gpu.select_object",
         "!stablehlo.future",
         "!stablehlo.token",
         "#stablehlo.axis_ref",

@@ -7,6 +7,7 @@ buffers that a loop swaps::
     memref<8x128xf32, #kernel.space<arena>>     // temporary values, one allocation for a whole program
     memref<16xf32, #kernel.space<constant>>     // written once, when the program is loaded
     memref<f64, #kernel.space<stack>>           // private to the code that runs a loop, mostly registers
+    memref<1024xf32, 1>                         // any of these as a device sees it, flat: what the kernels of a gpu.module take
 
 The handle of a tape, whose own memory grows while the program runs, is an element like any other: ``memref<!core.tape<tensor<3xf64>>>``.
 """
@@ -17,7 +18,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, IntAttr, MemRefType, NoneAttr, TensorType
+from xdsl.dialects.builtin import ArrayAttr, IntAttr, IntegerAttr, MemRefType, NoneAttr, TensorType
 from xdsl.ir import Attribute, Data, SSAValue
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
@@ -98,18 +99,24 @@ def bytes_in(count: int, space: Space) -> MemRefType[Any]:
 
 def value_type(memref: Attribute) -> Attribute:
     """The type of the value that a memref holds: a tensor, or a tape."""
-    held = memref.__dict__.get("_value_type")
-    if held is None:
+    value = memref.__dict__.get("_value_type")
+    if value is None:
         type = cast("MemRefType[Any]", memref)
-        held = type.element_type if isinstance(type.element_type, TapeType) else tensor(type.get_shape(), type.element_type)
-        object.__setattr__(memref, "_value_type", held)
-    return held
+        value = type.element_type if isinstance(type.element_type, TapeType) else tensor(type.get_shape(), type.element_type)
+        object.__setattr__(memref, "_value_type", value)
+    return value
 
 
 def space_of(memref: Attribute) -> Space:
     """The address space of a memref."""
     space = cast("MemRefType[Any]", memref).memory_space
     return space.data if isinstance(space, SpaceAttr) else Space.DEFAULT
+
+
+def is_on_device(memref: Attribute) -> bool:
+    """Whether a memref is one of a device's global memory, as kernels at the gpu level take it: ``memref<4810xf32, 1>``."""
+    space = cast("MemRefType[Any]", memref).memory_space
+    return isinstance(space, IntegerAttr) and cast("IntegerAttr[Any]", space).value.data == 1
 
 
 def bytes_of(type: Attribute) -> int:
@@ -122,8 +129,8 @@ def bytes_of(type: Attribute) -> int:
 
 
 def _bytes_of(type: Attribute) -> int:
-    held = value_type(cast("MemRefType[Any]", type)) if isinstance(type, MemRefType) else type
-    return TAPE_BYTES if isinstance(held, TapeType) else bytes_of_type(cast("TensorType[Any]", held))
+    value = value_type(cast("MemRefType[Any]", type)) if isinstance(type, MemRefType) else type
+    return TAPE_BYTES if isinstance(value, TapeType) else bytes_of_type(cast("TensorType[Any]", value))
 
 
 def byte_size(value: SSAValue) -> int:

@@ -98,16 +98,23 @@ def run(module: ModuleOp, inputs: Sequence[Any], *, entry: str = "main", counter
 
 def _run_on_buffers(function: RegionFunction, definition: func.FuncOp, inputs: Sequence[Any]) -> list[Array]:
     """Runs a function on buffers: the arrays that it writes to those of its results."""
-    from wengert.runtime.interpreter.buffers import fresh, split_arguments
+    from wengert.runtime.interpreter.ops.buffers import fresh, split_arguments
 
     name, (taken, given) = definition.sym_name.data, split_arguments(definition)
     if len(inputs) != len(taken):
         raise InputError(f"@{name} takes {len(taken)} arguments, found {len(inputs)}")
-    arrays = [np.asarray(_check_input(name, i, x, value_type(type)), order="C") for i, (x, type) in enumerate(zip(inputs, taken, strict=True))]
+    arrays = [_read_only(_check_input(name, i, x, value_type(type))) for i, (x, type) in enumerate(zip(inputs, taken, strict=True))]
     results = [fresh(type) for type in given]
     with np.errstate(all="ignore"):
         function(*arrays, *results)
     return results
+
+
+def _read_only(value: Any) -> Array:
+    """The elements in one piece of memory, which the program cannot write to."""
+    array = np.asarray(value, order="C").view()
+    array.flags.writeable = False
+    return array
 
 
 def _nested(type: Attribute, left: Iterator[Any]) -> Any:

@@ -22,7 +22,7 @@ from wengert.ir.tensor_types import DYNAMIC, bytes_of_type, dtype_of, element, s
 from wengert.runtime.errors import UnsupportedOpError
 from wengert.runtime.interpreter.counter import Counter
 from wengert.runtime.interpreter.in_place import Step, update_function, updating_step
-from wengert.runtime.interpreter.rules import EVALUATION_RULES, Function, RegionFunction, TakingFunction
+from wengert.runtime.interpreter.rules import Function, Nullary, RegionFunction, TakingFunction, rule_of
 from wengert.runtime.memory import excess
 
 _VIEWS = frozenset(f"stablehlo.{name}" for name in ("constant", "broadcast_in_dim", "reshape", "transpose", "slice", "reverse"))
@@ -112,6 +112,11 @@ class Frame:
         function = self.uncounted_region(region)
         return _spread(function) if self._is_elementwise(region) else _looped(function, region)
 
+    def reader(self, value: SSAValue) -> Nullary:
+        """A function that gives what a value is at the moment."""
+        slot = self.slot(value)
+        return lambda: self.values[slot]
+
     def uncounted_region(self, region: Region) -> RegionFunction:
         """The region, which is counted as a part of the op that owns it."""
         counter, self.counter = self.counter, None
@@ -132,7 +137,7 @@ class Frame:
 
     def function(self, op: Operation) -> Function:
         """The function that computes the op."""
-        rule = EVALUATION_RULES.get(type(op))
+        rule = rule_of(type(op))
         if rule is None:
             raise UnsupportedOpError(op, "is not implemented by the interpreter")
         try:

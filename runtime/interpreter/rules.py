@@ -12,10 +12,14 @@ exception are the functions of :data:`UPDATES`, which write to their first opera
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from xdsl.ir import Operation, Region
+from xdsl.ir import Operation, Region, SSAValue
+
+if TYPE_CHECKING:
+    from wengert.runtime.interpreter.counter import Counter
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
@@ -37,6 +41,8 @@ class Scope(Protocol):
     """The scope an op runs in: its regions and callees as functions, and the generator of the ``rng`` op."""
 
     generator: np.random.Generator
+    counter: Counter | None
+    """Counts what is executed in the scope, or None."""
     tapes: dict[int, Any]
     """The tapes whose handles lie in memory."""
 
@@ -60,10 +66,16 @@ class Scope(Protocol):
         """The function of this name in the op's module."""
         ...
 
+    def reader(self, value: SSAValue) -> Nullary:
+        """A function that gives what a value is at the moment, for ops whose regions use what is around them."""
+        ...
+
 
 Rule = Callable[[Any, Scope], Function]
 UpdateRule = Callable[[Any, Scope], Function | None]
 EVALUATION_RULES: dict[type[Operation], Rule] = {}
+LATE_RULES = {"gpu": "wengert.runtime.interpreter.gpu", "arith": "wengert.runtime.interpreter.gpu"}
+"""The modules that register the rules of dialects that few programs have."""
 UPDATES: dict[type[Operation], UpdateRule] = {}
 """For ops whose result is their first operand with a part replaced: the rule for functions that write to that operand and return it,
 or None for an op that has no such function."""
@@ -97,6 +109,15 @@ def evaluates_in_scope(*classes: type[Operation]) -> Callable[[Rule], Rule]:
         return rule
 
     return register
+
+
+def rule_of(cls: type[Operation]) -> Rule | None:
+    """The rule of an op class; None if the interpreter does not implement it."""
+    rule = EVALUATION_RULES.get(cls)
+    if rule is None and (module := LATE_RULES.get(cls.name.partition(".")[0])) is not None:
+        import_module(module)
+        rule = EVALUATION_RULES.get(cls)
+    return rule
 
 
 def one_or_tuple(op: Operation, results: tuple[Any, ...]) -> Any:

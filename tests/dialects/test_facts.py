@@ -13,6 +13,7 @@ from wengert.dialects.ad import AD
 from wengert.dialects.chlo import Chlo
 from wengert.dialects.core import Core
 from wengert.dialects.facts import CHEAP, SPECIAL, Batching, Effort, MissingFactsError, Traffic, Work, facts_of
+from wengert.dialects.gpu import GPU
 from wengert.dialects.kernel import ApplyOp, string
 from wengert.dialects.scalar_functions import effort, function_facts, scalar_name
 from wengert.dialects.sdy import Sdy
@@ -20,7 +21,7 @@ from wengert.dialects.stablehlo import StableHLO, TanhOp
 from wengert.dialects.stablehlo.base import UnaryOp
 from wengert.ir.element_classes import FLOAT
 from wengert.ir.operations import op_definition
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.ir.tensor_types import c64, f32, f64, i32, tensor
 from wengert.runtime.interpreter.rules import EVALUATION_RULES
 from wengert.transforms.ad import batching
@@ -31,7 +32,7 @@ from wengert.transforms.analysis.opcost import FORMULAS, cost
 from wengert.transforms.core import compound, functions
 from wengert.transforms.fuse.roles import Role, role
 
-OPS: list[type[Operation]] = [*(op for dialect in (StableHLO, Chlo, Core, AD, Sdy) for op in dialect.operations), CallOp, ReturnOp]
+OPS: list[type[Operation]] = [*(op for dialect in (StableHLO, Chlo, Core, AD, Sdy, GPU) for op in dialect.operations), CallOp, ReturnOp]
 
 
 @op_definition
@@ -56,7 +57,7 @@ def test_every_op_has_facts() -> None:
 
 
 def test_the_ops_that_are_batched_by_a_rule_are_those_that_have_one() -> None:
-    assert {module.name for module in iter_modules(batching.__path__)} - {"alignment", "flow", "function", "rule"} == set(batching.__all__)
+    assert {module.name for module in iter_modules(batching.__path__)} - {"alignment", "flow", "function", "passes", "rule"} == set(batching.__all__)
     assert names(op for op in OPS if facts_of(op).batching is Batching.RULE) == names(BATCH_RULES)
 
 

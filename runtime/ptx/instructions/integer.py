@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.runtime.interpreter.integers import divide, remainder
+from wengert.runtime.interpreter.numerics.integers import divide, remainder
 from wengert.runtime.ptx.instructions.context import Context, Run
 from wengert.runtime.ptx.lanes import Lanes
 from wengert.runtime.ptx.rounding import packed
