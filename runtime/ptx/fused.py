@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from wengert.ir.stages import LOCK
 from wengert.runtime.ptx.types import Array
+from wengert.transforms.schedule.host import host, llvm_binding
 
 _TEXT = """
 define void @fma_{name}(ptr %x, ptr %y, ptr %z, ptr %result, i64 %n) {{
@@ -44,14 +45,12 @@ declare {type} @llvm.fma.{name}({type}, {type}, {type})
 @cache
 def _functions() -> tuple[Any, dict[Any, Any]]:
     """The engine, which must live on, and the functions by dtype."""
-    llvm: Any = import_module("llvmlite.binding")
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    module: Any = llvm.parse_assembly("".join(_TEXT.format(name=name, type=type) for name, type in (("f32", "float"), ("f64", "double"))))
-    features = llvm.get_host_cpu_features().flatten()
-    machine: Any = llvm.Target.from_default_triple().create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=2, jit=True)
-    engine: Any = llvm.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
+    llvm, processor = llvm_binding(), host()
+    with LOCK:
+        module = llvm.parse_assembly("".join(_TEXT.format(name=name, type=type) for name, type in (("f32", "float"), ("f64", "double"))))
+        target = llvm.Target.from_triple(processor.triple)
+        engine = llvm.create_mcjit_compiler(module, target.create_target_machine(cpu=processor.cpu, features=processor.features, opt=2, jit=True))
+        engine.finalize_object()
     signature = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4, ctypes.c_int64)
     return engine, {np.dtype(f"f{bits // 8}"): signature(engine.get_function_address(f"fma_f{bits}")) for bits in (32, 64)}
 
@@ -59,6 +58,6 @@ def _functions() -> tuple[Any, dict[Any, Any]]:
 def fma(x: Array, y: Array, z: Array) -> Array:
     """x y + z, rounded once to nearest, for arrays of f32 or f64 of one shape or of one element."""
     result = np.empty(max(len(x), len(y), len(z)), x.dtype)
-    operands = [np.ascontiguousarray(np.broadcast_to(v, result.shape)) for v in (x, y, z)]
+    operands = [v if len(v) == len(result) and v.flags.c_contiguous else np.ascontiguousarray(np.broadcast_to(v, result.shape)) for v in (x, y, z)]
     _functions()[1][x.dtype](*[v.ctypes.data for v in operands], result.ctypes.data, len(result))
     return result
