@@ -6,6 +6,7 @@ LLVM's ``llvm.fma`` is the processor's instruction where there is one, else the 
 from __future__ import annotations
 
 import ctypes
+import threading
 from functools import cache
 from typing import Any
 
@@ -55,9 +56,29 @@ def _functions() -> tuple[Any, dict[Any, Any]]:
     return engine, {np.dtype(f"f{bits // 8}"): signature(engine.get_function_address(f"fma_f{bits}")) for bits in (32, 64)}
 
 
+_MOST = 1 << 14
+"""So many numbers are multiplied and added in one call."""
+
+
+class _Scratch(threading.local):
+    """Operands and result of a call, at addresses that are known: to ask NumPy for an address takes longer than to copy a few hundred numbers."""
+
+    def __init__(self) -> None:
+        self.rows: dict[Any, Array] = {np.dtype(f"f{size}"): np.empty((4, _MOST), f"f{size}") for size in (4, 8)}
+        self.addresses = {dtype: [row.ctypes.data for row in rows] for dtype, rows in self.rows.items()}
+
+
+_SCRATCH = _Scratch()
+
+
 def fma(x: Array, y: Array, z: Array) -> Array:
     """x y + z, rounded once to nearest, for arrays of f32 or f64 of one shape or of one element."""
-    result = np.empty(max(len(x), len(y), len(z)), x.dtype)
-    operands = [v if len(v) == len(result) and v.flags.c_contiguous else np.ascontiguousarray(np.broadcast_to(v, result.shape)) for v in (x, y, z)]
-    _functions()[1][x.dtype](*[v.ctypes.data for v in operands], result.ctypes.data, len(result))
-    return result
+    count = max(len(x), len(y), len(z))
+    if count > _MOST:
+        parts = [[v[start : start + _MOST] if len(v) == count else v for v in (x, y, z)] for start in range(0, count, _MOST)]
+        return np.concatenate([fma(*part) for part in parts])
+    rows = _SCRATCH.rows[x.dtype]
+    for row, operand in zip(rows, (x, y, z)):
+        row[:count] = operand
+    _functions()[1][x.dtype](*_SCRATCH.addresses[x.dtype], count)
+    return rows[3][:count].copy()
