@@ -19,7 +19,7 @@ from wengert.lab.corpus import CorpusProgram
 from wengert.runtime.cpu.compile import core_form
 from wengert.runtime.derivation import runnable
 from wengert.runtime.interpreter import run
-from wengert.runtime.program import load
+from wengert.runtime.loading import load
 from wengert.transforms.lowering import alone
 from wengert.transforms.pipelines import GPU_LOWER, gpu_lowering, parse_pipeline
 from wengert.transforms.schedule.gpu.conflicts import apart
