@@ -24,7 +24,7 @@ PASS_PATHS = {
     "to-core": "wengert.transforms.core.to_core:ToCorePass",
     "expand-compound": "wengert.transforms.core.compound:ExpandCompoundPass",
     "expand-functions": "wengert.transforms.core.functions:ExpandFunctionsPass",
-    "drop-matrices": "wengert.transforms.core.systems:DropMatricesPass",
+    "drop-matrices": "wengert.transforms.core.recognisers.systems:DropMatricesPass",
     "tapes-to-stacks": "wengert.transforms.core.tapes_to_stacks:TapesToStacksPass",
     "from-core": "wengert.transforms.core.from_core:FromCorePass",
     # transforms/shapes: programs that leave extents open
@@ -36,10 +36,10 @@ PASS_PATHS = {
     "linearize": "wengert.transforms.ad.passes:LinearizePass",
     "transpose": "wengert.transforms.ad.passes:TransposePass",
     "join": "wengert.transforms.ad.passes:JoinPass",
-    "batch": "wengert.transforms.ad.batch:BatchPass",
-    "jacfwd": "wengert.transforms.ad.jacobian:JacfwdPass",
-    "jacrev": "wengert.transforms.ad.jacobian:JacrevPass",
-    "compressed-jacobian": "wengert.transforms.ad.compressed:CompressedJacobianPass",
+    "batch": "wengert.transforms.ad.batching.passes:BatchPass",
+    "jacfwd": "wengert.transforms.ad.jacobians.dense:JacfwdPass",
+    "jacrev": "wengert.transforms.ad.jacobians.dense:JacrevPass",
+    "compressed-jacobian": "wengert.transforms.ad.jacobians.compressed:CompressedJacobianPass",
     "expand-ad": "wengert.transforms.ad.passes:ExpandAdPass",
     "lower-ad": "wengert.transforms.ad.passes:LowerAdPass",
     # transforms/optimize: the same with fewer ops
@@ -50,6 +50,7 @@ PASS_PATHS = {
     # transforms/fuse: core-level IR in forms for which there is better code, then kernels
     "check-compilable": "wengert.transforms.fuse.check:CheckCompilablePass",
     "promote-accumulators": "wengert.transforms.fuse.promote:PromoteAccumulatorsPass",
+    "order-updates": "wengert.transforms.fuse.update_order:OrderUpdatesPass",
     "convolution-patches": "wengert.transforms.fuse.patches:ConvolutionPatchesPass",
     "window-reductions": "wengert.transforms.fuse.windows:WindowReductionsPass",
     "split-complex-products": "wengert.transforms.fuse.complex_products:SplitComplexProductsPass",
@@ -64,10 +65,13 @@ PASS_PATHS = {
     "unroll-phases": "wengert.transforms.kernel.phase_unrolling:UnrollPhasesPass",
     "hoist-reads": "wengert.transforms.kernel.reordering:HoistReadsPass",
     "stage-updates": "wengert.transforms.kernel.update_staging:StageUpdatesPass",
+    "fission": "wengert.transforms.kernel.fission:FissionPass",
+    "products-to-nests": "wengert.transforms.kernel.product_nests:ProductsToNestsPass",
     "collapse-loops": "wengert.transforms.kernel.collapsing:CollapseLoopsPass",
     # transforms/schedule: how each kernel runs on a target
     "schedule": "wengert.transforms.schedule.schedule_pass:SchedulePass",
-    # transforms/codegen/gpu: kernels of devices
+    # transforms/codegen/gpu: kernels on buffers to launches of a device, and these to kernels of its modules
+    "kernels-to-gpu": "wengert.transforms.codegen.gpu.kernels_to_gpu:KernelsToGpuPass",
     "gpu-kernel-outlining": "wengert.transforms.codegen.gpu.outlining:GpuKernelOutliningPass",
     "nvvm-attach-target": "wengert.transforms.codegen.gpu.attach_target:NvvmAttachTargetPass",
     "rocdl-attach-target": "wengert.transforms.codegen.gpu.attach_target:RocdlAttachTargetPass",
@@ -109,7 +113,7 @@ BACK = f"lower-ad{{keep-stopped=true}},{STACKS},from-core,cse,dce"
 """From core-level IR to plain StableHLO, which XLA reads. Where gradients are stopped stays in it, as a mark that XLA does not look at."""
 
 
-CANONICALIZE = "promote-accumulators,convolution-patches,window-reductions{reassociate=true},split-complex-products,expand-short-products"
+CANONICALIZE = "promote-accumulators,order-updates,convolution-patches,window-reductions{reassociate=true},split-complex-products,expand-short-products"
 """Core-level IR in the forms that fusion and the kernels are good at."""
 
 KERNELS = "unroll-batch{reassociate=true},strip-mine{reassociate=true},split-reductions,unroll-phases,hoist-reads,stage-updates,collapse-loops"
@@ -117,6 +121,12 @@ KERNELS = "unroll-batch{reassociate=true},strip-mine{reassociate=true},split-red
 
 LOWER = f"expand-functions,check-compilable,{CANONICALIZE},fuse,{KERNELS}"
 """From core-level IR to kernels."""
+
+GPU_KERNELS = "unroll-batch{reassociate=true},hoist-reads,stage-updates,products-to-nests,fission,collapse-loops"
+"""Kernels in the shapes that run fast on a GPU: all that can be are nests, of as many iterations as there are."""
+
+GPU_LOWER = f"expand-functions,check-compilable,{CANONICALIZE},fuse,{GPU_KERNELS}"
+"""From core-level IR to kernels for a GPU."""
 
 
 SCHEDULE = "schedule"
@@ -126,7 +136,14 @@ BUFFERIZE = "bufferize"
 """From kernels on values to kernels on buffers."""
 
 EMIT = "emit-llvm,optimize-llvm,emit-asm"
-"""From kernels on buffers to the assembly of this machine. (The compiler goes on from LLVM text to an object file instead.)"""
+"""From kernels on buffers to the assembly of this machine, or of another one, if these name a target. (The compiler goes on from LLVM text to an object file
+instead.)"""
+
+
+def gpu_lowering(target: str = "gpu") -> str:
+    """From core-level IR to launches of a GPU (a name that ``schedule`` knows): :data:`GPU_LOWER`, schedules, memory, a body for each
+    launch, and kernels that equal launches share."""
+    return f"{GPU_LOWER},schedule{{target={target}}},bufferize{{target={target}}},kernels-to-gpu,gpu-kernel-outlining"
 
 
 def lowering(*, reassociate: bool = True) -> str:

@@ -1,4 +1,4 @@
-"""The pass ``bufferize``: every value of a kernel-level program gets its memory."""
+"""The pass ``bufferize``: gives every value of a kernel-level program its memory."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from wengert.ir.traversal import ops_in
 from wengert.ir.unregistered import written_name
 from wengert.transforms.bufferize.layout import assign
 from wengert.transforms.bufferize.rewrite import rewrite
+from wengert.transforms.schedule.gpu.target import GPU_TARGETS
 from wengert.transforms.schedule.host import HOST, target_named
 
 _BESIDE_KERNELS = (core.ForOp, core.WhileOp, core.CaseOp, stablehlo.ConstantOp, stablehlo.ReshapeOp, ReturnOp)
-"""Ops of other dialects that a function of kernels is made of."""
+"""Ops of other dialects in functions at kernel level."""
 
 
 class Needs(Protocol):
@@ -42,7 +43,13 @@ class BufferizePass(ModulePass):
     """As for the pass ``schedule``; how much scratch memory kernels need depends on it."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        from wengert.transforms.codegen.cpu.scratch import MemoryNeeds  # here: what kernels need is known to those who write their code
+        # Here: what kernels need is known to those who write their code.
+        if self.target in GPU_TARGETS:
+            from wengert.transforms.codegen.gpu.scratch import GpuNeeds
+
+            bufferize(op, GpuNeeds())
+            return
+        from wengert.transforms.codegen.cpu.scratch import MemoryNeeds
 
         bufferize(op, MemoryNeeds(target_named(self.target)))
 

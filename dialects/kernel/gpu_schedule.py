@@ -1,0 +1,238 @@
+"""How a nest runs on a GPU: the attribute ``#kernel.gpu_schedule<...>``, which ``schedule{target=sm_90}`` writes and ``kernels-to-gpu`` obeys.
+
+The loops are those of the nest, by number; each is named once. What is left out has its neutral value::
+
+    #kernel.gpu_schedule<threads = [0, 1], elements = 4, serial = [2], reduce = {loops = [3], threads = 32}, group = 256, positions = i32>
+
+In this order it says:
+
+- ``threads``: the loops whose iterations are spread over threads (or, where threads reduce together, over teams of them), the slowest first.
+  Threads that are neighbours run neighbouring iterations of the last one.
+- ``elements``: a thread runs so many consecutive iterations of the loop that neighbouring threads share, so that it reads and writes them with one access.
+- ``serial``: the loops that a thread runs by itself, one iteration after the other, from the outermost to the innermost.
+- ``reduce``: the loops over which ``threads`` threads of a group, a team, reduce together: each combines its iterations in order, then a tree combines
+  theirs in workgroup memory. The threads of a team are neighbours; with ``columns`` neighbours compute neighbouring results, so that columns of a matrix
+  are read in rows. ``parts``: the iterations are cut into so many parts, each for a team of its own, and a second kernel combines what these leave in
+  scratch memory.
+- ``tile``: a sum of products over the last of three loops is computed in tiles: a group computes ``size[0]`` by ``size[1]`` results, those of as many
+  iterations of the first two loops, and reads both factors of ``size[2]`` iterations of the third into workgroup memory at a time; a thread adds up
+  ``thread[0]`` by ``thread[1]`` results in registers, each in order. ``threads`` are the loops around, of which each iteration has tiles of its own.
+- ``atomic``: writes that several threads combine into one element do so by atomic operations, whose order is not determined. Only for what is exact
+  in any order.
+- ``group``: the threads of a group.
+- ``positions``: the integers that positions are computed in, ``i32`` or ``i64``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from msgspec import Struct
+from xdsl.ir import Data
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+MOST_THREADS = 1024
+MOST_ELEMENTS = 16
+Positions = Literal["i32", "i64"]
+
+
+class Reduce(Struct, frozen=True):
+    """The loops that ``threads`` threads reduce together; see the module's docstring."""
+
+    loops: tuple[int, ...]
+    threads: int
+    columns: bool = False
+    parts: int = 1
+
+    def __str__(self) -> str:
+        parts = f", parts = {self.parts}" if self.parts != 1 else ""
+        return f"{{loops = [{_joined(self.loops)}], threads = {self.threads}{', columns' * self.columns}{parts}}}"
+
+
+class Tile(Struct, frozen=True):
+    """Three loops of a sum of products, the iterations of each that a group takes at a time, and the results of a thread; see the module's docstring."""
+
+    loops: tuple[int, ...]
+    size: tuple[int, ...]
+    thread: tuple[int, ...]
+
+    def __str__(self) -> str:
+        entries = zip(("loops", "size", "thread"), (self.loops, self.size, self.thread), strict=True)
+        return f"{{{', '.join([f'{name} = [{_joined(numbers)}]' for name, numbers in entries])}}}"
+
+    @property
+    def group(self) -> int:
+        """The threads of a group."""
+        return self.size[0] // self.thread[0] * (self.size[1] // self.thread[1])
+
+    def verify(self) -> None:
+        """Checks what needs no nest; a VerifyException says what is wrong."""
+        if len(self.loops) != 3 or len(self.size) != 3 or len(self.thread) != 2 or min(*self.size, *self.thread) < 1:
+            raise VerifyException("tile: there are three loops, as many sizes, and a thread's results in two of them, none less than 1")
+        if self.size[0] % self.thread[0] or self.size[1] % self.thread[1]:
+            raise VerifyException(f"tile: {self.size[0]} by {self.size[1]} results are not divided by {self.thread[0]} by {self.thread[1]}")
+
+
+def _joined(numbers: tuple[int, ...]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+class GpuSchedule(Struct, frozen=True):
+    """How a nest runs on a GPU; see the module's docstring."""
+
+    threads: tuple[int, ...] = ()
+    elements: int = 1
+    serial: tuple[int, ...] = ()
+    reduce: Reduce | None = None
+    tile: Tile | None = None
+    atomic: bool = False
+    group: int = 256
+    positions: Positions = "i64"
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """All loops, from the outermost to the innermost of a thread."""
+        tiled = self.tile.loops if self.tile is not None else ()
+        return (*self.threads, *tiled, *(self.reduce.loops if self.reduce is not None else ()), *self.serial)
+
+    def __str__(self) -> str:
+        entries: list[str] = []
+        if self.threads:
+            entries.append(f"threads = [{', '.join(map(str, self.threads))}]")
+        if self.elements != 1:
+            entries.append(f"elements = {self.elements}")
+        if self.serial:
+            entries.append(f"serial = [{', '.join(map(str, self.serial))}]")
+        if self.reduce is not None:
+            entries.append(f"reduce = {self.reduce}")
+        if self.tile is not None:
+            entries.append(f"tile = {self.tile}")
+        entries += ["atomic"] * self.atomic
+        return ", ".join([*entries, f"group = {self.group}", f"positions = {self.positions}"])
+
+    def verify(self) -> None:
+        """Checks what needs no nest; a VerifyException says what is wrong."""
+        if len(set(self.order)) != len(self.order):
+            raise VerifyException(f"a loop is named twice: {list(self.order)}")
+        if not 1 <= self.group <= MOST_THREADS:
+            raise VerifyException(f"group = {self.group} must be from 1 to {MOST_THREADS}")
+        if not 1 <= self.elements <= MOST_ELEMENTS or self.elements & (self.elements - 1):
+            raise VerifyException(f"elements = {self.elements} must be a power of two of at most {MOST_ELEMENTS}")
+        if (tile := self.tile) is not None:
+            tile.verify()
+            if self.serial or self.reduce is not None or self.elements != 1:
+                raise VerifyException("tile: all other loops are threads, and elements are those of the tile")
+            if tile.group != self.group:
+                raise VerifyException(f"tile: {tile.group} threads have the results of a tile, group = {self.group}")
+        if (team := self.reduce) is not None:
+            if not team.loops:
+                raise VerifyException("reduce: there is no loop to reduce over")
+            if team.threads < 1 or team.threads & (team.threads - 1) or self.group % team.threads:
+                raise VerifyException(f"reduce: {team.threads} threads must be a power of two that divides group = {self.group}")
+            if team.parts < 1:
+                raise VerifyException(f"reduce: parts = {team.parts} must be at least 1")
+
+
+def parse_gpu_schedule(parser: AttrParser) -> GpuSchedule:
+    """Reads what ``str`` writes, entries in any order, up to the closing ``>``."""
+    read: dict[str, object] = {}
+    while not parser.parse_optional_characters(">"):
+        if read:
+            parser.parse_characters(",")
+        start = parser.pos
+        name = parser.parse_identifier()
+        if name not in _ENTRIES or name in read:
+            problem = "there already is" if name in read else "a schedule for GPUs has no entry"
+            parser.raise_error(f"{problem} '{name}'; its entries are {', '.join(_ENTRIES)}", start)
+        if name != "atomic":
+            parser.parse_characters("=")
+        read[name] = _ENTRIES[name](parser)
+    return GpuSchedule(**read)  # pyright: ignore[reportArgumentType]
+
+
+def _loops(parser: AttrParser) -> tuple[int, ...]:
+    return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer))
+
+
+def _reduce(parser: AttrParser) -> Reduce:
+    read: dict[str, object] = {}
+    fields: dict[str, Callable[[AttrParser], object]] = {"loops": _loops, "threads": AttrParser.parse_integer, "parts": AttrParser.parse_integer}
+
+    def one() -> None:
+        start = parser.pos
+        name = parser.parse_identifier()
+        if name == "columns":
+            read[name] = True
+            return
+        if name not in fields:
+            parser.raise_error(f"expected one of {', '.join((*fields, 'columns'))}, found '{name}'", start)
+        parser.parse_characters("=")
+        read[name] = fields[name](parser)
+
+    start = parser.pos
+    parser.parse_comma_separated_list(parser.Delimiter.BRACES, one)
+    missing = [name for name in ("loops", "threads") if name not in read]
+    if missing:
+        parser.raise_error(f"{missing[0]} is missing", start)
+    return Reduce(**read)  # pyright: ignore[reportArgumentType]
+
+
+def _tile(parser: AttrParser) -> Tile:
+    read: dict[str, tuple[int, ...]] = {}
+
+    def one() -> None:
+        start = parser.pos
+        name = parser.parse_identifier()
+        if name not in ("loops", "size", "thread"):
+            parser.raise_error(f"expected one of loops, size, thread, found '{name}'", start)
+        parser.parse_characters("=")
+        read[name] = _loops(parser)
+
+    start = parser.pos
+    parser.parse_comma_separated_list(parser.Delimiter.BRACES, one)
+    missing = [name for name in ("loops", "size", "thread") if name not in read]
+    if missing:
+        parser.raise_error(f"{missing[0]} is missing", start)
+    return Tile(**read)
+
+
+def _positions(parser: AttrParser) -> str:
+    start = parser.pos
+    word = parser.parse_identifier()
+    if word not in ("i32", "i64"):
+        parser.raise_error(f"expected i32 or i64, found '{word}'", start)
+    return word
+
+
+_ENTRIES: dict[str, Callable[[AttrParser], object]] = {
+    "threads": _loops,
+    "elements": AttrParser.parse_integer,
+    "serial": _loops,
+    "reduce": _reduce,
+    "tile": _tile,
+    "atomic": lambda parser: True,
+    "group": AttrParser.parse_integer,
+    "positions": _positions,
+}
+
+
+@irdl_attr_definition
+class GpuScheduleAttr(Data[GpuSchedule]):
+    """The schedule of a nest on a GPU."""
+
+    name = "kernel.gpu_schedule"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> GpuSchedule:
+        parser.parse_characters("<")
+        return parse_gpu_schedule(parser)
+
+    def print_parameter(self, printer: Printer) -> None:
+        printer.print_string(f"<{self.data}>")
+
+    def verify(self) -> None:
+        self.data.verify()

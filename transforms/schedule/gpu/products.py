@@ -1,0 +1,76 @@
+"""Recognises nests that are sums of products, and chooses the tiles in which they are computed."""
+
+from __future__ import annotations
+
+from math import prod
+
+from msgspec import Struct
+from xdsl.ir import SSAValue
+
+from wengert.dialects.kernel import ApplyOp, NestOp
+from wengert.dialects.kernel.gpu_schedule import Tile
+from wengert.dialects.kernel.positions import dimensions
+from wengert.ir.tensor_types import bytes_of_type, tensor
+from wengert.transforms.schedule.gpu.conflicts import loops_of
+from wengert.transforms.schedule.gpu.target import GpuTarget
+
+MOST_WORKGROUP_BYTES = 32 << 10
+"""The workgroup memory that every device has."""
+PADDING = 4
+"""So many elements lie between the rows of a tile, so that what is written by columns does not go to one bank of memory."""
+LEAST_SIDE = 16
+LEAST_DEPTH = 8
+
+
+class Product(Struct, frozen=True):
+    """A sum over the loop ``depth`` of products of two factors: the left one alone depends on the loops ``rows``, the right one on ``columns``."""
+
+    left: SSAValue
+    right: SSAValue
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    depth: int
+    factor_bytes: int
+
+
+def product_of(op: NestOp) -> Product | None:
+    """The sum of products that a nest is; None if it is none, or leaves nothing to share in tiles."""
+    if len(op.writes) != 1 or op.ties is not None:
+        return None
+    (write,) = op.writes
+    owner = write.value.owner
+    if write.kind != "add" or write.base is not None or write.condition is not None or not isinstance(owner, ApplyOp) or owner.function.data != "multiply":
+        return None
+    left, right = owner.operands
+    loops, others = loops_of(left), loops_of(right)
+    kept = dimensions(write.at)
+    summed = [d for d in range(len(op.extents)) if d not in kept]
+    if len(summed) != 1 or summed[0] not in loops & others:
+        return None
+    rows, columns = tuple(sorted((loops - others) & kept)), tuple(sorted((others - loops) & kept))
+    if not rows or not columns:
+        return None
+    return Product(left, right, rows, columns, summed[0], bytes_of_type(tensor((), write.value.type)))
+
+
+def pitch(extent: int) -> int:
+    """How far apart the rows of a tile of so many columns lie."""
+    return extent + PADDING
+
+
+def choose_tile(op: NestOp, target: GpuTarget) -> Tile | None:
+    """The tiles of a product; None where it is too small to have some."""
+    product = product_of(op)
+    if product is None:
+        return None
+    extents = op.extents
+    row, column = (max(loops, key=lambda d: (extents[d], d)) for loops in (product.rows, product.columns))
+    if min(extents[row], extents[column]) < LEAST_SIDE or extents[product.depth] < LEAST_DEPTH:
+        return None
+    around = prod(n for d, n in enumerate(extents) if d not in (row, column, product.depth))
+    for side, depth, each in ((128, 8, 8), (64, 16, 4), (32, 16, 2)):
+        tiles = around * -(-extents[row] // side) * -(-extents[column] // side)
+        needed = depth * 2 * pitch(side) * product.factor_bytes
+        if needed <= MOST_WORKGROUP_BYTES and each * each * product.factor_bytes <= 256 and (tiles >= 2 * target.processors or side == 32):
+            return Tile((row, column, product.depth), (side, side, depth), (each, each))
+    return None
