@@ -16,9 +16,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from wengert.ir.parser import parse_module
-from wengert.ir.printer import print_module
-from wengert.ir.verifier import verify
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
+from wengert.ir.verification.verifier import verify
 from wengert.runtime.interpreter import run
 from wengert.transforms.codegen.gpu.fingerprints import fingerprint
 from wengert.transforms.pipelines import parse_pipeline
