@@ -23,8 +23,9 @@ Before and after::
       gpu.launch_func @kernels::@main_k0 blocks in (%n, %one, %one) threads in (%m, %one, %one) args(%0 : memref<64xf32, 1>, ...)
 
 It is upstream's pass of this name, with three differences: all kernels are in one module (there, each has its own), launches whose bodies are equal share a
-kernel, and a kernel is named after its function, its number, and what it computes if its location says so. Constants are copied into kernels; everything
-else that a body uses from outside is an argument.
+kernel (so the size of the grid is not noted on it), and a kernel is named after its function, its number, and what it computes if its location says so.
+Constants are copied into kernels, for which upstream has a pass of its own, ``gpu-launch-sink-index-computations``; everything else that a body uses from
+outside is an argument.
 """
 
 from __future__ import annotations
