@@ -225,11 +225,11 @@ LAUNCH = Facts(work=Work.BODY, traffic=Traffic.BODY, batching=Batching.LOOP)
 COPY = Facts(work=Work.NONE, traffic=Traffic.COPY, batching=Batching.LOOP)
 """Copies a buffer."""
 DEVICE = Facts(work=Work.NONE, traffic=Traffic.NONE, batching=Batching.LOOP)
-"""Belongs to the text of a device's kernels, or launches one: nobody asks there what an op costs."""
+"""Belongs to the text of a device's kernels, or launches one: what threads do is counted where they run."""
 UNBATCHED = Facts(work=Work.NONE, batching=Batching.LOOP)
 """Has no rule for batches, because it is gone before programs are batched or batches of it are rare; computes nothing, or on other devices."""
 
-_OF_OTHERS = {"func.call": REGIONS, "func.return": STRUCTURE}
+_OF_OTHERS = {"arith.constant": DEVICE, "func.call": REGIONS, "func.return": STRUCTURE}
 """Facts of ops that xDSL defines, by name."""
 
 

@@ -13,10 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from xdsl.ir import Operation, Region, SSAValue
+
+if TYPE_CHECKING:
+    from wengert.runtime.interpreter.counter import Counter
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
@@ -38,6 +41,8 @@ class Scope(Protocol):
     """The scope an op runs in: its regions and callees as functions, and the generator of the ``rng`` op."""
 
     generator: np.random.Generator
+    counter: Counter | None
+    """Counts what is executed in the scope, or None."""
     tapes: dict[int, Any]
     """The tapes whose handles lie in memory."""
 

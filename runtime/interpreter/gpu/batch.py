@@ -13,6 +13,7 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from wengert.runtime.errors import ExecutionError
+from wengert.runtime.interpreter.counter import Counter
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Mask = Array | None
@@ -31,10 +32,11 @@ class Batch:
         undefined: for each slot the lanes in which the value is not defined; None: it is defined in all.
         epochs: for each work-group how many barriers it has passed.
         groups, threads: how many work-groups, and threads of each.
+        counter: counts what threads compute and the bytes of global memory that they read and write, or None.
     """
 
-    def __init__(self, grid: Sizes, block: Sizes, first: int, groups: int, slots: int, subgroup: int):
-        self.grid, self.block, self.subgroup = grid, block, subgroup
+    def __init__(self, grid: Sizes, block: Sizes, first: int, groups: int, slots: int, subgroup: int, counter: Counter | None = None):
+        self.grid, self.block, self.subgroup, self.counter = grid, block, subgroup, counter
         self.threads, self.groups, self.first = prod(block), groups, first
         self.lanes = groups * self.threads
         self.values: list[Any] = [None] * slots
@@ -49,6 +51,10 @@ class Batch:
     def active(self, mask: Mask) -> Array:
         """The lanes that take part."""
         return self.all if mask is None else np.flatnonzero(mask)
+
+    def count(self, mask: Mask) -> int:
+        """How many lanes take part."""
+        return self.lanes if mask is None else int(np.count_nonzero(mask))
 
     def thread_id(self, axis: int) -> Array:
         """The threads' numbers in their work-groups along x, y or z."""

@@ -114,11 +114,13 @@ class Code:
 
     def scalar(self, op: Operation, known: Meaning) -> Step:
         """A scalar function on the op's operands."""
-        return self.applied(op, scalars.function_of(known))
+        return self.applied(op, scalars.function_of(known), scalars.work_of(known))
 
-    def applied(self, op: Operation, function: Callable[..., Any]) -> Step:
-        """A function of arrays on the op's operands. What is computed from values that are not defined is not either."""
+    def applied(self, op: Operation, function: Callable[..., Any], work: tuple[int, int] = (0, 0)) -> Step:
+        """A function of arrays on the op's operands, which takes so many flops and transcendental functions. What is computed from values that are not
+        defined is not either."""
         operands, (result,), check = self.slots(op.operands), self.slots(op.results), scalars.CHECKS.get(type(op))
+        flops, transcendentals = work
 
         def step(batch: Batch, mask: Mask) -> None:
             values, undefined = batch.values, batch.undefined
@@ -127,6 +129,10 @@ class Code:
                 check(op, batch, mask, arrays)
             values[result] = function(*arrays)
             undefined[result] = union([undefined[slot] for slot in operands])
+            if batch.counter is not None and flops:
+                count = batch.count(mask)
+                batch.counter.flops += flops * count
+                batch.counter.transcendentals += transcendentals * count
 
         return step
 

@@ -18,6 +18,7 @@ from wengert.dialects.gpu.targets import ROCDLTargetAttr
 from wengert.ir.symbols import symbol_name, symbols_of
 from wengert.ir.traversal import all_ops
 from wengert.runtime.errors import ExecutionError, UnsupportedOpError
+from wengert.runtime.interpreter.counter import Counter
 from wengert.runtime.interpreter.gpu import accesses, collectives, control
 from wengert.runtime.interpreter.gpu.batch import Array, Batch, Sizes, value_name
 from wengert.runtime.interpreter.gpu.code import Code
@@ -40,16 +41,16 @@ def host_constant(op: arith.ConstantOp) -> Nullary:
     return lambda: value
 
 
-@evaluates(LaunchFuncOp)
-def launch_func(op: LaunchFuncOp) -> Variadic:
+@evaluates_in_scope(LaunchFuncOp)
+def launch_func(op: LaunchFuncOp, scope: Scope) -> Variadic:
     """Runs the kernel that the op names."""
     kernel = _kernel(op)
     body = kernel.body.block
-    given = len(kernel.function_type.inputs)
+    given, counter = len(kernel.function_type.inputs), scope.counter
     prepared = Kernel(op, body, body.args[:given], kernel.workgroup_buffers, kernel.private_buffers)
 
     def run(*operands: Any) -> tuple[Any, ...]:
-        prepared.run(_sizes(operands[:3]), _sizes(operands[3:6]), operands[6:])
+        prepared.run(_sizes(operands[:3]), _sizes(operands[3:6]), operands[6:], counter)
         return ()
 
     return run
@@ -59,12 +60,12 @@ def launch_func(op: LaunchFuncOp) -> Variadic:
 def launch(op: LaunchOp, scope: Scope) -> Variadic:
     """Runs the body of the op, which may use what is around it."""
     body = op.body.block
-    captured = _captured(op)
+    captured, counter = _captured(op), scope.counter
     reads = [scope.reader(value) for value in captured]
     prepared = Kernel(op, body, captured, op.workgroup_buffers, op.private_buffers, body.args[:12])
 
     def run(*operands: Any) -> tuple[Any, ...]:
-        prepared.run(_sizes(operands[:3]), _sizes(operands[3:6]), [read() for read in reads])
+        prepared.run(_sizes(operands[:3]), _sizes(operands[3:6]), [read() for read in reads], counter)
         return ()
 
     return run
@@ -149,14 +150,14 @@ class Kernel:
         written = _written(body)
         self._writes = [isinstance(value.type, MemRefType) and (written is None or value in written) for value in inputs]
 
-    def run(self, grid: Sizes, block: Sizes, arguments: Sequence[Any]) -> None:
+    def run(self, grid: Sizes, block: Sizes, arguments: Sequence[Any], counter: Counter | None = None) -> None:
         """Runs all work-groups of the grid. Raises KernelFaultError if the kernel does what has no meaning."""
         if min(grid) < 1 or min(block) < 1:
             raise ExecutionError(self.op, f"has no threads: its grid is {grid}, its work-groups {block}")
         values = self._values(arguments)
         groups, at_once = prod(grid), max(1, LANES // prod(block))
         for first in range(0, groups, at_once):
-            batch = Batch(grid, block, first, min(at_once, groups - first), self._code.size, self._subgroup)
+            batch = Batch(grid, block, first, min(at_once, groups - first), self._code.size, self._subgroup, counter)
             for slot, value in zip(self._slots, values, strict=True):
                 batch.values[slot] = value
             self._number(batch)

@@ -114,6 +114,20 @@ class GlobalBuffer(Buffer):
         first = None if self._marks is None else self._marks[:, 0]
         super().__init__(name, array.shape, array.reshape(-1), first, None, tracked)
 
+    def load(self, op: Operation, batch: Batch, mask: Mask, indices: Sequence[Array]) -> Array:
+        """The elements that the lanes read."""
+        if batch.counter is not None:
+            batch.counter.bytes_read += batch.count(mask) * self.data.itemsize
+        return super().load(op, batch, mask, indices)
+
+    def note_write(self, op: Operation, batch: Batch, lanes: Array, at: Array, indices: Sequence[Array], *, atomic: bool = False) -> None:
+        """Checks that lanes may write elements now."""
+        super().note_write(op, batch, lanes, at, indices, atomic=atomic)
+        if batch.counter is not None:
+            count = lanes.size * self.data.itemsize
+            batch.counter.bytes_written += count
+            batch.counter.bytes_read += count * atomic
+
     def set_written(self, at: Array, written: Any) -> None:
         """Marks all bytes of elements."""
         assert self._marks is not None

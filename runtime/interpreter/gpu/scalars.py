@@ -18,8 +18,9 @@ from xdsl.ir import Attribute, Block, Operation
 from wengert.dialects.gpu.memory import signless
 from wengert.dialects.gpu.scalars import Meaning
 from wengert.dialects.kernel import functions
+from wengert.dialects.scalar_functions import function_facts
 from wengert.ir.attributes import int_of
-from wengert.ir.tensor_types import dtype_of, is_boolean, is_float, tensor
+from wengert.ir.tensor_types import dtype_of, is_boolean, is_complex, is_float, tensor
 from wengert.runtime.errors import UnsupportedOpError
 from wengert.runtime.interpreter.gpu.batch import Array, Batch, KernelFaultError, Mask
 from wengert.runtime.interpreter.kernels import attributes_of
@@ -41,6 +42,15 @@ def function_of(meaning: Meaning) -> Function:
         return result if result.dtype == given else result.view(given)
 
     return run
+
+
+def work_of(meaning: Meaning) -> tuple[int, int]:
+    """The flops and the transcendental functions of one element, as for the same function in a nest."""
+    last, first = meaning.operands[-1], meaning.operands[0]
+    if not (is_float(last) or is_complex(last)):
+        return 0, 0
+    facts = function_facts(meaning.function)
+    return facts.flops[is_complex(first)], int(facts.transcendental)
 
 
 @lru_cache(maxsize=4096)
